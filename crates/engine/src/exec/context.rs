@@ -1,0 +1,200 @@
+//! What a running statement carries: settings, memory budget, cancellation, progress.
+
+use entasis_vector::{CHUNK_ROWS, Error, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+/// Settings that the engine reads. Names as in SQL's `SET`.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Workers, the calling thread included; at least 1.
+    pub threads: usize,
+    /// Rows of a chunk, 1 to [`CHUNK_ROWS`]. Small ones are for tests.
+    pub chunk_rows: usize,
+    /// True: every hash is the same, so that all tables collide. For tests.
+    pub hash_collisions: bool,
+    /// Count rows, chunks, time and memory of each operator.
+    pub profile: bool,
+    /// Reorder joins and push predicates; off gives the plan as it was written. For tests.
+    pub optimize: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Settings {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        Settings { threads, chunk_rows: CHUNK_ROWS, hash_collisions: false, profile: false, optimize: true }
+    }
+}
+
+/// What a running statement carries. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct QueryContext {
+    /// Settings, fixed for the statement.
+    pub settings: Arc<Settings>,
+    /// The memory it may use, shared by all statements of a database.
+    pub memory: Arc<MemoryBudget>,
+    /// Raised to stop it.
+    pub cancel: CancelFlag,
+    /// How far it is.
+    pub progress: Arc<Progress>,
+}
+
+impl QueryContext {
+    /// Fails once the statement has been cancelled. Called at least once a chunk.
+    ///
+    /// # Errors
+    /// Interrupted.
+    #[inline]
+    pub fn check(&self) -> Result<()> {
+        if self.cancel.is_raised() { Err(Error::interrupted()) } else { Ok(()) }
+    }
+}
+
+/// A flag that stops a statement from another thread or a signal handler.
+#[derive(Debug, Clone, Default)]
+pub struct CancelFlag(Arc<AtomicBool>);
+
+impl CancelFlag {
+    /// Asks the statement to stop; it does within a chunk's time.
+    pub fn raise(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+    /// Forgets an earlier request.
+    pub fn clear(&self) {
+        self.0.store(false, Ordering::Relaxed);
+    }
+    /// True once asked to stop.
+    #[inline]
+    pub fn is_raised(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How far a statement is: a share of all its work, for a progress bar.
+#[derive(Debug, Default)]
+pub struct Progress(AtomicU64);
+
+impl Progress {
+    /// Publishes the share done, 0 to 1.
+    pub fn set(&self, share: f64) {
+        self.0.store(share.clamp(0.0, 1.0).to_bits(), Ordering::Relaxed);
+    }
+    /// The share done, 0 to 1.
+    pub fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+}
+
+/// The memory that statements may use together. Counted, not enforced by the allocator: whatever grows with the data
+/// (tables, hash tables, sorts, results) reserves before it grows.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    limit: AtomicUsize,
+    used: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+impl Default for MemoryBudget {
+    fn default() -> MemoryBudget {
+        MemoryBudget::new(usize::MAX)
+    }
+}
+
+impl MemoryBudget {
+    /// A budget of `limit` bytes.
+    pub fn new(limit: usize) -> MemoryBudget {
+        MemoryBudget { limit: AtomicUsize::new(limit), used: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
+    }
+    /// The limit in bytes.
+    pub fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed)
+    }
+    /// Changes the limit; what is in use stays.
+    pub fn set_limit(&self, limit: usize) {
+        self.limit.store(limit, Ordering::Relaxed);
+    }
+    /// Bytes in use.
+    pub fn used(&self) -> usize {
+        self.used.load(Ordering::Relaxed)
+    }
+    /// Most bytes that were in use at once.
+    pub fn peak(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
+    }
+
+    fn grow(&self, bytes: usize) -> Result<()> {
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let limit = self.limit();
+        if used > limit {
+            self.used.fetch_sub(bytes, Ordering::Relaxed);
+            return Err(Error::resource(format!(
+                "out of memory: {} more needed, {} of the memory_limit of {} in use",
+                megabytes(bytes),
+                megabytes(used - bytes),
+                megabytes(limit)
+            ))
+            .with_hint("raise it with SET memory_limit = '…', or select fewer rows or columns"));
+        }
+        self.peak.fetch_max(used, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+fn megabytes(bytes: usize) -> String {
+    if bytes >= 10 << 20 { format!("{} MB", bytes >> 20) } else { format!("{} KB", bytes.div_ceil(1 << 10)) }
+}
+
+/// Memory that one owner has reserved; given back when it is dropped.
+#[derive(Debug, Default)]
+pub struct Reservation {
+    budget: Arc<MemoryBudget>,
+    bytes: usize,
+}
+
+impl Reservation {
+    /// Nothing reserved yet from `budget`.
+    pub fn new(budget: &Arc<MemoryBudget>) -> Reservation {
+        Reservation { budget: budget.clone(), bytes: 0 }
+    }
+    /// Bytes reserved.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+    /// Makes the reservation `bytes` in all.
+    ///
+    /// # Errors
+    /// Resource, if the budget has not enough; the reservation is as it was.
+    pub fn resize(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.bytes {
+            self.budget.grow(bytes - self.bytes)?;
+        } else {
+            self.budget.used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reservation_gives_back_what_it_took() {
+        let budget = Arc::new(MemoryBudget::new(1000));
+        let mut a = Reservation::new(&budget);
+        a.resize(800).unwrap();
+        assert!(Reservation::new(&budget).resize(300).is_err());
+        assert_eq!(budget.used(), 800);
+        a.resize(100).unwrap();
+        assert_eq!((budget.used(), budget.peak()), (100, 800));
+        drop(a);
+        assert_eq!(budget.used(), 0);
+    }
+}

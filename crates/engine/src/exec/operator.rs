@@ -1,0 +1,115 @@
+//! The roles in a pipeline: *source → operators → sink*, and what each owns.
+//!
+//! Every role comes in two parts. The shared part (`Source`, `OperatorFactory`, `Sink`) is made once and used by all
+//! workers; the worker's part (`SourceWorker`, `Operator`, `SinkWorker`) belongs to one thread and needs no locks. An
+//! operator that must see all rows before it gives one (a hash table, a sort) is a [`Blocking`]: the sink of one
+//! pipeline and the source of the next.
+//!
+//! A chunk is *pushed*: each operator changes it in place or builds its own, and pushes the result to the [`Push`] that
+//! it was handed, as often as it has chunks. Whatever is in a chunk stays good until that push returns and no longer;
+//! who keeps something copies it.
+
+use crate::relation::Source;
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{Chunk, Result};
+use std::sync::Arc;
+
+/// Whether more rows are wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    Continue,
+    /// Nothing that follows is wanted by anybody downstream: the worker may stop its source.
+    Stop,
+}
+
+/// Where an operator pushes its output: the next operator, or the sink.
+pub trait Push {
+    /// Takes a chunk; it may be changed.
+    ///
+    /// # Errors
+    /// Whatever happens downstream.
+    fn push(&mut self, chunk: &mut Chunk) -> Result<Flow>;
+}
+
+/// Makes one worker's instance of a streaming operator.
+pub trait OperatorFactory: Send + Sync {
+    /// A fresh instance.
+    ///
+    /// # Errors
+    /// Resource, if it needs memory that is not there.
+    fn worker(&self) -> Result<Box<dyn Operator>>;
+}
+
+/// A streaming operator in one worker's pipeline.
+pub trait Operator: Send {
+    /// Takes a chunk, which is not empty, and pushes what becomes of it to `next`.
+    ///
+    /// # Errors
+    /// Input errors of expressions, resource errors, and whatever `next` raises.
+    fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow>;
+
+    /// The worker's input has ended: pushes what is still held back.
+    ///
+    /// # Errors
+    /// As for `push`.
+    fn finish(&mut self, next: &mut dyn Push) -> Result<Flow> {
+        let _ = next;
+        Ok(Flow::Continue)
+    }
+}
+
+/// The end of a pipeline.
+pub trait Sink: Send + Sync {
+    /// A fresh worker's part.
+    ///
+    /// # Errors
+    /// Resource, if it needs memory that is not there.
+    fn worker(&self) -> Result<Box<dyn SinkWorker>>;
+
+    /// All workers of all pipelines that end here have finished: completes the shared part. `tasks` runs work on all
+    /// workers.
+    ///
+    /// # Errors
+    /// Those of the work that is left.
+    fn finish(&self, tasks: &dyn Tasks) -> Result<()>;
+}
+
+/// A sink's part in one worker's pipeline.
+pub trait SinkWorker: Send {
+    /// The next chunks stem from the source's morsel `morsel`. Sinks that keep the source's order listen.
+    fn start_morsel(&mut self, morsel: u64) {
+        let _ = morsel;
+    }
+
+    /// Takes a chunk, which is not empty. What is kept must be copied.
+    ///
+    /// # Errors
+    /// Input errors of expressions, resource errors.
+    fn push(&mut self, chunk: &mut Chunk) -> Result<Flow>;
+
+    /// The worker's input has ended: hands its part over to the shared part.
+    ///
+    /// # Errors
+    /// Resource errors.
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
+/// Runs independent tasks on all workers; what a sink's `finish` is given.
+pub trait Tasks {
+    /// Calls `task` with 0, 1, … `count` - 1, on any thread and in any order, and returns when all are done.
+    ///
+    /// # Errors
+    /// The first error of a task; the rest may not run.
+    fn run(&self, count: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()>;
+}
+
+/// An operator that takes all its input before it gives output: sink of one pipeline (or several), source of the next.
+pub struct Blocking {
+    /// Where rows go in.
+    pub sink: Arc<dyn Sink>,
+    /// Where rows come out, once the sink has finished.
+    pub source: Arc<dyn Source>,
+    /// The columns that come out.
+    pub output: Vec<ColumnMeta>,
+}

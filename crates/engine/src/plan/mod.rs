@@ -1,0 +1,443 @@
+//! The plan: the plain data type where front end and engine meet.
+//!
+//! A plan is a tree of [`Node`]s over columns that have identities, not positions: every node that makes a column gives
+//! it a fresh [`ColumnId`], every other node passes ids through, so a rewrite may move nodes without renumbering
+//! anything. What an id is called and which type it has stands once, in [`Columns`].
+//!
+//! The same nodes serve before and after optimization; [`crate::exec`] decides on build sides, tables and pipelines.
+
+pub mod display;
+
+use crate::relation::Relation;
+use entasis_vector::expr::Expr;
+use entasis_vector::{ColumnId, DataType, Result, Schema, Value, Vector};
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
+/// A statement's relational part, bound and typed.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// The operators.
+    pub root: Node,
+    /// Every column that occurs anywhere in the plan.
+    pub columns: Columns,
+    /// The result's columns, in order; a column may occur twice. Names are free of the ones in `columns`.
+    pub output: Vec<Output>,
+}
+
+/// One column of a result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Output {
+    /// What the result calls it.
+    pub name: String,
+    /// Which column it is.
+    pub column: ColumnId,
+}
+
+/// Name, type and nullability of a plan's columns, by id.
+#[derive(Debug, Clone, Default)]
+pub struct Columns(Vec<ColumnInfo>);
+
+/// What a plan knows of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnInfo {
+    /// For display only.
+    pub name: String,
+    /// Its type.
+    pub ty: DataType,
+    /// Whether NULL may occur where the column is made (an outer join may add more above).
+    pub nullable: bool,
+}
+
+impl Columns {
+    /// Makes a new column.
+    pub fn add(&mut self, name: impl Into<String>, ty: DataType, nullable: bool) -> ColumnId {
+        self.0.push(ColumnInfo { name: name.into(), ty, nullable });
+        ColumnId(u32::try_from(self.0.len() - 1).expect("fewer than 2^32 columns"))
+    }
+    /// What is known of `id`.
+    pub fn get(&self, id: ColumnId) -> &ColumnInfo {
+        &self.0[id.0 as usize]
+    }
+    /// Type of `id`.
+    pub fn ty(&self, id: ColumnId) -> DataType {
+        self.get(id).ty
+    }
+    /// The expression that reads `id`.
+    pub fn expr(&self, id: ColumnId) -> Expr {
+        Expr::column(id, self.ty(id))
+    }
+    /// Number of columns.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+    /// True without columns.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+/// A relational operator. Inputs are owned; a subplan that is used twice stands there twice.
+#[derive(Debug, Clone)]
+pub enum Node {
+    /// Rows of a table or file.
+    Scan(Scan),
+    /// Rows that stand in the plan.
+    Values(Values),
+    /// Rows for which all predicates are true.
+    Filter(Filter),
+    /// The input's columns plus computed ones. Passes every input column through; the optimizer prunes.
+    Project(Project),
+    /// Pairs of rows.
+    Join(Join),
+    /// One row a group.
+    Aggregate(Aggregate),
+    /// Rows without duplicates in `keys`; other columns are gone.
+    Distinct(Distinct),
+    /// Rows in order.
+    Sort(Sort),
+    /// A range of the rows, in the order in which they come.
+    Limit(Limit),
+    /// `UNION`, `INTERSECT`, `EXCEPT`.
+    SetOperation(SetOperation),
+}
+
+/// See [`Node::Scan`].
+#[derive(Debug, Clone)]
+pub struct Scan {
+    /// What is read.
+    pub relation: Arc<dyn Relation>,
+    /// The columns to read: id in the plan, index in the relation's schema.
+    pub columns: Vec<(ColumnId, usize)>,
+    /// Rows must satisfy all of these; they read only `columns`. Filled by the optimizer.
+    pub filters: Vec<Expr>,
+}
+
+/// See [`Node::Values`].
+#[derive(Debug, Clone)]
+pub struct Values {
+    /// The columns.
+    pub columns: Vec<ColumnId>,
+    /// The rows, each as long as `columns`. One row of no columns is `SELECT` without `FROM`.
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// See [`Node::Filter`].
+#[derive(Debug, Clone)]
+pub struct Filter {
+    /// Where rows come from.
+    pub input: Box<Node>,
+    /// All must be true.
+    pub predicates: Vec<Expr>,
+}
+
+/// See [`Node::Project`].
+#[derive(Debug, Clone)]
+pub struct Project {
+    /// Where rows come from.
+    pub input: Box<Node>,
+    /// New columns.
+    pub exprs: Vec<(ColumnId, Expr)>,
+}
+
+/// See [`Node::Join`].
+#[derive(Debug, Clone)]
+pub struct Join {
+    /// Left input.
+    pub left: Box<Node>,
+    /// Right input.
+    pub right: Box<Node>,
+    /// Which rows and columns come out.
+    pub kind: JoinKind,
+    /// Pairs of expressions, the first over the left input, the second over the right, that must be equal. Both sides
+    /// of a pair have one type.
+    pub on: Vec<JoinKey>,
+    /// Further conditions over both sides. For the outer, semi, anti and mark kinds they are part of the match.
+    pub residual: Vec<Expr>,
+}
+
+/// One equality of a join.
+#[derive(Debug, Clone)]
+pub struct JoinKey {
+    /// Over the left input.
+    pub left: Expr,
+    /// Over the right input.
+    pub right: Expr,
+    /// True: NULL equals NULL (`IS NOT DISTINCT FROM`). False: NULL equals nothing.
+    pub null_equals_null: bool,
+}
+
+/// Which rows a join gives, a *match* being a pair for which all keys and residuals are true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JoinKind {
+    /// All matches. Without keys and residuals: the cross product.
+    Inner,
+    /// All matches, and left rows without match, right columns NULL.
+    Left,
+    /// All matches, and right rows without match, left columns NULL.
+    Right,
+    /// All matches, and rows of either side without match.
+    Full,
+    /// Left rows with a match, once. Only the left columns.
+    Semi,
+    /// Left rows without match. Only the left columns.
+    Anti,
+    /// Left rows without match, as `NOT IN` wants it: none at all if the right side has a NULL key, and no left row
+    /// with a NULL key unless the right side is empty. Exactly one key; further keys that correlate come as residuals.
+    NullAwareAnti,
+    /// Every left row once, with a BOOLEAN column `mark`: true with a match; else, if `null_aware`, NULL where `IN`
+    /// would say NULL (a NULL key on either side, right side not empty); else false.
+    Mark {
+        /// The new column.
+        mark: ColumnId,
+        /// See above.
+        null_aware: bool,
+    },
+    /// Every left row once with its match, right columns NULL without. Two matches are an error: a scalar subquery gave
+    /// more than one row.
+    Single,
+}
+
+/// See [`Node::Aggregate`].
+#[derive(Debug, Clone)]
+pub struct Aggregate {
+    /// Where rows come from.
+    pub input: Box<Node>,
+    /// Group keys: new column, expression. Without any there is one group, even of no rows.
+    pub groups: Vec<(ColumnId, Expr)>,
+    /// Aggregates: new column, call.
+    pub aggregates: Vec<(ColumnId, AggregateCall)>,
+}
+
+/// An aggregate function with its arguments.
+#[derive(Debug, Clone)]
+pub struct AggregateCall {
+    /// Which function.
+    pub function: AggregateFunction,
+    /// Arguments.
+    pub args: Vec<Expr>,
+    /// Only distinct argument rows count.
+    pub distinct: bool,
+    /// Only rows for which this is true count.
+    pub filter: Option<Expr>,
+    /// Rows reach the function in this order (`array_agg(x ORDER BY y)`); empty for most.
+    pub order_by: Vec<SortKey>,
+    /// Type of the result.
+    pub ty: DataType,
+}
+
+/// Aggregate functions. NULL arguments do not count; without rows all but the counts give NULL.
+#[derive(Debug, Clone)]
+pub enum AggregateFunction {
+    /// `count(*)`: BIGINT.
+    CountStar,
+    /// `count(x)`: BIGINT.
+    Count,
+    /// Sum. Integers: BIGINT or UBIGINT, overflow is an error. Decimals: decimal of the same scale and more digits.
+    /// Floats: DOUBLE.
+    Sum,
+    /// Mean, DOUBLE. The argument is any number; decimals are summed exactly and divided once.
+    Avg,
+    /// Smallest, of the argument's type.
+    Min,
+    /// Largest, of the argument's type.
+    Max,
+    /// `bool_and`.
+    BoolAnd,
+    /// `bool_or`.
+    BoolOr,
+    /// A value from some row of the group, not NULL if there is one. What functionally dependent columns become.
+    AnyValue,
+    /// A function that somebody else computes.
+    External(Arc<dyn ExternalAggregate>),
+}
+
+impl AggregateFunction {
+    /// The name, as SQL writes it.
+    pub fn name(&self) -> &str {
+        match self {
+            AggregateFunction::CountStar | AggregateFunction::Count => "count",
+            AggregateFunction::Sum => "sum",
+            AggregateFunction::Avg => "avg",
+            AggregateFunction::Min => "min",
+            AggregateFunction::Max => "max",
+            AggregateFunction::BoolAnd => "bool_and",
+            AggregateFunction::BoolOr => "bool_or",
+            AggregateFunction::AnyValue => "any_value",
+            AggregateFunction::External(function) => function.name(),
+        }
+    }
+}
+
+/// An aggregate function that another library computes.
+pub trait ExternalAggregate: fmt::Debug + Send + Sync {
+    /// The name, as SQL writes it.
+    fn name(&self) -> &str;
+    /// Fresh state for any number of groups. `DISTINCT`, `FILTER` and `ORDER BY` are the engine's: the state sees the
+    /// rows that count, in order.
+    ///
+    /// # Errors
+    /// Input, if the function refuses its arguments.
+    fn state(&self) -> Result<Box<dyn GroupStates>>;
+}
+
+/// The states of one aggregate for all groups of one worker.
+pub trait GroupStates: Send {
+    /// Adds `rows` rows. `args` are flat or constant, row r at position r, and belongs to group `groups[r]`, below
+    /// `group_count`. Groups that are new start empty.
+    fn update(&mut self, args: &[Vector], groups: &[u32], rows: usize, group_count: usize) -> Result<()>;
+    /// Adds the states of `other`, of the same function: its group g goes to this one's group `map[g]`.
+    fn merge(&mut self, other: Box<dyn GroupStates>, map: &[u32], group_count: usize) -> Result<()>;
+    /// Results of the groups from `start`, `rows` of them (at most a chunk's), into `out`, which this begins. Called
+    /// once for each group, ascending.
+    fn finish(&mut self, start: usize, rows: usize, out: &mut Vector) -> Result<()>;
+    /// Bytes of memory in use, an estimate.
+    fn bytes(&self) -> usize;
+    /// For `merge`.
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+/// See [`Node::Distinct`].
+#[derive(Debug, Clone)]
+pub struct Distinct {
+    /// Where rows come from.
+    pub input: Box<Node>,
+    /// The columns to be distinct in, and the only ones that come out.
+    pub keys: Vec<ColumnId>,
+}
+
+/// See [`Node::Sort`].
+#[derive(Debug, Clone)]
+pub struct Sort {
+    /// Where rows come from.
+    pub input: Box<Node>,
+    /// Most significant first.
+    pub keys: Vec<SortKey>,
+    /// Only the first so many rows are wanted.
+    pub limit: Option<usize>,
+}
+
+/// One key of an order.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct SortKey {
+    /// What is compared.
+    pub expr: Expr,
+    /// Largest first.
+    pub descending: bool,
+    /// NULL before all values.
+    pub nulls_first: bool,
+}
+
+/// See [`Node::Limit`].
+#[derive(Debug, Clone)]
+pub struct Limit {
+    /// Where rows come from.
+    pub input: Box<Node>,
+    /// Rows to leave out.
+    pub offset: usize,
+    /// Rows to give at most.
+    pub count: Option<usize>,
+}
+
+/// See [`Node::SetOperation`].
+#[derive(Debug, Clone)]
+pub struct SetOperation {
+    /// Which one.
+    pub kind: SetKind,
+    /// True: duplicates count (`ALL`). False: the result is distinct.
+    pub all: bool,
+    /// Two inputs or more (two for `INTERSECT` and `EXCEPT`), each with its columns in the order of `columns`.
+    pub inputs: Vec<(Node, Vec<ColumnId>)>,
+    /// The columns of the result, new, of the inputs' types.
+    pub columns: Vec<ColumnId>,
+}
+
+/// Set operations. Rows are equal as under `IS NOT DISTINCT FROM`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SetKind {
+    /// Rows of any input.
+    Union,
+    /// Rows of both.
+    Intersect,
+    /// Rows of the first that are not in the second.
+    Except,
+}
+
+impl Node {
+    /// The columns that come out, in order.
+    pub fn columns(&self) -> Vec<ColumnId> {
+        match self {
+            Node::Scan(scan) => scan.columns.iter().map(|(id, _)| *id).collect(),
+            Node::Values(values) => values.columns.clone(),
+            Node::Filter(filter) => filter.input.columns(),
+            Node::Project(project) => {
+                let mut columns = project.input.columns();
+                columns.extend(project.exprs.iter().map(|(id, _)| *id));
+                columns
+            }
+            Node::Join(join) => {
+                let mut columns = join.left.columns();
+                match join.kind {
+                    JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Single => {
+                        columns.extend(join.right.columns());
+                    }
+                    JoinKind::Mark { mark, .. } => columns.push(mark),
+                    JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => {}
+                }
+                columns
+            }
+            Node::Aggregate(aggregate) => {
+                let groups = aggregate.groups.iter().map(|(id, _)| *id);
+                groups.chain(aggregate.aggregates.iter().map(|(id, _)| *id)).collect()
+            }
+            Node::Distinct(distinct) => distinct.keys.clone(),
+            Node::Sort(sort) => sort.input.columns(),
+            Node::Limit(limit) => limit.input.columns(),
+            Node::SetOperation(set) => set.columns.clone(),
+        }
+    }
+
+    /// The inputs, left to right.
+    pub fn children(&self) -> Vec<&Node> {
+        match self {
+            Node::Scan(_) | Node::Values(_) => vec![],
+            Node::Filter(Filter { input, .. })
+            | Node::Project(Project { input, .. })
+            | Node::Aggregate(Aggregate { input, .. })
+            | Node::Distinct(Distinct { input, .. })
+            | Node::Sort(Sort { input, .. })
+            | Node::Limit(Limit { input, .. }) => vec![input],
+            Node::Join(join) => vec![&join.left, &join.right],
+            Node::SetOperation(set) => set.inputs.iter().map(|(node, _)| node).collect(),
+        }
+    }
+
+    /// The inputs, left to right, to be rewritten.
+    pub fn children_mut(&mut self) -> Vec<&mut Node> {
+        match self {
+            Node::Scan(_) | Node::Values(_) => vec![],
+            Node::Filter(Filter { input, .. })
+            | Node::Project(Project { input, .. })
+            | Node::Aggregate(Aggregate { input, .. })
+            | Node::Distinct(Distinct { input, .. })
+            | Node::Sort(Sort { input, .. })
+            | Node::Limit(Limit { input, .. }) => vec![input],
+            Node::Join(join) => vec![&mut join.left, &mut join.right],
+            Node::SetOperation(set) => set.inputs.iter_mut().map(|(node, _)| node).collect(),
+        }
+    }
+}
+
+impl Plan {
+    /// The result's columns with their types.
+    pub fn schema(&self) -> Schema {
+        self.output
+            .iter()
+            .map(|output| {
+                let info = self.columns.get(output.column);
+                entasis_vector::Field { name: output.name.as_str().into(), ty: info.ty, nullable: info.nullable }
+            })
+            .collect()
+    }
+}

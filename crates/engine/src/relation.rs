@@ -1,0 +1,92 @@
+//! Relations: where rows come from, as the engine sees it. A table, a file, an Arrow object of the host program.
+//!
+//! A relation has a schema and some statistics. A scan asks it for a [`Source`], shared by all workers, from which each
+//! worker takes a [`SourceWorker`] of its own and pulls chunks until there are no more.
+
+use crate::exec::QueryContext;
+use entasis_storage::TableSnapshot;
+use entasis_vector::expr::Expr;
+use entasis_vector::{Chunk, ColumnId, Result, Schema, Value};
+use std::fmt;
+use std::sync::Arc;
+
+/// A source of rows with a schema.
+pub trait Relation: fmt::Debug + Send + Sync {
+    /// What plans and errors call it: a table name, a path.
+    fn name(&self) -> &str;
+    /// Its columns.
+    fn schema(&self) -> &Schema;
+    /// What is known before a row is read.
+    fn statistics(&self) -> Statistics;
+    /// The snapshot of a stored table, which the engine scans by itself; `None` for everything else.
+    fn table(&self) -> Option<&TableSnapshot> {
+        None
+    }
+    /// Starts a scan. Not called for relations with a [`Relation::table`].
+    ///
+    /// # Errors
+    /// I/O and input, if a file cannot be opened or is malformed.
+    fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>>;
+}
+
+/// What a scan wants.
+#[derive(Debug, Clone)]
+pub struct ScanRequest {
+    /// Columns to give, in this order: the id that `filters` call it, the index in the relation's schema.
+    pub columns: Vec<(ColumnId, usize)>,
+    /// A hint: rows that do not satisfy all of these are not needed, so whole parts may be skipped. The engine filters
+    /// again.
+    pub filters: Vec<Expr>,
+}
+
+/// A scan in progress, shared by the workers.
+pub trait Source: Send + Sync {
+    /// What one worker pulls from.
+    ///
+    /// # Errors
+    /// As in [`Relation::scan`].
+    fn worker(&self) -> Result<Box<dyn SourceWorker>>;
+    /// The share of the scan that is done, 0 to 1, if it can be told.
+    fn progress(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// One worker's end of a scan.
+pub trait SourceWorker: Send {
+    /// Fills `chunk` with the next rows, at most the context's `chunk_rows`: one group or more, the requested columns
+    /// in order, each of its type's default physical type. False, and nothing filled, at the end. A chunk may be empty.
+    ///
+    /// The chunk stays good until the next call.
+    ///
+    /// # Errors
+    /// I/O and input errors of the rows read, which say where they are: file, line or row group, column.
+    fn next(&mut self, chunk: &mut Chunk) -> Result<bool>;
+    /// The morsel that the last chunk stems from. Ascending in the relation's order: sorting chunks by morsel, and
+    /// keeping the order within one, gives the rows in the order in which they are stored.
+    fn morsel(&self) -> u64;
+}
+
+/// What is known of a relation before a row is read.
+#[derive(Debug, Clone, Default)]
+pub struct Statistics {
+    /// Rows, exact for tables, an estimate for some files.
+    pub rows: Option<u64>,
+    /// By column of the schema; may be shorter.
+    pub columns: Vec<ColumnStatistics>,
+}
+
+/// What is known of a column.
+#[derive(Debug, Clone, Default)]
+pub struct ColumnStatistics {
+    /// No value is smaller; unscaled integer, float or text.
+    pub min: Option<Value>,
+    /// No value is larger.
+    pub max: Option<Value>,
+    /// Rows that are NULL.
+    pub nulls: Option<u64>,
+    /// Distinct values, an estimate.
+    pub distinct: Option<u64>,
+    /// True: `min` and `max` bound every value that a scan can give, so that kernels may rely on them.
+    pub bounds_are_exact: bool,
+}

@@ -1,0 +1,156 @@
+//! Errors that say who is at fault and what may be done about it (design.md, decision 14).
+//!
+//! One opaque type for the whole workspace: a kind to decide on, a message to read, and, where the error points into
+//! the text of a statement, the place.
+
+use std::fmt;
+
+/// The result of everything that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Who is at fault, and with it what may be done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The statement or its data are wrong: unknown names, type errors, overflow, malformed files. Change the input.
+    Input,
+    /// The feature is known and not there yet. The message names it.
+    NotSupported,
+    /// A constraint of a table refuses the change.
+    Constraint,
+    /// Another transaction was first. Retry.
+    Conflict,
+    /// A limit was reached: memory, nesting. Raise it or ask for less.
+    Resource,
+    /// The statement was cancelled.
+    Interrupted,
+    /// The operating system refused: a missing or unreadable file, a full disk.
+    Io,
+    /// Stored bytes are not what was written.
+    Corruption,
+    /// A defect of Entasis. The statement failed, the database goes on.
+    Internal,
+}
+
+impl ErrorKind {
+    /// The word that introduces an error of this kind in messages.
+    pub fn label(self) -> &'static str {
+        match self {
+            ErrorKind::Input => "Error",
+            ErrorKind::NotSupported => "Not supported yet",
+            ErrorKind::Constraint => "Constraint violated",
+            ErrorKind::Conflict => "Conflict",
+            ErrorKind::Resource => "Out of resources",
+            ErrorKind::Interrupted => "Interrupted",
+            ErrorKind::Io => "I/O error",
+            ErrorKind::Corruption => "Corruption",
+            ErrorKind::Internal => "Internal error",
+        }
+    }
+}
+
+/// A place in the text of a statement, both counted from 1; columns count characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// Line, from 1.
+    pub line: usize,
+    /// Character within the line, from 1.
+    pub column: usize,
+}
+
+/// An error with its kind, its message and, if known, its place in the statement.
+///
+/// Boxed inside, so that `Result<u64>` in a kernel stays two words.
+#[derive(Clone)]
+pub struct Error(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    hint: Option<String>,
+    position: Option<Position>,
+}
+
+impl Error {
+    /// An error of `kind` that reads `message`.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error(Box::new(Inner { kind, message: message.into(), hint: None, position: None }))
+    }
+    /// The statement or its data are wrong.
+    pub fn input(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Input, message)
+    }
+    /// `feature` is not there yet.
+    pub fn not_supported(feature: impl Into<String>) -> Error {
+        Error::new(ErrorKind::NotSupported, feature)
+    }
+    /// A limit was reached.
+    pub fn resource(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Resource, message)
+    }
+    /// The operating system refused to work on `what`.
+    pub fn io(what: impl fmt::Display, error: &std::io::Error) -> Error {
+        Error::new(ErrorKind::Io, format!("{what}: {error}"))
+    }
+    /// A defect of Entasis.
+    pub fn internal(message: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Internal, message)
+    }
+    /// The statement was cancelled.
+    pub fn interrupted() -> Error {
+        Error::new(ErrorKind::Interrupted, "the statement was cancelled")
+    }
+    /// The same error with advice on what to do next.
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Error {
+        self.0.hint = Some(hint.into());
+        self
+    }
+    /// The same error pointing at a place in the statement.
+    pub fn with_position(mut self, position: Position) -> Error {
+        self.0.position = Some(position);
+        self
+    }
+    /// The same error with `context` in front of its message: where it happened.
+    pub fn with_context(mut self, context: impl fmt::Display) -> Error {
+        self.0.message = format!("{context}: {}", self.0.message);
+        self
+    }
+    /// Who is at fault.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+    /// What happened, without kind and hint.
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+    /// What may be done about it, if that is known.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+    /// Where in the statement, if that is known.
+    pub fn position(&self) -> Option<Position> {
+        self.0.position
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.kind.label(), self.0.message)?;
+        match &self.0.hint {
+            Some(hint) => write!(f, "\nHint: {hint}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")?;
+        match self.0.position {
+            Some(p) => write!(f, " (line {}, column {})", p.line, p.column),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

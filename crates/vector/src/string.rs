@@ -1,0 +1,266 @@
+//! Strings in vectors: 16-byte views, and the heaps that hold the long ones.
+//!
+//! ```text
+//! length ≤ 12:  | length u32 | up to 12 bytes, zero padded        |
+//! length > 12:  | length u32 | first 4 bytes | pointer to all bytes |
+//! ```
+//! Two views differ already in their first eight bytes unless length and first four characters agree, so most
+//! comparisons never follow the pointer (Neumann and Freitag, *Umbra*, CIDR 2020, section 3.1).
+//!
+//! **Who keeps the bytes alive.** A view is a plain copy, it owns nothing. Bytes are either *stable*: they belong to a
+//! snapshot or dictionary that the running statement has pinned; or *transient*: they belong to a heap that its owner
+//! resets for the next chunk. A vector says which ([`crate::Vector::strings_are_stable`]). An operator that keeps a
+//! view beyond the push call which brought it copies transient bytes into its own [`StringHeap`] first.
+//!
+//! This is a leaf module with `unsafe`: it follows the pointers.
+#![allow(unsafe_code)]
+
+use std::cmp::Ordering;
+
+/// Bytes that a view holds by itself.
+pub const INLINE_BYTES: usize = 12;
+
+/// A string of bytes, inline or by pointer. Copy; see the module's rule on lifetimes.
+#[derive(Clone, Copy)]
+#[repr(C, align(8))]
+pub struct StringView {
+    len: u32,
+    prefix: [u8; 4],
+    rest: [u8; 8],
+}
+
+const _: () = assert!(size_of::<StringView>() == 16 && align_of::<StringView>() == 8);
+
+impl Default for StringView {
+    fn default() -> StringView {
+        StringView { len: 0, prefix: [0; 4], rest: [0; 8] }
+    }
+}
+
+impl StringView {
+    /// A view of at most [`INLINE_BYTES`] bytes, which it holds itself.
+    ///
+    /// # Panics
+    /// If `bytes` is longer.
+    #[inline]
+    pub fn inline(bytes: &[u8]) -> StringView {
+        assert!(bytes.len() <= INLINE_BYTES);
+        let mut padded = [0u8; INLINE_BYTES];
+        padded[..bytes.len()].copy_from_slice(bytes);
+        let (prefix, rest) = padded.split_at(4);
+        StringView {
+            len: bytes.len() as u32,
+            prefix: prefix.try_into().expect("four bytes"),
+            rest: rest.try_into().expect("eight bytes"),
+        }
+    }
+
+    /// A view of `bytes`, inline if they are short.
+    ///
+    /// # Safety
+    /// If `bytes` is longer than [`INLINE_BYTES`], it must stay alive and unchanged as long as any copy of the view is
+    /// read.
+    ///
+    /// # Panics
+    /// If `bytes` is 4 GiB or longer.
+    #[inline]
+    pub unsafe fn new(bytes: &[u8]) -> StringView {
+        if bytes.len() <= INLINE_BYTES {
+            return StringView::inline(bytes);
+        }
+        StringView {
+            len: u32::try_from(bytes.len()).expect("a string is shorter than 4 GiB"),
+            prefix: bytes[..4].try_into().expect("four bytes"),
+            rest: (bytes.as_ptr() as usize as u64).to_ne_bytes(),
+        }
+    }
+
+    /// Length in bytes.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    /// True for the empty string.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// True if the bytes are in the view.
+    #[inline(always)]
+    pub fn is_inline(&self) -> bool {
+        self.len as usize <= INLINE_BYTES
+    }
+
+    /// The bytes.
+    #[inline(always)]
+    pub fn as_bytes(&self) -> &[u8] {
+        if self.is_inline() {
+            // SAFETY: prefix and rest are adjacent (repr(C), no padding between them), 12 bytes in all, and the
+            // length is at most 12; the pointer comes from the whole view.
+            unsafe {
+                let start = std::ptr::from_ref(self).cast::<u8>().add(4);
+                std::slice::from_raw_parts(start, self.len as usize)
+            }
+        } else {
+            // SAFETY: whoever called `new` promised that the bytes live as long as any copy of this view is read.
+            unsafe {
+                let start = u64::from_ne_bytes(self.rest) as usize as *const u8;
+                std::slice::from_raw_parts(start, self.len as usize)
+            }
+        }
+    }
+
+    /// The bytes as text.
+    ///
+    /// For views from `VARCHAR` vectors, which hold UTF-8 by invariant: whatever creates one has checked its bytes.
+    #[inline(always)]
+    pub fn as_str(&self) -> &str {
+        debug_assert!(std::str::from_utf8(self.as_bytes()).is_ok());
+        // SAFETY: see the invariant above.
+        unsafe { std::str::from_utf8_unchecked(self.as_bytes()) }
+    }
+
+    /// Length and first four bytes as one word: different words mean different strings.
+    #[inline(always)]
+    pub fn head(&self) -> u64 {
+        (self.len as u64) | ((u32::from_le_bytes(self.prefix) as u64) << 32)
+    }
+}
+
+impl PartialEq for StringView {
+    #[inline(always)]
+    fn eq(&self, other: &StringView) -> bool {
+        if self.head() != other.head() {
+            return false;
+        }
+        // Inline strings are zero padded, so the rest decides; long ones with equal pointers are equal.
+        self.rest == other.rest || (!self.is_inline() && self.as_bytes() == other.as_bytes())
+    }
+}
+impl Eq for StringView {}
+
+impl PartialOrd for StringView {
+    #[inline(always)]
+    fn partial_cmp(&self, other: &StringView) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for StringView {
+    #[inline(always)]
+    fn cmp(&self, other: &StringView) -> Ordering {
+        let (a, b) = (u32::from_be_bytes(self.prefix), u32::from_be_bytes(other.prefix));
+        // Padding is zero, so a shorter string's prefix is not greater than that of its extension.
+        if a != b { a.cmp(&b) } else { self.as_bytes().cmp(other.as_bytes()) }
+    }
+}
+
+impl std::fmt::Debug for StringView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(self.as_bytes()))
+    }
+}
+
+/// Bytes of a heap's first block; later ones double up to [`HEAP_BLOCK_MAX`].
+const HEAP_BLOCK_MIN: usize = 4 << 10;
+/// Bytes of a heap's largest ordinary block.
+const HEAP_BLOCK_MAX: usize = 1 << 20;
+
+/// A bump allocator for the bytes of long strings. Blocks never move, so views into it survive growth and moves of
+/// the heap itself; they end with [`StringHeap::clear`] or its drop.
+#[derive(Debug, Default)]
+pub struct StringHeap {
+    blocks: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl StringHeap {
+    /// An empty heap. Allocates nothing.
+    pub fn new() -> StringHeap {
+        StringHeap::default()
+    }
+
+    /// Copies `bytes` into the heap, unless they are short, and returns a view of them.
+    ///
+    /// The view must not be read after the heap is cleared or dropped; the caller keeps them together.
+    #[inline]
+    pub fn push(&mut self, bytes: &[u8]) -> StringView {
+        if bytes.len() <= INLINE_BYTES {
+            return StringView::inline(bytes);
+        }
+        let copy = self.reserve(bytes.len());
+        copy.extend_from_slice(bytes);
+        let start = copy.len() - bytes.len();
+        // SAFETY: the block has been reserved in full, so its bytes do not move while the heap lives; that views do
+        // not outlive the heap's contents is the contract of this type.
+        unsafe { StringView::new(&copy[start..]) }
+    }
+
+    /// The block with room for `len` more bytes.
+    fn reserve(&mut self, len: usize) -> &mut Vec<u8> {
+        if self.blocks.last().is_none_or(|block| block.capacity() - block.len() < len) {
+            let ordinary = self.blocks.last().map_or(HEAP_BLOCK_MIN, |b| (b.capacity() * 2).min(HEAP_BLOCK_MAX));
+            let capacity = ordinary.max(len);
+            self.bytes += capacity;
+            self.blocks.push(Vec::with_capacity(capacity));
+        }
+        self.blocks.last_mut().expect("just pushed")
+    }
+
+    /// Forgets all strings and keeps the largest block for the next ones.
+    pub fn clear(&mut self) {
+        if let Some(mut last) = self.blocks.pop() {
+            last.clear();
+            self.bytes = last.capacity();
+            self.blocks.clear();
+            self.blocks.push(last);
+        }
+    }
+
+    /// Takes over the strings of `other`; views into it stay good.
+    pub fn absorb(&mut self, mut other: StringHeap) {
+        self.bytes += other.bytes;
+        // Keep our own last block last: it is the one with room.
+        let at = self.blocks.len().saturating_sub(1);
+        self.blocks.splice(at..at, other.blocks.drain(..));
+    }
+
+    /// Bytes of memory that the heap holds.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn views_compare_as_their_bytes_do() {
+        let mut heap = StringHeap::new();
+        let texts =
+            ["", "a", "ab", "abc", "abcd", "abcdefghijkl", "abcdefghijklm", "abcdefghijklmn", "b", "a\0", "a\0b"];
+        let views: Vec<StringView> = texts.iter().map(|t| heap.push(t.as_bytes())).collect();
+        for (a, view_a) in texts.iter().zip(&views) {
+            assert_eq!(view_a.as_str(), *a);
+            for (b, view_b) in texts.iter().zip(&views) {
+                assert_eq!(view_a == view_b, a == b, "{a:?} = {b:?}");
+                assert_eq!(view_a.cmp(view_b), a.as_bytes().cmp(b.as_bytes()), "{a:?} <=> {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_heap_grows_without_moving_strings() {
+        let mut heap = StringHeap::new();
+        let views: Vec<StringView> =
+            (0..10_000).map(|i| heap.push(format!("string number {i:09}").as_bytes())).collect();
+        let mut whole = StringHeap::new();
+        whole.push(b"something that is long enough");
+        whole.absorb(heap);
+        for (i, view) in views.iter().enumerate() {
+            assert_eq!(view.as_str(), format!("string number {i:09}"));
+        }
+    }
+}

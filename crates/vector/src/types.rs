@@ -1,0 +1,304 @@
+//! Types: what SQL calls a value ([`DataType`]) apart from how a vector holds it ([`PhysicalType`]).
+//!
+//! A logical type says how a value is compared, printed and computed with. The physical type says which bytes stand
+//! for it. Every logical type has a default physical type ([`DataType::physical`]), but a wide decimal may travel in
+//! 64 bits where the derived range of its column allows it, so operators ask the *column*, not the type.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// The SQL type of a column or expression.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum DataType {
+    /// The type of a bare `NULL`.
+    Null,
+    /// `BOOLEAN`
+    Boolean,
+    /// `TINYINT`
+    Int8,
+    /// `SMALLINT`
+    Int16,
+    /// `INTEGER`
+    Int32,
+    /// `BIGINT`
+    Int64,
+    /// `UTINYINT`
+    UInt8,
+    /// `USMALLINT`
+    UInt16,
+    /// `UINTEGER`
+    UInt32,
+    /// `UBIGINT`
+    UInt64,
+    /// `REAL`
+    Float32,
+    /// `DOUBLE`
+    Float64,
+    /// `DECIMAL(precision, scale)`: an integer counted in units of 10^-scale.
+    Decimal {
+        /// Digits in all, 1 to 38.
+        precision: u8,
+        /// Digits after the point, at most `precision`.
+        scale: u8,
+    },
+    /// `VARCHAR`: UTF-8 text, compared by bytes.
+    Varchar,
+    /// `BLOB`: bytes.
+    Blob,
+    /// `DATE`: days since 1970-01-01.
+    Date,
+    /// `TIME`: microseconds since midnight.
+    Time,
+    /// `TIMESTAMP` (without time zone): microseconds since 1970-01-01 00:00:00.
+    Timestamp,
+    /// `TIMESTAMPTZ`: microseconds since 1970-01-01 00:00:00 UTC, an instant.
+    TimestampTz,
+    /// `INTERVAL`: months, days and microseconds, kept apart.
+    Interval,
+    /// `UUID`: 128 bits.
+    Uuid,
+}
+
+/// How a vector holds the values of a column: the width and the register class that kernels are written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PhysicalType {
+    /// One byte, 0 or 1.
+    Bool,
+    /// Signed, 8 bits.
+    I8,
+    /// Signed, 16 bits.
+    I16,
+    /// Signed, 32 bits. `DATE` too.
+    I32,
+    /// Signed, 64 bits. `TIME`, the timestamps and decimals of up to 18 digits too.
+    I64,
+    /// Signed, 128 bits: wide decimals. `UUID` too, with its top bit flipped so that signed order is byte order.
+    I128,
+    /// Unsigned, 8 bits.
+    U8,
+    /// Unsigned, 16 bits.
+    U16,
+    /// Unsigned, 32 bits.
+    U32,
+    /// Unsigned, 64 bits.
+    U64,
+    /// IEEE 754 single.
+    F32,
+    /// IEEE 754 double.
+    F64,
+    /// [`crate::StringView`], 16 bytes. `VARCHAR` and `BLOB`.
+    Str,
+    /// [`Interval`], 16 bytes.
+    Interval,
+}
+
+impl PhysicalType {
+    /// Bytes of one value in a flat vector.
+    pub const fn width(self) -> usize {
+        match self {
+            PhysicalType::Bool | PhysicalType::I8 | PhysicalType::U8 => 1,
+            PhysicalType::I16 | PhysicalType::U16 => 2,
+            PhysicalType::I32 | PhysicalType::U32 | PhysicalType::F32 => 4,
+            PhysicalType::I64 | PhysicalType::U64 | PhysicalType::F64 => 8,
+            PhysicalType::I128 | PhysicalType::Str | PhysicalType::Interval => 16,
+        }
+    }
+}
+
+impl DataType {
+    /// The physical type that holds every value of this type.
+    pub const fn physical(self) -> PhysicalType {
+        match self {
+            DataType::Null | DataType::Boolean => PhysicalType::Bool,
+            DataType::Int8 => PhysicalType::I8,
+            DataType::Int16 => PhysicalType::I16,
+            DataType::Int32 | DataType::Date => PhysicalType::I32,
+            DataType::Int64 | DataType::Time | DataType::Timestamp | DataType::TimestampTz => PhysicalType::I64,
+            DataType::UInt8 => PhysicalType::U8,
+            DataType::UInt16 => PhysicalType::U16,
+            DataType::UInt32 => PhysicalType::U32,
+            DataType::UInt64 => PhysicalType::U64,
+            DataType::Float32 => PhysicalType::F32,
+            DataType::Float64 => PhysicalType::F64,
+            DataType::Decimal { precision, .. } => {
+                if precision <= 18 {
+                    PhysicalType::I64
+                } else {
+                    PhysicalType::I128
+                }
+            }
+            DataType::Varchar | DataType::Blob => PhysicalType::Str,
+            DataType::Interval => PhysicalType::Interval,
+            DataType::Uuid => PhysicalType::I128,
+        }
+    }
+
+    /// True for the signed and unsigned integers (not decimals, not dates).
+    pub const fn is_integer(self) -> bool {
+        matches!(
+            self,
+            DataType::Int8
+                | DataType::Int16
+                | DataType::Int32
+                | DataType::Int64
+                | DataType::UInt8
+                | DataType::UInt16
+                | DataType::UInt32
+                | DataType::UInt64
+        )
+    }
+
+    /// True for integers, floats and decimals.
+    pub const fn is_numeric(self) -> bool {
+        self.is_integer() || self.is_float() || self.is_decimal()
+    }
+
+    /// True for `REAL` and `DOUBLE`.
+    pub const fn is_float(self) -> bool {
+        matches!(self, DataType::Float32 | DataType::Float64)
+    }
+
+    /// True for `DECIMAL`.
+    pub const fn is_decimal(self) -> bool {
+        matches!(self, DataType::Decimal { .. })
+    }
+
+    /// True for the types whose values are strings of bytes.
+    pub const fn is_string(self) -> bool {
+        matches!(self, DataType::Varchar | DataType::Blob)
+    }
+
+    /// The smallest and largest unscaled integer that this type admits, for the types that are integers inside
+    /// (integers, decimals, dates, times, timestamps, booleans); `None` for the others.
+    pub const fn integer_range(self) -> Option<(i128, i128)> {
+        Some(match self {
+            DataType::Boolean => (0, 1),
+            DataType::Int8 => (i8::MIN as i128, i8::MAX as i128),
+            DataType::Int16 => (i16::MIN as i128, i16::MAX as i128),
+            DataType::Int32 | DataType::Date => (i32::MIN as i128, i32::MAX as i128),
+            DataType::Int64 | DataType::Time | DataType::Timestamp | DataType::TimestampTz => {
+                (i64::MIN as i128, i64::MAX as i128)
+            }
+            DataType::UInt8 => (0, u8::MAX as i128),
+            DataType::UInt16 => (0, u16::MAX as i128),
+            DataType::UInt32 => (0, u32::MAX as i128),
+            DataType::UInt64 => (0, u64::MAX as i128),
+            DataType::Decimal { precision, .. } => {
+                let bound = pow10(precision);
+                (1 - bound, bound - 1)
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// 10 to the power of `exponent`, for exponents up to 38.
+pub const fn pow10(exponent: u8) -> i128 {
+    10i128.pow(exponent as u32)
+}
+
+impl fmt::Display for DataType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            DataType::Null => "NULL",
+            DataType::Boolean => "BOOLEAN",
+            DataType::Int8 => "TINYINT",
+            DataType::Int16 => "SMALLINT",
+            DataType::Int32 => "INTEGER",
+            DataType::Int64 => "BIGINT",
+            DataType::UInt8 => "UTINYINT",
+            DataType::UInt16 => "USMALLINT",
+            DataType::UInt32 => "UINTEGER",
+            DataType::UInt64 => "UBIGINT",
+            DataType::Float32 => "REAL",
+            DataType::Float64 => "DOUBLE",
+            DataType::Decimal { precision, scale } => return write!(f, "DECIMAL({precision},{scale})"),
+            DataType::Varchar => "VARCHAR",
+            DataType::Blob => "BLOB",
+            DataType::Date => "DATE",
+            DataType::Time => "TIME",
+            DataType::Timestamp => "TIMESTAMP",
+            DataType::TimestampTz => "TIMESTAMP WITH TIME ZONE",
+            DataType::Interval => "INTERVAL",
+            DataType::Uuid => "UUID",
+        })
+    }
+}
+
+/// A span of time. Months and days have no fixed length, so the three parts stay apart, as in PostgreSQL.
+///
+/// Intervals are compared by their estimated length (a month counts as 30 days, a day as 24 hours).
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct Interval {
+    /// Calendar months.
+    pub months: i32,
+    /// Calendar days.
+    pub days: i32,
+    /// Microseconds.
+    pub micros: i64,
+}
+
+/// Microseconds in a day.
+pub const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+impl Interval {
+    /// The estimated length in microseconds, the order and the identity of intervals.
+    pub fn estimate(self) -> i128 {
+        (self.months as i128 * 30 + self.days as i128) * MICROS_PER_DAY as i128 + self.micros as i128
+    }
+}
+
+impl PartialEq for Interval {
+    fn eq(&self, other: &Interval) -> bool {
+        self.estimate() == other.estimate()
+    }
+}
+impl Eq for Interval {}
+impl PartialOrd for Interval {
+    fn partial_cmp(&self, other: &Interval) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl Ord for Interval {
+    fn cmp(&self, other: &Interval) -> std::cmp::Ordering {
+        self.estimate().cmp(&other.estimate())
+    }
+}
+impl std::hash::Hash for Interval {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.estimate().hash(state);
+    }
+}
+
+/// The identity of a column inside one plan. Two scans of one table have different column ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ColumnId(pub u32);
+
+impl fmt::Display for ColumnId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// A named column of a table or result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    /// The name as the user wrote it.
+    pub name: Arc<str>,
+    /// Its type.
+    pub ty: DataType,
+    /// Whether NULL may occur.
+    pub nullable: bool,
+}
+
+impl Field {
+    /// A field that may hold NULL.
+    pub fn new(name: impl Into<Arc<str>>, ty: DataType) -> Field {
+        Field { name: name.into(), ty, nullable: true }
+    }
+}
+
+/// The columns of a table or result, in order.
+pub type Schema = Vec<Field>;
