@@ -1,1 +1,1 @@
-//! x
+//! Entasis: the columnar database you can update, in your process.
