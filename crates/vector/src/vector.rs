@@ -309,6 +309,11 @@ impl Vector {
         self.strings_are_stable = source.strings_are_stable;
     }
 
+    /// Shares the owner of long strings whose views are written to this vector.
+    pub fn share_heap(&mut self, heap: &Arc<StringHeap>) {
+        self.heap = Some(heap.clone());
+    }
+
     // ---- single values -----------------------------------------------------------------------------------------
 
     /// The value at `position` of a vector that holds `ty`.

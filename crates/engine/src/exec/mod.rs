@@ -1,6 +1,7 @@
 //! Execution: an optimized plan is cut into pipelines, which a few workers run.
 
 pub mod context;
+pub mod materialized;
 pub mod operator;
 
 pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation, Settings};

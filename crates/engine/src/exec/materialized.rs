@@ -1,0 +1,745 @@
+//! Rows kept in memory, column by column: the build side of a join, the groups of an aggregation, the input of a sort.
+//!
+//! Rows lie in segments of at most 65,536. A *row id* is `segment << 16 | offset`, four bytes, and never changes; as
+//! long as rows only come by [`Materialized::append`], ids are the numbers 0, 1, 2, … in the order of arrival. Workers
+//! fill a `Materialized` each, and [`Materialized::absorb`] puts them together without copying a value.
+//!
+//! A column holds the physical type that its [`ColumnMeta`] names; integers that arrive narrower are widened. A segment
+//! keeps a validity only if it has a NULL. Short strings and stable ones are kept as the views that they are, the bytes
+//! of the others are copied to a heap that belongs to the `Materialized`; vectors that are read from it share that
+//! heap, so rows must not be appended while such a vector is alive.
+//!
+//! All loops run over one column of many rows: no dispatch per row. Nothing here counts against the memory budget; the
+//! owner charges [`Materialized::bytes`].
+
+use entasis_vector::bitmap;
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, DataType, Encoding, Native, PhysicalType, StringHeap, StringView};
+use entasis_vector::{Interval, Value, Vector};
+use std::sync::Arc;
+
+/// Rows of a full segment.
+pub const SEGMENT_ROWS: usize = 1 << 16;
+/// Rows that the first segment starts with room for.
+const FIRST_ROOM: usize = 256;
+/// Rows that later segments start with room for.
+const LATER_ROOM: usize = 16 << 10;
+
+/// Rows in memory. See the module.
+pub struct Materialized {
+    metas: Vec<ColumnMeta>,
+    columns: Vec<Column>,
+    /// Rows of each segment.
+    segments: Vec<usize>,
+    /// Rows that the last segment has room for.
+    room: usize,
+    rows: usize,
+    heap: Arc<StringHeap>,
+    /// Bytes of all segments; the heap counts by itself.
+    bytes: usize,
+    /// Positions of a chunk's rows that come through two selections.
+    composed: Vec<u16>,
+}
+
+/// One column, segment by segment.
+struct Column {
+    physical: PhysicalType,
+    values: Vec<Buffer>,
+    /// Absent: all valid.
+    validity: Vec<Option<Buffer>>,
+    has_nulls: bool,
+    /// All strings outlive the statement; none are in the heap.
+    strings_are_stable: bool,
+}
+
+/// Positions of a vector: `n` in a row, or listed ones.
+#[derive(Clone, Copy)]
+enum Picks<'a> {
+    From(usize),
+    At(&'a [u16]),
+}
+
+impl Materialized {
+    /// The row id that stands for no row: gathering it gives NULL.
+    pub const NO_ROW: u32 = u32::MAX;
+
+    /// No rows yet.
+    pub fn new(columns: &[ColumnMeta]) -> Materialized {
+        let column = |meta: &ColumnMeta| Column {
+            physical: meta.physical,
+            values: Vec::new(),
+            validity: Vec::new(),
+            has_nulls: false,
+            strings_are_stable: true,
+        };
+        Materialized {
+            metas: columns.to_vec(),
+            columns: columns.iter().map(column).collect(),
+            segments: Vec::new(),
+            room: 0,
+            rows: 0,
+            heap: Arc::default(),
+            bytes: 0,
+            composed: Vec::new(),
+        }
+    }
+
+    /// What is known of the columns.
+    pub fn columns(&self) -> &[ColumnMeta] {
+        &self.metas
+    }
+    /// Rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+    /// True without rows.
+    pub fn is_empty(&self) -> bool {
+        self.rows == 0
+    }
+    /// Segments.
+    pub fn segments(&self) -> usize {
+        self.segments.len()
+    }
+    /// Rows of `segment`; its row ids are `segment << 16` and the ones that follow.
+    pub fn segment_rows(&self, segment: usize) -> usize {
+        self.segments[segment]
+    }
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        self.bytes + self.heap.bytes()
+    }
+    /// All row ids, ascending.
+    pub fn ids(&self) -> impl Iterator<Item = u32> + '_ {
+        self.segments.iter().enumerate().flat_map(|(s, &rows)| (0..rows).map(move |r| (s << 16 | r) as u32))
+    }
+    /// True if some value of `column` is NULL.
+    pub fn has_nulls(&self, column: usize) -> bool {
+        self.columns[column].has_nulls
+    }
+    /// The values of `column` in `segment`, of the column's physical type; arbitrary where NULL.
+    pub fn values<T: Native>(&self, column: usize, segment: usize) -> &[T] {
+        let column = &self.columns[column];
+        debug_assert!(size_of::<T>() == column.physical.width());
+        &column.values[segment].as_slice::<T>()[..self.segments[segment]]
+    }
+    /// Validity words of `column` in `segment`, or `None` if all are valid.
+    pub fn validity(&self, column: usize, segment: usize) -> Option<&[u64]> {
+        self.columns[column].validity[segment].as_ref().map(|buffer| buffer.as_slice::<u64>())
+    }
+
+    // ---- growing -----------------------------------------------------------------------------------------------
+
+    /// Appends rows of `chunk`: all, or the ones that `rows` names in that order. Own column i takes the chunk's column
+    /// `columns[i]`.
+    pub fn append(&mut self, chunk: &Chunk, columns: &[usize], rows: Option<&[u16]>) {
+        debug_assert_eq!(columns.len(), self.columns.len());
+        let count = rows.map_or(chunk.len(), <[u16]>::len);
+        let mut composed = std::mem::take(&mut self.composed);
+        let mut done = 0;
+        while done < count {
+            let (offset, part) = self.make_room(count - done);
+            for (i, &from) in columns.iter().enumerate() {
+                let picks = match (chunk.positions(from), rows) {
+                    (None, None) => Picks::From(done),
+                    (Some(positions), None) => Picks::At(&positions[done..done + part]),
+                    (None, Some(rows)) => Picks::At(&rows[done..done + part]),
+                    (Some(positions), Some(rows)) => {
+                        composed.clear();
+                        composed.extend(rows[done..done + part].iter().map(|&row| positions[row as usize]));
+                        Picks::At(&composed)
+                    }
+                };
+                self.write(i, chunk.vector(from), picks, offset, part);
+            }
+            self.advance(part);
+            done += part;
+        }
+        self.composed = composed;
+    }
+
+    /// Appends `rows` rows: own column i takes `vectors[i]` at the positions given (`None`: the first ones).
+    pub fn append_vectors(&mut self, vectors: &[(&Vector, Option<&[u16]>)], rows: usize) {
+        debug_assert_eq!(vectors.len(), self.columns.len());
+        let mut done = 0;
+        while done < rows {
+            let (offset, part) = self.make_room(rows - done);
+            for (i, (vector, positions)) in vectors.iter().enumerate() {
+                let picks = positions.map_or(Picks::From(done), |at| Picks::At(&at[done..done + part]));
+                self.write(i, vector, picks, offset, part);
+            }
+            self.advance(part);
+            done += part;
+        }
+    }
+
+    /// Takes over all rows of `other`, which has the same columns. Returns how far its segments moved: the old row id
+    /// `r` is now `r + (moved << 16)`.
+    pub fn absorb(&mut self, other: Materialized) -> u32 {
+        let moved = self.segments.len() as u32;
+        debug_assert_eq!(self.columns.len(), other.columns.len());
+        if other.rows == 0 {
+            return moved;
+        }
+        self.segments.extend(&other.segments);
+        assert!(self.segments.len() < SEGMENT_ROWS, "row ids have room for 65,535 segments");
+        self.room = other.room;
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        for (own, theirs) in self.columns.iter_mut().zip(other.columns) {
+            debug_assert_eq!(own.physical, theirs.physical);
+            own.values.extend(theirs.values);
+            own.validity.extend(theirs.validity);
+            own.has_nulls |= theirs.has_nulls;
+            own.strings_are_stable &= theirs.strings_are_stable;
+        }
+        if other.heap.bytes() > 0 {
+            let heap = Arc::into_inner(other.heap).expect("nobody reads rows that are being absorbed");
+            heap_mut(&mut self.heap).absorb(heap);
+        }
+        moved
+    }
+
+    /// Room in the last segment for up to `rows` rows: the offset of the first, and how many.
+    fn make_room(&mut self, rows: usize) -> (usize, usize) {
+        if self.segments.last().is_none_or(|&filled| filled == SEGMENT_ROWS) {
+            assert!(self.segments.len() + 1 < SEGMENT_ROWS, "row ids have room for 65,535 segments");
+            self.room = if self.segments.is_empty() { FIRST_ROOM } else { LATER_ROOM };
+            self.segments.push(0);
+            for column in &mut self.columns {
+                let buffer = Buffer::zeroed(self.room * column.physical.width());
+                self.bytes += buffer.capacity();
+                column.values.push(buffer);
+                column.validity.push(None);
+            }
+        }
+        let offset = *self.segments.last().expect("just pushed or just tested");
+        let needed = (offset + rows).min(SEGMENT_ROWS);
+        if needed > self.room {
+            self.room = needed.next_power_of_two();
+            for column in &mut self.columns {
+                let width = column.physical.width();
+                let old = column.values.last_mut().expect("one buffer a segment");
+                let mut new = Buffer::zeroed(self.room * width);
+                new.as_mut_slice::<u8>()[..offset * width].copy_from_slice(&old.as_slice::<u8>()[..offset * width]);
+                self.bytes += new.capacity() - old.capacity();
+                *old = new;
+            }
+        }
+        (offset, needed - offset)
+    }
+
+    fn advance(&mut self, rows: usize) {
+        *self.segments.last_mut().expect("room was made") += rows;
+        self.rows += rows;
+    }
+
+    /// Writes `rows` values of `vector` to the last segment, from `offset`.
+    fn write(&mut self, column: usize, vector: &Vector, picks: Picks<'_>, offset: usize, rows: usize) {
+        let column = &mut self.columns[column];
+        let values = column.values.last_mut().expect("room was made");
+        let own = column.physical;
+        if own == PhysicalType::Str && !vector.strings_are_stable() {
+            column.strings_are_stable = false;
+            let out = &mut values.as_mut_slice::<StringView>()[offset..offset + rows];
+            copy_strings(vector, picks, heap_mut(&mut self.heap), out);
+        } else if own == vector.physical() {
+            macro_rules! copy {
+                ($t:ty) => {
+                    copy_values(vector, picks, &mut values.as_mut_slice::<$t>()[offset..offset + rows], |v: $t| v)
+                };
+            }
+            match own.width() {
+                1 => copy!(u8),
+                2 => copy!(u16),
+                4 => copy!(u32),
+                8 => copy!(u64),
+                _ => copy!(i128),
+            }
+        } else {
+            widen(vector, picks, own, values, offset, rows);
+        }
+        if vector.validity().is_some() {
+            column.write_validity(vector, picks, offset, rows, &mut self.bytes);
+        }
+    }
+
+    // ---- reading -----------------------------------------------------------------------------------------------
+
+    /// Writes the values of `column` in the given rows to `out`, flat; [`Materialized::NO_ROW`] gives NULL.
+    pub fn gather(&self, column: usize, rows: &[u32], out: &mut Vector) {
+        let missing = rows.contains(&Materialized::NO_ROW);
+        let column = self.begin(column, rows.len(), out);
+        match column.physical.width() {
+            1 => gather_values(&column.values, rows, missing, out.values_mut::<u8>()),
+            2 => gather_values(&column.values, rows, missing, out.values_mut::<u16>()),
+            4 => gather_values(&column.values, rows, missing, out.values_mut::<u32>()),
+            8 => gather_values(&column.values, rows, missing, out.values_mut::<u64>()),
+            _ => gather_values(&column.values, rows, missing, out.values_mut::<i128>()),
+        }
+        if missing || column.has_nulls {
+            let words = out.validity_mut(rows.len());
+            for (word, rows) in words.iter_mut().zip(rows.chunks(64)) {
+                *word = rows.iter().enumerate().fold(0, |w, (i, &row)| w | u64::from(column.is_valid(row)) << i);
+            }
+        }
+    }
+
+    /// Writes `rows` values of `column`, from offset `first` of `segment`, to `out`, flat.
+    pub fn read(&self, column: usize, segment: usize, first: usize, rows: usize, out: &mut Vector) {
+        let column = self.begin(column, rows, out);
+        copy_range(&column.values[segment], first, rows, out);
+        if let Some(validity) = &column.validity[segment] {
+            let validity = validity.as_slice::<u64>();
+            let words = &mut out.validity_mut(rows)[..bitmap::words_for(rows)];
+            for (i, word) in words.iter_mut().enumerate() {
+                let at = first + i * 64;
+                let low = validity[at / 64] >> (at % 64);
+                let high = validity.get(at / 64 + 1).copied().unwrap_or(0);
+                *word = if at % 64 == 0 { low } else { low | high << (64 - at % 64) };
+            }
+        }
+    }
+
+    /// Starts `out` as a flat vector of `column` and gives it the strings' owner.
+    fn begin(&self, column: usize, rows: usize, out: &mut Vector) -> &Column {
+        let column = &self.columns[column];
+        if out.physical() != column.physical {
+            *out = Vector::new(column.physical);
+        }
+        out.begin(rows.max(CHUNK_ROWS));
+        if column.physical == PhysicalType::Str {
+            out.set_strings_stable(column.strings_are_stable);
+            if !column.strings_are_stable {
+                out.share_heap(&self.heap);
+            }
+        }
+        column
+    }
+
+    /// The value of `column` in `row`.
+    pub fn value(&self, row: u32, column: usize) -> Value {
+        let mut out = Vector::new(self.columns[column].physical);
+        self.gather(column, &[row], &mut out);
+        out.value(0, self.metas[column].ty)
+    }
+
+    // ---- comparing ---------------------------------------------------------------------------------------------
+
+    /// Keeps the pairs (row of a chunk, own row) whose values are equal: `vector` at the place of the chunk's row (by
+    /// `positions`; `None`: at the row itself) and own `column`. NULL equals NULL iff `null_equals_null`. Both lists
+    /// have one length and shrink together; order is kept.
+    pub fn retain_equal(
+        &self,
+        column: usize,
+        vector: &Vector,
+        positions: Option<&[u16]>,
+        null_equals_null: bool,
+        probe_rows: &mut Vec<u16>,
+        build_rows: &mut Vec<u32>,
+    ) {
+        debug_assert_eq!(probe_rows.len(), build_rows.len());
+        let column = &self.columns[column];
+        let check = Check {
+            column,
+            vector,
+            positions,
+            nulls: (vector.validity().is_some() || column.has_nulls).then_some(null_equals_null),
+        };
+        let pairs = (probe_rows, build_rows);
+        if column.physical != vector.physical() {
+            check.retain_widened(pairs);
+            return;
+        }
+        match column.physical {
+            PhysicalType::Bool | PhysicalType::I8 | PhysicalType::U8 => check.retain(pairs, |a: u8, b: u8| a == b),
+            PhysicalType::I16 | PhysicalType::U16 => check.retain(pairs, |a: u16, b: u16| a == b),
+            PhysicalType::I32 | PhysicalType::U32 => check.retain(pairs, |a: u32, b: u32| a == b),
+            PhysicalType::I64 | PhysicalType::U64 => check.retain(pairs, |a: u64, b: u64| a == b),
+            PhysicalType::I128 => check.retain(pairs, |a: i128, b: i128| a == b),
+            PhysicalType::F32 => check.retain(pairs, |a: f32, b: f32| a == b || (a.is_nan() && b.is_nan())),
+            PhysicalType::F64 => check.retain(pairs, |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan())),
+            PhysicalType::Str => check.retain(pairs, |a: StringView, b: StringView| a == b),
+            PhysicalType::Interval => check.retain(pairs, |a: Interval, b: Interval| a == b),
+        }
+    }
+}
+
+fn heap_mut(heap: &mut Arc<StringHeap>) -> &mut StringHeap {
+    Arc::get_mut(heap).expect("rows are appended before, not while, vectors are read")
+}
+
+impl Column {
+    #[inline(always)]
+    fn get<T: Native>(&self, row: u32) -> T {
+        self.values[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize]
+    }
+
+    #[inline(always)]
+    fn is_valid(&self, row: u32) -> bool {
+        row != Materialized::NO_ROW
+            && match &self.validity[(row >> 16) as usize] {
+                None => true,
+                Some(words) => bitmap::get(words.as_slice(), (row & 0xffff) as usize),
+            }
+    }
+
+    fn write_validity(&mut self, vector: &Vector, picks: Picks<'_>, offset: usize, rows: usize, bytes: &mut usize) {
+        let slot = self.validity.last_mut().expect("room was made");
+        let any_null = match picks {
+            Picks::From(first) => (first..first + rows).any(|p| !vector.is_valid(p)),
+            Picks::At(positions) => positions.iter().any(|&p| !vector.is_valid(p as usize)),
+        };
+        if !any_null {
+            // The bits beyond what has been written are ones.
+            return;
+        }
+        self.has_nulls = true;
+        let words = slot.get_or_insert_with(|| {
+            let mut buffer = Buffer::zeroed(SEGMENT_ROWS / 8);
+            buffer.as_mut_slice::<u64>().fill(u64::MAX);
+            *bytes += buffer.capacity();
+            buffer
+        });
+        let words = words.as_mut_slice::<u64>();
+        match picks {
+            Picks::From(first) => {
+                (0..rows).for_each(|i| bitmap::set(words, offset + i, vector.is_valid(first + i)));
+            }
+            Picks::At(positions) => {
+                for (i, &p) in positions.iter().enumerate() {
+                    bitmap::set(words, offset + i, vector.is_valid(p as usize));
+                }
+            }
+        }
+    }
+}
+
+/// Writes the picked values of `vector`, converted, to all of `out`.
+#[inline(always)]
+fn copy_values<S: Native, T>(vector: &Vector, picks: Picks<'_>, out: &mut [T], convert: impl Fn(S) -> T)
+where
+    T: Native,
+{
+    match vector.encoding() {
+        Encoding::Constant => out.fill(convert(vector.values::<S>()[0])),
+        Encoding::Flat => {
+            let values = vector.values::<S>();
+            match picks {
+                Picks::From(first) => {
+                    let values = &values[first..first + out.len()];
+                    out.iter_mut().zip(values).for_each(|(o, &v)| *o = convert(v));
+                }
+                Picks::At(at) => out.iter_mut().zip(at).for_each(|(o, &p)| *o = convert(values[p as usize])),
+            }
+        }
+        Encoding::Dictionary => {
+            let values = vector.dictionary().expect("a dictionary vector has one").values().values::<S>();
+            let codes = vector.codes();
+            match picks {
+                Picks::From(first) => {
+                    let codes = &codes[first..first + out.len()];
+                    out.iter_mut().zip(codes).for_each(|(o, &c)| *o = convert(values[c as usize]));
+                }
+                Picks::At(at) => {
+                    out.iter_mut().zip(at).for_each(|(o, &p)| *o = convert(values[codes[p as usize] as usize]));
+                }
+            }
+        }
+    }
+}
+
+/// Writes the picked strings of `vector` to all of `out`, their bytes to `heap`.
+fn copy_strings(vector: &Vector, picks: Picks<'_>, heap: &mut StringHeap, out: &mut [StringView]) {
+    copy_values(vector, picks, out, |view: StringView| view);
+    let nulls = vector.validity().is_some();
+    if vector.is_constant() {
+        if nulls && !vector.is_valid(0) {
+            out.fill(StringView::default());
+        } else if let Some(&first) = out.first() {
+            out.fill(heap.push(first.as_bytes()));
+        }
+        return;
+    }
+    for (i, view) in out.iter_mut().enumerate().filter(|(_, view)| !view.is_inline()) {
+        let position = match picks {
+            Picks::From(first) => first + i,
+            Picks::At(at) => at[i] as usize,
+        };
+        // At a NULL the view may point anywhere.
+        *view = if nulls && !vector.is_valid(position) { StringView::default() } else { heap.push(view.as_bytes()) };
+    }
+}
+
+/// Writes the picked values of `vector`, an integer type narrower than `own`, from `offset`.
+fn widen(vector: &Vector, picks: Picks<'_>, own: PhysicalType, to: &mut Buffer, offset: usize, rows: usize) {
+    macro_rules! widen {
+        ($($from:ident $s:ty => $to:ident $t:ty),* $(,)?) => {
+            match (vector.physical(), own) {
+                $((PhysicalType::$from, PhysicalType::$to) => copy_values(
+                    vector, picks, &mut to.as_mut_slice::<$t>()[offset..offset + rows], |v: $s| <$t>::from(v)
+                ),)*
+                (from, to) => panic!("a column of {to:?} was given {from:?}"),
+            }
+        };
+    }
+    widen!(
+        I64 i64 => I128 i128, I32 i32 => I128 i128, I16 i16 => I128 i128, I8 i8 => I128 i128,
+        U64 u64 => I128 i128, U32 u32 => I128 i128, U16 u16 => I128 i128, U8 u8 => I128 i128,
+        I32 i32 => I64 i64, I16 i16 => I64 i64, I8 i8 => I64 i64,
+        U32 u32 => I64 i64, U16 u16 => I64 i64, U8 u8 => I64 i64,
+        I16 i16 => I32 i32, I8 i8 => I32 i32, U16 u16 => I32 i32, U8 u8 => I32 i32,
+        F32 f32 => F64 f64,
+    );
+}
+
+#[inline(always)]
+fn gather_values<T: Native>(segments: &[Buffer], rows: &[u32], missing: bool, out: &mut [T]) {
+    let get = |row: u32| segments[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize];
+    if missing {
+        let get = |row| if row == Materialized::NO_ROW { T::default() } else { get(row) };
+        out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
+    } else if let [only] = segments {
+        let values = only.as_slice::<T>();
+        out.iter_mut().zip(rows).for_each(|(o, &row)| *o = values[row as usize]);
+    } else {
+        out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
+    }
+}
+
+fn copy_range(from: &Buffer, first: usize, rows: usize, out: &mut Vector) {
+    macro_rules! copy {
+        ($t:ty) => {
+            out.values_mut::<$t>()[..rows].copy_from_slice(&from.as_slice::<$t>()[first..first + rows])
+        };
+    }
+    match out.physical().width() {
+        1 => copy!(u8),
+        2 => copy!(u16),
+        4 => copy!(u32),
+        8 => copy!(u64),
+        _ => copy!(i128),
+    }
+}
+
+/// One comparison of [`Materialized::retain_equal`].
+struct Check<'a> {
+    column: &'a Column,
+    vector: &'a Vector,
+    positions: Option<&'a [u16]>,
+    /// Set if NULLs may occur: whether NULL equals NULL.
+    nulls: Option<bool>,
+}
+
+impl Check<'_> {
+    fn position(&self, row: u16) -> usize {
+        self.positions.map_or(row as usize, |at| at[row as usize] as usize)
+    }
+
+    /// Reads the vector as flat, selected or other, then keeps the equal pairs.
+    #[inline(always)]
+    fn retain<T: Native>(&self, pairs: (&mut Vec<u16>, &mut Vec<u32>), equal: impl Fn(T, T) -> bool) {
+        let plain = self.nulls.is_none() && self.vector.encoding() == Encoding::Flat;
+        match (plain, self.positions) {
+            (true, None) => {
+                let values = self.vector.values::<T>();
+                keep(pairs, |p, b| equal(values[p as usize], self.column.get(b)));
+            }
+            (true, Some(at)) => {
+                let values = self.vector.values::<T>();
+                keep(pairs, |p, b| equal(values[at[p as usize] as usize], self.column.get(b)));
+            }
+            (false, _) => self.retain_any(pairs, |v: T| v, equal),
+        }
+    }
+
+    /// Any encoding, with or without NULLs, the vector's values converted to the column's type.
+    #[inline(always)]
+    fn retain_any<S: Native, T: Native>(
+        &self,
+        pairs: (&mut Vec<u16>, &mut Vec<u32>),
+        convert: impl Fn(S) -> T,
+        equal: impl Fn(T, T) -> bool,
+    ) {
+        let dictionary = self.vector.dictionary();
+        let values = dictionary.map_or(self.vector, |d| d.values()).values::<S>();
+        let codes = dictionary.map(|_| self.vector.codes());
+        let constant = self.vector.is_constant();
+        let get = |position: usize| match codes {
+            Some(codes) => values[codes[position] as usize],
+            None if constant => values[0],
+            None => values[position],
+        };
+        match self.nulls {
+            None => keep(pairs, |p, b| equal(convert(get(self.position(p))), self.column.get(b))),
+            Some(null_equals_null) => keep(pairs, |p, b| {
+                let position = self.position(p);
+                match (self.vector.is_valid(position), self.column.is_valid(b)) {
+                    (true, true) => equal(convert(get(position)), self.column.get(b)),
+                    (false, false) => null_equals_null,
+                    _ => false,
+                }
+            }),
+        }
+    }
+
+    /// The vector's integers are narrower than the column's.
+    fn retain_widened(&self, pairs: (&mut Vec<u16>, &mut Vec<u32>)) {
+        macro_rules! widened {
+            ($($from:ident $s:ty => $to:ident $t:ty),* $(,)?) => {
+                match (self.vector.physical(), self.column.physical) {
+                    $((PhysicalType::$from, PhysicalType::$to) => {
+                        self.retain_any(pairs, |v: $s| <$t>::from(v), |a: $t, b: $t| a == b)
+                    })*
+                    (from, to) => panic!("a column of {to:?} was compared with {from:?}"),
+                }
+            };
+        }
+        widened!(
+            I64 i64 => I128 i128, I32 i32 => I128 i128, I16 i16 => I128 i128, I8 i8 => I128 i128,
+            I32 i32 => I64 i64, I16 i16 => I64 i64, I8 i8 => I64 i64,
+            I16 i16 => I32 i32, I8 i8 => I32 i32,
+        );
+    }
+}
+
+/// Keeps the pairs for which `equal` holds, without a branch on it.
+#[inline(always)]
+fn keep((probe_rows, build_rows): (&mut Vec<u16>, &mut Vec<u32>), equal: impl Fn(u16, u32) -> bool) {
+    let len = probe_rows.len();
+    let (probes, builds) = (&mut probe_rows[..len], &mut build_rows[..len]);
+    let mut kept = 0;
+    for i in 0..len {
+        let (p, b) = (probes[i], builds[i]);
+        probes[kept] = p;
+        builds[kept] = b;
+        kept += usize::from(equal(p, b));
+    }
+    probe_rows.truncate(kept);
+    build_rows.truncate(kept);
+}
+
+/// The column that holds a [`ColumnMeta`]'s values whatever its id: for tests and for state columns of operators.
+pub fn column_of(ty: DataType) -> ColumnMeta {
+    ColumnMeta::new(entasis_vector::ColumnId(u32::MAX), ty)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entasis_vector::{Dictionary, Selection};
+
+    fn text(i: usize) -> Value {
+        match i % 5 {
+            0 => Value::Null,
+            1 => Value::Text(format!("short {i}").into()),
+            _ => Value::Text(format!("a text that is not short: {i}").into()),
+        }
+    }
+
+    fn chunk(first: usize, rows: usize) -> Chunk {
+        let mut chunk = Chunk::new();
+        chunk.reset(rows);
+        let dense = chunk.push_group(Selection::ALL);
+        let backwards: Vec<u16> = (0..rows as u16).rev().collect();
+        let reversed = chunk.push_group(Selection::from_indices(&backwards));
+        let numbers: Vec<i64> = (first..first + rows).map(|v| v as i64).collect();
+        let texts: Vec<Value> = (first..first + rows).rev().map(text).collect();
+        chunk.push_column(Vector::from_slice(&numbers), dense);
+        chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), reversed);
+        chunk.push_column(Vector::constant(PhysicalType::Str, &text(2)).unwrap(), reversed);
+        chunk
+    }
+
+    fn columns() -> Vec<ColumnMeta> {
+        let wide = DataType::Decimal { precision: 38, scale: 0 };
+        [wide, DataType::Varchar, DataType::Varchar].map(column_of).to_vec()
+    }
+
+    #[test]
+    fn rows_come_back_as_they_went_in() {
+        let mut rows = Materialized::new(&columns());
+        let mut other = Materialized::new(&columns());
+        let total = 70_000;
+        for first in (0..total).step_by(1000) {
+            rows.append(&chunk(first, 1000), &[0, 1, 2], None);
+        }
+        for first in (total..total + 4000).step_by(1000) {
+            let odd: Vec<u16> = (0..1000).filter(|r| r % 2 == 1).collect();
+            other.append(&chunk(first, 1000), &[0, 1, 2], Some(&odd));
+        }
+        assert_eq!((rows.rows(), rows.segments(), rows.segment_rows(1)), (total, 2, total - SEGMENT_ROWS));
+        assert_eq!(rows.absorb(other), 2);
+        let expected: Vec<usize> = (0..total).chain((total..total + 4000).filter(|r| r % 2 == 1)).collect();
+        let ids: Vec<u32> = rows.ids().collect();
+        assert_eq!(ids.len(), expected.len());
+        for (&id, &n) in ids.iter().zip(&expected).filter(|(_, n)| **n % 97 < 3) {
+            assert_eq!(rows.value(id, 0), Value::Integer(n as i128));
+            assert_eq!(rows.value(id, 1), text(n));
+            assert_eq!(rows.value(id, 2), text(2));
+        }
+        let mut out = Vector::new(PhysicalType::Str);
+        rows.gather(1, &[7, Materialized::NO_ROW, 70_000 & 0xffff | 1 << 16], &mut out);
+        let values: Vec<Value> = (0..3).map(|i| out.value(i, DataType::Varchar)).collect();
+        assert_eq!(values, [text(7), Value::Null, rows.value(70_000 & 0xffff | 1 << 16, 1)]);
+        rows.read(1, 0, 131, 200, &mut out);
+        for i in 0..200 {
+            assert_eq!(out.value(i, DataType::Varchar), text(131 + i));
+        }
+    }
+
+    #[test]
+    fn equal_pairs_are_kept_over_encodings_and_nulls() {
+        let mut rows = Materialized::new(&[column_of(DataType::Varchar)]);
+        let values: Vec<Value> = (0..50).map(|i| text(i % 10)).collect();
+        let flat = Vector::from_values(PhysicalType::Str, &values).unwrap();
+        rows.append_vectors(&[(&flat, None)], 50);
+        let entries: Vec<Value> = [1, 2, 3].map(text).to_vec();
+        let dictionary = Dictionary::new(Vector::from_values(PhysicalType::Str, &entries).unwrap(), 3);
+        let mut coded = Vector::new(PhysicalType::Str);
+        let codes = coded.begin_codes(&dictionary, 50);
+        codes[..50].iter_mut().enumerate().for_each(|(i, c)| *c = i as u32 % 3);
+        coded.set_null(10);
+        let constant = Vector::constant(PhysicalType::Str, &text(3)).unwrap();
+        let shifted: Vec<u16> = (0..50).map(|p| (p + 1) % 50).collect();
+        for vector in [&flat, &coded, &constant] {
+            for positions in [None, Some(&shifted[..])] {
+                for null_equals_null in [false, true] {
+                    let (mut probes, mut builds) = (Vec::new(), Vec::new());
+                    let mut expected = Vec::new();
+                    for p in 0..50u16 {
+                        for b in 0..50u32 {
+                            probes.push(p);
+                            builds.push(b);
+                            let at = positions.map_or(p, |at| at[p as usize]) as usize;
+                            let value = vector.value(at, DataType::Varchar);
+                            if value == values[b as usize] && (null_equals_null || !value.is_null()) {
+                                expected.push((p, b));
+                            }
+                        }
+                    }
+                    rows.retain_equal(0, vector, positions, null_equals_null, &mut probes, &mut builds);
+                    let kept: Vec<(u16, u32)> = probes.into_iter().zip(builds).collect();
+                    assert_eq!(kept, expected);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn floats_and_narrow_integers_compare_as_sql_does() {
+        let mut rows = Materialized::new(&[
+            column_of(DataType::Float64),
+            column_of(DataType::Decimal { precision: 30, scale: 2 }),
+        ]);
+        let floats = Vector::from_slice(&[f64::NAN, 0.0, 1.0]);
+        let numbers = Vector::from_slice(&[5i64, -5, 7]);
+        rows.append_vectors(&[(&floats, None), (&numbers, None)], 3);
+        let probe = Vector::from_slice(&[-f64::NAN, -0.0, 2.0]);
+        let (mut p, mut b) = (vec![0, 1, 2], vec![0, 1, 2]);
+        rows.retain_equal(0, &probe, None, false, &mut p, &mut b);
+        assert_eq!((p, b), (vec![0, 1], vec![0, 1]));
+        let (mut p, mut b) = (vec![0, 1, 2], vec![0, 1, 1]);
+        rows.retain_equal(1, &numbers, None, false, &mut p, &mut b);
+        assert_eq!((p, b), (vec![0, 1], vec![0, 1]));
+    }
+}
