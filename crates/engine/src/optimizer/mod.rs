@@ -1,1 +1,6 @@
 //! The optimizer.
+
+mod selectivity;
+mod statistics;
+
+pub use statistics::estimate_rows;

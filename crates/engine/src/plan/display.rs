@@ -1,1 +1,239 @@
-//! Plans as text.
+//! Plans as text: what `EXPLAIN` prints, what golden plans hold, what profiles call an operator.
+//!
+//! One line a node, inputs indented below it, the estimated rows behind it:
+//!
+//! ```text
+//! Output o_orderkey, revenue
+//!   TopN 10 by revenue DESC  ~10 rows
+//!     HashJoin inner on o_custkey = c_custkey  ~1500 rows
+//!       Scan orders [o_orderkey, o_custkey] where (o_orderdate < DATE '1995-03-15')  ~7000 rows
+//!       …
+//! ```
+//!
+//! Columns go by name; where two columns of the plan share one, by name and id (`l_orderkey#7`).
+
+use super::{
+    Aggregate, AggregateCall, ColumnId, Columns, Join, JoinKind, Node, Plan, Project, Scan, SetKind, SetOperation,
+    Sort, SortKey, Values,
+};
+use crate::optimizer::estimate_rows;
+use entasis_vector::expr::Expr;
+use std::collections::HashMap;
+use std::fmt;
+
+/// One line that says what `node` does, without its inputs.
+pub fn node_title(node: &Node, columns: &Columns) -> String {
+    Names::of_columns(columns).title(node)
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = Names::of_plan(self);
+        let outputs: Vec<String> = self
+            .output
+            .iter()
+            .map(|output| {
+                let name = names.name(output.column);
+                if name == output.name { name } else { format!("{name} AS {}", output.name) }
+            })
+            .collect();
+        writeln!(f, "Output {}", outputs.join(", "))?;
+        write_tree(f, &self.root, &names, 1)
+    }
+}
+
+fn write_tree(f: &mut fmt::Formatter<'_>, node: &Node, names: &Names<'_>, depth: usize) -> fmt::Result {
+    let rows = estimate_rows(node, names.columns).round();
+    writeln!(f, "{:indent$}{}  ~{rows} rows", "", names.title(node), indent = depth * 2)?;
+    node.children().into_iter().try_for_each(|child| write_tree(f, child, names, depth + 1))
+}
+
+/// What columns are called in a text.
+struct Names<'a> {
+    columns: &'a Columns,
+    /// How many columns have a name.
+    uses: HashMap<&'a str, usize>,
+}
+
+impl<'a> Names<'a> {
+    fn of_columns(columns: &'a Columns) -> Names<'a> {
+        Names::new(columns, (0..columns.len() as u32).map(ColumnId))
+    }
+
+    fn of_plan(plan: &'a Plan) -> Names<'a> {
+        let mut made = Vec::new();
+        collect_made(&plan.root, &mut made);
+        made.sort_unstable();
+        made.dedup();
+        Names::new(&plan.columns, made.into_iter())
+    }
+
+    fn new(columns: &'a Columns, ids: impl Iterator<Item = ColumnId>) -> Names<'a> {
+        let mut uses = HashMap::new();
+        for id in ids {
+            *uses.entry(columns.get(id).name.as_str()).or_insert(0) += 1;
+        }
+        Names { columns, uses }
+    }
+
+    fn name(&self, id: ColumnId) -> String {
+        let name = self.columns.get(id).name.as_str();
+        match self.uses.get(name) {
+            Some(1) => name.to_owned(),
+            _ => format!("{name}{id}"),
+        }
+    }
+
+    fn expr(&self, expr: &Expr) -> String {
+        expr.display(&|id| Some(self.name(id))).to_string()
+    }
+
+    fn list<T>(&self, items: &[T], f: impl Fn(&T) -> String) -> String {
+        items.iter().map(f).collect::<Vec<_>>().join(", ")
+    }
+
+    fn conjunction(&self, predicates: &[Expr]) -> String {
+        predicates.iter().map(|predicate| self.expr(predicate)).collect::<Vec<_>>().join(" AND ")
+    }
+
+    fn title(&self, node: &Node) -> String {
+        match node {
+            Node::Scan(scan) => self.scan(scan),
+            Node::Values(values) => self.values(values),
+            Node::Filter(filter) => format!("Filter {}", self.conjunction(&filter.predicates)),
+            Node::Project(project) => self.project(project),
+            Node::Join(join) => self.join(join),
+            Node::Aggregate(aggregate) => self.aggregate(aggregate),
+            Node::Distinct(distinct) => format!("Distinct {}", self.list(&distinct.keys, |id| self.name(*id))),
+            Node::Sort(sort) => self.sort(sort),
+            Node::Limit(limit) => match (limit.count, limit.offset) {
+                (Some(count), 0) => format!("Limit {count}"),
+                (Some(count), offset) => format!("Limit {count} offset {offset}"),
+                (None, offset) => format!("Limit all offset {offset}"),
+            },
+            Node::SetOperation(set) => self.set_operation(set),
+        }
+    }
+
+    fn scan(&self, scan: &Scan) -> String {
+        let columns = self.list(&scan.columns, |(id, _)| self.name(*id));
+        let mut title = format!("Scan {} [{columns}]", scan.relation.name());
+        if !scan.filters.is_empty() {
+            title += &format!(" where {}", self.conjunction(&scan.filters));
+        }
+        title
+    }
+
+    fn values(&self, values: &Values) -> String {
+        let columns = self.list(&values.columns, |id| self.name(*id));
+        format!("Values {} rows [{columns}]", values.rows.len())
+    }
+
+    fn project(&self, project: &Project) -> String {
+        let exprs = self.list(&project.exprs, |(id, expr)| {
+            let (name, text) = (self.name(*id), self.expr(expr));
+            if name == text { text } else { format!("{text} AS {name}") }
+        });
+        format!("Project {exprs}")
+    }
+
+    fn join(&self, join: &Join) -> String {
+        let kind = match join.kind {
+            JoinKind::Inner => "inner".to_owned(),
+            JoinKind::Left => "left".to_owned(),
+            JoinKind::Right => "right".to_owned(),
+            JoinKind::Full => "full".to_owned(),
+            JoinKind::Semi => "semi".to_owned(),
+            JoinKind::Anti => "anti".to_owned(),
+            JoinKind::NullAwareAnti => "null-aware anti".to_owned(),
+            JoinKind::Mark { mark, null_aware: false } => format!("mark {}", self.name(mark)),
+            JoinKind::Mark { mark, null_aware: true } => format!("null-aware mark {}", self.name(mark)),
+            JoinKind::Single => "single".to_owned(),
+        };
+        let method = match (join.on.is_empty(), join.residual.is_empty()) {
+            (false, _) => "HashJoin",
+            (true, false) => "NestedLoopJoin",
+            (true, true) => "CrossJoin",
+        };
+        let mut title = format!("{method} {kind}");
+        if !join.on.is_empty() {
+            let keys = self.list(&join.on, |key| {
+                let op = if key.null_equals_null { "IS NOT DISTINCT FROM" } else { "=" };
+                format!("{} {op} {}", self.expr(&key.left), self.expr(&key.right))
+            });
+            title += &format!(" on {keys}");
+        }
+        if !join.residual.is_empty() {
+            title += &format!(" where {}", self.conjunction(&join.residual));
+        }
+        title
+    }
+
+    fn aggregate(&self, aggregate: &Aggregate) -> String {
+        let named = |id: ColumnId, text: String| {
+            let name = self.name(id);
+            if name == text { text } else { format!("{text} AS {name}") }
+        };
+        let mut title = String::from("Aggregate");
+        if !aggregate.groups.is_empty() {
+            title += &format!(" by {}", self.list(&aggregate.groups, |(id, expr)| named(*id, self.expr(expr))));
+        }
+        if !aggregate.aggregates.is_empty() {
+            title += if aggregate.groups.is_empty() { " " } else { ": " };
+            title += &self.list(&aggregate.aggregates, |(id, call)| named(*id, self.call(call)));
+        }
+        title
+    }
+
+    fn call(&self, call: &AggregateCall) -> String {
+        let arguments = match call.function {
+            super::AggregateFunction::CountStar => "*".to_owned(),
+            _ => self.list(&call.args, |arg| self.expr(arg)),
+        };
+        let distinct = if call.distinct { "DISTINCT " } else { "" };
+        let mut text = format!("{}({distinct}{arguments}", call.function.name());
+        if !call.order_by.is_empty() {
+            text += &format!(" ORDER BY {}", self.list(&call.order_by, |key| self.sort_key(key)));
+        }
+        text += ")";
+        if let Some(filter) = &call.filter {
+            text += &format!(" FILTER (WHERE {})", self.expr(filter));
+        }
+        text
+    }
+
+    fn sort(&self, sort: &Sort) -> String {
+        let keys = self.list(&sort.keys, |key| self.sort_key(key));
+        match sort.limit {
+            Some(limit) => format!("TopN {limit} by {keys}"),
+            None => format!("Sort by {keys}"),
+        }
+    }
+
+    fn sort_key(&self, key: &SortKey) -> String {
+        let direction = if key.descending { " DESC" } else { "" };
+        let nulls = if key.nulls_first { " NULLS FIRST" } else { "" };
+        format!("{}{direction}{nulls}", self.expr(&key.expr))
+    }
+
+    fn set_operation(&self, set: &SetOperation) -> String {
+        let kind = match set.kind {
+            SetKind::Union => "Union",
+            SetKind::Intersect => "Intersect",
+            SetKind::Except => "Except",
+        };
+        let all = if set.all { " all" } else { "" };
+        format!("{kind}{all} [{}]", self.list(&set.columns, |id| self.name(*id)))
+    }
+}
+
+/// The columns that are made in `node` and below it.
+fn collect_made(node: &Node, into: &mut Vec<ColumnId>) {
+    match node {
+        Node::Scan(_) | Node::Values(_) | Node::Aggregate(_) | Node::SetOperation(_) => into.extend(node.columns()),
+        Node::Project(project) => into.extend(project.exprs.iter().map(|(id, _)| *id)),
+        Node::Join(Join { kind: JoinKind::Mark { mark, .. }, .. }) => into.push(*mark),
+        _ => {}
+    }
+    node.children().into_iter().for_each(|child| collect_made(child, into));
+}

@@ -1,0 +1,516 @@
+//! Cardinalities: how many rows a subplan gives, and what its columns look like, before anything has run.
+//!
+//! An [`Estimate`] is derived bottom-up. It starts from the exact row counts, minima, maxima and distinct counts of
+//! tables, and follows three ideas:
+//!
+//! - Two distinct counts a column. `distinct` is how many values are *left* after filters, `domain` how many there were
+//!   before. A join of `R.a = S.b` keeps `|R| |S| / max(domain(a), domain(b))` rows: filters elsewhere on either side
+//!   thin out the rows, not the domain. The result's domain is the smaller one, so that the estimate of a whole class
+//!   of equal columns does not depend on the order in which it is joined.
+//! - Keys of several columns are not independent. If the product of the domains exceeds the rows that a side ever had,
+//!   that side is taken for a key, or for a reference to one, and the smaller side's rows are the domain.
+//! - Sums and counts of groups are normally distributed around the mean that the group size and the argument's range
+//!   imply. That is what tells `HAVING sum(l_quantity) > 300` (hardly anything) from `> 30` (hardly a filter).
+//!
+//! Not done: histograms, samples, correlation between columns of one table.
+
+use super::selectivity;
+use crate::plan::{
+    Aggregate, AggregateCall, AggregateFunction, Columns, Join, JoinKey, JoinKind, Node, Scan, SetKind, SetOperation,
+    Values,
+};
+use crate::relation::ColumnStatistics;
+use entasis_vector::expr::{ArithmeticOp, DatePart, Expr, Function};
+use entasis_vector::{ColumnId, DataType, Value};
+use std::collections::{HashMap, HashSet};
+
+/// Rows of a relation that does not know.
+const ROWS_UNKNOWN: f64 = 100_000.0;
+
+/// Rows that `node` gives, an estimate; at least 0, and fractions happen.
+pub fn estimate_rows(node: &Node, columns: &Columns) -> f64 {
+    estimate(node, columns).rows
+}
+
+/// What is believed of a subplan's result.
+#[derive(Debug, Clone)]
+pub(crate) struct Estimate {
+    /// Rows.
+    pub rows: f64,
+    /// Rows before any filter, the most that the largest input ever had.
+    pub base: f64,
+    columns: HashMap<ColumnId, ColumnEstimate>,
+}
+
+/// What is believed of a column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ColumnEstimate {
+    /// Distinct values before filters on other columns.
+    pub domain: f64,
+    /// Distinct values that are left.
+    pub distinct: f64,
+    /// Smallest and largest value, as [`position`] places them.
+    pub range: Option<(f64, f64)>,
+    /// Mean and standard deviation, if the values are bell-shaped: sums and counts.
+    pub bell: Option<(f64, f64)>,
+    /// Share of rows that are NULL.
+    pub nulls: f64,
+}
+
+impl ColumnEstimate {
+    /// A column with `distinct` values of which nothing else is known.
+    pub(crate) fn of_distinct(distinct: f64) -> ColumnEstimate {
+        let distinct = distinct.max(1.0);
+        ColumnEstimate { domain: distinct, distinct, range: None, bell: None, nulls: 0.0 }
+    }
+
+    fn constant(value: &Value) -> ColumnEstimate {
+        let mut column = ColumnEstimate::of_distinct(1.0);
+        column.range = position(value).map(|p| (p, p));
+        column.nulls = if value.is_null() { 1.0 } else { 0.0 };
+        column
+    }
+}
+
+/// Where a value stands on the number line. Text is placed by its first bytes, so that ranges of text work too.
+pub(crate) fn position(value: &Value) -> Option<f64> {
+    let bytes = |text: &[u8]| text.iter().chain(std::iter::repeat(&0)).take(6).fold(0.0, |p, b| p * 256.0 + *b as f64);
+    match value {
+        Value::Null => None,
+        Value::Boolean(v) => Some(*v as u8 as f64),
+        Value::Integer(v) => Some(*v as f64),
+        Value::Float(v) => v.is_finite().then_some(*v),
+        Value::Text(v) => Some(bytes(v.as_bytes())),
+        Value::Bytes(v) => Some(bytes(v)),
+        Value::Interval(v) => Some(v.estimate() as f64),
+    }
+}
+
+/// Distinct values left when `rows` rows with `distinct` values are thinned out to the share `kept`: each value stands
+/// in `rows / distinct` rows, and is gone if none of them is kept.
+fn thin_out(distinct: f64, rows: f64, kept: f64) -> f64 {
+    if kept >= 1.0 || distinct <= 0.0 || rows <= 0.0 {
+        return distinct;
+    }
+    (distinct * (1.0 - (1.0 - kept).powf((rows / distinct).max(1.0)))).max(1.0)
+}
+
+impl Estimate {
+    /// What is believed of column `id`: at worst that all rows differ.
+    pub(crate) fn column(&self, id: ColumnId) -> ColumnEstimate {
+        self.columns.get(&id).copied().unwrap_or_else(|| ColumnEstimate::of_distinct(self.rows))
+    }
+
+    pub(crate) fn column_mut(&mut self, id: ColumnId) -> Option<&mut ColumnEstimate> {
+        self.columns.get_mut(&id)
+    }
+
+    /// Keeps the share `kept` of the rows, whichever they are.
+    pub(crate) fn keep(&mut self, kept: f64) {
+        let kept = kept.clamp(0.0, 1.0);
+        for column in self.columns.values_mut() {
+            column.distinct = thin_out(column.distinct, self.rows, kept);
+        }
+        self.rows *= kept;
+    }
+
+    /// What is believed of an expression over these columns.
+    pub(crate) fn expression(&self, expr: &Expr) -> ColumnEstimate {
+        match expr {
+            Expr::Column { id, .. } => self.column(*id),
+            Expr::Literal { value, .. } => ColumnEstimate::constant(value),
+            Expr::Cast { input, ty, .. } => {
+                let mut column = self.expression(input);
+                column.range = column.range.and_then(|r| cast_range(r, input.ty(), *ty));
+                column.bell = column.bell.and_then(|r| cast_range(r, input.ty(), *ty));
+                column
+            }
+            Expr::Arithmetic { op: op @ (ArithmeticOp::Add | ArithmeticOp::Subtract), left, right, ty } => {
+                let (a, b) = (self.expression(left), self.expression(right));
+                let mut column = self.combination(expr);
+                if left.ty() == *ty && right.ty() == *ty {
+                    column.range = a.range.zip(b.range).map(|((al, ah), (bl, bh))| match op {
+                        ArithmeticOp::Add => (al + bl, ah + bh),
+                        _ => (al - bh, ah - bl),
+                    });
+                }
+                column
+            }
+            Expr::Arithmetic { op: ArithmeticOp::Multiply, left, right, ty } if ty.is_numeric() => {
+                let (a, b) = (self.expression(left), self.expression(right));
+                let mut column = self.combination(expr);
+                column.range = a.range.zip(b.range).map(|((al, ah), (bl, bh))| {
+                    let corners = [al * bl, al * bh, ah * bl, ah * bh];
+                    (corners.iter().copied().fold(f64::MAX, f64::min), corners.iter().copied().fold(f64::MIN, f64::max))
+                });
+                // A constant factor stretches a bell too.
+                for (bell, factor) in [(a.bell, b), (b.bell, a)] {
+                    if let (Some((mean, deviation)), Some((low, high))) = (bell, factor.range)
+                        && low == high
+                    {
+                        column.bell = Some((mean * low, deviation * low.abs()));
+                    }
+                }
+                column
+            }
+            Expr::Function { function: Function::Extract(part), args, .. } => {
+                let input = self.expression(&args[0]);
+                let days = match args[0].ty() {
+                    DataType::Date => input.range.map(|(low, high)| high - low),
+                    DataType::Timestamp | DataType::TimestampTz => {
+                        input.range.map(|(low, high)| (high - low) / 8.64e10)
+                    }
+                    _ => None,
+                };
+                let values = match part {
+                    DatePart::Year => days.map_or(10.0, |days| (days / 365.25).ceil()),
+                    DatePart::Quarter => 4.0,
+                    DatePart::Month => 12.0,
+                    DatePart::Week => 53.0,
+                    DatePart::Day => 31.0,
+                    DatePart::DayOfWeek | DatePart::IsoDayOfWeek => 7.0,
+                    DatePart::DayOfYear => 366.0,
+                    DatePart::Hour => 24.0,
+                    DatePart::Minute | DatePart::Second => 60.0,
+                    _ => input.distinct,
+                };
+                ColumnEstimate::of_distinct(values.min(input.distinct))
+            }
+            Expr::Case { branches, otherwise, .. } => {
+                let results = branches.iter().map(|(_, result)| result).chain(otherwise.as_deref());
+                ColumnEstimate::of_distinct(results.map(|r| self.expression(r).distinct).sum::<f64>().min(self.rows))
+            }
+            _ if expr.ty() == DataType::Boolean => ColumnEstimate::of_distinct(2.0),
+            _ => self.combination(expr),
+        }
+    }
+
+    /// An expression about which only its columns are known.
+    fn combination(&self, expr: &Expr) -> ColumnEstimate {
+        let mut read = Vec::new();
+        expr.collect_columns(&mut read);
+        read.sort_unstable();
+        read.dedup();
+        let product = |f: fn(ColumnEstimate) -> f64| read.iter().map(|id| f(self.column(*id))).product::<f64>();
+        let mut column = ColumnEstimate::of_distinct(product(|c| c.distinct).min(self.rows));
+        column.domain = product(|c| c.domain).min(self.base).max(column.distinct);
+        column.nulls = 1.0 - read.iter().map(|id| 1.0 - self.column(*id).nulls).product::<f64>();
+        column
+    }
+
+    /// Distinct combinations of values of `exprs`. Columns are rarely independent, so each further one, from the
+    /// largest down, counts with half the exponent of the one before.
+    pub(crate) fn groups<'a>(&self, exprs: impl Iterator<Item = &'a Expr>) -> f64 {
+        let mut counts: Vec<f64> = exprs.map(|e| self.expression(e)).map(|c| c.distinct + c.nulls.ceil()).collect();
+        counts.sort_by(|a, b| b.total_cmp(a));
+        let mut groups: f64 = 1.0;
+        for (i, count) in counts.iter().enumerate() {
+            groups *= count.powf(0.5f64.powi(i.min(8) as i32));
+        }
+        groups.min(self.rows).max(self.rows.min(1.0))
+    }
+}
+
+/// The range of a column after a cast between types that are numbers inside.
+fn cast_range(range: (f64, f64), from: DataType, to: DataType) -> Option<(f64, f64)> {
+    let scale = |ty: DataType| match ty {
+        DataType::Decimal { scale, .. } => Some(10f64.powi(scale as i32)),
+        _ if ty.is_numeric() => Some(1.0),
+        DataType::Date => Some(1.0 / 8.64e10),
+        DataType::Timestamp | DataType::TimestampTz => Some(1.0),
+        _ => None,
+    };
+    if from.is_numeric() != to.is_numeric() {
+        return None;
+    }
+    let factor = scale(to)? / scale(from)?;
+    Some((range.0 * factor, range.1 * factor))
+}
+
+/// What is believed of the result of `node`.
+pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
+    match node {
+        Node::Scan(scan) => estimate_scan(scan, columns),
+        Node::Values(values) => estimate_values(values),
+        Node::Filter(filter) => {
+            let mut input = estimate(&filter.input, columns);
+            selectivity::apply(&filter.predicates, &mut input);
+            input
+        }
+        Node::Project(project) => {
+            let mut input = estimate(&project.input, columns);
+            let new: Vec<_> = project.exprs.iter().map(|(id, expr)| (*id, input.expression(expr))).collect();
+            input.columns.extend(new);
+            input
+        }
+        Node::Join(join) => {
+            let left = estimate(&join.left, columns);
+            let right = estimate(&join.right, columns);
+            estimate_join(join, left, right)
+        }
+        Node::Aggregate(aggregate) => estimate_aggregate(aggregate, estimate(&aggregate.input, columns)),
+        Node::Distinct(distinct) => {
+            let input = estimate(&distinct.input, columns);
+            let keys: Vec<Expr> = distinct.keys.iter().map(|id| columns.expr(*id)).collect();
+            let rows = input.groups(keys.iter());
+            let kept = distinct.keys.iter().map(|id| (*id, input.column(*id))).collect();
+            Estimate { rows, base: input.base.min(input.groups(keys.iter()).max(1.0)), columns: kept }
+        }
+        Node::Sort(sort) => {
+            let mut input = estimate(&sort.input, columns);
+            if let Some(limit) = sort.limit
+                && (limit as f64) < input.rows
+            {
+                input.keep(limit as f64 / input.rows);
+            }
+            input
+        }
+        Node::Limit(limit) => {
+            let mut input = estimate(&limit.input, columns);
+            let rest = (input.rows - limit.offset as f64).max(0.0);
+            let rows = limit.count.map_or(rest, |count| rest.min(count as f64));
+            if rows < input.rows {
+                input.keep(rows / input.rows);
+            }
+            input
+        }
+        Node::SetOperation(set) => estimate_set_operation(set, columns),
+    }
+}
+
+fn estimate_scan(scan: &Scan, columns: &Columns) -> Estimate {
+    let statistics = scan.relation.statistics();
+    let rows = statistics.rows.map_or(ROWS_UNKNOWN, |rows| rows as f64);
+    let known = |id: ColumnId, index: usize| match statistics.columns.get(index) {
+        Some(column) => from_statistics(column, columns.ty(id), rows),
+        None => ColumnEstimate::of_distinct(guess_distinct(columns.ty(id), rows)),
+    };
+    let columns = scan.columns.iter().map(|&(id, index)| (id, known(id, index))).collect();
+    let mut estimate = Estimate { rows, base: rows, columns };
+    selectivity::apply(&scan.filters, &mut estimate);
+    estimate
+}
+
+/// Distinct values of a column that is not counted.
+fn guess_distinct(ty: DataType, rows: f64) -> f64 {
+    if ty == DataType::Boolean { 2.0 } else { rows.powf(0.75) }
+}
+
+fn from_statistics(column: &ColumnStatistics, ty: DataType, rows: f64) -> ColumnEstimate {
+    let range = match (&column.min, &column.max) {
+        (Some(min), Some(max)) => position(min).zip(position(max)),
+        _ => None,
+    };
+    let span = match range {
+        Some((low, high)) if ty.integer_range().is_some() => high - low + 1.0,
+        _ => f64::MAX,
+    };
+    let distinct = column.distinct.map_or_else(|| guess_distinct(ty, rows), |distinct| distinct as f64);
+    let mut estimate = ColumnEstimate::of_distinct(distinct.min(span).min(rows));
+    estimate.range = range;
+    estimate.nulls = column.nulls.map_or(0.0, |nulls| nulls as f64 / rows.max(1.0)).min(1.0);
+    estimate
+}
+
+fn estimate_values(values: &Values) -> Estimate {
+    let rows = values.rows.len() as f64;
+    let column = |index: usize| {
+        // Long lists are rarely worth counting.
+        let cells = || values.rows.iter().map(move |row| &row[index]).take(1024);
+        let distinct: HashSet<&Value> = cells().filter(|value| !value.is_null()).collect();
+        let share = distinct.len() as f64 / values.rows.len().clamp(1, 1024) as f64;
+        let mut column = ColumnEstimate::of_distinct(share * rows);
+        let places = || cells().filter_map(position);
+        let bounds = (places().fold(f64::MAX, f64::min), places().fold(f64::MIN, f64::max));
+        column.range = (values.rows.len() <= 1024 && bounds.0 <= bounds.1).then_some(bounds);
+        column.nulls = cells().filter(|value| value.is_null()).count() as f64 / rows.clamp(1.0, 1024.0);
+        column
+    };
+    let columns = values.columns.iter().enumerate().map(|(index, id)| (*id, column(index))).collect();
+    Estimate { rows, base: rows, columns }
+}
+
+/// The share of all pairs of rows for which the keys are equal. `domains` has for each key the domain on either side,
+/// `base` the rows that either side ever had.
+pub(crate) fn key_selectivity(domains: &[(f64, f64)], base: (f64, f64)) -> f64 {
+    match domains {
+        [] => 1.0,
+        [(left, right)] => 1.0 / left.max(*right).max(1.0),
+        _ => {
+            let left: f64 = domains.iter().map(|(left, _)| *left).product();
+            let right: f64 = domains.iter().map(|(_, right)| *right).product();
+            let domain = if left >= base.0 && right >= base.1 {
+                base.0.min(base.1)
+            } else {
+                left.min(base.0).max(right.min(base.1))
+            };
+            1.0 / domain.max(1.0)
+        }
+    }
+}
+
+/// The share of left rows that have a partner.
+fn match_share(on: &[JoinKey], left: &Estimate, right: &Estimate) -> f64 {
+    if right.rows <= 0.0 {
+        return 0.0;
+    }
+    on.iter()
+        .map(|key| {
+            let (l, r) = (left.expression(&key.left), right.expression(&key.right));
+            (r.distinct.min(right.rows) / l.domain.max(r.domain).max(1.0)).min(1.0)
+        })
+        .fold(1.0, f64::min)
+}
+
+/// Whether keys or residuals of a semi join compare for inequality only, which nearly always finds a partner.
+fn residual_share(residual: &[Expr], both: &Estimate) -> f64 {
+    if residual.is_empty() { 1.0 } else { selectivity::selectivity(residual, both).powf(0.25) }
+}
+
+fn estimate_join(join: &Join, left: Estimate, right: Estimate) -> Estimate {
+    let (left_rows, right_rows) = (left.rows, right.rows);
+    let share = match join.kind {
+        JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => match_share(&join.on, &left, &right),
+        _ => 1.0,
+    };
+    let keys: Vec<(ColumnEstimate, ColumnEstimate)> =
+        join.on.iter().map(|key| (left.expression(&key.left), right.expression(&key.right))).collect();
+    let domains: Vec<(f64, f64)> = keys.iter().map(|(l, r)| (l.domain, r.domain)).collect();
+    let selected = key_selectivity(&domains, (left.base, right.base));
+
+    let mut both = Estimate { rows: left_rows * right_rows, base: left.base.max(right.base), columns: HashMap::new() };
+    both.columns = left.columns.clone();
+    both.columns.extend(right.columns);
+    let inner = left_rows * right_rows * selected;
+    both.rows = inner;
+    match join.kind {
+        JoinKind::Inner => {
+            for (key, (l, r)) in join.on.iter().zip(&keys) {
+                for side in [&key.left, &key.right] {
+                    if let Expr::Column { id, .. } = side
+                        && let Some(column) = both.columns.get_mut(id)
+                    {
+                        column.domain = l.domain.min(r.domain);
+                        column.distinct = l.distinct.min(r.distinct);
+                        column.nulls = 0.0;
+                    }
+                }
+            }
+            clamp_distinct(&mut both);
+            selectivity::apply(&join.residual, &mut both);
+            both
+        }
+        JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Single => {
+            let matched = inner * selectivity::selectivity(&join.residual, &both);
+            both.rows = match join.kind {
+                JoinKind::Left => matched.max(left_rows),
+                JoinKind::Right => matched.max(right_rows),
+                JoinKind::Full => matched.max(left_rows).max(right_rows),
+                _ => left_rows,
+            };
+            clamp_distinct(&mut both);
+            both
+        }
+        JoinKind::Mark { mark, .. } => {
+            let mut left = Estimate { rows: left_rows, base: left.base, columns: left.columns };
+            left.columns.insert(mark, ColumnEstimate::of_distinct(2.0));
+            left
+        }
+        JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => {
+            let matched = share * residual_share(&join.residual, &both);
+            let mut left = Estimate { rows: left_rows, base: left.base, columns: left.columns };
+            if join.kind == JoinKind::Semi {
+                for (key, (_, r)) in join.on.iter().zip(&keys) {
+                    if let Expr::Column { id, .. } = &key.left
+                        && let Some(column) = left.columns.get_mut(id)
+                    {
+                        column.distinct = column.distinct.min(r.distinct);
+                    }
+                }
+                left.keep(matched.max(1.0 / left_rows.max(1.0)));
+            } else {
+                left.keep((1.0 - matched).max(0.05));
+            }
+            left
+        }
+    }
+}
+
+/// No column has more distinct values than there are rows.
+fn clamp_distinct(estimate: &mut Estimate) {
+    let most = estimate.rows.max(1.0);
+    for column in estimate.columns.values_mut() {
+        column.distinct = column.distinct.min(most);
+    }
+}
+
+fn estimate_aggregate(aggregate: &Aggregate, input: Estimate) -> Estimate {
+    if aggregate.groups.is_empty() {
+        let columns = aggregate.aggregates.iter().map(|(id, _)| (*id, ColumnEstimate::of_distinct(1.0))).collect();
+        return Estimate { rows: 1.0, base: 1.0, columns };
+    }
+    let rows = input.groups(aggregate.groups.iter().map(|(_, expr)| expr));
+    let group_size = (input.rows / rows.max(1.0)).max(1.0);
+    let mut columns = HashMap::new();
+    for (id, expr) in &aggregate.groups {
+        let mut column = input.expression(expr);
+        column.distinct = column.distinct.min(rows.max(1.0));
+        columns.insert(*id, column);
+    }
+    for (id, call) in &aggregate.aggregates {
+        columns.insert(*id, estimate_call(call, &input, rows, group_size));
+    }
+    Estimate { rows, base: input.base.min(rows.max(1.0)), columns }
+}
+
+/// What an aggregate's results look like over groups of about `group_size` rows, whose sizes vary about as much as
+/// their mean.
+fn estimate_call(call: &AggregateCall, input: &Estimate, rows: f64, group_size: f64) -> ColumnEstimate {
+    let mut column = ColumnEstimate::of_distinct(rows);
+    let argument = call.args.first().map(|expr| (input.expression(expr), expr.ty()));
+    match (&call.function, argument) {
+        (AggregateFunction::CountStar | AggregateFunction::Count, _) => {
+            column.bell = Some((group_size, group_size.sqrt()));
+        }
+        (AggregateFunction::Sum, Some((argument, _))) if let Some((low, high)) = argument.range => {
+            let (mean, variance) = ((low + high) / 2.0, (high - low).powi(2) / 12.0);
+            column.bell = Some((group_size * mean, (group_size * (variance + mean * mean)).sqrt()));
+        }
+        (AggregateFunction::Avg, Some((argument, ty))) => {
+            column.range = argument.range.and_then(|range| cast_range(range, ty, DataType::Float64));
+        }
+        (AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue, Some((argument, _))) => {
+            column = argument;
+            column.distinct = column.distinct.min(rows.max(1.0));
+        }
+        (AggregateFunction::BoolAnd | AggregateFunction::BoolOr, _) => column = ColumnEstimate::of_distinct(2.0),
+        _ => {}
+    }
+    column
+}
+
+fn estimate_set_operation(set: &SetOperation, columns: &Columns) -> Estimate {
+    let inputs: Vec<Estimate> = set.inputs.iter().map(|(node, _)| estimate(node, columns)).collect();
+    let total: f64 = inputs.iter().map(|input| input.rows).sum();
+    let rows = match set.kind {
+        SetKind::Union => total,
+        SetKind::Intersect => inputs.iter().map(|input| input.rows).fold(f64::MAX, f64::min) / 2.0,
+        SetKind::Except => inputs.first().map_or(0.0, |input| input.rows) / 2.0,
+    };
+    let mut result = Estimate { rows, base: rows.max(1.0), columns: HashMap::new() };
+    for (index, id) in set.columns.iter().enumerate() {
+        let parts = || inputs.iter().zip(&set.inputs).map(|(input, (_, ids))| input.column(ids[index]));
+        let mut column =
+            ColumnEstimate::of_distinct(parts().map(|c| c.distinct).fold(1.0, f64::max).min(rows.max(1.0)));
+        column.domain = parts().map(|c| c.domain).fold(column.distinct, f64::max);
+        column.range =
+            parts().map(|c| c.range).reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten();
+        column.nulls = parts().map(|c| c.nulls).fold(0.0, f64::max);
+        result.columns.insert(*id, column);
+    }
+    if !set.all {
+        let keys: Vec<Expr> = set.columns.iter().map(|id| columns.expr(*id)).collect();
+        result.rows = if set.columns.is_empty() { rows.min(1.0) } else { result.groups(keys.iter()) };
+    }
+    result
+}
