@@ -45,7 +45,7 @@ impl Selection {
     }
 
     /// Narrows this selection to the rows that `picks` names: row i of the result is row `picks[i]` of the old one.
-    /// `spare` is the buffer to write to, given back by swapping; it is reused if nobody else holds it.
+    /// `spare` is the buffer to write to, shared with the result; it is reused once no selection holds it.
     pub fn compose(&mut self, picks: &[u16], spare: &mut Arc<Buffer>) {
         let capacity = picks.len() * 2;
         let target = unique(spare, capacity.max(crate::CHUNK_ROWS * 2));
@@ -59,10 +59,7 @@ impl Selection {
                 }
             }
         }
-        match &mut self.0 {
-            Some(old) => std::mem::swap(old, spare),
-            None => self.0 = Some(spare.clone()),
-        }
+        self.0 = Some(spare.clone());
     }
 }
 

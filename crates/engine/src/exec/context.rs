@@ -1,5 +1,6 @@
 //! What a running statement carries: settings, memory budget, cancellation, progress.
 
+use crate::exec::scheduler::WorkerPool;
 use entasis_vector::{CHUNK_ROWS, Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -37,6 +38,8 @@ pub struct QueryContext {
     pub cancel: CancelFlag,
     /// How far it is.
     pub progress: Arc<Progress>,
+    /// Who helps the calling thread, shared by all statements of a database.
+    pub pool: WorkerPool,
 }
 
 impl QueryContext {

@@ -1,10 +1,21 @@
 //! Execution: an optimized plan is cut into pipelines, which a few workers run.
 
+mod align;
 pub mod context;
+mod dense;
+mod limit;
 pub mod materialized;
 pub mod operator;
+mod pipeline;
+pub mod profile;
+pub mod result;
+pub mod scheduler;
+mod values;
 
 pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation, Settings};
+pub use profile::{Profile, ProfileNode};
+pub use result::{Collector, ResultSet};
+pub use scheduler::WorkerPool;
 
 use entasis_vector::{Chunk, Result};
 

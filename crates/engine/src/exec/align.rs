@@ -1,0 +1,84 @@
+//! Align: gives a stream's columns in another order, fewer or repeated, and each in the physical type that is asked for.
+//!
+//! Where streams meet (`UNION`), where an operator keeps all columns that it is given (a sort), and where a result leaves
+//! the engine, order and physical types must be settled. Only wide decimals change type: one that travels in 64 bits is
+//! widened to 128. All else passes through with its selection.
+
+use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{Chunk, Error, PhysicalType, Result, Selection, Vector};
+
+/// See the module.
+pub(crate) struct Align {
+    /// For each output column: where it stands in the input, and whether it is widened.
+    columns: Vec<(usize, bool)>,
+}
+
+impl Align {
+    /// Gives the `input` columns at `positions` in the physical types of `output`.
+    ///
+    /// # Errors
+    /// Internal, if the types differ in more than the width of decimals.
+    pub(crate) fn new(input: &[ColumnMeta], positions: &[usize], output: &[ColumnMeta]) -> Result<Align> {
+        let columns =
+            positions.iter().zip(output).map(|(&position, to)| match (input[position].physical, to.physical) {
+                (from, to) if from == to => Ok((position, false)),
+                (PhysicalType::I64, PhysicalType::I128) => Ok((position, true)),
+                (from, to) => Err(Error::internal(format!("a column cannot change from {from:?} to {to:?}"))),
+            });
+        Ok(Align { columns: columns.collect::<Result<_>>()? })
+    }
+}
+
+impl OperatorFactory for Align {
+    fn worker(&self) -> Result<Box<dyn Operator>> {
+        let wide = self.columns.iter().map(|_| Vector::new(PhysicalType::I128)).collect();
+        Ok(Box::new(Worker {
+            columns: self.columns.clone(),
+            wide,
+            flat: Vector::new(PhysicalType::I64),
+            output: Chunk::new(),
+        }))
+    }
+}
+
+struct Worker {
+    columns: Vec<(usize, bool)>,
+    wide: Vec<Vector>,
+    flat: Vector,
+    output: Chunk,
+}
+
+impl Operator for Worker {
+    fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
+        let output = &mut self.output;
+        output.reset(chunk.len());
+        for group in chunk.groups() {
+            output.push_group(group.clone());
+        }
+        let mut dense = None;
+        for ((position, widened), wide) in self.columns.iter().zip(&mut self.wide) {
+            if *widened {
+                chunk.flatten_column(*position, &mut self.flat);
+                widen(&self.flat, chunk.len(), wide);
+                let group = *dense.get_or_insert_with(|| output.push_group(Selection::ALL));
+                output.push_column(wide.clone(), group);
+            } else {
+                let column = chunk.column(*position);
+                output.push_column(column.vector.clone(), column.group);
+            }
+        }
+        let flow = next.push(output);
+        self.output.reset(0);
+        flow
+    }
+}
+
+/// The first `rows` positions of a flat vector of 64-bit integers as 128-bit ones.
+pub(crate) fn widen(flat: &Vector, rows: usize, out: &mut Vector) {
+    let values = out.begin_flat::<i128>(rows.max(entasis_vector::CHUNK_ROWS));
+    for (to, &from) in values.iter_mut().zip(&flat.values::<i64>()[..rows]) {
+        *to = from.into();
+    }
+    out.set_validity(flat.validity_buffer().cloned());
+}

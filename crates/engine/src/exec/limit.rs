@@ -1,0 +1,62 @@
+//! Limit: a range of the rows in the order in which they come, then a stop.
+//!
+//! All workers count on one counter. Which rows are "first" is a matter of arrival unless the pipeline runs on one
+//! worker, which the physical planner arranges for small limits and for ordered inputs.
+
+use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
+use entasis_vector::{Buffer, Chunk, Result};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// See the module.
+pub(crate) struct Limit {
+    offset: usize,
+    /// One past the last row that is wanted.
+    end: usize,
+    seen: Arc<AtomicUsize>,
+}
+
+impl Limit {
+    /// Rows `offset` to `offset + count`.
+    pub(crate) fn new(offset: usize, count: Option<usize>) -> Limit {
+        let end = count.map_or(usize::MAX, |count| offset.saturating_add(count));
+        Limit { offset, end, seen: Arc::default() }
+    }
+}
+
+impl OperatorFactory for Limit {
+    fn worker(&self) -> Result<Box<dyn Operator>> {
+        let Limit { offset, end, ref seen } = *self;
+        Ok(Box::new(Worker { offset, end, seen: seen.clone(), picks: Vec::new(), spares: Vec::new() }))
+    }
+}
+
+struct Worker {
+    offset: usize,
+    end: usize,
+    seen: Arc<AtomicUsize>,
+    picks: Vec<u16>,
+    spares: Vec<Arc<Buffer>>,
+}
+
+impl Operator for Worker {
+    fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
+        if self.seen.load(Ordering::Relaxed) >= self.end {
+            return Ok(Flow::Stop);
+        }
+        let start = self.seen.fetch_add(chunk.len(), Ordering::Relaxed);
+        let first = self.offset.saturating_sub(start).min(chunk.len());
+        let last = self.end.saturating_sub(start).min(chunk.len());
+        if first < last {
+            if last - first < chunk.len() {
+                self.picks.clear();
+                self.picks.extend(first as u16..last as u16);
+                chunk.select(&self.picks, &mut self.spares);
+            }
+            if next.push(chunk)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(if start + last >= self.end { Flow::Stop } else { Flow::Continue })
+    }
+}

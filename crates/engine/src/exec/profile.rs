@@ -1,0 +1,144 @@
+//! Profiles: what each operator of a plan did, for `EXPLAIN ANALYZE`.
+//!
+//! The tree follows the plan. While a statement runs, every node has a [`Recorder`] that its physical parts share: the
+//! build and the probe of one join, the source and the sink of one aggregation. Workers count in memory of their own
+//! and add it up once, when they finish; without [`crate::exec::Settings::profile`] they do not read the clock.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a statement did.
+#[derive(Debug, Clone, Default)]
+pub struct Profile {
+    /// The plan's root; `None` unless profiling was on.
+    pub root: Option<ProfileNode>,
+    /// Wall time of the execution.
+    pub nanoseconds: u64,
+}
+
+/// What one operator of the plan did, all workers together.
+#[derive(Debug, Clone, Default)]
+pub struct ProfileNode {
+    /// The operator, as `EXPLAIN` shows it.
+    pub title: String,
+    /// Rows that came out.
+    pub rows: u64,
+    /// Chunks that came out.
+    pub chunks: u64,
+    /// Time in this operator alone, summed over workers.
+    pub nanoseconds: u64,
+    /// Bytes of memory that it kept, at most.
+    pub bytes: u64,
+    /// Decisions and their reasons.
+    pub details: Vec<String>,
+    /// The inputs, left to right.
+    pub children: Vec<ProfileNode>,
+}
+
+impl fmt::Display for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(root) = &self.root {
+            root.write(f, 0)?;
+        }
+        write!(f, "total {}", Duration(self.nanoseconds))
+    }
+}
+
+impl ProfileNode {
+    fn write(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
+        let indent = depth * 2;
+        write!(
+            f,
+            "{:indent$}{}  ({} rows, {} chunks, {}",
+            "",
+            self.title,
+            self.rows,
+            self.chunks,
+            Duration(self.nanoseconds)
+        )?;
+        if self.bytes > 0 {
+            write!(f, ", {}", Bytes(self.bytes))?;
+        }
+        writeln!(f, ")")?;
+        for detail in &self.details {
+            writeln!(f, "{:indent$}    {detail}", "")?;
+        }
+        self.children.iter().try_for_each(|child| child.write(f, depth + 1))
+    }
+}
+
+/// Nanoseconds with a unit that suits them.
+struct Duration(u64);
+
+impl fmt::Display for Duration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            n if n < 10_000 => write!(f, "{n} ns"),
+            n if n < 10_000_000 => write!(f, "{:.1} us", n as f64 / 1e3),
+            n if n < 10_000_000_000 => write!(f, "{:.1} ms", n as f64 / 1e6),
+            n => write!(f, "{:.1} s", n as f64 / 1e9),
+        }
+    }
+}
+
+/// Bytes with a unit that suits them.
+struct Bytes(u64);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            n if n < 10 << 10 => write!(f, "{n} B"),
+            n if n < 10 << 20 => write!(f, "{} KB", n >> 10),
+            n => write!(f, "{} MB", n >> 20),
+        }
+    }
+}
+
+/// Collects what the physical parts of one plan node do.
+#[derive(Debug, Default)]
+pub(crate) struct Recorder {
+    title: String,
+    rows: AtomicU64,
+    chunks: AtomicU64,
+    nanoseconds: AtomicU64,
+    bytes: AtomicU64,
+    details: Mutex<Vec<String>>,
+    children: Vec<Arc<Recorder>>,
+}
+
+impl Recorder {
+    /// A recorder of a node whose inputs record to `children`.
+    pub(crate) fn new(title: String, children: Vec<Arc<Recorder>>) -> Arc<Recorder> {
+        Arc::new(Recorder { title, children, ..Recorder::default() })
+    }
+    /// Rows and chunks that came out.
+    pub(crate) fn add_output(&self, rows: u64, chunks: u64) {
+        self.rows.fetch_add(rows, Ordering::Relaxed);
+        self.chunks.fetch_add(chunks, Ordering::Relaxed);
+    }
+    /// Time in this operator alone.
+    pub(crate) fn add_time(&self, nanoseconds: u64) {
+        self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+    /// Memory that is kept now.
+    pub(crate) fn note_bytes(&self, bytes: usize) {
+        self.bytes.fetch_max(bytes as u64, Ordering::Relaxed);
+    }
+    /// A decision and its reason.
+    pub(crate) fn note(&self, detail: impl Into<String>) {
+        self.details.lock().unwrap_or_else(PoisonError::into_inner).push(detail.into());
+    }
+    /// What has been recorded so far.
+    pub(crate) fn report(&self) -> ProfileNode {
+        ProfileNode {
+            title: self.title.clone(),
+            rows: self.rows.load(Ordering::Relaxed),
+            chunks: self.chunks.load(Ordering::Relaxed),
+            nanoseconds: self.nanoseconds.load(Ordering::Relaxed),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            details: self.details.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            children: self.children.iter().map(|child| child.report()).collect(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! Results: the sink at the end of a plan, and [`Collector`], which keeps the rows in memory.
+
+use crate::exec::dense::DenseRows;
+use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
+use crate::exec::{QueryContext, Reservation, ResultSink, ResultWorker};
+use entasis_vector::{CHUNK_ROWS, Chunk, DataType, PhysicalType, Result};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The end of the last pipeline: hands chunks to whoever wants the result.
+pub(crate) struct Output<'a>(pub &'a dyn ResultSink);
+
+impl Sink for Output<'_> {
+    fn worker(&self) -> Result<Box<dyn SinkWorker>> {
+        Ok(Box::new(OutputWorker(self.0.worker()?)))
+    }
+    fn finish(&self, _: &dyn Tasks) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct OutputWorker(Box<dyn ResultWorker>);
+
+impl SinkWorker for OutputWorker {
+    fn start_morsel(&mut self, morsel: u64) {
+        self.0.start_morsel(morsel);
+    }
+    fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
+        self.0.push(chunk)?;
+        Ok(Flow::Continue)
+    }
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.0.finish()
+    }
+}
+
+/// Keeps all rows, copied, in the order of the source, within the memory budget.
+pub struct Collector {
+    types: Vec<DataType>,
+    context: QueryContext,
+    shared: Arc<Mutex<Collected>>,
+}
+
+#[derive(Default)]
+struct Collected {
+    runs: Vec<Run>,
+    memory: Vec<Reservation>,
+}
+
+/// Chunks of one morsel.
+struct Run {
+    morsel: u64,
+    chunks: Vec<Chunk>,
+}
+
+/// The rows of a statement, in memory.
+#[derive(Debug)]
+pub struct ResultSet {
+    /// The columns' types.
+    pub types: Vec<DataType>,
+    /// Dense chunks of flat vectors of the types' default physical types, which own their strings.
+    pub chunks: Vec<Chunk>,
+    /// Rows in all.
+    pub rows: usize,
+    /// What the chunks take of the memory budget, given back with them.
+    pub memory: Vec<Reservation>,
+}
+
+impl Collector {
+    /// A collector of rows whose columns have these types.
+    pub fn new(context: &QueryContext, types: Vec<DataType>) -> Collector {
+        Collector { types, context: context.clone(), shared: Arc::default() }
+    }
+
+    /// The rows, once the execution has returned.
+    pub fn into_chunks(self) -> ResultSet {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let Collected { mut runs, memory } = std::mem::take(&mut *shared);
+        runs.sort_by_key(|run| run.morsel);
+        let chunks: Vec<Chunk> = runs.into_iter().flat_map(|run| run.chunks).collect();
+        let rows = chunks.iter().map(Chunk::len).sum();
+        ResultSet { types: self.types, chunks, rows, memory }
+    }
+}
+
+impl ResultSink for Collector {
+    fn worker(&self) -> Result<Box<dyn ResultWorker>> {
+        let types: Vec<PhysicalType> = self.types.iter().map(|ty| ty.physical()).collect();
+        Ok(Box::new(CollectorWorker {
+            rows: DenseRows::new(&types),
+            morsel: 0,
+            runs: Vec::new(),
+            memory: Reservation::new(&self.context.memory),
+            shared: self.shared.clone(),
+        }))
+    }
+}
+
+struct CollectorWorker {
+    rows: DenseRows,
+    morsel: u64,
+    runs: Vec<Run>,
+    memory: Reservation,
+    shared: Arc<Mutex<Collected>>,
+}
+
+impl CollectorWorker {
+    fn flush(&mut self) -> Result<()> {
+        if self.rows.rows() > 0 {
+            let (chunk, bytes) = self.rows.take();
+            self.memory.resize(self.memory.bytes() + bytes)?;
+            self.runs.last_mut().expect("rows come after their run").chunks.push(chunk);
+        }
+        Ok(())
+    }
+}
+
+impl ResultWorker for CollectorWorker {
+    fn start_morsel(&mut self, morsel: u64) {
+        self.morsel = morsel;
+    }
+
+    fn push(&mut self, chunk: &Chunk) -> Result<()> {
+        if self.runs.last().is_none_or(|run| run.morsel != self.morsel) {
+            self.flush()?;
+            self.runs.push(Run { morsel: self.morsel, chunks: Vec::new() });
+        }
+        let mut from = 0;
+        while from < chunk.len() {
+            from += self.rows.append(chunk, from);
+            if self.rows.rows() == CHUNK_ROWS {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.flush()?;
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        shared.runs.append(&mut self.runs);
+        shared.memory.push(std::mem::take(&mut self.memory));
+        Ok(())
+    }
+}

@@ -1,0 +1,79 @@
+//! Values: rows that stand in the plan, and other small ready-made chunks, as a source for one worker at a time.
+
+use crate::relation::{Source, SourceWorker};
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::vector::uuid_to_ordered;
+use entasis_vector::{Chunk, DataType, Result, Selection, Value, Vector};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Dense chunks, handed out one after the other to whichever worker asks.
+pub(crate) struct Chunks {
+    chunks: Arc<Vec<Chunk>>,
+    next: Arc<AtomicUsize>,
+}
+
+impl Chunks {
+    /// The rows as chunks of at most `chunk_rows`; `places[i]` is where column i stands in a row.
+    ///
+    /// # Errors
+    /// Internal, if a value is not of its column's type.
+    pub(crate) fn new(
+        metas: &[ColumnMeta],
+        places: &[usize],
+        rows: &[Vec<Value>],
+        chunk_rows: usize,
+    ) -> Result<Chunks> {
+        let mut chunks = Vec::new();
+        for rows in rows.chunks(chunk_rows) {
+            let mut chunk = Chunk::new();
+            chunk.reset(rows.len());
+            let group = chunk.push_group(Selection::ALL);
+            for (meta, &place) in metas.iter().zip(places) {
+                let values: Vec<Value> = rows.iter().map(|row| row[place].clone()).collect();
+                chunk.push_column(values_vector(meta, &values)?, group);
+            }
+            chunks.push(chunk);
+        }
+        Ok(Chunks { chunks: Arc::new(chunks), next: Arc::default() })
+    }
+}
+
+/// A flat vector of plan values; UUIDs, which plans hold as their number, are put in vector order.
+fn values_vector(meta: &ColumnMeta, values: &[Value]) -> Result<Vector> {
+    if meta.ty != DataType::Uuid {
+        return Vector::from_values(meta.physical, values);
+    }
+    let ordered = values.iter().map(|value| match value {
+        Value::Integer(v) => Value::Integer(uuid_to_ordered(*v)),
+        other => other.clone(),
+    });
+    Vector::from_values(meta.physical, &ordered.collect::<Vec<_>>())
+}
+
+impl Source for Chunks {
+    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
+        Ok(Box::new(Worker { chunks: self.chunks.clone(), next: self.next.clone(), current: 0 }))
+    }
+    fn progress(&self) -> Option<f64> {
+        Some(self.next.load(Ordering::Relaxed) as f64 / self.chunks.len().max(1) as f64)
+    }
+}
+
+struct Worker {
+    chunks: Arc<Vec<Chunk>>,
+    next: Arc<AtomicUsize>,
+    current: usize,
+}
+
+impl SourceWorker for Worker {
+    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        self.current = self.next.fetch_add(1, Ordering::Relaxed);
+        let Some(ready) = self.chunks.get(self.current) else { return Ok(false) };
+        chunk.clone_from(ready);
+        Ok(true)
+    }
+    fn morsel(&self) -> u64 {
+        self.current as u64
+    }
+}
