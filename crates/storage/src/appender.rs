@@ -1,0 +1,119 @@
+//! Adding rows: one appender a worker, which encodes as it goes, and one commit for all of them.
+//!
+//! A worker's rows come morsel by morsel, in ascending order, but another worker may hold the morsels in between. So a
+//! row group never spans morsels: what one morsel gave is a *piece*, and the commit sorts pieces by morsel.
+
+use crate::builder::{Effort, GroupBuilder};
+use crate::row_group::RowGroup;
+use crate::sketch::Sketch;
+use crate::table::Table;
+use entasis_vector::{Chunk, Error, ErrorKind, Result, Vector};
+use std::sync::Arc;
+
+/// Takes the rows that one worker adds to a table. Nothing is seen of them before [`Table::commit`].
+pub struct Appender {
+    table: Arc<Table>,
+    builder: GroupBuilder,
+    morsel: u64,
+    pieces: Vec<(u64, RowGroup)>,
+    pieces_bytes: usize,
+}
+
+/// The rows that an [`Appender`] took, encoded.
+#[derive(Debug)]
+pub struct AppendedRows {
+    /// Row groups by morsel; those of one morsel in their order.
+    pub(crate) pieces: Vec<(u64, RowGroup)>,
+    /// By column.
+    pub(crate) sketches: Vec<Sketch>,
+}
+
+impl Appender {
+    pub(crate) fn new(table: Arc<Table>) -> Appender {
+        let builder = GroupBuilder::new(table.schema(), Effort { dictionaries: true, sketch: true });
+        Appender { table, builder, morsel: 0, pieces: Vec::new(), pieces_bytes: 0 }
+    }
+
+    /// Takes the rows of `chunk`: the table's columns in order, each of its type's default physical type (a wide
+    /// decimal may also travel in 64 bits). Morsels must not descend.
+    ///
+    /// # Errors
+    /// Constraint, if a NULL is in a column that is declared `NOT NULL`; resource, if 1024 strings exceed 4 GiB.
+    pub fn append(&mut self, chunk: &Chunk, morsel: u64) -> Result<()> {
+        if chunk.columns().len() != self.table.schema().len() {
+            return Err(Error::internal(format!(
+                "table {} has {} columns and was given {}",
+                self.table.name(),
+                self.table.schema().len(),
+                chunk.columns().len()
+            )));
+        }
+        self.check_not_null(chunk)?;
+        if morsel != self.morsel {
+            self.seal();
+            self.morsel = morsel;
+        }
+        let mut done = 0;
+        while done < chunk.len() {
+            let rows = (chunk.len() - done).min(self.builder.room());
+            for (column, builder) in self.builder.columns_mut().iter_mut().enumerate() {
+                builder.append(chunk.vector(column), chunk.positions(column), done..done + rows)?;
+            }
+            self.builder.added(rows);
+            done += rows;
+            if self.builder.room() == 0 {
+                self.seal();
+            }
+        }
+        Ok(())
+    }
+
+    fn check_not_null(&self, chunk: &Chunk) -> Result<()> {
+        for (column, field) in self.table.schema().iter().enumerate() {
+            let vector = chunk.vector(column);
+            if !field.nullable && has_null(vector, chunk.positions(column), chunk.len()) {
+                return Err(Error::new(
+                    ErrorKind::Constraint,
+                    format!("NULL in column {}.{}, which is declared NOT NULL", self.table.name(), field.name),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn seal(&mut self) {
+        if self.builder.rows() > 0 {
+            let piece = self.builder.finish();
+            self.pieces_bytes += piece.bytes();
+            self.pieces.push((self.morsel, piece));
+        }
+    }
+
+    /// Bytes of memory that the rows taken so far need.
+    pub fn bytes(&self) -> usize {
+        self.pieces_bytes + self.builder.bytes()
+    }
+
+    /// The rows, to be committed.
+    pub fn finish(mut self) -> AppendedRows {
+        self.seal();
+        AppendedRows { pieces: self.pieces, sketches: self.builder.take_sketches() }
+    }
+}
+
+impl AppendedRows {
+    /// Rows.
+    pub fn rows(&self) -> u64 {
+        self.pieces.iter().map(|(_, piece)| piece.rows() as u64).sum()
+    }
+}
+
+fn has_null(vector: &Vector, positions: Option<&[u16]>, rows: usize) -> bool {
+    if vector.validity().is_none() {
+        return false;
+    }
+    match positions {
+        None => (0..rows).any(|position| !vector.is_valid(position)),
+        Some(positions) => positions.iter().any(|&position| !vector.is_valid(position as usize)),
+    }
+}

@@ -1,0 +1,248 @@
+//! Values of fixed width: their order, their hash, and integers as codes over a base.
+//!
+//! Decoding is a loop over two slices, `base + code`, that the compiler turns into widening loads and adds.
+
+use super::{Codes, Values};
+use crate::hash::hash_word;
+use entasis_vector::value::canonical_bits;
+use entasis_vector::vector::uuid_from_ordered;
+use entasis_vector::{Buffer, DataType, Interval, Native, Value};
+
+/// A native type of fixed width as a column holds it.
+pub(crate) trait Fixed: Native {
+    /// True if `self` stands before `other` in SQL's order.
+    fn before(self, other: Self) -> bool;
+    /// True if the two cannot be told apart, not even by their signs or parts as equal floats and intervals may be.
+    fn is_same(self, other: Self) -> bool {
+        self == other
+    }
+    /// Equal for equal values of one column.
+    fn hash(self) -> u64;
+    /// The value under its type.
+    fn value(self, ty: DataType) -> Value;
+    /// The inverse of [`Fixed::value`]; zero for NULL.
+    fn of_value(value: &Value) -> Self;
+    /// Encodes values that lie within `min` and `max`, apart from those that are NULL.
+    fn encode(values: &[Self], min: Self, max: Self) -> Values {
+        let _ = (min, max);
+        Values::Flat(Buffer::from_slice(values))
+    }
+    /// The value of a code. Only integers have codes.
+    fn of_code(base: i128, code: u32) -> Self {
+        unreachable!("{base} + {code}: only integers are held as codes")
+    }
+    /// Writes the values of the codes from `from` on to all of `out`.
+    fn decode(base: i128, codes: &Codes, from: usize, out: &mut [Self]) {
+        out.iter_mut().enumerate().for_each(|(i, o)| *o = Self::of_code(base, codes.get(from + i)));
+    }
+}
+
+macro_rules! integer {
+    ($($t:ty, $unsigned:ty);*) => { $(
+        impl Fixed for $t {
+            #[inline(always)]
+            fn before(self, other: $t) -> bool {
+                self < other
+            }
+            #[inline(always)]
+            fn hash(self) -> u64 {
+                hash_word(self as u64)
+            }
+            fn value(self, ty: DataType) -> Value {
+                match ty {
+                    DataType::Boolean => Value::Boolean(self != 0),
+                    _ => Value::Integer(self.into()),
+                }
+            }
+            fn of_value(value: &Value) -> $t {
+                match value {
+                    Value::Integer(v) => *v as $t,
+                    Value::Boolean(v) => <$t>::from(*v),
+                    _ => 0,
+                }
+            }
+            fn encode(values: &[$t], min: $t, max: $t) -> Values {
+                let span = max.wrapping_sub(min) as $unsigned as u128;
+                let base = i128::from(min);
+                let width = size_of::<$t>();
+                let code = |v: &$t| v.wrapping_sub(min) as $unsigned;
+                let codes = if span <= u8::MAX.into() && width > 1 {
+                    Codes::U8(values.iter().map(|v| code(v) as u8).collect())
+                } else if span <= u16::MAX.into() && width > 2 {
+                    Codes::U16(values.iter().map(|v| code(v) as u16).collect())
+                } else if span <= u32::MAX.into() && width > 4 {
+                    Codes::U32(values.iter().map(|v| code(v) as u32).collect())
+                } else {
+                    return Values::Flat(Buffer::from_slice(values));
+                };
+                Values::FrameOfReference { base, codes }
+            }
+            #[inline(always)]
+            fn of_code(base: i128, code: u32) -> $t {
+                (base as $t).wrapping_add(code as $t)
+            }
+            fn decode(base: i128, codes: &Codes, from: usize, out: &mut [$t]) {
+                let base = base as $t;
+                match codes {
+                    Codes::U8(codes) => {
+                        for (o, &code) in out.iter_mut().zip(&codes[from..]) {
+                            *o = base.wrapping_add(code as $t);
+                        }
+                    }
+                    Codes::U16(codes) => {
+                        for (o, &code) in out.iter_mut().zip(&codes[from..]) {
+                            *o = base.wrapping_add(code as $t);
+                        }
+                    }
+                    Codes::U32(codes) => {
+                        for (o, &code) in out.iter_mut().zip(&codes[from..]) {
+                            *o = base.wrapping_add(code as $t);
+                        }
+                    }
+                }
+            }
+        }
+    )* };
+}
+integer!(i8, u8; i16, u16; i32, u32; i64, u64; u8, u8; u16, u16; u32, u32; u64, u64);
+
+impl Fixed for i128 {
+    #[inline(always)]
+    fn before(self, other: i128) -> bool {
+        self < other
+    }
+    fn hash(self) -> u64 {
+        // A wide decimal that fits a word hashes by it.
+        let high = (self >> 64) as u64;
+        hash_word(self as u64 ^ if high == (self as i64 >> 63) as u64 { 0 } else { hash_word(high) })
+    }
+    fn value(self, ty: DataType) -> Value {
+        Value::Integer(if ty == DataType::Uuid { uuid_from_ordered(self) } else { self })
+    }
+    fn of_value(value: &Value) -> i128 {
+        match value {
+            Value::Integer(v) => *v,
+            _ => 0,
+        }
+    }
+    fn encode(values: &[i128], min: i128, max: i128) -> Values {
+        let codes = match max.wrapping_sub(min) as u128 {
+            span if span <= u8::MAX.into() => Codes::U8(values.iter().map(|v| v.wrapping_sub(min) as u8).collect()),
+            span if span <= u16::MAX.into() => Codes::U16(values.iter().map(|v| v.wrapping_sub(min) as u16).collect()),
+            span if span <= u32::MAX.into() => Codes::U32(values.iter().map(|v| v.wrapping_sub(min) as u32).collect()),
+            _ => return Values::Flat(Buffer::from_slice(values)),
+        };
+        Values::FrameOfReference { base: min, codes }
+    }
+    fn of_code(base: i128, code: u32) -> i128 {
+        base.wrapping_add(code.into())
+    }
+}
+
+macro_rules! float {
+    ($($t:ty),*) => { $(
+        impl Fixed for $t {
+            #[inline(always)]
+            fn before(self, other: $t) -> bool {
+                // NaN is greater than any number.
+                self < other || (other.is_nan() && !self.is_nan())
+            }
+            #[inline(always)]
+            fn is_same(self, other: $t) -> bool {
+                self.to_bits() == other.to_bits()
+            }
+            fn hash(self) -> u64 {
+                hash_word(canonical_bits(self.into()))
+            }
+            fn value(self, _: DataType) -> Value {
+                Value::Float(self.into())
+            }
+            fn of_value(value: &Value) -> $t {
+                match value {
+                    Value::Float(v) => *v as $t,
+                    _ => 0.0,
+                }
+            }
+        }
+    )* };
+}
+float!(f32, f64);
+
+impl Fixed for Interval {
+    fn before(self, other: Interval) -> bool {
+        self < other
+    }
+    fn is_same(self, other: Interval) -> bool {
+        (self.months, self.days, self.micros) == (other.months, other.days, other.micros)
+    }
+    fn hash(self) -> u64 {
+        self.estimate().hash()
+    }
+    fn value(self, _: DataType) -> Value {
+        Value::Interval(self)
+    }
+    fn of_value(value: &Value) -> Interval {
+        match value {
+            Value::Interval(v) => *v,
+            _ => Interval::default(),
+        }
+    }
+}
+
+/// Runs an expression with `$t` bound to the native type of a physical type that is not a string.
+macro_rules! with_fixed {
+    ($physical:expr, $t:ident => $body:expr, $strings:expr) => {
+        match $physical {
+            entasis_vector::PhysicalType::Bool | entasis_vector::PhysicalType::U8 => {
+                type $t = u8;
+                $body
+            }
+            entasis_vector::PhysicalType::I8 => {
+                type $t = i8;
+                $body
+            }
+            entasis_vector::PhysicalType::I16 => {
+                type $t = i16;
+                $body
+            }
+            entasis_vector::PhysicalType::I32 => {
+                type $t = i32;
+                $body
+            }
+            entasis_vector::PhysicalType::I64 => {
+                type $t = i64;
+                $body
+            }
+            entasis_vector::PhysicalType::I128 => {
+                type $t = i128;
+                $body
+            }
+            entasis_vector::PhysicalType::U16 => {
+                type $t = u16;
+                $body
+            }
+            entasis_vector::PhysicalType::U32 => {
+                type $t = u32;
+                $body
+            }
+            entasis_vector::PhysicalType::U64 => {
+                type $t = u64;
+                $body
+            }
+            entasis_vector::PhysicalType::F32 => {
+                type $t = f32;
+                $body
+            }
+            entasis_vector::PhysicalType::F64 => {
+                type $t = f64;
+                $body
+            }
+            entasis_vector::PhysicalType::Interval => {
+                type $t = entasis_vector::Interval;
+                $body
+            }
+            entasis_vector::PhysicalType::Str => $strings,
+        }
+    };
+}
+pub(crate) use with_fixed;

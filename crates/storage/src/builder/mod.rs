@@ -1,0 +1,140 @@
+//! Builders: one for each column of a row group that is being filled. They take vectors and give blocks.
+//!
+//! Values of fixed width are encoded as soon as a block is full. Strings wait for the end of the row group, because only
+//! then is it known whether a dictionary pays; a column with too many distinct values gives up early and is encoded
+//! block by block as well.
+
+mod fixed;
+mod interner;
+mod strings;
+
+use crate::block::{Block, with_fixed};
+use crate::row_group::{RowGroup, Slice};
+use crate::sketch::Sketch;
+use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
+use entasis_vector::{CHUNK_ROWS, Field, Result, Vector};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Takes values of one column, in order, and gives blocks of 1024.
+pub(crate) trait ColumnBuilder: Send {
+    /// Adds rows `rows` of a chunk: row r stands at position r of `vector`, or at `positions[r]`.
+    ///
+    /// # Errors
+    /// Resource, if the strings of one block exceed 4 GiB.
+    fn append(&mut self, vector: &Vector, positions: Option<&[u16]>, rows: Range<usize>) -> Result<()>;
+    /// Ends the row group: all blocks, full but for the last. The builder is empty again.
+    fn finish(&mut self) -> Vec<Block>;
+    /// The sketch of all values since it was last taken.
+    fn take_sketch(&mut self) -> Sketch;
+    /// Bytes of memory.
+    fn bytes(&self) -> usize;
+}
+
+/// How much a builder does.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Effort {
+    /// Try dictionaries.
+    pub(crate) dictionaries: bool,
+    /// Count distinct values.
+    pub(crate) sketch: bool,
+}
+
+pub(crate) fn column_builder(field: &Field, effort: Effort) -> Box<dyn ColumnBuilder> {
+    with_fixed!(
+        field.ty.physical(),
+        T => Box::new(fixed::FixedBuilder::<T>::new(field.ty, effort)),
+        Box::new(strings::StringBuilder::new(field.ty, effort))
+    )
+}
+
+/// Builds row groups from vectors, side by side.
+pub(crate) struct GroupBuilder {
+    columns: Vec<Box<dyn ColumnBuilder>>,
+    rows: usize,
+}
+
+impl GroupBuilder {
+    pub(crate) fn new(schema: &[Field], effort: Effort) -> GroupBuilder {
+        GroupBuilder { columns: schema.iter().map(|field| column_builder(field, effort)).collect(), rows: 0 }
+    }
+
+    /// Rows taken since the last row group.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Rows that the row group still takes.
+    pub(crate) fn room(&self) -> usize {
+        ROW_GROUP_ROWS - self.rows
+    }
+
+    /// The builders, each to be given the same number of rows, which is then told to [`GroupBuilder::added`].
+    pub(crate) fn columns_mut(&mut self) -> &mut [Box<dyn ColumnBuilder>] {
+        &mut self.columns
+    }
+
+    pub(crate) fn added(&mut self, rows: usize) {
+        self.rows += rows;
+        debug_assert!(self.rows <= ROW_GROUP_ROWS);
+    }
+
+    /// Adds the slots `slots` of `group`, a row group of the same columns.
+    pub(crate) fn append_group(&mut self, group: &RowGroup, slots: Range<usize>, schema: &[Field]) -> Result<()> {
+        for (column, builder) in self.columns.iter_mut().enumerate() {
+            let mut vector = Vector::new(schema[column].ty.physical());
+            let mut first = slots.start;
+            while first < slots.end {
+                let rows = (slots.end - first).min(CHUNK_ROWS);
+                group.decode(column, first, rows, &mut vector);
+                builder.append(&vector, None, 0..rows)?;
+                first += rows;
+            }
+        }
+        self.added(slots.len());
+        Ok(())
+    }
+
+    /// The slices of the rows taken since the last call, full but for the last one.
+    pub(crate) fn finish_slices(&mut self) -> Vec<Arc<Slice>> {
+        let slices = self.rows.div_ceil(BLOCK_ROWS);
+        let mut blocks: Vec<Vec<Arc<Block>>> = (0..slices).map(|_| Vec::with_capacity(self.columns.len())).collect();
+        for builder in &mut self.columns {
+            let column = builder.finish();
+            debug_assert_eq!(column.len(), slices);
+            for (slice, block) in blocks.iter_mut().zip(column) {
+                slice.push(Arc::new(block));
+            }
+        }
+        let mut left = std::mem::take(&mut self.rows);
+        let slice = |blocks: Vec<Arc<Block>>| {
+            let rows = left.min(BLOCK_ROWS);
+            left -= rows;
+            Arc::new(Slice { rows, blocks: blocks.into() })
+        };
+        blocks.into_iter().map(slice).collect()
+    }
+
+    /// The row group of the rows taken since the last call; there must be some.
+    pub(crate) fn finish(&mut self) -> RowGroup {
+        let columns = self.columns.len();
+        RowGroup::new(self.finish_slices(), columns)
+    }
+
+    /// The columns' sketches since they were last taken.
+    pub(crate) fn take_sketches(&mut self) -> Vec<Sketch> {
+        self.columns.iter_mut().map(|builder| builder.take_sketch()).collect()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.columns.iter().map(|builder| builder.bytes()).sum()
+    }
+}
+
+/// Calls `each` for each of `rows`, in order, with the position where the row stands.
+fn for_each_position(positions: Option<&[u16]>, rows: Range<usize>, mut each: impl FnMut(usize)) {
+    match positions {
+        None => rows.for_each(each),
+        Some(positions) => positions[rows].iter().for_each(|&position| each(position as usize)),
+    }
+}

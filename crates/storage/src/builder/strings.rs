@@ -1,0 +1,372 @@
+//! Blocks of strings, with a dictionary for the row group if that pays.
+//!
+//! 1. Strings get codes as they come, and only the codes are kept by row.
+//! 2. If distinct strings turn out to be too many, every row is written out to plain blocks, and so are all that follow.
+//! 3. Else the dictionary is sorted at the end of the row group and codes are renumbered: their order is the strings'
+//!    order, so the bounds of a block are those of its codes.
+
+use super::interner::Interner;
+use super::{ColumnBuilder, Effort, for_each_position};
+use crate::BLOCK_ROWS;
+use crate::block::{Block, Codes, StringBytes, Values, string_value};
+use crate::hash::hash_bytes;
+use crate::sketch::Sketch;
+use crate::zone::Zone;
+use entasis_vector::{DataType, Dictionary, Encoding, Error, PhysicalType, Result, StringView, Value, Vector, bitmap};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A dictionary has no more entries, so that codes fit 16 bits.
+const DICTIONARY_MAX: usize = 65_535;
+/// A dictionary has no more bytes.
+const DICTIONARY_BYTES_MAX: usize = 16 << 20;
+/// After so many rows a column whose strings are mostly distinct gives the dictionary up.
+const TRIAL_ROWS: usize = 4096;
+/// The code that stands for NULL until blocks are made.
+const NULL_CODE: u32 = u32::MAX;
+
+pub(super) struct StringBuilder {
+    ty: DataType,
+    effort: Effort,
+    /// Whether this row group still hopes for a dictionary.
+    hopeful: bool,
+    interner: Interner,
+    /// The code of each row, while hopeful.
+    codes: Vec<u32>,
+    /// Codes of the strings of the dictionary that vectors came with, by its id.
+    translated: (u64, Vec<u32>),
+    plain: PlainBlocks,
+    sketch: Sketch,
+}
+
+impl StringBuilder {
+    pub(super) fn new(ty: DataType, effort: Effort) -> StringBuilder {
+        StringBuilder {
+            ty,
+            effort,
+            hopeful: effort.dictionaries,
+            interner: Interner::default(),
+            codes: Vec::new(),
+            translated: (0, Vec::new()),
+            plain: PlainBlocks::new(ty),
+            sketch: Sketch::default(),
+        }
+    }
+
+    fn append_codes(&mut self, vector: &Vector, positions: Option<&[u16]>, rows: Range<usize>) {
+        let StringBuilder { interner, codes, translated, .. } = self;
+        match vector.encoding() {
+            Encoding::Flat => {
+                let views = vector.values::<StringView>();
+                for_each_position(positions, rows, |position| {
+                    codes.push(match vector.is_valid(position) {
+                        true => interner.code(views[position].as_bytes()),
+                        false => NULL_CODE,
+                    });
+                });
+            }
+            Encoding::Constant => {
+                let code = match vector.is_valid(0) {
+                    true => interner.code(vector.values::<StringView>()[0].as_bytes()),
+                    false => NULL_CODE,
+                };
+                codes.resize(codes.len() + rows.len(), code);
+            }
+            Encoding::Dictionary => {
+                let dictionary = vector.dictionary().expect("a dictionary vector has one");
+                let entries = dictionary.values().values::<StringView>();
+                if translated.0 != dictionary.id() {
+                    translated.0 = dictionary.id();
+                    translated.1.clear();
+                    translated.1.resize(dictionary.len(), NULL_CODE);
+                }
+                let theirs = vector.codes();
+                for_each_position(positions, rows, |position| {
+                    if !vector.is_valid(position) {
+                        return codes.push(NULL_CODE);
+                    }
+                    let entry = theirs[position] as usize;
+                    if translated.1[entry] == NULL_CODE {
+                        translated.1[entry] = interner.code(entries[entry].as_bytes());
+                    }
+                    codes.push(translated.1[entry]);
+                });
+            }
+        }
+    }
+
+    fn append_plain(&mut self, vector: &Vector, positions: Option<&[u16]>, rows: Range<usize>) -> Result<()> {
+        let (views, codes): (&[StringView], _) = match vector.encoding() {
+            Encoding::Flat | Encoding::Constant => (vector.values(), None),
+            Encoding::Dictionary => {
+                let dictionary = vector.dictionary().expect("a dictionary vector has one");
+                (dictionary.values().values(), Some(vector.codes()))
+            }
+        };
+        let constant = vector.is_constant();
+        let mut result = Ok(());
+        for_each_position(positions, rows, |position| {
+            let entry = match codes {
+                _ if constant => 0,
+                None => position,
+                Some(codes) => codes[position] as usize,
+            };
+            let text = vector.is_valid(position).then(|| views[entry].as_bytes());
+            if let (true, Some(text)) = (self.effort.sketch, text) {
+                self.sketch.add(hash_bytes(text));
+            }
+            if result.is_ok() {
+                result = self.plain.push(text);
+            }
+        });
+        result
+    }
+
+    /// Gives up the dictionary of this row group.
+    fn write_out(&mut self) -> Result<()> {
+        self.hopeful = false;
+        self.count_interned();
+        for &code in &self.codes {
+            self.plain.push((code != NULL_CODE).then(|| self.interner.get(code)))?;
+        }
+        self.forget_codes();
+        Ok(())
+    }
+
+    fn count_interned(&mut self) {
+        if self.effort.sketch {
+            self.interner.hashes().iter().for_each(|&hash| self.sketch.add(hash));
+        }
+    }
+
+    fn forget_codes(&mut self) {
+        self.interner.clear();
+        self.codes.clear();
+        self.translated = (0, Vec::new());
+    }
+
+    /// The blocks of a row group that has a dictionary.
+    fn coded_blocks(&mut self) -> Vec<Block> {
+        self.count_interned();
+        let entries = self.interner.len();
+        let mut order: Vec<u32> = (0..entries as u32).collect();
+        order.sort_unstable_by(|&a, &b| self.interner.get(a).cmp(self.interner.get(b)));
+        let mut ranks = vec![0u32; entries];
+        let mut texts = Vector::new(PhysicalType::Str);
+        let sorted = texts.begin_strings(entries);
+        for (rank, &code) in order.iter().enumerate() {
+            ranks[code as usize] = rank as u32;
+            sorted.views[rank] = sorted.heap.push(self.interner.get(code));
+        }
+        texts.set_strings_stable(true);
+        let dictionary = Dictionary::new(texts, entries);
+        // One value for all blocks that have the entry as their bound.
+        let mut bounds: Vec<Value> = vec![Value::Null; entries];
+        let blocks = self.codes.chunks(BLOCK_ROWS);
+        let blocks = blocks.map(|codes| self.coded_block(codes, &order, &ranks, &dictionary, &mut bounds)).collect();
+        self.forget_codes();
+        blocks
+    }
+
+    fn coded_block(
+        &self,
+        codes: &[u32],
+        order: &[u32],
+        ranks: &[u32],
+        dictionary: &Arc<Dictionary>,
+        bounds: &mut [Value],
+    ) -> Block {
+        let rows = codes.len();
+        let nulls = codes.iter().filter(|&&code| code == NULL_CODE).count();
+        if nulls == rows {
+            return all_null(rows);
+        }
+        let present = || codes.iter().filter(|&&code| code != NULL_CODE).map(|&code| ranks[code as usize]);
+        let min = present().min().expect("not all are NULL");
+        let max = present().max().expect("not all are NULL");
+        let mut bound = |rank: u32| {
+            let value = &mut bounds[rank as usize];
+            if value.is_null() {
+                *value = string_value(self.interner.get(order[rank as usize]), self.ty);
+            }
+            value.clone()
+        };
+        let zone = Zone { min: bound(min), max: bound(max), nulls: nulls as u32 };
+        let rank = |&code: &u32| if code == NULL_CODE { min } else { ranks[code as usize] };
+        let values = if min == max && nulls == 0 {
+            Values::Constant(zone.min.clone())
+        } else if dictionary.len() <= 256 {
+            Values::Dictionary {
+                dictionary: dictionary.clone(),
+                codes: Codes::U8(codes.iter().map(|code| rank(code) as u8).collect()),
+            }
+        } else {
+            Values::Dictionary {
+                dictionary: dictionary.clone(),
+                codes: Codes::U16(codes.iter().map(|code| rank(code) as u16).collect()),
+            }
+        };
+        let validity = (nulls > 0).then(|| {
+            let mut words = vec![u64::MAX; bitmap::words_for(rows)];
+            for (slot, &code) in codes.iter().enumerate() {
+                if code == NULL_CODE {
+                    bitmap::set(&mut words, slot, false);
+                }
+            }
+            words.into()
+        });
+        let ascending = nulls == 0 && codes.windows(2).all(|pair| rank(&pair[0]) < rank(&pair[1]));
+        Block { rows, values, validity, zone, ascending }
+    }
+}
+
+impl ColumnBuilder for StringBuilder {
+    fn append(&mut self, vector: &Vector, positions: Option<&[u16]>, rows: Range<usize>) -> Result<()> {
+        if !self.hopeful {
+            return self.append_plain(vector, positions, rows);
+        }
+        self.append_codes(vector, positions, rows);
+        let (rows, distinct) = (self.codes.len(), self.interner.len());
+        let hopeless = distinct > DICTIONARY_MAX
+            || self.interner.text_bytes() > DICTIONARY_BYTES_MAX
+            || (rows >= TRIAL_ROWS && distinct > rows / 2);
+        if hopeless { self.write_out() } else { Ok(()) }
+    }
+
+    fn finish(&mut self) -> Vec<Block> {
+        let blocks = if self.hopeful && self.interner.len() <= self.codes.len() / 4 {
+            self.coded_blocks()
+        } else {
+            if self.hopeful {
+                self.write_out().expect("a dictionary is smaller than a block may be");
+            }
+            self.plain.finish()
+        };
+        self.hopeful = self.effort.dictionaries;
+        blocks
+    }
+
+    fn take_sketch(&mut self) -> Sketch {
+        std::mem::take(&mut self.sketch)
+    }
+
+    fn bytes(&self) -> usize {
+        self.interner.bytes() + self.codes.capacity() * 4 + self.plain.bytes()
+    }
+}
+
+fn all_null(rows: usize) -> Block {
+    let zone = Zone { nulls: rows as u32, ..Zone::EMPTY };
+    Block { rows, values: Values::Constant(Value::Null), validity: None, zone, ascending: false }
+}
+
+/// Blocks of strings without a dictionary.
+struct PlainBlocks {
+    ty: DataType,
+    ends: Vec<u32>,
+    bytes: Vec<u8>,
+    validity: [u64; BLOCK_ROWS / 64],
+    nulls: u32,
+    blocks: Vec<Block>,
+    block_bytes: usize,
+}
+
+impl PlainBlocks {
+    fn new(ty: DataType) -> PlainBlocks {
+        PlainBlocks {
+            ty,
+            ends: Vec::new(),
+            bytes: Vec::new(),
+            validity: [u64::MAX; BLOCK_ROWS / 64],
+            nulls: 0,
+            blocks: Vec::new(),
+            block_bytes: 0,
+        }
+    }
+
+    fn push(&mut self, text: Option<&[u8]>) -> Result<()> {
+        match text {
+            Some(text) => {
+                let bytes = self.bytes.len() + text.len();
+                if u32::try_from(bytes).is_err() {
+                    return Err(Error::resource("1024 adjacent strings of a column exceed 4 GiB"));
+                }
+                self.bytes.extend_from_slice(text);
+            }
+            None => {
+                bitmap::set(&mut self.validity, self.ends.len(), false);
+                self.nulls += 1;
+            }
+        }
+        self.ends.push(self.bytes.len() as u32);
+        if self.ends.len() == BLOCK_ROWS {
+            self.seal();
+        }
+        Ok(())
+    }
+
+    fn seal(&mut self) {
+        let rows = self.ends.len();
+        let nulls = self.nulls;
+        let block = if nulls as usize == rows {
+            all_null(rows)
+        } else {
+            let (min, max, ascending) = self.bounds();
+            let constant = nulls == 0 && min == max;
+            let min = string_value(min, self.ty);
+            let max = if constant { min.clone() } else { string_value(max, self.ty) };
+            let values = if constant {
+                Values::Constant(min.clone())
+            } else {
+                Values::Strings(StringBytes::new(&self.ends, &self.bytes))
+            };
+            let validity = (nulls > 0).then(|| self.validity[..bitmap::words_for(rows)].into());
+            Block { rows, values, validity, zone: Zone { min, max, nulls }, ascending }
+        };
+        self.block_bytes += block.bytes();
+        self.blocks.push(block);
+        self.ends.clear();
+        self.bytes.clear();
+        self.validity = [u64::MAX; BLOCK_ROWS / 64];
+        self.nulls = 0;
+    }
+
+    /// Least and greatest string, and whether each is greater than the one before; some are not NULL.
+    fn bounds(&self) -> (&[u8], &[u8], bool) {
+        let mut start = 0;
+        let mut bounds: Option<(&[u8], &[u8])> = None;
+        let mut ascending = self.nulls == 0;
+        for (slot, &end) in self.ends.iter().enumerate() {
+            let text = &self.bytes[start..end as usize];
+            start = end as usize;
+            if self.nulls > 0 && !bitmap::get(&self.validity, slot) {
+                continue;
+            }
+            match &mut bounds {
+                None => bounds = Some((text, text)),
+                // Ascending texts are greater than all before, others are mostly between the bounds.
+                Some((_, max)) if text > *max => *max = text,
+                Some((min, _)) => {
+                    ascending = false;
+                    if text < *min {
+                        *min = text;
+                    }
+                }
+            }
+        }
+        let (min, max) = bounds.expect("not all are NULL");
+        (min, max, ascending)
+    }
+
+    fn finish(&mut self) -> Vec<Block> {
+        if !self.ends.is_empty() {
+            self.seal();
+        }
+        self.block_bytes = 0;
+        std::mem::take(&mut self.blocks)
+    }
+
+    fn bytes(&self) -> usize {
+        self.ends.capacity() * 4 + self.bytes.capacity() + self.block_bytes
+    }
+}

@@ -1,0 +1,48 @@
+//! What is known of many values without looking at them: bounds and NULL counts, by block, row group and table.
+
+use entasis_vector::Value;
+use std::cmp::Ordering;
+
+/// Bounds of a column within some slots. They are exact: both occur.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Zone {
+    /// The least value, in the order of [`Value::total_cmp`]; NULL if there is no value.
+    pub min: Value,
+    /// The greatest value; NULL if there is none.
+    pub max: Value,
+    /// Slots that are NULL.
+    pub nulls: u32,
+}
+
+impl Zone {
+    /// The zone of no slots.
+    pub const EMPTY: Zone = Zone { min: Value::Null, max: Value::Null, nulls: 0 };
+
+    /// Widens this zone by `other`.
+    pub fn merge(&mut self, other: &Zone) {
+        self.nulls += other.nulls;
+        if other.min.is_null() {
+            return;
+        }
+        if self.min.is_null() || other.min.total_cmp(&self.min) == Ordering::Less {
+            self.min = other.min.clone();
+        }
+        if self.max.is_null() || other.max.total_cmp(&self.max) == Ordering::Greater {
+            self.max = other.max.clone();
+        }
+    }
+}
+
+/// What is known of a column of a whole table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ColumnSummary {
+    /// The least value, exact; `None` if there is no value.
+    pub min: Option<Value>,
+    /// The greatest value, exact; `None` if there is no value.
+    pub max: Option<Value>,
+    /// Rows that are NULL, exact.
+    pub nulls: u64,
+    /// Distinct values: exact for columns that ascend strictly (typical keys) and for constant ones, else an estimate
+    /// within a few percent.
+    pub distinct: u64,
+}
