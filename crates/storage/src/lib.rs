@@ -24,6 +24,9 @@ pub mod sketch;
 pub mod table;
 pub mod zone;
 
+#[cfg(test)]
+mod tests;
+
 pub use appender::{AppendedRows, Appender};
 pub use catalog::{Catalog, IfExists, View};
 pub use row_group::RowGroup;

@@ -43,6 +43,6 @@ pub struct ColumnSummary {
     /// Rows that are NULL, exact.
     pub nulls: u64,
     /// Distinct values: exact for columns that ascend strictly (typical keys) and for constant ones, else an estimate
-    /// within a few percent.
+    /// within a few percent, which for an old snapshot may count values that were added later.
     pub distinct: u64,
 }
