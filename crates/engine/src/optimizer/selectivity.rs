@@ -35,6 +35,7 @@ pub(crate) fn apply(predicates: &[Expr], estimate: &mut Estimate) {
         return;
     }
     let mut intervals: Vec<(ColumnId, Interval)> = Vec::new();
+    let mut listed = Vec::new();
     let mut share = 1.0;
     for predicate in flatten(predicates) {
         match bound(predicate) {
@@ -45,7 +46,14 @@ pub(crate) fn apply(predicates: &[Expr], estimate: &mut Estimate) {
                 });
                 intervals[index].1.narrow(op, value);
             }
-            _ => share *= one(predicate, estimate),
+            _ => {
+                share *= one(predicate, estimate);
+                if let Expr::InList { input, list } = predicate
+                    && let Expr::Column { id, .. } = &**input
+                {
+                    listed.push((*id, list.len() as f64));
+                }
+            }
         }
     }
     let mut narrowed = Vec::new();
@@ -64,6 +72,12 @@ pub(crate) fn apply(predicates: &[Expr], estimate: &mut Estimate) {
         if let Some(column) = estimate.column_mut(id) {
             *column = rest;
             column.distinct = column.distinct.min(rows);
+        }
+    }
+    for (id, values) in listed {
+        if let Some(column) = estimate.column_mut(id) {
+            column.domain = column.domain.min(values);
+            column.distinct = column.distinct.min(values);
         }
     }
 }

@@ -16,8 +16,7 @@
 
 use super::selectivity;
 use crate::plan::{
-    Aggregate, AggregateCall, AggregateFunction, Columns, Join, JoinKey, JoinKind, Node, Scan, SetKind, SetOperation,
-    Values,
+    Aggregate, AggregateCall, AggregateFunction, Columns, JoinKey, JoinKind, Node, Scan, SetKind, SetOperation, Values,
 };
 use crate::relation::ColumnStatistics;
 use entasis_vector::expr::{ArithmeticOp, DatePart, Expr, Function};
@@ -96,6 +95,19 @@ fn thin_out(distinct: f64, rows: f64, kept: f64) -> f64 {
 }
 
 impl Estimate {
+    /// Of no rows and no columns.
+    pub(crate) fn nothing() -> Estimate {
+        Estimate { rows: 0.0, base: 0.0, columns: HashMap::new() }
+    }
+
+    /// Two inputs side by side, as many rows as the larger: enough to look at expressions over both.
+    pub(crate) fn beside(mut self, other: &Estimate) -> Estimate {
+        self.rows = self.rows.max(other.rows);
+        self.base = self.base.max(other.base);
+        self.columns.extend(other.columns.iter().map(|(id, column)| (*id, *column)));
+        self
+    }
+
     /// What is believed of column `id`: at worst that all rows differ.
     pub(crate) fn column(&self, id: ColumnId) -> ColumnEstimate {
         self.columns.get(&id).copied().unwrap_or_else(|| ColumnEstimate::of_distinct(self.rows))
@@ -246,7 +258,7 @@ pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
         Node::Join(join) => {
             let left = estimate(&join.left, columns);
             let right = estimate(&join.right, columns);
-            estimate_join(join, left, right)
+            estimate_join(join.kind, &join.on, &join.residual, left, right)
         }
         Node::Aggregate(aggregate) => estimate_aggregate(aggregate, estimate(&aggregate.input, columns)),
         Node::Distinct(distinct) => {
@@ -367,14 +379,21 @@ fn residual_share(residual: &[Expr], both: &Estimate) -> f64 {
     if residual.is_empty() { 1.0 } else { selectivity::selectivity(residual, both).powf(0.25) }
 }
 
-fn estimate_join(join: &Join, left: Estimate, right: Estimate) -> Estimate {
+/// What is believed of a join of two subplans.
+pub(crate) fn estimate_join(
+    kind: JoinKind,
+    on: &[JoinKey],
+    residual: &[Expr],
+    left: Estimate,
+    right: Estimate,
+) -> Estimate {
     let (left_rows, right_rows) = (left.rows, right.rows);
-    let share = match join.kind {
-        JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => match_share(&join.on, &left, &right),
+    let share = match kind {
+        JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => match_share(on, &left, &right),
         _ => 1.0,
     };
     let keys: Vec<(ColumnEstimate, ColumnEstimate)> =
-        join.on.iter().map(|key| (left.expression(&key.left), right.expression(&key.right))).collect();
+        on.iter().map(|key| (left.expression(&key.left), right.expression(&key.right))).collect();
     let domains: Vec<(f64, f64)> = keys.iter().map(|(l, r)| (l.domain, r.domain)).collect();
     let selected = key_selectivity(&domains, (left.base, right.base));
 
@@ -383,9 +402,9 @@ fn estimate_join(join: &Join, left: Estimate, right: Estimate) -> Estimate {
     both.columns.extend(right.columns);
     let inner = left_rows * right_rows * selected;
     both.rows = inner;
-    match join.kind {
+    match kind {
         JoinKind::Inner => {
-            for (key, (l, r)) in join.on.iter().zip(&keys) {
+            for (key, (l, r)) in on.iter().zip(&keys) {
                 for side in [&key.left, &key.right] {
                     if let Expr::Column { id, .. } = side
                         && let Some(column) = both.columns.get_mut(id)
@@ -397,12 +416,12 @@ fn estimate_join(join: &Join, left: Estimate, right: Estimate) -> Estimate {
                 }
             }
             clamp_distinct(&mut both);
-            selectivity::apply(&join.residual, &mut both);
+            selectivity::apply(residual, &mut both);
             both
         }
         JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Single => {
-            let matched = inner * selectivity::selectivity(&join.residual, &both);
-            both.rows = match join.kind {
+            let matched = inner * selectivity::selectivity(residual, &both);
+            both.rows = match kind {
                 JoinKind::Left => matched.max(left_rows),
                 JoinKind::Right => matched.max(right_rows),
                 JoinKind::Full => matched.max(left_rows).max(right_rows),
@@ -417,10 +436,10 @@ fn estimate_join(join: &Join, left: Estimate, right: Estimate) -> Estimate {
             left
         }
         JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => {
-            let matched = share * residual_share(&join.residual, &both);
+            let matched = share * residual_share(residual, &both);
             let mut left = Estimate { rows: left_rows, base: left.base, columns: left.columns };
-            if join.kind == JoinKind::Semi {
-                for (key, (_, r)) in join.on.iter().zip(&keys) {
+            if kind == JoinKind::Semi {
+                for (key, (_, r)) in on.iter().zip(&keys) {
                     if let Expr::Column { id, .. } = &key.left
                         && let Some(column) = left.columns.get_mut(id)
                     {

@@ -1,0 +1,150 @@
+//! Rule: group keys that follow from other group keys are not keys.
+//!
+//! `GROUP BY c_custkey, c_name, o_custkey` over `c_custkey = o_custkey` groups by `c_custkey` alone; the others become
+//! `any_value`, computed once a group instead of hashed and compared once a row.
+//!
+//! What follows from what: a column compared with a constant follows from nothing, equal columns from each other, a
+//! computed column from what it reads, and all columns of an aggregate or distinct from its keys. Uniqueness that is
+//! only estimated does not count.
+
+use super::tree::{ColumnSet, columns_of, reads};
+use crate::plan::{AggregateCall, AggregateFunction, JoinKind, Node, Plan};
+use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::{DataType, Result};
+
+/// Reduces the keys of all aggregates.
+pub(super) fn apply(plan: &mut Plan) -> Result<()> {
+    reduce(&mut plan.root);
+    Ok(())
+}
+
+fn reduce(node: &mut Node) {
+    node.children_mut().into_iter().for_each(reduce);
+    let Node::Aggregate(aggregate) = node else { return };
+    if aggregate.groups.len() < 2 {
+        return;
+    }
+    let mut facts = Vec::new();
+    collect_facts(&aggregate.input, &mut facts);
+    // Strings are the dearest keys: try to lose them first.
+    let mut candidates: Vec<usize> = (0..aggregate.groups.len()).rev().collect();
+    candidates.sort_by_key(|i| !aggregate.groups[*i].1.ty().is_string());
+    let mut gone = vec![false; aggregate.groups.len()];
+    for candidate in candidates {
+        let (_, expr) = &aggregate.groups[candidate];
+        let others = aggregate.groups.iter().zip(&gone).enumerate();
+        let mut known = ColumnSet::default();
+        let mut left = 0;
+        for (index, ((_, other), gone)) in others {
+            if index != candidate && !gone {
+                left += 1;
+                if let Expr::Column { id, .. } = other {
+                    known.insert(*id);
+                }
+            }
+        }
+        gone[candidate] = left > 0 && !expr.is_volatile() && reads(expr).is_subset(&closure(known, &facts));
+    }
+    let mut kept = Vec::new();
+    for ((id, expr), gone) in std::mem::take(&mut aggregate.groups).into_iter().zip(gone) {
+        if gone {
+            let ty = expr.ty();
+            let call = AggregateCall {
+                function: AggregateFunction::AnyValue,
+                args: vec![expr],
+                distinct: false,
+                filter: None,
+                order_by: Vec::new(),
+                ty,
+            };
+            aggregate.aggregates.push((id, call));
+        } else {
+            kept.push((id, expr));
+        }
+    }
+    aggregate.groups = kept;
+}
+
+/// The second set follows from the first.
+type Fact = (ColumnSet, ColumnSet);
+
+fn closure(mut known: ColumnSet, facts: &[Fact]) -> ColumnSet {
+    loop {
+        let before = known.clone();
+        for (from, to) in facts {
+            if from.is_subset(&known) {
+                known.add(to);
+            }
+        }
+        if known == before {
+            return known;
+        }
+    }
+}
+
+fn one(id: entasis_vector::ColumnId) -> ColumnSet {
+    [id].into_iter().collect()
+}
+
+/// What is known of the rows of `node`. NULL counts as a value, equal to itself.
+fn collect_facts(node: &Node, into: &mut Vec<Fact>) {
+    match node {
+        Node::Scan(scan) => scan.filters.iter().for_each(|e| collect_equality(e, into)),
+        Node::Filter(filter) => {
+            collect_facts(&filter.input, into);
+            filter.predicates.iter().for_each(|e| collect_equality(e, into));
+        }
+        Node::Project(project) => {
+            collect_facts(&project.input, into);
+            for (id, expr) in &project.exprs {
+                if !expr.is_volatile() {
+                    into.push((reads(expr), one(*id)));
+                    if let Expr::Column { id: source, .. } = expr {
+                        into.push((one(*id), one(*source)));
+                    }
+                }
+            }
+        }
+        Node::Join(join) => {
+            collect_facts(&join.left, into);
+            if join.kind == JoinKind::Inner {
+                collect_facts(&join.right, into);
+                for key in &join.on {
+                    equal(&key.left, &key.right, into);
+                }
+                join.residual.iter().for_each(|e| collect_equality(e, into));
+            }
+        }
+        Node::Aggregate(aggregate) => {
+            let keys = aggregate.groups.iter().map(|(id, _)| *id).collect();
+            into.push((keys, columns_of(node)));
+        }
+        Node::Sort(sort) => collect_facts(&sort.input, into),
+        Node::Limit(limit) => collect_facts(&limit.input, into),
+        Node::Distinct(distinct) => collect_facts(&distinct.input, into),
+        Node::Values(_) | Node::SetOperation(_) => {}
+    }
+}
+
+fn collect_equality(predicate: &Expr, into: &mut Vec<Fact>) {
+    if let Expr::Compare { op: CompareOp::Eq | CompareOp::NotDistinctFrom, left, right } = predicate {
+        equal(left, right, into);
+    }
+}
+
+/// Equal values are one value, but for floats: 0.0 equals -0.0.
+fn equal(a: &Expr, b: &Expr, into: &mut Vec<Fact>) {
+    if matches!(a.ty(), DataType::Float32 | DataType::Float64 | DataType::Interval) {
+        return;
+    }
+    match (a, b) {
+        (Expr::Column { id: a, .. }, Expr::Column { id: b, .. }) => {
+            into.push((one(*a), one(*b)));
+            into.push((one(*b), one(*a)));
+        }
+        (Expr::Column { id, .. }, Expr::Literal { .. }) | (Expr::Literal { .. }, Expr::Column { id, .. }) => {
+            into.push((ColumnSet::default(), one(*id)));
+        }
+        _ => {}
+    }
+}

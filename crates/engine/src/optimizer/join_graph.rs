@@ -1,0 +1,502 @@
+//! The join graph: a tree of joins taken apart, so that it can be put together in any order.
+//!
+//! A *region* is a maximal tree of joins with the filters and cheap projections between them. Its leaves are the
+//! graph's relations: scans or any other subplans. What holds the relations together:
+//!
+//! - **Classes** of expressions that are all equal, one a relation or more: `l_orderkey = o_orderkey`. A class joins any
+//!   two sets of relations in which it has members, whichever pair the statement wrote down.
+//! - Other **predicates** over two relations or more, applied as soon as all of them are together.
+//! - **Attached** relations: the right side of a left, semi, anti or mark join. For one row of the left side such a join
+//!   is a function of a few of its columns, so it commutes with inner joins that do not look at its result. An attached
+//!   relation may join at any time, alone, once the relations whose columns its condition reads are together. That
+//!   lets a semi join reduce its relation before all others, or wait until hardly any rows are left (TPC-H Q18, Q21).
+//!
+//! Computed columns are replaced by what they are computed from and computed above the region. Full and single joins
+//! and volatile conditions end a region.
+//!
+//! A constant that is compared with one member of a class is compared with the others too: each relation is filtered.
+
+use super::properties::is_at_most_one_row;
+use super::pushdown::{mirrored, push};
+use super::selectivity::selectivity;
+use super::statistics::{Estimate, estimate, estimate_join, key_selectivity};
+use super::tree::{ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute};
+use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project};
+use entasis_vector::ColumnId;
+use entasis_vector::expr::{CompareOp, Expr};
+use std::collections::HashMap;
+
+/// A set of relations, one bit each.
+pub(super) type Set = u64;
+
+/// Most relations of a graph.
+pub(super) const RELATIONS_MAX: usize = 64;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    pub(super) relations: Vec<Relation>,
+    classes: Vec<Class>,
+    predicates: Vec<Predicate>,
+    /// Which relation a column comes from.
+    source: HashMap<ColumnId, usize>,
+    /// Columns to compute above the region, free of one another.
+    computed: Vec<(ColumnId, Expr)>,
+    /// Predicates to apply above the region: those that may fail, and constant ones.
+    above: Vec<Expr>,
+}
+
+/// A leaf of the region.
+#[derive(Debug)]
+pub(super) struct Relation {
+    node: Option<Node>,
+    estimate: Estimate,
+    attached: Option<Attached>,
+}
+
+/// How a relation hangs on others.
+#[derive(Debug)]
+struct Attached {
+    kind: JoinKind,
+    on: Vec<JoinKey>,
+    residual: Vec<Expr>,
+    /// The relations that must be together before.
+    needs: Set,
+    /// Rows after attaching for one before.
+    factor: f64,
+}
+
+/// Expressions that are equal in every row of the result.
+#[derive(Debug)]
+struct Class {
+    members: Vec<Member>,
+}
+
+#[derive(Debug)]
+struct Member {
+    relation: usize,
+    expr: Expr,
+    domain: f64,
+}
+
+#[derive(Debug)]
+struct Predicate {
+    expr: Expr,
+    reads: Set,
+    share: f64,
+    is_equality: bool,
+}
+
+/// How two sets of relations may be joined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Link {
+    /// By equal keys.
+    Equal,
+    /// By some other condition.
+    Condition,
+    /// By none: a cross product.
+    Cross,
+}
+
+impl Graph {
+    /// Takes the region with the root `node` apart. Subplans of the region are first passed through `order`.
+    pub(super) fn of(node: Node, columns: &Columns, order: &mut dyn FnMut(Node) -> Node) -> Graph {
+        let mut graph = Graph::default();
+        let mut conditions = Vec::new();
+        graph.collect(node, &mut conditions, order);
+        graph.classify(conditions);
+        graph.spread_constants();
+        graph.estimate(columns);
+        graph
+    }
+
+    fn collect(&mut self, node: Node, conditions: &mut Vec<Expr>, order: &mut dyn FnMut(Node) -> Node) {
+        match node {
+            Node::Join(join) if is_volatile_join(&join) => self.add_leaf(order(Node::Join(join))),
+            Node::Join(join) => match join.kind {
+                JoinKind::Inner => {
+                    self.collect(*join.left, conditions, order);
+                    self.collect(*join.right, conditions, order);
+                    let all = join.on.into_iter().map(key_predicate).chain(join.residual);
+                    self.add_conditions(all, conditions);
+                }
+                JoinKind::Right => self.collect(Node::Join(mirrored(join)), conditions, order),
+                JoinKind::Full | JoinKind::Single => self.add_leaf(order(Node::Join(join))),
+                _ => self.attach(join, conditions, order),
+            },
+            Node::Filter(below) => {
+                self.collect(*below.input, conditions, order);
+                self.add_conditions(below.predicates, conditions);
+            }
+            Node::Project(project) if project.exprs.iter().all(|(_, e)| is_cheap(e)) => {
+                self.collect(*project.input, conditions, order);
+                let known: HashMap<ColumnId, Expr> = self.computed.iter().cloned().collect();
+                self.computed.extend(project.exprs.into_iter().map(|(id, e)| (id, substitute(e, &known))));
+            }
+            leaf => self.add_leaf(order(leaf)),
+        }
+    }
+
+    /// Adds predicates in terms of the relations' own columns.
+    fn add_conditions(&mut self, predicates: impl IntoIterator<Item = Expr>, conditions: &mut Vec<Expr>) {
+        let known: HashMap<ColumnId, Expr> = self.computed.iter().cloned().collect();
+        for predicate in predicates {
+            let is_key = matches!(&predicate, Expr::Compare { op: CompareOp::Eq, .. });
+            let predicate = substitute(predicate, &known);
+            if predicate.is_volatile() || (may_fail(&predicate) && !is_key) {
+                self.above.push(predicate);
+            } else {
+                conditions.push(predicate);
+            }
+        }
+    }
+
+    fn add_relation(&mut self, node: Node, visible: Vec<ColumnId>, attached: Option<Attached>) {
+        let index = self.relations.len();
+        self.source.extend(visible.into_iter().map(|id| (id, index)));
+        self.relations.push(Relation { node: Some(node), estimate: Estimate::nothing(), attached });
+    }
+
+    fn add_leaf(&mut self, node: Node) {
+        let visible = node.columns();
+        self.add_relation(node, visible, None);
+    }
+
+    fn attach(&mut self, join: Join, conditions: &mut Vec<Expr>, order: &mut dyn FnMut(Node) -> Node) {
+        let first = self.relations.len();
+        self.collect(*join.left, conditions, order);
+        let known: HashMap<ColumnId, Expr> = self.computed.iter().cloned().collect();
+        let right = order(*join.right);
+        let own = right.columns();
+        let on: Vec<JoinKey> =
+            join.on.into_iter().map(|key| JoinKey { left: substitute(key.left, &known), ..key }).collect();
+        let residual: Vec<Expr> = join.residual.into_iter().map(|e| substitute(e, &known)).collect();
+        let own_set: ColumnSet = own.iter().copied().collect();
+        let read = reads_all(on.iter().map(|key| &key.left).chain(&residual));
+        let mut needs = read.iter().filter(|id| !own_set.contains(*id)).fold(0, |set, id| set | 1 << self.source[&id]);
+        if needs == 0 {
+            // A condition on no column of the left side: any of its relations will do.
+            needs = 1 << first;
+        }
+        let visible = match join.kind {
+            JoinKind::Left => own,
+            JoinKind::Mark { mark, .. } => vec![mark],
+            _ => Vec::new(),
+        };
+        self.add_relation(right, visible, Some(Attached { kind: join.kind, on, residual, needs, factor: 1.0 }));
+    }
+
+    fn sources(&self, set: &ColumnSet) -> Set {
+        set.iter().fold(0, |found, id| found | 1 << self.source[&id])
+    }
+
+    /// Sorts conditions into filters of one relation, members of classes, and the rest.
+    fn classify(&mut self, conditions: Vec<Expr>) {
+        for condition in conditions {
+            let read = self.sources(&reads(&condition));
+            let free = |set: Set, graph: &Graph| {
+                set.count_ones() == 1 && graph.relations[set.trailing_zeros() as usize].attached.is_none()
+            };
+            if read == 0 {
+                self.above.push(condition);
+                continue;
+            }
+            if free(read, self) && !may_fail(&condition) {
+                self.filter_relation(read.trailing_zeros() as usize, condition);
+                continue;
+            }
+            let is_equality =
+                matches!(&condition, Expr::Compare { op: CompareOp::Eq | CompareOp::NotDistinctFrom, .. });
+            match condition {
+                Expr::Compare { op: CompareOp::Eq, left, right } => {
+                    let (l, r) = (self.sources(&reads(&left)), self.sources(&reads(&right)));
+                    if l != r && free(l, self) && free(r, self) {
+                        self.equate((l.trailing_zeros() as usize, *left), (r.trailing_zeros() as usize, *right));
+                    } else {
+                        let expr = Expr::Compare { op: CompareOp::Eq, left, right };
+                        self.predicates.push(Predicate { expr, reads: read, share: 1.0, is_equality });
+                    }
+                }
+                expr => self.predicates.push(Predicate { expr, reads: read, share: 1.0, is_equality }),
+            }
+        }
+        // Two members of one relation are equal within it.
+        for index in 0..self.classes.len() {
+            let members = &self.classes[index].members;
+            let mut inside = Vec::new();
+            for (i, member) in members.iter().enumerate() {
+                if let Some(first) = members[..i].iter().find(|other| other.relation == member.relation) {
+                    let equal = Expr::compare(CompareOp::Eq, first.expr.clone(), member.expr.clone());
+                    inside.push((member.relation, equal));
+                }
+            }
+            inside.into_iter().for_each(|(relation, equal)| self.filter_relation(relation, equal));
+        }
+    }
+
+    /// Puts two expressions into one class.
+    fn equate(&mut self, a: (usize, Expr), b: (usize, Expr)) {
+        let find = |graph: &Graph, of: &(usize, Expr)| {
+            graph.classes.iter().position(|class| class.members.iter().any(|m| m.relation == of.0 && m.expr == of.1))
+        };
+        let member = |of: (usize, Expr)| Member { relation: of.0, expr: of.1, domain: 1.0 };
+        match (find(self, &a), find(self, &b)) {
+            (Some(x), Some(y)) if x == y => {}
+            (Some(x), Some(y)) => {
+                let (keep, gone) = (x.min(y), x.max(y));
+                let mut moved = self.classes.swap_remove(gone).members;
+                self.classes[keep].members.append(&mut moved);
+            }
+            (Some(x), None) => self.classes[x].members.push(member(b)),
+            (None, Some(y)) => self.classes[y].members.push(member(a)),
+            (None, None) => self.classes.push(Class { members: vec![member(a), member(b)] }),
+        }
+    }
+
+    fn filter_relation(&mut self, relation: usize, predicate: Expr) {
+        let slot = &mut self.relations[relation].node;
+        let node = slot.take().expect("relations are there until the plan is built");
+        *slot = Some(push(node, vec![predicate], &ColumnSet::default()));
+    }
+
+    /// Filters every member of a class like the members that are compared with constants.
+    fn spread_constants(&mut self) {
+        let mut spread = Vec::new();
+        for class in &self.classes {
+            for from in &class.members {
+                let Expr::Column { id, .. } = &from.expr else { continue };
+                let constants = constant_filters(self.node(from.relation), *id);
+                for to in class.members.iter().filter(|to| to.relation != from.relation) {
+                    let with = HashMap::from([(*id, to.expr.clone())]);
+                    let simple = matches!(to.expr, Expr::Column { .. });
+                    let moved = constants.iter().filter(|_| simple).map(|e| substitute(e.clone(), &with));
+                    spread.extend(moved.map(|e| (to.relation, e)));
+                }
+            }
+        }
+        spread.into_iter().for_each(|(relation, predicate)| self.filter_relation(relation, predicate));
+    }
+
+    fn node(&self, relation: usize) -> &Node {
+        self.relations[relation].node.as_ref().expect("relations are there until the plan is built")
+    }
+
+    fn estimate(&mut self, columns: &Columns) {
+        for relation in &mut self.relations {
+            relation.estimate =
+                estimate(relation.node.as_ref().expect("relations are there until the plan is built"), columns);
+        }
+        for class in &mut self.classes {
+            for member in &mut class.members {
+                member.domain = self.relations[member.relation].estimate.expression(&member.expr).domain;
+            }
+        }
+        let beside = |relations: &[Relation], set: Set| {
+            members(set).map(|i| &relations[i].estimate).fold(Estimate::nothing(), |all, one| all.beside(one))
+        };
+        for predicate in &mut self.predicates {
+            let input = beside(&self.relations, predicate.reads);
+            predicate.share = selectivity(std::slice::from_ref(&predicate.expr), &input);
+        }
+        for index in 0..self.relations.len() {
+            let Some(attached) = &self.relations[index].attached else { continue };
+            let left = beside(&self.relations, attached.needs);
+            let before = left.rows;
+            let right = self.relations[index].estimate.clone();
+            let after = estimate_join(attached.kind, &attached.on, &attached.residual, left, right).rows;
+            if let Some(attached) = &mut self.relations[index].attached {
+                attached.factor = if before > 0.0 { after / before } else { 1.0 };
+            }
+        }
+    }
+
+    /// True for one attached relation alone, which cannot stand for itself.
+    pub(super) fn is_attached(&self, set: Set) -> bool {
+        set.count_ones() == 1 && self.relations[set.trailing_zeros() as usize].attached.is_some()
+    }
+
+    /// How `left` and `right` may be joined; `None` if they may not: an attached relation joins alone, on the right,
+    /// when what it needs is on the left.
+    pub(super) fn link(&self, left: Set, right: Set) -> Option<Link> {
+        if self.is_attached(left) {
+            return None;
+        }
+        if self.is_attached(right) {
+            let attached = self.relations[right.trailing_zeros() as usize].attached.as_ref()?;
+            return (attached.needs & !left == 0).then_some(
+                match (attached.on.is_empty(), attached.residual.is_empty()) {
+                    (false, _) => Link::Equal,
+                    (true, false) => Link::Condition,
+                    (true, true) => Link::Cross,
+                },
+            );
+        }
+        let within = |set: Set| move |member: &Member| set >> member.relation & 1 == 1;
+        if self.classes.iter().any(|c| c.members.iter().any(within(left)) && c.members.iter().any(within(right))) {
+            return Some(Link::Equal);
+        }
+        let mut best = Link::Cross;
+        for predicate in self.between(left, right) {
+            best = if predicate.is_equality { Link::Equal } else { Link::Condition };
+            if best == Link::Equal {
+                break;
+            }
+        }
+        Some(best)
+    }
+
+    /// The predicates that can be applied when `left` meets `right`, and not before.
+    fn between(&self, left: Set, right: Set) -> impl Iterator<Item = &Predicate> {
+        let alone = self.is_attached(right);
+        self.predicates
+            .iter()
+            .filter(move |p| p.reads & !(left | right) == 0 && p.reads & !left != 0 && (alone || p.reads & !right != 0))
+    }
+
+    /// The relations next to each one: those that share a class or a predicate, or that it needs.
+    pub(super) fn neighbours(&self) -> Vec<Set> {
+        let mut next = vec![0; self.relations.len()];
+        let mut tie = |set: Set| members(set).for_each(|i| next[i] |= set & !(1 << i));
+        for class in &self.classes {
+            tie(class.members.iter().fold(0, |set, member| set | 1 << member.relation));
+        }
+        self.predicates.iter().for_each(|predicate| tie(predicate.reads));
+        for (index, relation) in self.relations.iter().enumerate() {
+            for needed in relation.attached.iter().flat_map(|attached| members(attached.needs)) {
+                tie(1 << index | 1 << needed);
+            }
+        }
+        next
+    }
+
+    /// Rows of the join of all relations in `set`, whatever the order.
+    pub(super) fn rows(&self, set: Set) -> f64 {
+        let mut rows = 1.0;
+        let mut joined: Set = 0;
+        for index in members(set) {
+            let relation = &self.relations[index];
+            match &relation.attached {
+                Some(attached) if set.count_ones() > 1 => rows *= attached.factor,
+                _ => {
+                    rows *= relation.estimate.rows * self.class_share(joined, index);
+                    joined |= 1 << index;
+                }
+            }
+        }
+        let applied = self.predicates.iter().filter(|p| p.reads & !set == 0);
+        rows * applied.map(|p| p.share).product::<f64>()
+    }
+
+    /// The share of pairs that the classes leave when `relation` joins `joined`.
+    fn class_share(&self, joined: Set, relation: usize) -> f64 {
+        let mut domains = Vec::new();
+        let mut partners = !0;
+        for class in &self.classes {
+            let Some(own) = class.members.iter().find(|m| m.relation == relation) else { continue };
+            let others = || class.members.iter().filter(|m| joined >> m.relation & 1 == 1);
+            if let Some(domain) = others().map(|m| m.domain).reduce(f64::min) {
+                domains.push((domain, own.domain));
+                partners &= others().fold(0, |set, m| set | 1 << m.relation);
+            }
+        }
+        // A key of several columns belongs to one relation, or it is no key.
+        let base = |i: usize| self.relations[i].estimate.base;
+        let partner = members(partners & joined).map(base).reduce(f64::min).unwrap_or(f64::MAX);
+        key_selectivity(&domains, (partner, base(relation)))
+    }
+
+    /// True if the set is one relation of at most one row.
+    pub(super) fn is_single_row(&self, set: Set) -> bool {
+        set.count_ones() == 1 && is_at_most_one_row(self.node(set.trailing_zeros() as usize))
+    }
+
+    /// Takes a relation's subplan out, to build with it.
+    pub(super) fn take(&mut self, relation: usize) -> Node {
+        self.relations[relation].node.take().expect("each relation is used once")
+    }
+
+    /// The join of two subplans that hold the relations `sets`.
+    pub(super) fn join(&mut self, left: Node, right: Node, sets: (Set, Set)) -> Node {
+        let mut later: Vec<Expr> = self.between(sets.0, sets.1).map(|p| p.expr.clone()).collect();
+        if self.is_attached(sets.1) {
+            let attached = self.relations[sets.1.trailing_zeros() as usize].attached.take().expect("it is attached");
+            let Attached { kind, on, residual, .. } = attached;
+            let (left, right) = (Box::new(left), Box::new(right));
+            return filter(Node::Join(Join { left, right, kind, on, residual }), later);
+        }
+        let mut on = Vec::new();
+        for class in &self.classes {
+            // The member with the fewest values is the likeliest key.
+            let side = |set: Set| {
+                let inside = class.members.iter().filter(move |m| set >> m.relation & 1 == 1);
+                inside.reduce(|a, b| if b.domain < a.domain { b } else { a })
+            };
+            if let (Some(l), Some(r)) = (side(sets.0), side(sets.1)) {
+                on.push(JoinKey { left: l.expr.clone(), right: r.expr.clone(), null_equals_null: false });
+            }
+        }
+        let (own_left, own_right) = (super::tree::columns_of(&left), super::tree::columns_of(&right));
+        let mut residual = Vec::new();
+        for predicate in later.drain(..) {
+            match super::tree::as_join_key(predicate, &own_left, &own_right) {
+                Ok(key) => on.push(key),
+                Err(predicate) => residual.push(predicate),
+            }
+        }
+        Node::Join(Join { left: Box::new(left), right: Box::new(right), kind: JoinKind::Inner, on, residual })
+    }
+
+    /// What stands above the region: `input` with the computed columns and the predicates that had to wait.
+    pub(super) fn finish(self, input: Node) -> Node {
+        let known: HashMap<ColumnId, Expr> = self.computed.iter().cloned().collect();
+        let above = self.above.into_iter().map(|e| substitute(e, &known)).collect();
+        let filtered = filter(input, above);
+        if self.computed.is_empty() {
+            return filtered;
+        }
+        Node::Project(Project { input: Box::new(filtered), exprs: self.computed })
+    }
+}
+
+/// The relations in a set, ascending.
+pub(super) fn members(set: Set) -> impl Iterator<Item = usize> {
+    let mut rest = set;
+    std::iter::from_fn(move || {
+        let next = (rest != 0).then(|| rest.trailing_zeros() as usize);
+        rest &= rest.wrapping_sub(1);
+        next
+    })
+}
+
+/// True if computing the expression after a join, possibly for more rows, costs hardly anything.
+fn is_cheap(expr: &Expr) -> bool {
+    let mut cheap = true;
+    expr.visit(&mut |e| {
+        cheap &= match e {
+            Expr::Column { .. } | Expr::Literal { .. } => true,
+            Expr::Arithmetic { .. } | Expr::Negate(_) | Expr::Compare { .. } | Expr::IsNull(_) => true,
+            Expr::Cast { input, ty, .. } => !input.ty().is_string() && !ty.is_string(),
+            _ => false,
+        }
+    });
+    cheap
+}
+
+/// The predicates at the top of `node` that compare column `id`, and nothing else, with constants.
+fn constant_filters(node: &Node, id: ColumnId) -> Vec<Expr> {
+    let predicates: &[Expr] = match node {
+        Node::Scan(scan) => &scan.filters,
+        Node::Filter(filter) => &filter.predicates,
+        _ => &[],
+    };
+    let compares = |e: &&Expr| match e {
+        Expr::Compare { op, left, right } => {
+            let ordinary = !matches!(op, CompareOp::NotEq | CompareOp::DistinctFrom | CompareOp::NotDistinctFrom);
+            let column = |e: &Expr| matches!(e, Expr::Column { id: found, .. } if *found == id);
+            ordinary && column(left) && matches!(**right, Expr::Literal { .. })
+        }
+        Expr::InList { input, .. } => matches!(&**input, Expr::Column { id: found, .. } if *found == id),
+        _ => false,
+    };
+    predicates.iter().filter(compares).cloned().collect()
+}

@@ -1,0 +1,116 @@
+//! Rule: nothing is made that nobody reads.
+//!
+//! From the root down each node learns which of its columns are read above. Scans read only those (and what their
+//! filters need), projections and aggregates drop the others, a mark join whose mark is not read is its left input, and
+//! so is a left join on a unique key whose right columns are not read.
+
+use super::properties::has_one_match;
+use super::tree::{ColumnSet, columns_of, reads_all, take};
+use crate::plan::{Aggregate, Join, JoinKind, Node, Plan, SetKind, Values};
+use entasis_vector::Result;
+
+/// Prunes the whole plan.
+pub(super) fn apply(plan: &mut Plan) -> Result<()> {
+    let output: ColumnSet = plan.output.iter().map(|output| output.column).collect();
+    prune(&mut plan.root, output);
+    Ok(())
+}
+
+/// Removes from `node` what is not in `wanted`. Filters and the like still pass on what they read themselves.
+fn prune(node: &mut Node, mut wanted: ColumnSet) {
+    match node {
+        Node::Scan(scan) => {
+            wanted.add(&reads_all(&scan.filters));
+            scan.columns.retain(|(id, _)| wanted.contains(*id));
+        }
+        Node::Values(values) => prune_values(values, &wanted),
+        Node::Filter(filter) => {
+            wanted.add(&reads_all(&filter.predicates));
+            prune(&mut filter.input, wanted);
+        }
+        Node::Project(project) => {
+            project.exprs.retain(|(id, _)| wanted.contains(*id));
+            wanted.add(&reads_all(project.exprs.iter().map(|(_, e)| e)));
+            prune(&mut project.input, wanted);
+            if project.exprs.is_empty() {
+                *node = take(&mut project.input);
+            }
+        }
+        Node::Join(join) if is_needless(join, &wanted) => {
+            let mut left = take(&mut join.left);
+            prune(&mut left, wanted);
+            *node = left;
+        }
+        Node::Join(join) => {
+            wanted.add(&reads_all(join.on.iter().flat_map(|key| [&key.left, &key.right]).chain(&join.residual)));
+            prune(&mut join.left, wanted.clone());
+            prune(&mut join.right, wanted);
+        }
+        Node::Aggregate(aggregate) => {
+            aggregate.aggregates.retain(|(id, _)| wanted.contains(*id));
+            if aggregate.aggregates.is_empty() && aggregate.groups.is_empty() {
+                // One row, whatever comes in.
+                *node = Node::Values(Values { columns: Vec::new(), rows: vec![Vec::new()] });
+                return;
+            }
+            let read = aggregate_reads(aggregate);
+            prune(&mut aggregate.input, read);
+        }
+        Node::Distinct(distinct) => {
+            let keys = distinct.keys.iter().copied().collect();
+            prune(&mut distinct.input, keys);
+        }
+        Node::Sort(sort) => {
+            wanted.add(&reads_all(sort.keys.iter().map(|key| &key.expr)));
+            prune(&mut sort.input, wanted);
+        }
+        Node::Limit(limit) => prune(&mut limit.input, wanted),
+        Node::SetOperation(set) => {
+            // Only where duplicates stay do rows keep their number without some of their columns.
+            if set.kind == SetKind::Union && set.all {
+                let keep: Vec<bool> = set.columns.iter().map(|id| wanted.contains(*id)).collect();
+                let mut kept = keep.iter();
+                set.columns.retain(|_| *kept.next().expect("as many"));
+                for (_, ids) in &mut set.inputs {
+                    let mut kept = keep.iter();
+                    ids.retain(|_| *kept.next().expect("as many"));
+                }
+            }
+            for (input, ids) in &mut set.inputs {
+                prune(input, ids.iter().copied().collect());
+            }
+        }
+    }
+}
+
+fn aggregate_reads(aggregate: &Aggregate) -> ColumnSet {
+    let mut read = reads_all(aggregate.groups.iter().map(|(_, e)| e));
+    for (_, call) in &aggregate.aggregates {
+        read.add(&reads_all(&call.args));
+        read.add(&reads_all(&call.filter));
+        read.add(&reads_all(call.order_by.iter().map(|key| &key.expr)));
+    }
+    read
+}
+
+/// True if the join neither drops nor repeats left rows, and nothing of its right side is wanted.
+fn is_needless(join: &Join, wanted: &ColumnSet) -> bool {
+    match join.kind {
+        JoinKind::Mark { mark, .. } => !wanted.contains(mark),
+        JoinKind::Left => !wanted.intersects(&columns_of(&join.right)) && has_one_match(join),
+        _ => false,
+    }
+}
+
+fn prune_values(values: &mut Values, wanted: &ColumnSet) {
+    if values.columns.iter().all(|id| wanted.contains(*id)) {
+        return;
+    }
+    let keep: Vec<bool> = values.columns.iter().map(|id| wanted.contains(*id)).collect();
+    for row in &mut values.rows {
+        let mut kept = keep.iter();
+        row.retain(|_| *kept.next().expect("as many"));
+    }
+    let mut kept = keep.iter();
+    values.columns.retain(|_| *kept.next().expect("as many"));
+}

@@ -1,0 +1,315 @@
+//! Rule: filters go down as far as they may, and on their way turn joins into stricter ones.
+//!
+//! A filter that reaches a scan skips blocks; one that meets a cross product on both sides is a join key. What may pass:
+//!
+//! | node | what passes |
+//! |---|---|
+//! | project | predicates, with the computed columns replaced by what they are computed from |
+//! | inner join | to the side whose columns it reads; both sides: a key if an equality, else a residual |
+//! | left join (right mirrored) | predicates on the left columns; residuals on the right columns |
+//! | full join | nothing |
+//! | semi, anti, mark, single join | predicates on the left columns; residuals on the right columns |
+//! | aggregate | predicates on group keys |
+//! | distinct, sort | everything |
+//! | set operation | everything, to all inputs |
+//! | limit, sort with a limit | nothing |
+//!
+//! Volatile predicates never move. Predicates that may fail stay above joins, which might have removed the row that
+//! they fail on.
+//!
+//! On the way down the rule also knows which columns cannot be NULL in a row that counts: a predicate above rejects it.
+//! An outer join whose far side may not be NULL is an inner join (or left instead of full). A single join whose right
+//! side is one row is a cross join; one on a unique key of the right side needs no check for a second match and is a
+//! left join (TPC-H Q2, Q17, Q20: then inner, by the filter that compares the subquery's value).
+
+use super::nulls::{makes_null, rejects_null};
+use super::properties::{has_one_match, is_one_row};
+use super::tree::{
+    ColumnSet, as_join_key, columns_of, conjuncts, filter, is_volatile_join, key_predicate, may_fail, reads,
+    substitute, take,
+};
+use crate::plan::{Join, JoinKey, JoinKind, Node, Plan, Project};
+use entasis_vector::expr::Expr;
+use entasis_vector::{ColumnId, Result};
+use std::collections::HashMap;
+
+/// Pushes the filters of the whole plan.
+pub(super) fn apply(plan: &mut Plan) -> Result<()> {
+    let root = take(&mut plan.root);
+    plan.root = push(root, Vec::new(), &ColumnSet::default());
+    Ok(())
+}
+
+/// `node` with `predicates` applied, as deep inside as they go. Rows in which a column of `not_null` is NULL do not
+/// count above.
+pub(super) fn push(node: Node, predicates: Vec<Expr>, not_null: &ColumnSet) -> Node {
+    match node {
+        Node::Filter(below) => {
+            let mut all = conjuncts(below.predicates);
+            for predicate in predicates {
+                if predicate.is_volatile() || !all.contains(&predicate) {
+                    all.push(predicate);
+                }
+            }
+            push(*below.input, all, not_null)
+        }
+        Node::Scan(mut scan) => {
+            let (stay, go): (Vec<Expr>, Vec<Expr>) = predicates.into_iter().partition(Expr::is_volatile);
+            for predicate in go {
+                if !scan.filters.contains(&predicate) {
+                    scan.filters.push(predicate);
+                }
+            }
+            filter(Node::Scan(scan), stay)
+        }
+        Node::Values(_) => filter(node, predicates),
+        Node::Project(project) => push_project(project, predicates, not_null),
+        Node::Join(join) => push_join(join, predicates, not_null),
+        Node::Aggregate(mut aggregate) => {
+            let groups: HashMap<ColumnId, Expr> = aggregate.groups.iter().cloned().collect();
+            let keys: ColumnSet = groups.keys().copied().collect();
+            let (go, stay) = split(predicates, |e| {
+                let read = reads(e);
+                !read.is_empty() && read.is_subset(&keys) && !e.is_volatile()
+            });
+            let go = go.into_iter().map(|e| substitute(e, &groups)).collect();
+            *aggregate.input = push(take(&mut aggregate.input), go, &ColumnSet::default());
+            filter(Node::Aggregate(aggregate), stay)
+        }
+        Node::Distinct(mut distinct) => {
+            let (stay, go) = split(predicates, Expr::is_volatile);
+            *distinct.input = push(take(&mut distinct.input), go, not_null);
+            filter(Node::Distinct(distinct), stay)
+        }
+        Node::Sort(mut sort) => {
+            let (stay, go) = split(predicates, |e| sort.limit.is_some() || e.is_volatile());
+            let not_null = if sort.limit.is_some() { ColumnSet::default() } else { not_null.clone() };
+            *sort.input = push(take(&mut sort.input), go, &not_null);
+            filter(Node::Sort(sort), stay)
+        }
+        Node::Limit(mut limit) => {
+            *limit.input = push(take(&mut limit.input), Vec::new(), &ColumnSet::default());
+            filter(Node::Limit(limit), predicates)
+        }
+        Node::SetOperation(mut set) => {
+            let (stay, go) = split(predicates, Expr::is_volatile);
+            for (input, ids) in &mut set.inputs {
+                let names: HashMap<ColumnId, Expr> =
+                    set.columns.iter().zip(ids.iter()).map(|(out, id)| (*out, renamed(&go, *out, *id))).collect();
+                let own = go.iter().map(|e| substitute(e.clone(), &names)).collect();
+                *input = push(take(input), own, &ColumnSet::default());
+            }
+            filter(Node::SetOperation(set), stay)
+        }
+    }
+}
+
+/// Column `to` with the type that `out` has in `predicates`.
+fn renamed(predicates: &[Expr], out: ColumnId, to: ColumnId) -> Expr {
+    let mut ty = entasis_vector::DataType::Null;
+    for predicate in predicates {
+        predicate.visit(&mut |e| {
+            if let Expr::Column { id, ty: found } = e
+                && *id == out
+            {
+                ty = *found;
+            }
+        });
+    }
+    Expr::column(to, ty)
+}
+
+fn split(predicates: Vec<Expr>, mut f: impl FnMut(&Expr) -> bool) -> (Vec<Expr>, Vec<Expr>) {
+    predicates.into_iter().partition(|e| f(e))
+}
+
+fn push_project(mut project: Project, predicates: Vec<Expr>, not_null: &ColumnSet) -> Node {
+    let computed: HashMap<ColumnId, Expr> = project.exprs.iter().cloned().collect();
+    let fixed: ColumnSet =
+        project.exprs.iter().filter(|(_, e)| e.is_volatile() || may_fail(e)).map(|(id, _)| *id).collect();
+    let (stay, go) = split(predicates, |e| e.is_volatile() || reads(e).intersects(&fixed));
+    let go: Vec<Expr> = go.into_iter().map(|e| substitute(e, &computed)).collect();
+    // A column that only renames another is NULL where that one is.
+    let mut below = not_null.clone();
+    for (id, expr) in &project.exprs {
+        if let Expr::Column { id: source, .. } = expr
+            && not_null.contains(*id)
+        {
+            below.insert(*source);
+        }
+    }
+    *project.input = push(take(&mut project.input), conjuncts(go), &below);
+    filter(Node::Project(project), stay)
+}
+
+fn push_join(mut join: Join, predicates: Vec<Expr>, not_null: &ColumnSet) -> Node {
+    let (left, right) = (columns_of(&join.left), columns_of(&join.right));
+    let mut not_null = not_null.clone();
+    predicates.iter().for_each(|e| not_null.add(&rejects_null(e)));
+    if let JoinKind::Mark { mark, null_aware } = join.kind
+        && let Some(found) = predicates.iter().find_map(|e| mark_value(e, mark))
+    {
+        // Only rows with this mark count: the join itself selects them, and who reads the mark finds a constant.
+        join.kind = match (found, null_aware) {
+            (true, _) => JoinKind::Semi,
+            (false, false) => JoinKind::Anti,
+            (false, true) => JoinKind::NullAwareAnti,
+        };
+        let project = Project { input: Box::new(Node::Join(join)), exprs: vec![(mark, Expr::boolean(found))] };
+        let rest = predicates.into_iter().filter(|e| mark_value(e, mark) != Some(found)).collect();
+        return push_project(project, rest, &not_null);
+    }
+    if is_volatile_join(&join) {
+        *join.left = push(take(&mut join.left), Vec::new(), &ColumnSet::default());
+        *join.right = push(take(&mut join.right), Vec::new(), &ColumnSet::default());
+        return filter(Node::Join(join), predicates);
+    }
+    find_keys(&mut join, &left, &right);
+    strengthen(&mut join, &not_null, &left, &right);
+    match join.kind {
+        JoinKind::Inner => push_inner(join, predicates, &not_null, &left, &right),
+        JoinKind::Right => push_outer(mirrored(join), predicates, &not_null, &right, &left),
+        _ => push_outer(join, predicates, &not_null, &left, &right),
+    }
+}
+
+/// True or false if `predicate` is the column `mark` or its negation.
+fn mark_value(predicate: &Expr, mark: ColumnId) -> Option<bool> {
+    match predicate {
+        Expr::Column { id, .. } => (*id == mark).then_some(true),
+        Expr::Not(inner) => matches!(&**inner, Expr::Column { id, .. } if *id == mark).then_some(false),
+        _ => None,
+    }
+}
+
+/// A right join as a left join.
+pub(super) fn mirrored(join: Join) -> Join {
+    let on = join
+        .on
+        .into_iter()
+        .map(|key| JoinKey { left: key.right, right: key.left, null_equals_null: key.null_equals_null })
+        .collect();
+    Join { left: join.right, right: join.left, kind: JoinKind::Left, on, residual: join.residual }
+}
+
+/// Turns conditions that are equalities of the two sides into keys. Null-aware joins have exactly the key they came
+/// with.
+fn find_keys(join: &mut Join, left: &ColumnSet, right: &ColumnSet) {
+    if matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. }) {
+        return;
+    }
+    for condition in conjuncts(std::mem::take(&mut join.residual)) {
+        match as_join_key(condition, left, right) {
+            Ok(key) => join.on.push(key),
+            Err(condition) => join.residual.push(condition),
+        }
+    }
+}
+
+/// Makes the join as strict as its inputs and what is above allow.
+fn strengthen(join: &mut Join, not_null: &ColumnSet, left: &ColumnSet, right: &ColumnSet) {
+    if join.kind == JoinKind::Single {
+        let unconditional = join.on.is_empty() && join.residual.is_empty();
+        if unconditional && is_one_row(&join.right) {
+            join.kind = JoinKind::Inner;
+        } else if has_one_match(join) {
+            join.kind = JoinKind::Left;
+        }
+    }
+    let (left_counts, right_counts) = (not_null.intersects(left), not_null.intersects(right));
+    join.kind = match join.kind {
+        JoinKind::Left if right_counts => JoinKind::Inner,
+        JoinKind::Right if left_counts => JoinKind::Inner,
+        JoinKind::Full if left_counts && right_counts => JoinKind::Inner,
+        JoinKind::Full if left_counts => JoinKind::Left,
+        JoinKind::Full if right_counts => JoinKind::Right,
+        kind => kind,
+    };
+}
+
+/// The columns of the join's keys in which NULL finds no partner.
+fn rejected_by_keys(on: &[JoinKey]) -> ColumnSet {
+    let mut rejected = ColumnSet::default();
+    for key in on.iter().filter(|key| !key.null_equals_null) {
+        rejected.add(&makes_null(&key.left));
+        rejected.add(&makes_null(&key.right));
+    }
+    rejected
+}
+
+fn push_inner(
+    mut join: Join,
+    predicates: Vec<Expr>,
+    not_null: &ColumnSet,
+    left: &ColumnSet,
+    right: &ColumnSet,
+) -> Node {
+    let (mut to_left, mut to_right, mut above, mut residual) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut keys: Vec<JoinKey> = Vec::new();
+    let own = std::mem::take(&mut join.on).into_iter().map(key_predicate);
+    for predicate in conjuncts(own.chain(std::mem::take(&mut join.residual)).chain(predicates).collect()) {
+        let read = reads(&predicate);
+        let movable = !predicate.is_volatile() && !may_fail(&predicate);
+        if read.is_empty() || predicate.is_volatile() {
+            above.push(predicate);
+        } else if movable && read.is_subset(left) {
+            to_left.push(predicate);
+        } else if movable && read.is_subset(right) {
+            to_right.push(predicate);
+        } else {
+            match as_join_key(predicate, left, right) {
+                Ok(key) if keys.iter().any(|known| known.left == key.left && known.right == key.right) => {}
+                Ok(key) => keys.push(key),
+                Err(predicate) if movable => residual.push(predicate),
+                Err(predicate) => above.push(predicate),
+            }
+        }
+    }
+    let mut not_null = not_null.clone();
+    not_null.add(&rejected_by_keys(&keys));
+    residual.iter().for_each(|e| not_null.add(&rejects_null(e)));
+    *join.left = push(take(&mut join.left), to_left, &not_null);
+    *join.right = push(take(&mut join.right), to_right, &not_null);
+    join.on = keys;
+    join.residual = residual;
+    filter(Node::Join(join), above)
+}
+
+/// Left, full, semi, anti, mark and single joins.
+fn push_outer(
+    mut join: Join,
+    predicates: Vec<Expr>,
+    not_null: &ColumnSet,
+    left: &ColumnSet,
+    right: &ColumnSet,
+) -> Node {
+    let full = join.kind == JoinKind::Full;
+    let null_aware = matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. });
+    let (mut to_left, above) =
+        split(predicates, |e| !full && !e.is_volatile() && !may_fail(e) && reads(e).is_subset(left));
+    let (mut to_right, mut residual) = (Vec::new(), Vec::new());
+    for condition in conjuncts(std::mem::take(&mut join.residual)) {
+        let read = reads(&condition);
+        if !full && !read.is_empty() && read.is_subset(right) && !may_fail(&condition) {
+            to_right.push(condition);
+        } else if join.kind == JoinKind::Semi && read.is_subset(left) && !may_fail(&condition) {
+            to_left.push(condition);
+        } else {
+            residual.push(condition);
+        }
+    }
+    join.residual = residual;
+    let keys = rejected_by_keys(&join.on);
+    let mut left_not_null = ColumnSet::default();
+    if !full {
+        left_not_null.add(not_null);
+        left_not_null.retain(left);
+    }
+    if join.kind == JoinKind::Semi {
+        left_not_null.add(&keys);
+    }
+    let right_not_null = if full || null_aware { ColumnSet::default() } else { keys };
+    *join.left = push(take(&mut join.left), to_left, &left_not_null);
+    *join.right = push(take(&mut join.right), to_right, &right_not_null);
+    filter(Node::Join(join), above)
+}
