@@ -14,8 +14,10 @@
 
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
+use entasis_vector::value::cmp_float;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, DataType, Encoding, Native, PhysicalType, StringHeap, StringView};
 use entasis_vector::{Interval, Value, Vector};
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 /// Rows of a full segment.
@@ -321,6 +323,41 @@ impl Materialized {
         let mut out = Vector::new(self.columns[column].physical);
         self.gather(column, &[row], &mut out);
         out.value(0, self.metas[column].ty)
+    }
+
+    /// The order of two rows by `column`.
+    pub fn compare(&self, column: usize, a: u32, b: u32, descending: bool, nulls_first: bool) -> Ordering {
+        let column = &self.columns[column];
+        if column.has_nulls {
+            let null_order = if nulls_first { Ordering::Less } else { Ordering::Greater };
+            match (column.is_valid(a), column.is_valid(b)) {
+                (true, true) => {}
+                (false, false) => return Ordering::Equal,
+                (false, true) => return null_order,
+                (true, false) => return null_order.reverse(),
+            }
+        }
+        macro_rules! by {
+            ($t:ty) => {
+                column.get::<$t>(a).cmp(&column.get::<$t>(b))
+            };
+        }
+        let order = match column.physical {
+            PhysicalType::Bool | PhysicalType::U8 => by!(u8),
+            PhysicalType::I8 => by!(i8),
+            PhysicalType::I16 => by!(i16),
+            PhysicalType::I32 => by!(i32),
+            PhysicalType::I64 => by!(i64),
+            PhysicalType::I128 => by!(i128),
+            PhysicalType::U16 => by!(u16),
+            PhysicalType::U32 => by!(u32),
+            PhysicalType::U64 => by!(u64),
+            PhysicalType::F32 => cmp_float(column.get::<f32>(a).into(), column.get::<f32>(b).into()),
+            PhysicalType::F64 => cmp_float(column.get(a), column.get(b)),
+            PhysicalType::Str => by!(StringView),
+            PhysicalType::Interval => by!(Interval),
+        };
+        if descending { order.reverse() } else { order }
     }
 
     // ---- comparing ---------------------------------------------------------------------------------------------

@@ -1,0 +1,169 @@
+//! Deferred calls: aggregates with `DISTINCT` or `ORDER BY`, whose rows are collected first and fed at the end.
+//!
+//! A collection holds (group, arguments…, order keys…), under `DISTINCT` in a [`GroupTable`] over all of these, so that
+//! equal rows of a group are kept once. At the end its rows are sorted by group and order keys, if there is an order,
+//! and fed to the states like any chunk. Collections of several workers are merged before that, so a value that two of
+//! them have seen still counts once.
+
+use super::feed::{Feeder, true_rows};
+use super::layout::DeferredSpec;
+use super::state::State;
+use super::table::{GroupTable, read_keys};
+use crate::exec::materialized::Materialized;
+use crate::exec::sort::order_rows;
+use crate::plan::SortKey;
+use entasis_vector::expr::{ColumnMeta, Expr};
+use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, Result, Selection, Vector};
+use std::sync::Arc;
+
+/// The rows of one deferred call, of one worker.
+pub struct Deferred {
+    rows: Collected,
+    /// 0, 1, 2, …: all columns of `staged`.
+    columns: Vec<usize>,
+    staged: Chunk,
+    group_vector: Vector,
+    found: Vec<u32>,
+    passing: Vec<u16>,
+    spares: Vec<Arc<Buffer>>,
+}
+
+enum Collected {
+    All(Materialized),
+    Distinct(Box<GroupTable>),
+}
+
+impl Deferred {
+    /// An empty collection for `spec`. `collide` as in [`GroupTable::new`].
+    pub fn new(spec: &DeferredSpec, collide: bool) -> Deferred {
+        let group = ColumnMeta { nullable: false, ..ColumnMeta::new(ColumnId(0), DataType::UInt32) };
+        let column = |(i, meta): (usize, &ColumnMeta)| ColumnMeta { id: ColumnId(i as u32 + 1), ..meta.clone() };
+        let metas: Vec<ColumnMeta> = std::iter::once(group).chain(spec.metas.iter().enumerate().map(column)).collect();
+        Deferred {
+            columns: (0..metas.len()).collect(),
+            rows: match spec.distinct {
+                true => Collected::Distinct(Box::new(GroupTable::hashed(&metas, 0, collide))),
+                false => Collected::All(Materialized::new(&metas)),
+            },
+            staged: Chunk::new(),
+            group_vector: Vector::new(DataType::UInt32.physical()),
+            found: Vec::new(),
+            passing: Vec::new(),
+            spares: Vec::new(),
+        }
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        match &self.rows {
+            Collected::All(rows) => rows.bytes(),
+            Collected::Distinct(table) => table.bytes(),
+        }
+    }
+
+    /// Collects the rows of `chunk`, the program's outputs. Row r belongs to group `groups[r]`, or to 0.
+    pub fn push(&mut self, spec: &DeferredSpec, chunk: &Chunk, groups: Option<&[u32]>) {
+        // The old chunk's vectors go first, so that the group vector is written in place.
+        self.staged.reset(chunk.len());
+        let values = self.group_vector.begin_flat::<u32>(CHUNK_ROWS);
+        match groups {
+            Some(groups) => values[..chunk.len()].copy_from_slice(groups),
+            None => values.fill(0),
+        }
+        let first = self.staged.push_group(Selection::ALL);
+        self.staged.push_column(self.group_vector.clone(), first);
+        for selection in chunk.groups() {
+            self.staged.push_group(selection.clone());
+        }
+        for &column in &spec.columns {
+            let column = chunk.column(column);
+            self.staged.push_column(column.vector.clone(), column.group + 1);
+        }
+        if let Some(filter) = spec.filter {
+            true_rows(chunk, filter, &mut self.passing);
+            if self.passing.is_empty() {
+                return;
+            }
+            self.staged.select(&self.passing, &mut self.spares);
+        }
+        self.collect();
+    }
+
+    fn collect(&mut self) {
+        match &mut self.rows {
+            Collected::All(rows) => rows.append(&self.staged, &self.columns, None),
+            Collected::Distinct(table) => table.find(&self.staged, &self.columns, &mut self.found),
+        }
+    }
+
+    /// Takes over the rows of `other`, whose group g is the own group `map[g]`.
+    pub fn merge(&mut self, other: &Deferred, map: &[u32]) {
+        let theirs = other.materialized();
+        let mut vectors: Vec<Vector> = theirs.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
+        let mut read = Chunk::new();
+        for segment in 0..theirs.segments() {
+            let rows = theirs.segment_rows(segment);
+            for first in (0..rows).step_by(CHUNK_ROWS) {
+                let count = CHUNK_ROWS.min(rows - first);
+                read_keys(theirs, segment, first, count, &mut vectors, &mut read);
+                self.staged.reset(count);
+                let values = self.group_vector.begin_flat::<u32>(CHUNK_ROWS);
+                let groups = read.vector(0).values::<u32>();
+                values.iter_mut().zip(&groups[..count]).for_each(|(v, &group)| *v = map[group as usize]);
+                let dense = self.staged.push_group(Selection::ALL);
+                self.staged.push_column(self.group_vector.clone(), dense);
+                read.columns()[1..].iter().for_each(|column| self.staged.push_column(column.vector.clone(), dense));
+                self.collect();
+            }
+        }
+    }
+
+    fn materialized(&self) -> &Materialized {
+        match &self.rows {
+            Collected::All(rows) => rows,
+            Collected::Distinct(table) => table.keys(),
+        }
+    }
+
+    /// Feeds everything collected to `states`.
+    ///
+    /// # Errors
+    /// Those of the states.
+    pub fn feed(
+        &mut self,
+        spec: &DeferredSpec,
+        group_count: usize,
+        states: &mut [State],
+        feeder: &mut Feeder,
+    ) -> Result<()> {
+        let rows = self.materialized();
+        let ids: Vec<u32> = match spec.order.is_empty() {
+            true => rows.ids().collect(),
+            false => {
+                let key = |column: usize, descending, nulls_first| {
+                    let meta = &rows.columns()[column];
+                    SortKey { expr: Expr::column(meta.id, meta.ty), descending, nulls_first }
+                };
+                let keys: Vec<SortKey> = std::iter::once(key(0, false, false))
+                    .chain(spec.order.iter().map(|&(column, descending, first)| key(column + 1, descending, first)))
+                    .collect();
+                order_rows(rows, &keys)?
+            }
+        };
+        let mut vectors: Vec<Vector> = rows.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
+        let mut groups = Vec::new();
+        let mut chunk = Chunk::new();
+        for ids in ids.chunks(CHUNK_ROWS) {
+            chunk.reset(ids.len());
+            let dense = chunk.push_group(Selection::ALL);
+            for (column, vector) in vectors.iter_mut().enumerate() {
+                rows.gather(column, ids, vector);
+                chunk.push_column(vector.clone(), dense);
+            }
+            groups.clear();
+            groups.extend_from_slice(&chunk.vector(0).values::<u32>()[..ids.len()]);
+            feeder.feed(&spec.feeds, &chunk, Some(&groups), group_count, states)?;
+        }
+        Ok(())
+    }
+}

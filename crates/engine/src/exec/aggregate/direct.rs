@@ -1,0 +1,296 @@
+//! Direct groups: keys whose values are few make one index by mixed radix, and an array maps it to the group id.
+//!
+//! An integer key contributes `value - min` if its column's range is known and small. A string key contributes a small
+//! number that this module gives each distinct string, looked up once per dictionary entry and then by code; so it
+//! takes part only as long as its vectors come with small dictionaries (or constant), and as long as there are not more
+//! distinct strings than its share of the array. A boolean contributes itself. NULL is one more value of each key.
+//!
+//! No hash, no compare: one array access per row after the index is made. The array holds at most [`MOST_INDEXES`]
+//! entries, so it stays in the second-level cache. Whoever calls must be ready for a "no" at any chunk
+//! ([`Direct::find`]) and go on with a hash table.
+
+use crate::exec::materialized::Materialized;
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{Chunk, Dictionary, Encoding, Native, PhysicalType, StringView, Vector};
+use std::collections::HashMap;
+
+/// Entries of the array at most.
+const MOST_INDEXES: u64 = 1 << 16;
+/// A single integer key may span so much.
+const WIDEST_SINGLE: u64 = 1 << 18;
+/// Distinct strings of one key at most.
+const MOST_STRINGS: u64 = 1 << 12;
+/// Strings of one key that there must be room for, or there is no point.
+const FEWEST_STRINGS: u64 = 16;
+/// Dictionaries with more entries are not looked up whole.
+const LARGEST_DICTIONARY: usize = 1 << 12;
+
+/// No group has this index yet.
+const NONE: u32 = u32::MAX;
+
+/// Keys to groups without hashing. See the module.
+pub struct Direct {
+    keys: Vec<Key>,
+    /// Index to group.
+    slots: Vec<u32>,
+    indexes: Vec<u32>,
+    new_rows: Vec<u16>,
+    flat: Vector,
+}
+
+struct Key {
+    /// Values, one for NULL included.
+    span: u32,
+    /// What one step of this key adds to the index.
+    stride: u32,
+    kind: KeyKind,
+}
+
+enum KeyKind {
+    /// `value - min`; NULL is the last.
+    Integer { min: i128 },
+    /// By table; NULL is 0.
+    Text(Texts),
+}
+
+/// Numbers for strings.
+#[derive(Default)]
+struct Texts {
+    numbers: HashMap<Box<[u8]>, u32>,
+    /// The dictionary that `by_code` belongs to.
+    dictionary: Option<u64>,
+    /// Number times stride, by code.
+    by_code: Vec<u32>,
+}
+
+impl Direct {
+    /// A direct table for keys like `keys`, if they allow it.
+    pub fn new(keys: &[ColumnMeta]) -> Option<Direct> {
+        let span_of = |meta: &ColumnMeta| match meta.physical {
+            PhysicalType::Str | PhysicalType::I128 | PhysicalType::Interval => None,
+            PhysicalType::F32 | PhysicalType::F64 => None,
+            _ => {
+                let (min, max) = meta.range?;
+                u64::try_from(max.checked_sub(min)?).ok()?.checked_add(2).filter(|&span| span <= WIDEST_SINGLE)
+            }
+        };
+        let mut product: u64 = 1;
+        let mut texts = 0;
+        for meta in keys {
+            match meta.physical {
+                PhysicalType::Str => texts += 1,
+                _ => product = product.checked_mul(span_of(meta)?)?,
+            }
+        }
+        let most = if keys.len() == 1 && texts == 0 { WIDEST_SINGLE } else { MOST_INDEXES };
+        let strings = match texts {
+            0 => 1,
+            _ => ((MOST_INDEXES / product.min(MOST_INDEXES)) as f64).powf(1.0 / texts as f64) as u64,
+        };
+        let strings = strings.min(MOST_STRINGS);
+        if product > most || (texts > 0 && strings < FEWEST_STRINGS) {
+            return None;
+        }
+        let mut stride = 1;
+        let make = |meta: &ColumnMeta| {
+            let (span, kind) = match meta.physical {
+                PhysicalType::Str => (strings as u32, KeyKind::Text(Texts::default())),
+                _ => (span_of(meta)? as u32, KeyKind::Integer { min: meta.range?.0 }),
+            };
+            let key = Key { span, stride, kind };
+            stride *= span;
+            Some(key)
+        };
+        let keys = keys.iter().map(make).collect::<Option<Vec<Key>>>()?;
+        Some(Direct {
+            keys,
+            slots: vec![NONE; stride as usize],
+            indexes: Vec::new(),
+            new_rows: Vec::new(),
+            flat: Vector::new(PhysicalType::I64),
+        })
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        let texts = self.keys.iter().map(|key| match &key.kind {
+            KeyKind::Integer { .. } => 0,
+            KeyKind::Text(texts) => texts.numbers.len() * 48 + texts.by_code.capacity() * 4,
+        });
+        self.slots.len() * 4 + texts.sum::<usize>()
+    }
+
+    /// Finds or makes the group of each row; new keys go to `keys`. False, and nothing done, if these rows' keys have
+    /// no index.
+    pub fn find(&mut self, chunk: &Chunk, columns: &[usize], keys: &mut Materialized, groups: &mut [u32]) -> bool {
+        self.indexes.clear();
+        self.indexes.resize(chunk.len(), 0);
+        for (key, &column) in self.keys.iter_mut().zip(columns) {
+            if !key.add_to(&mut self.indexes, chunk, column, &mut self.flat) {
+                return false;
+            }
+        }
+        let mut any_new = false;
+        for (group, &index) in groups.iter_mut().zip(&self.indexes) {
+            *group = self.slots[index as usize];
+            any_new |= *group == NONE;
+        }
+        if any_new {
+            self.new_rows.clear();
+            let mut next = keys.rows() as u32;
+            for (row, (group, &index)) in groups.iter_mut().zip(&self.indexes).enumerate() {
+                let slot = &mut self.slots[index as usize];
+                if *slot == NONE {
+                    *slot = next;
+                    next += 1;
+                    self.new_rows.push(row as u16);
+                }
+                *group = *slot;
+            }
+            keys.append(chunk, columns, Some(&self.new_rows));
+        }
+        true
+    }
+}
+
+impl Key {
+    fn add_to(&mut self, indexes: &mut [u32], chunk: &Chunk, column: usize, flat: &mut Vector) -> bool {
+        let (vector, positions) = (chunk.vector(column), chunk.positions(column));
+        let (span, stride) = (self.span, self.stride);
+        match &mut self.kind {
+            KeyKind::Integer { min } => {
+                let (vector, positions) = match vector.encoding() {
+                    Encoding::Flat => (vector, positions),
+                    _ => {
+                        chunk.flatten_column(column, flat);
+                        (&*flat, None)
+                    }
+                };
+                let min = *min as i64;
+                macro_rules! add {
+                    ($t:ty) => {
+                        add_integers(indexes, vector, positions, span, stride, |v: $t| (v as i64).wrapping_sub(min))
+                    };
+                }
+                match vector.physical() {
+                    PhysicalType::Bool | PhysicalType::U8 => add!(u8),
+                    PhysicalType::I8 => add!(i8),
+                    PhysicalType::I16 => add!(i16),
+                    PhysicalType::I32 => add!(i32),
+                    PhysicalType::I64 => add!(i64),
+                    PhysicalType::U16 => add!(u16),
+                    PhysicalType::U32 => add!(u32),
+                    PhysicalType::U64 => add!(u64),
+                    _ => return false,
+                }
+                true
+            }
+            KeyKind::Text(texts) => texts.add_to(indexes, vector, positions, span, stride),
+        }
+    }
+}
+
+#[inline(always)]
+fn add_integers<T: Native>(
+    indexes: &mut [u32],
+    vector: &Vector,
+    positions: Option<&[u16]>,
+    span: u32,
+    stride: u32,
+    offset: impl Fn(T) -> i64,
+) {
+    let values = vector.values::<T>();
+    match (vector.validity(), positions) {
+        (None, None) => indexes.iter_mut().zip(values).for_each(|(i, &v)| *i += offset(v) as u32 * stride),
+        (None, Some(at)) => {
+            indexes.iter_mut().zip(at).for_each(|(i, &p)| *i += offset(values[p as usize]) as u32 * stride);
+        }
+        (Some(_), _) => {
+            for (row, index) in indexes.iter_mut().enumerate() {
+                let position = positions.map_or(row, |at| at[row] as usize);
+                let offset = if vector.is_valid(position) { offset(values[position]) as u32 } else { span - 1 };
+                *index += offset * stride;
+            }
+        }
+    }
+}
+
+impl Texts {
+    /// The number of a string, if there is one left.
+    fn number(&mut self, text: StringView, span: u32) -> Option<u32> {
+        if let Some(&number) = self.numbers.get(text.as_bytes()) {
+            return Some(number);
+        }
+        let number = self.numbers.len() as u32 + 1;
+        if number >= span {
+            return None;
+        }
+        self.numbers.insert(text.as_bytes().into(), number);
+        Some(number)
+    }
+
+    fn learn(&mut self, dictionary: &Dictionary, span: u32, stride: u32) -> bool {
+        if self.dictionary == Some(dictionary.id()) {
+            return true;
+        }
+        if dictionary.len() > LARGEST_DICTIONARY {
+            return false;
+        }
+        self.dictionary = None;
+        self.by_code.clear();
+        for &text in &dictionary.values().values::<StringView>()[..dictionary.len()] {
+            match self.number(text, span) {
+                Some(number) => self.by_code.push(number * stride),
+                None => return false,
+            }
+        }
+        self.dictionary = Some(dictionary.id());
+        true
+    }
+
+    fn add_to(
+        &mut self,
+        indexes: &mut [u32],
+        vector: &Vector,
+        positions: Option<&[u16]>,
+        span: u32,
+        stride: u32,
+    ) -> bool {
+        match vector.encoding() {
+            Encoding::Flat => false,
+            Encoding::Constant => {
+                let number = match vector.is_valid(0) {
+                    true => self.number(vector.values::<StringView>()[0], span),
+                    false => Some(0),
+                };
+                let Some(number) = number else { return false };
+                indexes.iter_mut().for_each(|index| *index += number * stride);
+                true
+            }
+            Encoding::Dictionary => {
+                if !self.learn(vector.dictionary().expect("a dictionary vector has one"), span, stride) {
+                    return false;
+                }
+                let codes = vector.codes();
+                match (vector.validity(), positions) {
+                    (None, None) => {
+                        indexes.iter_mut().zip(codes).for_each(|(i, &code)| *i += self.by_code[code as usize]);
+                    }
+                    (None, Some(at)) => {
+                        let code = |p: &u16| codes[*p as usize] as usize;
+                        indexes.iter_mut().zip(at).for_each(|(i, p)| *i += self.by_code[code(p)]);
+                    }
+                    (Some(_), _) => {
+                        for (row, index) in indexes.iter_mut().enumerate() {
+                            let position = positions.map_or(row, |at| at[row] as usize);
+                            if vector.is_valid(position) {
+                                *index += self.by_code[codes[position] as usize];
+                            }
+                        }
+                    }
+                }
+                true
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Feeding: from the columns of a chunk to the rows that each state's loop walks over.
+//!
+//! For each feed: the rows that its filter and the NULLs of its argument leave, then the argument as a flat vector with
+//! positions, then every state of the feed. Without filter and NULLs the loops run straight over the chunk's own
+//! vector; only dictionary and constant vectors are flattened first. Memory is kept from chunk to chunk.
+
+use super::layout::Feed;
+use super::state::{Rows, State};
+use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Encoding, PhysicalType, Result, Vector, bitmap};
+
+/// Scratch memory of one worker.
+#[derive(Default)]
+pub struct Feeder {
+    active: Vec<u16>,
+    positions: Vec<u16>,
+    groups: Vec<u32>,
+    args: Vec<Vector>,
+}
+
+impl Feeder {
+    /// Folds the rows of `chunk` into the states of `feeds`. Row r belongs to group `groups[r]`, or to group 0 without
+    /// `groups`.
+    ///
+    /// # Errors
+    /// Those of the states.
+    pub fn feed(
+        &mut self,
+        feeds: &[Feed],
+        chunk: &Chunk,
+        groups: Option<&[u32]>,
+        group_count: usize,
+        states: &mut [State],
+    ) -> Result<()> {
+        for feed in feeds {
+            let restricted = find_active(feed, chunk, &mut self.active);
+            let active = restricted.then_some(&self.active[..]);
+            let count = active.map_or(chunk.len(), <[u16]>::len);
+            if count == 0 {
+                continue;
+            }
+            let groups = match (groups, active) {
+                (Some(groups), Some(active)) => {
+                    self.groups.clear();
+                    self.groups.extend(active.iter().map(|&row| groups[row as usize]));
+                    Some(&self.groups[..])
+                }
+                (groups, _) => groups,
+            };
+            let only_counts = feed.states.iter().all(|&state| matches!(states[state], State::Count(_)));
+            let (args, positions): (&[Vector], _) = if feed.external {
+                flatten_args(feed, chunk, active, &mut self.args);
+                (&self.args[..feed.args.len()], None)
+            } else if let Some(&arg) = feed.args.first().filter(|_| !only_counts) {
+                let flat = chunk.vector(arg).encoding() == Encoding::Flat;
+                let positions = if flat {
+                    chunk.positions(arg)
+                } else {
+                    grow(&mut self.args, 1);
+                    chunk.flatten_column(arg, &mut self.args[0]);
+                    None
+                };
+                let positions = match (positions, active) {
+                    (Some(at), Some(active)) => {
+                        self.positions.clear();
+                        self.positions.extend(active.iter().map(|&row| at[row as usize]));
+                        Some(&self.positions[..])
+                    }
+                    (positions, active) => positions.or(active),
+                };
+                (std::slice::from_ref(if flat { chunk.vector(arg) } else { &self.args[0] }), positions)
+            } else {
+                (&[], None)
+            };
+            for &state in &feed.states {
+                states[state].update(args, &Rows { count, positions, groups }, group_count)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes to `rows` the rows for which column `filter` is true.
+pub fn true_rows(chunk: &Chunk, filter: usize, rows: &mut Vec<u16>) {
+    let vector = chunk.vector(filter);
+    let positions = chunk.positions(filter);
+    let dictionary = vector.dictionary();
+    let values = dictionary.map_or(vector, |dictionary| dictionary.values()).values::<u8>();
+    let codes = dictionary.map(|_| vector.codes());
+    let (constant, validity) = (vector.is_constant(), vector.validity());
+    rows.clear();
+    rows.resize(chunk.len(), 0);
+    let mut kept = 0;
+    for row in 0..chunk.len() {
+        let position = if constant { 0 } else { positions.map_or(row, |at| at[row] as usize) };
+        let value = values[codes.map_or(position, |codes| codes[position] as usize)];
+        rows[kept] = row as u16;
+        kept += usize::from(value != 0 && validity.is_none_or(|bits| bitmap::get(bits, position)));
+    }
+    rows.truncate(kept);
+}
+
+/// Finds the rows that count; false if all do.
+fn find_active(feed: &Feed, chunk: &Chunk, active: &mut Vec<u16>) -> bool {
+    let mut restricted = false;
+    if let Some(filter) = feed.filter {
+        true_rows(chunk, filter, active);
+        restricted = true;
+    }
+    for &arg in feed.args.iter().filter(|_| !feed.keeps_nulls) {
+        let vector = chunk.vector(arg);
+        let Some(validity) = vector.validity() else { continue };
+        if !restricted {
+            active.clear();
+            active.extend(0..chunk.len() as u16);
+            restricted = true;
+        }
+        let positions = chunk.positions(arg);
+        let constant = vector.is_constant();
+        let mut kept = 0;
+        for i in 0..active.len() {
+            let row = active[i];
+            let position = if constant { 0 } else { positions.map_or(row, |at| at[row as usize]) };
+            active[kept] = row;
+            kept += usize::from(bitmap::get(validity, position as usize));
+        }
+        active.truncate(kept);
+    }
+    restricted
+}
+
+fn grow(vectors: &mut Vec<Vector>, count: usize) {
+    while vectors.len() < count {
+        vectors.push(Vector::new(PhysicalType::I64));
+    }
+}
+
+/// Writes a feed's arguments to `out`: dense, and as wide as their types are by default.
+fn flatten_args(feed: &Feed, chunk: &Chunk, active: Option<&[u16]>, out: &mut Vec<Vector>) {
+    grow(out, feed.args.len());
+    for ((&arg, ty), out) in feed.args.iter().zip(&feed.types).zip(out) {
+        let composed: Option<Vec<u16>> = match (chunk.positions(arg), active) {
+            (Some(at), Some(active)) => Some(active.iter().map(|&row| at[row as usize]).collect()),
+            (Some(at), None) => Some(at.to_vec()),
+            (None, active) => active.map(<[u16]>::to_vec),
+        };
+        let rows = composed.as_ref().map_or(chunk.len(), Vec::len);
+        chunk.vector(arg).flatten_into(composed.as_deref(), rows, out);
+        widen_decimal(*ty, rows, out);
+    }
+}
+
+/// A wide decimal that travels in 64 bits gets its 128.
+pub fn widen_decimal(ty: DataType, rows: usize, vector: &mut Vector) {
+    if ty.physical() == PhysicalType::I128 && vector.physical() == PhysicalType::I64 {
+        let mut wide = Vector::new(PhysicalType::I128);
+        let values = wide.begin_flat::<i128>(rows.max(CHUNK_ROWS));
+        values.iter_mut().zip(&vector.values::<i64>()[..rows]).for_each(|(w, &v)| *w = v.into());
+        wide.set_validity(vector.validity_buffer().cloned());
+        *vector = wide;
+    }
+}

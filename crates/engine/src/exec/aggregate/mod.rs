@@ -1,0 +1,263 @@
+//! Aggregation and `DISTINCT`: rows in, one row a group out.
+//!
+//! ```text
+//! chunk → program (keys, arguments, filters) → table (group ids) → feeds (rows that count) → states
+//! ```
+//! 1. [`layout`] takes the calls apart, once.
+//! 2. Each worker folds its chunks into a [`partial`]: a [`table`] finds the rows' group ids, then each [`state`] takes
+//!    the whole chunk in one loop. Without keys there are no ids at all and the loops are plain sums.
+//! 3. A hashed partial that reaches [`MOST_GROUPS`] groups is put aside, so that its table stays in the cache, and a
+//!    new one begins. Where groups do not repeat, looking them up is wasted: after the first [`TRIAL_ROWS`] rows, and
+//!    again whenever a partial is put aside, a worker that has hardly merged any rows goes on with a partial that gives
+//!    every row its own group, for [`BYPASS_ROWS`] rows.
+//! 4. [`finish`] merges all partials, in radix partitions and in parallel if there are many groups.
+//! 5. The source reads keys and [`result`]s off the parts.
+//!
+//! Sums of integers and decimals are exact, whatever the order. Sums of floats depend on it in their last bits.
+//! What is not here: groups that are known to come sorted, and spilling to disk; a result that does not fit the memory
+//! limit is an error.
+
+pub mod deferred;
+pub mod direct;
+pub mod extreme;
+pub mod feed;
+pub mod finish;
+pub mod layout;
+pub mod partial;
+pub mod result;
+pub mod state;
+pub mod table;
+#[cfg(test)]
+mod tests;
+
+use crate::exec::QueryContext;
+use crate::exec::operator::{Blocking, Flow, Sink, SinkWorker, Tasks};
+use crate::plan::AggregateCall;
+use crate::relation::{Source, SourceWorker};
+use entasis_vector::expr::{ColumnMeta, Expr, Machine};
+use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
+use finish::{Finished, Morsel, merge_partials};
+use layout::Layout;
+use partial::Partial;
+use state::lock;
+use std::sync::{Arc, Mutex, OnceLock};
+use table::GroupTable;
+
+/// Groups at which a hashed partial is put aside.
+pub const MOST_GROUPS: usize = 256 << 10;
+/// Rows after which a worker first asks whether groups repeat at all.
+pub const TRIAL_ROWS: usize = 32 << 10;
+/// Rows that are not looked up once looking up has not paid.
+pub const BYPASS_ROWS: usize = 1 << 20;
+
+/// The operator for `groups` and `aggregates` over `input`. Its output has the groups' columns, then the aggregates'.
+///
+/// # Errors
+/// Those of compiling the expressions; not supported, for types that an aggregate does not take.
+pub fn aggregate(
+    input: &[ColumnMeta],
+    groups: &[(ColumnId, Expr)],
+    aggregates: &[(ColumnId, AggregateCall)],
+    expected_groups: f64,
+    context: &QueryContext,
+) -> Result<Blocking> {
+    let layout = Layout::new(input, groups, aggregates)?;
+    let output = layout.output.clone();
+    let shared = Arc::new(Shared {
+        layout,
+        context: context.clone(),
+        expected_groups: expected_groups.clamp(0.0, (MOST_GROUPS / 4) as f64) as usize,
+        partials: Mutex::default(),
+        finished: OnceLock::new(),
+    });
+    Ok(Blocking {
+        sink: Arc::new(AggregateSink { shared: shared.clone() }),
+        source: Arc::new(AggregateSource { shared }),
+        output,
+    })
+}
+
+/// The operator that gives the rows of `input` without duplicates in `keys`, and only these columns.
+///
+/// # Errors
+/// Internal, if a key is not a column of `input`.
+pub fn distinct(
+    input: &[ColumnMeta],
+    keys: &[ColumnId],
+    expected_groups: f64,
+    context: &QueryContext,
+) -> Result<Blocking> {
+    let group = |&id: &ColumnId| {
+        let meta = input.iter().find(|meta| meta.id == id);
+        let meta = meta.ok_or_else(|| Error::internal(format!("no column {id} to be distinct in")))?;
+        Ok((id, Expr::column(id, meta.ty)))
+    };
+    let groups = keys.iter().map(group).collect::<Result<Vec<_>>>()?;
+    aggregate(input, &groups, &[], expected_groups, context)
+}
+
+struct Shared {
+    layout: Layout,
+    context: QueryContext,
+    /// An estimate, and no more than a worker's table wants to start with.
+    expected_groups: usize,
+    partials: Mutex<Vec<Partial>>,
+    finished: OnceLock<Finished>,
+}
+
+impl Shared {
+    fn new_partial(&self) -> Result<Partial> {
+        let collide = self.context.settings.hash_collisions;
+        let table = GroupTable::new(&self.layout.keys, self.expected_groups, collide);
+        Partial::new(&self.layout, table, &self.context)
+    }
+}
+
+struct AggregateSink {
+    shared: Arc<Shared>,
+}
+
+impl Sink for AggregateSink {
+    fn worker(&self) -> Result<Box<dyn SinkWorker>> {
+        Ok(Box::new(AggregateWorker {
+            shared: self.shared.clone(),
+            machine: self.shared.layout.program.clone().map(Machine::new),
+            computed: Chunk::new(),
+            partial: self.shared.new_partial()?,
+            bypass: 0,
+            tried: false,
+        }))
+    }
+
+    fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
+        let mut partials = std::mem::take(&mut *lock(&self.shared.partials));
+        if partials.is_empty() {
+            partials.push(self.shared.new_partial()?);
+        }
+        let parts = merge_partials(&self.shared.layout, &self.shared.context, partials, tasks)?;
+        let set = self.shared.finished.set(Finished::new(parts));
+        set.map_err(|_| Error::internal("an aggregation was finished twice"))
+    }
+}
+
+struct AggregateWorker {
+    shared: Arc<Shared>,
+    machine: Option<Machine>,
+    /// Keys, arguments, filters.
+    computed: Chunk,
+    partial: Partial,
+    /// Rows that are still to go without looking groups up.
+    bypass: usize,
+    /// Whether the first trial is over.
+    tried: bool,
+}
+
+impl AggregateWorker {
+    /// Puts the partial aside if it is large, and decides how the next one works.
+    fn rotate(&mut self) -> Result<()> {
+        let layout = &self.shared.layout;
+        let (rows, groups) = (self.partial.rows, self.partial.table.groups());
+        let appended = !self.partial.table.is_unique();
+        if layout.merges_whole() || !(appended || self.partial.table.is_hashed()) {
+            return Ok(());
+        }
+        let trial = !self.tried && rows >= TRIAL_ROWS;
+        self.tried |= trial;
+        // So many draws give so few repeats only if there are at least sixteen times as many groups.
+        let hopeless = trial && groups >= rows / 32 * 31;
+        if groups < MOST_GROUPS && !hopeless {
+            return Ok(());
+        }
+        if !appended && rows < groups + groups / 4 {
+            self.bypass = BYPASS_ROWS;
+        }
+        let collide = self.shared.context.settings.hash_collisions;
+        let next = match self.bypass > 0 {
+            true => Partial::new(layout, GroupTable::appended(&layout.keys, collide), &self.shared.context)?,
+            false => self.shared.new_partial()?,
+        };
+        let full = std::mem::replace(&mut self.partial, next);
+        lock(&self.shared.partials).push(full);
+        Ok(())
+    }
+}
+
+impl SinkWorker for AggregateWorker {
+    fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
+        self.computed.reset(chunk.len());
+        if let Some(machine) = &mut self.machine {
+            machine.project(chunk, &mut self.computed)?;
+        }
+        self.partial.update(&self.shared.layout, &self.computed)?;
+        self.bypass = self.bypass.saturating_sub(chunk.len());
+        self.computed.reset(0);
+        self.rotate()?;
+        Ok(Flow::Continue)
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        if self.partial.rows > 0 {
+            lock(&self.shared.partials).push(self.partial);
+        }
+        Ok(())
+    }
+}
+
+struct AggregateSource {
+    shared: Arc<Shared>,
+}
+
+impl Source for AggregateSource {
+    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
+        let layout = &self.shared.layout;
+        Ok(Box::new(AggregateReader {
+            vectors: layout.output.iter().map(|meta| Vector::new(meta.physical)).collect(),
+            shared: self.shared.clone(),
+            morsel: Morsel { part: 0, start: 0, rows: 0 },
+            number: 0,
+        }))
+    }
+
+    fn progress(&self) -> Option<f64> {
+        self.shared.finished.get().map(Finished::progress)
+    }
+}
+
+struct AggregateReader {
+    shared: Arc<Shared>,
+    vectors: Vec<Vector>,
+    /// What is left of the morsel.
+    morsel: Morsel,
+    number: u64,
+}
+
+impl SourceWorker for AggregateReader {
+    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        let finished = self.shared.finished.get().ok_or_else(|| Error::internal("an aggregation is not finished"))?;
+        if self.morsel.rows == 0 {
+            let Some((number, morsel)) = finished.take() else { return Ok(false) };
+            (self.number, self.morsel) = (number, morsel);
+        }
+        let layout = &self.shared.layout;
+        let (part, start) = (&finished.parts[self.morsel.part], self.morsel.start);
+        let rows = self.morsel.rows.min(self.shared.context.settings.chunk_rows);
+        self.morsel.start += rows;
+        self.morsel.rows -= rows;
+        chunk.reset(rows);
+        let dense = chunk.push_group(Selection::ALL);
+        let (keys, results) = self.vectors.split_at_mut(layout.keys.len());
+        for (column, vector) in keys.iter_mut().enumerate() {
+            part.keys.read(column, start >> 16, start & 0xffff, rows, vector);
+            chunk.push_column(vector.clone(), dense);
+        }
+        for (spec, vector) in layout.results.iter().zip(results) {
+            result::write_result(spec, &part.states, start, rows, vector)?;
+            chunk.push_column(vector.clone(), dense);
+        }
+        Ok(true)
+    }
+
+    fn morsel(&self) -> u64 {
+        self.number
+    }
+}

@@ -1,0 +1,243 @@
+//! A partial aggregation: one table of groups with the states of all of them.
+//!
+//! A worker folds its chunks into a partial. Partials are merged into one another: all groups of one into another
+//! ([`Partial::absorb`]), or, once they are sealed, one partition's groups of each into a fresh one
+//! ([`Partial::merge`]), which needs no more than shared access and so runs in parallel.
+
+use super::deferred::Deferred;
+use super::feed::Feeder;
+use super::layout::Layout;
+use super::state::{Rows, State};
+use super::table::{GroupTable, partition_of};
+use crate::exec::materialized::Materialized;
+use crate::exec::{QueryContext, Reservation};
+use entasis_vector::{CHUNK_ROWS, Chunk, Error, Result, Selection, Vector};
+
+/// Groups and their states.
+pub struct Partial {
+    /// Which keys are which group.
+    pub table: GroupTable,
+    /// One for each of the layout's states, over the table's groups.
+    pub states: Vec<State>,
+    deferred: Vec<Deferred>,
+    /// Rows folded in.
+    pub rows: usize,
+    groups: Vec<u32>,
+    feeder: Feeder,
+    /// What all of this takes.
+    pub reservation: Reservation,
+    key_columns: Vec<usize>,
+    gathered: Vec<Vector>,
+    staged: Chunk,
+    tags: Vec<u32>,
+}
+
+/// A partial that no row is added to any more.
+pub struct Sealed {
+    keys: Materialized,
+    states: Vec<State>,
+    /// Group ids, partition by partition.
+    ids: Vec<u32>,
+    /// By group id.
+    tags: Vec<u32>,
+    /// Where each partition starts in `ids`, and the end.
+    starts: Vec<u32>,
+    _reservation: Reservation,
+}
+
+impl Partial {
+    /// No groups yet (one, if there are no keys) in `table`.
+    ///
+    /// # Errors
+    /// Those of external functions.
+    pub fn new(layout: &Layout, table: GroupTable, context: &QueryContext) -> Result<Partial> {
+        let collide = context.settings.hash_collisions;
+        let states = layout.states.iter().map(|spec| State::new(&spec.kind, spec.argument.as_ref()));
+        let mut partial = Partial {
+            states: states.collect::<Result<_>>()?,
+            deferred: layout.deferred.iter().map(|spec| Deferred::new(spec, collide)).collect(),
+            rows: 0,
+            groups: Vec::new(),
+            feeder: Feeder::default(),
+            reservation: Reservation::new(&context.memory),
+            key_columns: (0..layout.keys.len()).collect(),
+            gathered: layout.keys.iter().map(|meta| Vector::new(meta.physical)).collect(),
+            staged: Chunk::new(),
+            tags: Vec::new(),
+            table,
+        };
+        partial.resize_states();
+        Ok(partial)
+    }
+
+    fn resize_states(&mut self) {
+        let groups = self.table.groups();
+        self.states.iter_mut().for_each(|state| state.resize(groups));
+    }
+
+    /// Folds in the rows of `chunk`, which has the outputs of the layout's program.
+    ///
+    /// # Errors
+    /// Those of the states; resource.
+    pub fn update(&mut self, layout: &Layout, chunk: &Chunk) -> Result<()> {
+        self.find_groups(chunk);
+        let groups = (!layout.keys.is_empty()).then_some(&self.groups[..]);
+        let group_count = self.table.groups();
+        self.feeder.feed(&layout.feeds, chunk, groups, group_count, &mut self.states)?;
+        for (deferred, spec) in self.deferred.iter_mut().zip(&layout.deferred) {
+            deferred.push(spec, chunk, groups);
+        }
+        self.reserve()
+    }
+
+    /// Counts the rows of `chunk`, whose columns are the keys, in state `state`.
+    ///
+    /// # Errors
+    /// Those of the state; resource.
+    pub fn count(&mut self, chunk: &Chunk, state: usize) -> Result<()> {
+        self.find_groups(chunk);
+        let rows = Rows { count: chunk.len(), positions: None, groups: Some(&self.groups) };
+        self.states[state].update(&[], &rows, self.table.groups())?;
+        self.reserve()
+    }
+
+    /// Finds the groups of the rows of `chunk`, whose first columns are the keys.
+    fn find_groups(&mut self, chunk: &Chunk) {
+        self.rows += chunk.len();
+        if !self.key_columns.is_empty() {
+            self.table.find(chunk, &self.key_columns, &mut self.groups);
+            self.resize_states();
+        }
+    }
+
+    fn reserve(&mut self) -> Result<()> {
+        let states: usize = self.states.iter().map(State::bytes).sum();
+        let deferred: usize = self.deferred.iter().map(Deferred::bytes).sum();
+        let bytes = self.table.bytes() + states + deferred;
+        if bytes != self.reservation.bytes() { self.reservation.resize(bytes) } else { Ok(()) }
+    }
+
+    /// Merges the groups `ids` of a table with keys `keys` and `states`. If there is a `map`, it gets the own group of
+    /// each.
+    fn merge_groups(
+        &mut self,
+        keys: &Materialized,
+        states: &[State],
+        ids: &[u32],
+        tags: &[u32],
+        mut map: Option<&mut Vec<u32>>,
+    ) -> Result<()> {
+        for (own, theirs) in self.states.iter_mut().zip(states) {
+            own.begin_merge(theirs);
+        }
+        for ids in ids.chunks(CHUNK_ROWS) {
+            self.staged.reset(ids.len());
+            let dense = self.staged.push_group(Selection::ALL);
+            for (column, vector) in self.gathered.iter_mut().enumerate() {
+                keys.gather(column, ids, vector);
+                self.staged.push_column(vector.clone(), dense);
+            }
+            self.tags.clear();
+            self.tags.extend(ids.iter().map(|&id| tags.get(id as usize).copied().unwrap_or(0)));
+            self.table.find_tagged(&self.staged, &self.key_columns, &self.tags, &mut self.groups);
+            self.resize_states();
+            for (own, theirs) in self.states.iter_mut().zip(states) {
+                if !matches!(own, State::External(_)) {
+                    own.merge(theirs, ids, &self.groups)?;
+                }
+            }
+            if let Some(map) = &mut map {
+                map.extend_from_slice(&self.groups);
+            }
+            self.reserve()?;
+        }
+        Ok(())
+    }
+
+    /// Merges all of `other`.
+    ///
+    /// # Errors
+    /// Those of the states; resource.
+    pub fn absorb(&mut self, mut other: Partial) -> Result<()> {
+        let ids: Vec<u32> = (0..other.table.groups() as u32).collect();
+        let mut map = Vec::with_capacity(ids.len());
+        let states = std::mem::take(&mut other.states);
+        let (deferred, reservation) = (other.deferred, other.reservation);
+        let (keys, tags) = other.table.seal();
+        self.merge_groups(&keys, &states, &ids, &tags, Some(&mut map))?;
+        let groups = self.table.groups();
+        for (own, theirs) in self.states.iter_mut().zip(states) {
+            if let (State::External(own), State::External(theirs)) = (own, theirs) {
+                let own = own.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+                let theirs = theirs.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+                own.merge(theirs, &map, groups)?;
+            }
+        }
+        for (own, theirs) in self.deferred.iter_mut().zip(&deferred) {
+            own.merge(theirs, &map);
+        }
+        drop((deferred, reservation));
+        self.reserve()
+    }
+
+    /// Merges one partition of a sealed table.
+    ///
+    /// # Errors
+    /// Those of the states; resource.
+    pub fn merge(&mut self, sealed: &Sealed, partition: usize) -> Result<()> {
+        let ids = sealed.partition(partition);
+        self.merge_groups(&sealed.keys, &sealed.states, ids, &sealed.tags, None)
+    }
+
+    /// Ends the adding of rows and sorts the groups into `1 << bits` partitions.
+    pub fn seal(self, bits: u32) -> Result<Sealed> {
+        debug_assert!(self.deferred.is_empty());
+        let (keys, tags) = self.table.seal();
+        let mut starts = vec![0u32; (1 << bits) + 1];
+        tags.iter().for_each(|&tag| starts[partition_of(tag, bits) + 1] += 1);
+        (1..starts.len()).for_each(|p| starts[p] += starts[p - 1]);
+        let mut next = starts.clone();
+        let mut ids = vec![0; tags.len()];
+        for (id, &tag) in tags.iter().enumerate() {
+            let slot = &mut next[partition_of(tag, bits)];
+            ids[*slot as usize] = id as u32;
+            *slot += 1;
+        }
+        let mut reservation = self.reservation;
+        let states: usize = self.states.iter().map(State::bytes).sum();
+        reservation.resize(keys.bytes() + states + (ids.len() + tags.len()) * 4)?;
+        Ok(Sealed { keys, states: self.states, ids, tags, starts, _reservation: reservation })
+    }
+
+    /// Feeds what was deferred and asks external functions for their results: the states are then ready to be read.
+    ///
+    /// # Errors
+    /// Those of the states; resource.
+    pub fn complete(&mut self, layout: &Layout) -> Result<()> {
+        let groups = self.table.groups();
+        for (mut deferred, spec) in std::mem::take(&mut self.deferred).into_iter().zip(&layout.deferred) {
+            deferred.feed(spec, groups, &mut self.states, &mut self.feeder)?;
+        }
+        for (state, spec) in self.states.iter_mut().zip(layout.results_of_states()) {
+            let State::External(external) = state else { continue };
+            let meta = spec.ok_or_else(|| Error::internal("an external state without a result"))?;
+            let external = external.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut results = Materialized::new(std::slice::from_ref(meta));
+            let mut out = Vector::new(meta.physical);
+            for start in (0..groups).step_by(CHUNK_ROWS) {
+                let rows = CHUNK_ROWS.min(groups - start);
+                external.finish(start, rows, &mut out)?;
+                results.append_vectors(&[(&out, None)], rows);
+            }
+            *state = State::Results(results);
+        }
+        self.reserve()
+    }
+}
+
+impl Sealed {
+    /// The groups of a partition.
+    pub fn partition(&self, partition: usize) -> &[u32] {
+        &self.ids[self.starts[partition] as usize..self.starts[partition + 1] as usize]
+    }
+}

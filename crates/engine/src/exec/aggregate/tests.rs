@@ -1,0 +1,308 @@
+//! Aggregations against a slow twin that keeps all rows of a group in a map.
+
+use super::*;
+use crate::exec::testing::{Chance, chunk_of, column, context, drain, push_all};
+use crate::plan::{AggregateFunction, ExternalAggregate, GroupStates, SortKey};
+use entasis_vector::{DataType, Value};
+use std::any::Any;
+use std::collections::BTreeMap;
+
+const DECIMAL: DataType = DataType::Decimal { precision: 12, scale: 2 };
+const WIDE: DataType = DataType::Decimal { precision: 38, scale: 2 };
+
+/// group text, group integer, group date, number, decimal, double, text, flag
+fn input() -> Vec<ColumnMeta> {
+    use DataType::{Boolean, Date, Float64, Int32, Int64, Varchar};
+    [Varchar, Int32, Date, Int64, DECIMAL, Float64, Varchar, Boolean]
+        .into_iter()
+        .enumerate()
+        .map(|(i, ty)| column(i as u32, ty))
+        .collect()
+}
+
+fn make_rows(count: usize, groups: u64, chance: &mut Chance) -> Vec<Vec<Value>> {
+    let make = |chance: &mut Chance, value: Value| if chance.below(8) == 0 { Value::Null } else { value };
+    let text = |n: u64| Value::Text(format!("{}{n}", if n % 3 == 0 { "a rather long text " } else { "t" }).into());
+    (0..count)
+        .map(|_| {
+            let (a, b) = (chance.below(groups.min(9)), chance.below(groups) as i128);
+            let n = chance.below(2000) as i128 - 1000;
+            let row = [
+                text(a),
+                Value::Integer(b),
+                Value::Integer(b % 7 - 3),
+                Value::Integer(n << 40),
+                Value::Integer(n),
+                Value::Float(n as f64 / 4.0),
+                text(chance.below(50)),
+                Value::Boolean(chance.below(3) > 0),
+            ];
+            row.into_iter().map(|value| make(chance, value)).collect()
+        })
+        .collect()
+}
+
+fn call(function: AggregateFunction, arg: Option<usize>, ty: DataType) -> AggregateCall {
+    let args = arg.map(|at| Expr::column(ColumnId(at as u32), input()[at].ty)).into_iter().collect();
+    AggregateCall { function, args, distinct: false, filter: None, order_by: Vec::new(), ty }
+}
+
+/// Joins texts with commas, in the order in which they come.
+#[derive(Debug)]
+struct Join;
+
+#[derive(Default)]
+struct JoinStates(Vec<Vec<String>>);
+
+impl ExternalAggregate for Join {
+    fn name(&self) -> &str {
+        "join"
+    }
+    fn state(&self) -> Result<Box<dyn GroupStates>> {
+        Ok(Box::new(JoinStates::default()))
+    }
+}
+
+impl GroupStates for JoinStates {
+    fn update(&mut self, args: &[Vector], groups: &[u32], rows: usize, group_count: usize) -> Result<()> {
+        self.0.resize_with(group_count, Vec::new);
+        for (row, &group) in groups[..rows].iter().enumerate() {
+            self.0[group as usize].push(args[0].value(row, DataType::Varchar).display(DataType::Varchar).to_string());
+        }
+        Ok(())
+    }
+    fn merge(&mut self, other: Box<dyn GroupStates>, map: &[u32], group_count: usize) -> Result<()> {
+        self.0.resize_with(group_count, Vec::new);
+        let other: Box<JoinStates> = other.into_any().downcast().expect("of the same function");
+        other.0.into_iter().zip(map).for_each(|(texts, &group)| self.0[group as usize].extend(texts));
+        Ok(())
+    }
+    fn finish(&mut self, start: usize, rows: usize, out: &mut Vector) -> Result<()> {
+        self.0.resize_with(self.0.len().max(start + rows), Vec::new);
+        out.begin(rows);
+        for row in 0..rows {
+            out.write_value(row, &Value::Text(self.0[start + row].join(",").into()))?;
+        }
+        Ok(())
+    }
+    fn bytes(&self) -> usize {
+        self.0.len() * 24
+    }
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+fn calls() -> Vec<(ColumnId, AggregateCall)> {
+    use AggregateFunction as F;
+    let flag = Expr::column(ColumnId(7), DataType::Boolean);
+    let text = Expr::column(ColumnId(6), DataType::Varchar);
+    let by = |expr: &Expr, descending| SortKey { expr: expr.clone(), descending, nulls_first: false };
+    let calls = vec![
+        call(F::CountStar, None, DataType::Int64),
+        call(F::Count, Some(3), DataType::Int64),
+        call(F::Sum, Some(3), DataType::Int64),
+        call(F::Sum, Some(4), WIDE),
+        call(F::Avg, Some(4), DataType::Float64),
+        call(F::Sum, Some(5), DataType::Float64),
+        call(F::Min, Some(6), DataType::Varchar),
+        call(F::Max, Some(6), DataType::Varchar),
+        call(F::Max, Some(5), DataType::Float64),
+        call(F::Min, Some(2), DataType::Date),
+        call(F::BoolAnd, Some(7), DataType::Boolean),
+        AggregateCall { filter: Some(flag.clone()), ..call(F::Sum, Some(4), WIDE) },
+        AggregateCall { distinct: true, ..call(F::Count, Some(6), DataType::Int64) },
+        AggregateCall { distinct: true, filter: Some(flag), ..call(F::Sum, Some(4), WIDE) },
+        AggregateCall {
+            order_by: vec![by(&text, true)],
+            ..call(F::External(Arc::new(Join)), Some(6), DataType::Varchar)
+        },
+        AggregateCall {
+            distinct: true,
+            order_by: vec![by(&text, false)],
+            ..call(F::External(Arc::new(Join)), Some(6), DataType::Varchar)
+        },
+    ];
+    calls.into_iter().enumerate().map(|(i, call)| (ColumnId(100 + i as u32), call)).collect()
+}
+
+/// The twin: one call over the rows of one group.
+fn naive(call: &AggregateCall, rows: &[&Vec<Value>]) -> Value {
+    use AggregateFunction as F;
+    let at = |expr: &Expr| match expr {
+        Expr::Column { id, .. } => id.0 as usize,
+        _ => unreachable!("tests use columns"),
+    };
+    let rows = rows.iter().filter(|row| call.filter.as_ref().is_none_or(|f| row[at(f)] == Value::Boolean(true)));
+    if let F::CountStar = call.function {
+        return Value::Integer(rows.count() as i128);
+    }
+    let arg = at(&call.args[0]);
+    let external = matches!(call.function, F::External(_));
+    let mut values: Vec<Value> = rows.map(|row| row[arg].clone()).filter(|v| external || !v.is_null()).collect();
+    values.sort_by(Value::total_cmp);
+    if call.distinct {
+        values.dedup();
+    }
+    let integers = || values.iter().map(|v| if let Value::Integer(v) = v { *v } else { panic!("{v:?}") });
+    let float = |v: &Value| if let Value::Float(v) = v { *v } else { panic!("{v:?}") };
+    match &call.function {
+        F::Count => Value::Integer(values.len() as i128),
+        F::External(_) => {
+            if call.order_by[0].descending {
+                // NULLs stay last.
+                let nulls = values.iter().filter(|v| v.is_null()).count();
+                values.truncate(values.len() - nulls);
+                values.reverse();
+                values.extend(std::iter::repeat_n(Value::Null, nulls));
+            }
+            let texts: Vec<String> = values.iter().map(|v| v.display(DataType::Varchar).to_string()).collect();
+            Value::Text(texts.join(",").into())
+        }
+        _ if values.is_empty() => Value::Null,
+        F::Sum if matches!(values[0], Value::Float(_)) => Value::Float(values.iter().map(float).sum()),
+        F::Sum => Value::Integer(integers().sum()),
+        F::Avg => Value::Float(integers().sum::<i128>() as f64 / (values.len() as f64 * 100.0)),
+        F::Min | F::BoolAnd => values[0].clone(),
+        F::Max | F::BoolOr => values[values.len() - 1].clone(),
+        other => unreachable!("{other:?} has no twin"),
+    }
+}
+
+/// Runs keys and calls and compares with the twin.
+fn check(keys: &[usize], calls: &[(ColumnId, AggregateCall)], rows: &[Vec<Value>], setup: (usize, bool, usize)) {
+    let (chunk_rows, collide, workers) = setup;
+    let mut metas = input();
+    metas[1].range = Some((0, 1 << 20));
+    metas[2].range = Some((-3, 3));
+    let groups: Vec<(ColumnId, Expr)> =
+        keys.iter().map(|&k| (ColumnId(50 + k as u32), Expr::column(ColumnId(k as u32), metas[k].ty))).collect();
+    let blocking = aggregate(&metas, &groups, calls, 10.0, &context(chunk_rows, collide)).unwrap();
+    let mut chance = Chance(rows.len() as u64 * 77 + 5);
+    push_all(&*blocking.sink, &metas, rows, chunk_rows, workers, &mut chance).unwrap();
+    let mut result = drain(&*blocking.source, &blocking.output, chunk_rows).unwrap();
+    let compare = |a: &Vec<Value>, b: &Vec<Value>| {
+        a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    };
+    result.sort_by(compare);
+
+    let mut map: std::collections::HashMap<Vec<Value>, Vec<&Vec<Value>>> = Default::default();
+    for row in rows {
+        map.entry(keys.iter().map(|&k| row[k].clone()).collect()).or_default().push(row);
+    }
+    if keys.is_empty() && rows.is_empty() {
+        map.insert(Vec::new(), Vec::new());
+    }
+    let expect = |(key, rows): (&Vec<Value>, &Vec<&Vec<Value>>)| {
+        key.iter().cloned().chain(calls.iter().map(|(_, call)| naive(call, rows))).collect::<Vec<Value>>()
+    };
+    let mut expected: Vec<Vec<Value>> = map.iter().map(expect).collect();
+    expected.sort_by(compare);
+    assert_eq!(result.len(), expected.len(), "groups by {keys:?} with {setup:?}");
+    for (got, expected) in result.iter().zip(&expected) {
+        assert_eq!(got, expected, "groups by {keys:?} with {setup:?}");
+    }
+    for (c, meta) in blocking.output.iter().enumerate().filter(|(_, meta)| !meta.nullable) {
+        assert!(result.iter().all(|row| !row[c].is_null()), "{meta:?} is said not to be NULL");
+    }
+}
+
+#[test]
+fn aggregations_agree_with_the_twin() {
+    let mut chance = Chance(42);
+    let rows = make_rows(1500, 40, &mut chance);
+    let calls = calls();
+    for keys in [&[][..], &[0], &[1], &[2], &[0, 1, 2], &[6, 2], &[5], &[7, 3]] {
+        for setup in [(3, false, 2), (100, false, 1), (64, true, 2), (2048, false, 2)] {
+            check(keys, &calls, &rows, setup);
+            check(keys, &calls[..11], &rows[..rows.len() / 2], setup);
+            check(keys, &calls, &[], setup);
+            check(keys, &[], &rows[..100], setup);
+        }
+    }
+}
+
+#[test]
+fn many_groups_are_merged_in_partitions() {
+    let mut chance = Chance(7);
+    let rows = make_rows(60_000, 45_000, &mut chance);
+    let calls = &calls()[..12];
+    for keys in [&[0, 1, 6][..], &[3, 1], &[1]] {
+        check(keys, calls, &rows, (2048, false, 2));
+        check(keys, calls, &rows, (1000, false, 1));
+    }
+}
+
+#[test]
+fn clustered_keys_are_found_by_runs() {
+    let mut chance = Chance(9);
+    let mut rows = make_rows(5000, 3, &mut chance);
+    for (i, row) in rows.iter_mut().enumerate() {
+        row[3] = Value::Integer((i as i128 / 7) << 33);
+    }
+    check(&[3], &calls()[..9], &rows, (512, false, 2));
+}
+
+#[test]
+fn keys_that_do_not_repeat_are_not_looked_up() {
+    let metas = [column(0, DataType::Int64)];
+    let groups = [(ColumnId(1), Expr::column(ColumnId(0), DataType::Int64))];
+    let count = (ColumnId(2), call(AggregateFunction::CountStar, None, DataType::Int64));
+    let blocking = aggregate(&metas, &groups, &[count], 10.0, &context(2048, false)).unwrap();
+    let mut worker = blocking.sink.worker().unwrap();
+    let distinct = 100_000i64;
+    for _ in 0..2 {
+        for first in (0..distinct).step_by(2000) {
+            let mut chunk = Chunk::new();
+            chunk.reset(2000);
+            let dense = chunk.push_group(Selection::ALL);
+            let values: Vec<i64> = (first..first + 2000).map(|v| v * 1_000_003 % distinct).collect();
+            chunk.push_column(Vector::from_slice(&values), dense);
+            worker.push(&mut chunk).unwrap();
+        }
+    }
+    worker.finish().unwrap();
+    blocking.sink.finish(&crate::exec::testing::TwoThreads).unwrap();
+    let rows = drain(&*blocking.source, &blocking.output, 2048).unwrap();
+    let map: BTreeMap<i128, i128> = rows
+        .iter()
+        .map(|row| match row[..] {
+            [Value::Integer(key), Value::Integer(count)] => (key, count),
+            _ => panic!("{row:?}"),
+        })
+        .collect();
+    assert_eq!((rows.len(), map.len()), (distinct as usize, distinct as usize));
+    assert!(map.values().all(|&count| count == 2));
+}
+
+#[test]
+fn a_sum_that_does_not_fit_is_an_error() {
+    let metas = [column(0, DataType::Int64)];
+    let sum = AggregateCall {
+        args: vec![Expr::column(ColumnId(0), DataType::Int64)],
+        ..call(AggregateFunction::Sum, None, DataType::Int64)
+    };
+    let blocking = aggregate(&metas, &[], &[(ColumnId(1), sum)], 1.0, &context(2048, false)).unwrap();
+    let rows = vec![vec![Value::Integer(i64::MAX.into())]; 3];
+    push_all(&*blocking.sink, &metas, &rows, 2, 1, &mut Chance(3)).unwrap();
+    let error = drain(&*blocking.source, &blocking.output, 2048).unwrap_err();
+    assert_eq!(error.message(), "sum 27670116110564327421 does not fit BIGINT");
+}
+
+#[test]
+fn memory_is_charged_and_given_back() {
+    let context = context(2048, false);
+    let metas = input();
+    let keys = [ColumnId(6), ColumnId(3)];
+    let blocking = distinct(&metas, &keys, 1.0, &context).unwrap();
+    let rows = make_rows(3000, 100, &mut Chance(11));
+    push_all(&*blocking.sink, &metas, &rows, 2048, 2, &mut Chance(12)).unwrap();
+    assert!(context.memory.used() > 3000 * 24);
+    drop(blocking);
+    assert_eq!(context.memory.used(), 0);
+    context.memory.set_limit(10_000);
+    let blocking = distinct(&metas, &keys, 1.0, &context).unwrap();
+    let mut worker = blocking.sink.worker().unwrap();
+    let error = worker.push(&mut chunk_of(&metas, &rows[..2048], &mut Chance(13))).unwrap_err();
+    assert_eq!(error.kind(), entasis_vector::ErrorKind::Resource);
+}

@@ -1,0 +1,360 @@
+//! Ordering: from sort keys to a list of row ids.
+//!
+//! Each row gets a *code*, one unsigned integer of 64 or 128 bits whose order is the order of the rows. The keys are
+//! packed into it from the top, each in as many bits as its values need:
+//!
+//! | values | bits |
+//! |---|---|
+//! | integers, decimals, dates, booleans, intervals | `value - min`, as wide as `max - min` |
+//! | floats | IEEE bits made monotone: NaN largest, the zeros equal |
+//! | strings | their first bytes, as many as fit |
+//!
+//! A column with NULLs takes one more bit on top; descending keys are inverted. If everything fits, comparing codes is
+//! comparing rows; else equal codes are told apart by comparing the values themselves. Last comes the order of arrival,
+//! so every order is total and rows that are equal stay in their order.
+//!
+//! Ranges of rows are encoded and sorted in parallel. The sorted runs are then cut at common boundaries, and each
+//! stretch is merged by a stable sort, which finds the runs in it.
+
+use crate::exec::materialized::Materialized;
+use crate::exec::operator::Tasks;
+use crate::plan::SortKey;
+use entasis_vector::expr::Expr;
+use entasis_vector::value::canonical_bits;
+use entasis_vector::{CHUNK_ROWS, Error, Interval, Native, PhysicalType, Result, StringView, Vector, bitmap};
+use std::cmp::Ordering;
+use std::sync::Mutex;
+
+/// Rows that are worth a task of their own.
+const TASK_ROWS: usize = 32 << 10;
+/// Bytes of a string in a code, at most.
+const PREFIX_BYTES: u32 = 8;
+
+/// One key of an order over the columns of a [`Materialized`].
+#[derive(Debug, Clone, Copy)]
+pub struct OrderKey {
+    /// The column.
+    pub column: usize,
+    /// Largest first.
+    pub descending: bool,
+    /// NULL before all values.
+    pub nulls_first: bool,
+}
+
+/// The ids of all `rows` in the order of `keys`, whose expressions are columns of `rows`. Ties stay in the order of ids.
+///
+/// # Errors
+/// Internal, if a key is not a column.
+pub fn order_rows(rows: &Materialized, keys: &[SortKey]) -> Result<Vec<u32>> {
+    let key = |key: &SortKey| {
+        let Expr::Column { id, .. } = &key.expr else { return Err(Error::internal("an order key is not a column")) };
+        let column = rows.columns().iter().position(|meta| meta.id == *id);
+        let column = column.ok_or_else(|| Error::internal(format!("no column {id} to order by")))?;
+        Ok(OrderKey { column, descending: key.descending, nulls_first: key.nulls_first })
+    };
+    let keys = keys.iter().map(key).collect::<Result<Vec<OrderKey>>>()?;
+    order(rows, &keys, rows.ids().collect(), None)
+}
+
+/// The row ids `arrival`, put in the order of `keys`. Ties stay as they are in `arrival`. With `tasks`, in parallel.
+///
+/// # Errors
+/// Those of `tasks`.
+pub fn order(rows: &Materialized, keys: &[OrderKey], arrival: Vec<u32>, tasks: Option<&dyn Tasks>) -> Result<Vec<u32>> {
+    let codes = Codes::plan(rows, keys);
+    if codes.bits <= 64 {
+        order_by(&codes, &arrival, tasks, |code| code as u64)
+    } else {
+        order_by(&codes, &arrival, tasks, |code| code)
+    }
+}
+
+/// A row while it is sorted: its code, its place in the order of arrival.
+type Entry<K> = (K, u32);
+
+fn order_by<K: Ord + Copy + Send + Sync>(
+    codes: &Codes<'_>,
+    arrival: &[u32],
+    tasks: Option<&dyn Tasks>,
+    narrow: impl Fn(u128) -> K + Sync,
+) -> Result<Vec<u32>> {
+    let compare = |a: &Entry<K>, b: &Entry<K>| {
+        let by_code = a.0.cmp(&b.0);
+        let by_values = || if codes.is_exact() { Ordering::Equal } else { codes.compare(arrival, a.1, b.1) };
+        by_code.then_with(by_values).then(a.1.cmp(&b.1))
+    };
+    let sorted_run = |first: usize, rows: usize| {
+        let mut run: Vec<Entry<K>> = Vec::with_capacity(rows);
+        codes.encode(arrival, first, rows, |place, code| run.push((narrow(code), place)));
+        run.sort_unstable_by(compare);
+        run
+    };
+    let Some(tasks) = tasks.filter(|_| arrival.len() > 2 * TASK_ROWS) else {
+        let run = sorted_run(0, arrival.len());
+        return Ok(run.iter().map(|entry| arrival[entry.1 as usize]).collect());
+    };
+
+    let count = (arrival.len() / TASK_ROWS).min(16);
+    let size = arrival.len().div_ceil(count);
+    let slots: Vec<Mutex<Vec<Entry<K>>>> = (0..count).map(|_| Mutex::default()).collect();
+    tasks.run(count, &|i| {
+        let first = (i * size).min(arrival.len());
+        *lock(&slots[i]) = sorted_run(first, size.min(arrival.len() - first));
+        Ok(())
+    })?;
+    let runs: Vec<Vec<Entry<K>>> =
+        slots.into_iter().map(|slot| slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
+
+    // Boundaries between stretches: every run's own quantiles, sorted, and of these every count-th.
+    let mut samples: Vec<Entry<K>> =
+        runs.iter().flat_map(|run| run.iter().step_by(size.div_ceil(count))).copied().collect();
+    samples.sort_unstable_by(compare);
+    let boundaries: Vec<Entry<K>> = samples.iter().step_by(count).skip(1).copied().collect();
+    let stretches: Vec<Mutex<Vec<u32>>> = (0..=boundaries.len()).map(|_| Mutex::default()).collect();
+    tasks.run(stretches.len(), &|i| {
+        let place = |run: &[Entry<K>], at: usize| match at.checked_sub(1).and_then(|at| boundaries.get(at)) {
+            Some(boundary) => run.partition_point(|entry| compare(entry, boundary) == Ordering::Less),
+            None if at == 0 => 0,
+            None => run.len(),
+        };
+        let parts = runs.iter().map(|run| &run[place(run, i)..place(run, i + 1)]);
+        let mut stretch: Vec<Entry<K>> = Vec::with_capacity(parts.clone().map(<[Entry<K>]>::len).sum());
+        parts.for_each(|part| stretch.extend_from_slice(part));
+        stretch.sort_by(compare);
+        *lock(&stretches[i]) = stretch.iter().map(|entry| arrival[entry.1 as usize]).collect();
+        Ok(())
+    })?;
+    let mut ordered = Vec::with_capacity(arrival.len());
+    for stretch in stretches {
+        ordered.extend(stretch.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner));
+    }
+    Ok(ordered)
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+/// How rows become codes.
+struct Codes<'a> {
+    rows: &'a Materialized,
+    keys: &'a [OrderKey],
+    /// The keys that take part, from the first.
+    parts: Vec<Part>,
+    /// Bits in all.
+    bits: u32,
+    /// The first key that the code does not tell apart.
+    inexact_from: Option<usize>,
+}
+
+/// One key's share of a code.
+struct Part {
+    key: OrderKey,
+    kind: PartKind,
+    /// Bits of the value.
+    bits: u32,
+    /// One more bit, on top.
+    has_nulls: bool,
+    /// Low bits of the value that did not fit.
+    dropped: u32,
+    /// Where the share starts in the code.
+    shift: u32,
+}
+
+enum PartKind {
+    Integer { min: i128 },
+    Float,
+    Text,
+}
+
+impl<'a> Codes<'a> {
+    fn plan(rows: &'a Materialized, keys: &'a [OrderKey]) -> Codes<'a> {
+        let mut parts = Vec::new();
+        let mut used = 0;
+        let mut inexact_from = None;
+        for (i, &key) in keys.iter().enumerate() {
+            let has_nulls = rows.has_nulls(key.column);
+            let (kind, bits, exact) = match rows.columns()[key.column].physical {
+                PhysicalType::F32 => (PartKind::Float, 32, true),
+                PhysicalType::F64 => (PartKind::Float, 64, true),
+                PhysicalType::Str => {
+                    let (longest, has_zeros) = text_facts(rows, key.column);
+                    let bytes = longest.min(PREFIX_BYTES);
+                    (PartKind::Text, bytes * 8, longest <= PREFIX_BYTES && !has_zeros)
+                }
+                _ => {
+                    let (min, max) = integer_bounds(rows, key.column).unwrap_or((0, 0));
+                    (PartKind::Integer { min }, 128 - (max.wrapping_sub(min) as u128).leading_zeros(), true)
+                }
+            };
+            let free = 128 - used - u32::from(has_nulls);
+            let dropped = bits.saturating_sub(free);
+            used += bits - dropped + u32::from(has_nulls);
+            parts.push(Part { key, kind, bits, has_nulls, dropped, shift: 0 });
+            if !exact || dropped > 0 || (used == 128 && i + 1 < keys.len()) {
+                inexact_from = Some(if exact && dropped == 0 { i + 1 } else { i });
+                break;
+            }
+        }
+        let mut shift = used;
+        for part in &mut parts {
+            shift -= part.bits - part.dropped + u32::from(part.has_nulls);
+            part.shift = shift;
+        }
+        Codes { rows, keys, parts, bits: used, inexact_from }
+    }
+
+    fn is_exact(&self) -> bool {
+        self.inexact_from.is_none()
+    }
+
+    /// Compares the rows at two places of `arrival` by the keys that their codes do not tell apart.
+    fn compare(&self, arrival: &[u32], a: u32, b: u32) -> Ordering {
+        let (a, b) = (arrival[a as usize], arrival[b as usize]);
+        let keys = &self.keys[self.inexact_from.unwrap_or(self.keys.len())..];
+        keys.iter().fold(Ordering::Equal, |order, key| {
+            order.then_with(|| self.rows.compare(key.column, a, b, key.descending, key.nulls_first))
+        })
+    }
+
+    /// Calls `take` with place and code of `rows` rows from place `first` of `arrival`.
+    fn encode(&self, arrival: &[u32], first: usize, rows: usize, mut take: impl FnMut(u32, u128)) {
+        let mut vectors: Vec<Vector> = self.parts.iter().map(|_| Vector::new(PhysicalType::I64)).collect();
+        let mut codes = [0u128; CHUNK_ROWS];
+        for (i, ids) in arrival[first..first + rows].chunks(CHUNK_ROWS).enumerate() {
+            codes.fill(0);
+            for (part, vector) in self.parts.iter().zip(&mut vectors) {
+                self.rows.gather(part.key.column, ids, vector);
+                part.add_to(&mut codes[..ids.len()], vector);
+            }
+            let start = first + i * CHUNK_ROWS;
+            codes[..ids.len()].iter().enumerate().for_each(|(r, &code)| take((start + r) as u32, code));
+        }
+    }
+}
+
+impl Part {
+    /// Adds this key's share to the codes of the rows of a flat vector.
+    fn add_to(&self, codes: &mut [u128], vector: &Vector) {
+        macro_rules! integers {
+            ($t:ty, $min:expr) => {
+                self.add(codes, vector, |v: $t| (v as i128).wrapping_sub(*$min) as u128)
+            };
+        }
+        match &self.kind {
+            PartKind::Integer { min } => match vector.physical() {
+                PhysicalType::Bool | PhysicalType::U8 => integers!(u8, min),
+                PhysicalType::I8 => integers!(i8, min),
+                PhysicalType::I16 => integers!(i16, min),
+                PhysicalType::I32 => integers!(i32, min),
+                PhysicalType::I64 => integers!(i64, min),
+                PhysicalType::U16 => integers!(u16, min),
+                PhysicalType::U32 => integers!(u32, min),
+                PhysicalType::U64 => integers!(u64, min),
+                PhysicalType::Interval => {
+                    self.add(codes, vector, |v: Interval| v.estimate().wrapping_sub(*min) as u128);
+                }
+                _ => integers!(i128, min),
+            },
+            PartKind::Float if vector.physical() == PhysicalType::F32 => {
+                self.add(codes, vector, |v: f32| monotone_single(v).into());
+            }
+            PartKind::Float => self.add(codes, vector, |v: f64| monotone(v).into()),
+            PartKind::Text => self.add(codes, vector, |v: StringView| prefix(v, self.bits / 8)),
+        }
+    }
+
+    #[inline(always)]
+    fn add<T: Native>(&self, codes: &mut [u128], vector: &Vector, code_of: impl Fn(T) -> u128) {
+        let mask = if self.bits == 128 { u128::MAX } else { (1 << self.bits) - 1 };
+        let flip = if self.key.descending { mask } else { 0 };
+        let values = vector.values::<T>();
+        // A dropped share of all bits would be an overlong shift.
+        let share = |v: T| ((code_of(v) & mask) ^ flip).checked_shr(self.dropped).unwrap_or(0);
+        match (self.has_nulls, vector.validity()) {
+            (false, _) => codes.iter_mut().zip(values).for_each(|(code, &v)| *code |= share(v) << self.shift),
+            (true, validity) => {
+                let null_bit = 1u128.checked_shl(self.bits - self.dropped + self.shift).unwrap_or(0);
+                let (of_null, of_value) = if self.key.nulls_first { (0, null_bit) } else { (null_bit, 0) };
+                for (row, (code, &v)) in codes.iter_mut().zip(values).enumerate() {
+                    *code |= match validity.is_none_or(|words| bitmap::get(words, row)) {
+                        true => of_value | share(v) << self.shift,
+                        false => of_null,
+                    };
+                }
+            }
+        }
+    }
+}
+
+/// The bits of a single float, in the order of SQL.
+fn monotone_single(v: f32) -> u32 {
+    let bits = match v {
+        _ if v.is_nan() => f32::NAN.to_bits(),
+        0.0 => 0,
+        _ => v.to_bits(),
+    };
+    if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
+}
+
+/// The bits of a float, in the order of SQL.
+fn monotone(v: f64) -> u64 {
+    let bits = canonical_bits(v);
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+/// The first `bytes` bytes of a string, at most eight, padded with zeros.
+fn prefix(view: StringView, bytes: u32) -> u128 {
+    let mut padded = [0; 8];
+    let text = view.as_bytes();
+    let taken = text.len().min(bytes as usize);
+    padded[..taken].copy_from_slice(&text[..taken]);
+    u128::from(u64::from_be_bytes(padded).checked_shr(64 - bytes * 8).unwrap_or(0))
+}
+
+/// Length of the longest string, and whether one has a zero byte.
+fn text_facts(rows: &Materialized, column: usize) -> (u32, bool) {
+    let mut longest = 0;
+    let mut has_zeros = false;
+    for_each_valid(rows, column, |view: StringView| {
+        longest = longest.max(view.len() as u32);
+        has_zeros |= view.len() <= PREFIX_BYTES as usize && view.as_bytes().contains(&0);
+    });
+    (longest, has_zeros)
+}
+
+/// Smallest and largest value of a column of integers or intervals.
+fn integer_bounds(rows: &Materialized, column: usize) -> Option<(i128, i128)> {
+    let mut bounds: Option<(i128, i128)> = None;
+    let mut see = |v: i128| bounds = Some(bounds.map_or((v, v), |(min, max)| (min.min(v), max.max(v))));
+    macro_rules! scan {
+        ($t:ty) => {
+            for_each_valid(rows, column, |v: $t| see(v as i128))
+        };
+    }
+    match rows.columns()[column].physical {
+        PhysicalType::Bool | PhysicalType::U8 => scan!(u8),
+        PhysicalType::I8 => scan!(i8),
+        PhysicalType::I16 => scan!(i16),
+        PhysicalType::I32 => scan!(i32),
+        PhysicalType::I64 => scan!(i64),
+        PhysicalType::U16 => scan!(u16),
+        PhysicalType::U32 => scan!(u32),
+        PhysicalType::U64 => scan!(u64),
+        PhysicalType::Interval => for_each_valid(rows, column, |v: Interval| see(v.estimate())),
+        _ => scan!(i128),
+    }
+    bounds
+}
+
+fn for_each_valid<T: Native>(rows: &Materialized, column: usize, mut see: impl FnMut(T)) {
+    for segment in 0..rows.segments() {
+        let values = rows.values::<T>(column, segment);
+        match rows.validity(column, segment) {
+            None => values.iter().for_each(|&v| see(v)),
+            Some(words) => {
+                values.iter().enumerate().filter(|(row, _)| bitmap::get(words, *row)).for_each(|(_, &v)| see(v));
+            }
+        }
+    }
+}
