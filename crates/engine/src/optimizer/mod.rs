@@ -19,6 +19,7 @@ mod nulls;
 mod properties;
 mod prune;
 mod pushdown;
+mod reduce;
 mod selectivity;
 mod simplify;
 mod statistics;
@@ -46,6 +47,7 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("limits", limits::apply, "after filters, which may not pass a limit"),
     ("empties", empties::apply, "constants that pushdown brought to light; before effort goes into dead branches"),
     ("prune early", prune::apply, "joins that nobody reads must not take part in the order"),
+    ("reduce", reduce::apply, "makes semi joins, which join ordering places"),
     ("join order", join_order::apply, "needs all filters in place, to know how many rows are left"),
     ("groups", groups::apply, "functional dependencies become visible as equalities in the ordered joins"),
     ("prune", prune::apply, "last: join ordering and grouping have moved what reads what"),

@@ -175,6 +175,31 @@ fn a_scalar_subquery_on_the_key_of_an_aggregate_is_an_ordinary_join() {
 }
 
 #[test]
+fn an_aggregate_makes_only_the_groups_that_are_asked_for() {
+    // TPC-H Q17, the whole of it.
+    let mut b = Builder::default();
+    let p = b.scan("p", 200, &[("pk", 200), ("brand", 25)]);
+    let l = b.scan("l", 6000, &[("lp", 200), ("q", 50)]);
+    let inner = b.scan("l2", 6000, &[("lp2", 200)]);
+    let counts = b.count_by(inner, "lp2", "key", "n");
+    let outer = filtered(cross(l, p), vec![b.equal("lp", "pk"), b.equal("brand", "3")]);
+    let single = join(JoinKind::Single, outer, counts, vec![b.equal("pk", "key")]);
+    let root = filtered(single, vec![b.compare("q", CompareOp::Lt, "n")]);
+    check(
+        b.plan(root, &["q"]),
+        "
+        HashJoin inner on lp = pk#0 where (q < n)
+          Scan l [lp, q]
+          HashJoin inner on pk#0 = key
+            Scan p [pk#0, brand#1] where (brand#1 = 3)
+            Aggregate by lp2 AS key: count(*) AS n
+              HashJoin semi on lp2 = pk#7
+                Scan l2 [lp2]
+                Scan p [pk#7, brand#8] where (brand#8 = 3)",
+    );
+}
+
+#[test]
 fn marks_that_are_filtered_by_are_semi_and_anti_joins() {
     let build = |negated: bool, null_aware: bool| {
         let mut b = Builder::default();
