@@ -9,7 +9,10 @@
 //! that SQL evaluates: a `CASE` branch that is not taken, or the right side of an `AND` whose left side is false,
 //! raises nothing.
 
+pub mod calendar;
 pub mod display;
+pub mod parse;
+pub mod pattern;
 
 use crate::error::Result;
 use crate::types::{ColumnId, DataType, PhysicalType};

@@ -1,0 +1,274 @@
+//! `LIKE`: patterns compiled once, matched against many texts.
+//!
+//! `%` stands for any characters, `_` for one, the escape character makes the next one literal. Most patterns have no
+//! `_` and become comparisons of bytes: equal, prefix, suffix, or pieces in order. The rest is matched character by
+//! character with one backtrack point, the last `%`.
+//!
+//! `ILIKE` compares the lower-case forms of text and pattern.
+
+use crate::{Error, Result};
+
+/// A compiled pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern {
+    form: Form,
+    case_insensitive: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Form {
+    /// No wildcard.
+    Exact(Vec<u8>),
+    /// `prefix % piece % piece % suffix`: wildcards are only `%`, and there is at least one. Prefix and suffix may be
+    /// empty; pieces are not.
+    Pieces { prefix: Vec<u8>, pieces: Vec<Finder>, suffix: Vec<u8> },
+    /// There is a `_`.
+    General(Vec<Step>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Literal(char),
+    AnyOne,
+    AnyMany,
+}
+
+impl Pattern {
+    /// Compiles `pattern`. The escape character is `escape`, or backslash.
+    ///
+    /// # Errors
+    /// Input, if the pattern ends with the escape character.
+    pub fn new(pattern: &str, escape: Option<char>, case_insensitive: bool) -> Result<Pattern> {
+        let escape = escape.unwrap_or('\\');
+        let lowered;
+        let pattern = if case_insensitive {
+            lowered = pattern.to_lowercase();
+            &lowered
+        } else {
+            pattern
+        };
+        let mut steps = Vec::new();
+        let mut chars = pattern.chars();
+        while let Some(c) = chars.next() {
+            if c == escape {
+                let literal = chars.next();
+                let missing = || Error::input("LIKE pattern must not end with the escape character");
+                steps.push(Step::Literal(literal.ok_or_else(missing)?));
+            } else {
+                match c {
+                    '%' if steps.last() == Some(&Step::AnyMany) => {}
+                    '%' => steps.push(Step::AnyMany),
+                    '_' => steps.push(Step::AnyOne),
+                    c => steps.push(Step::Literal(c)),
+                }
+            }
+        }
+        let form = if steps.contains(&Step::AnyOne) {
+            Form::General(steps)
+        } else if steps.contains(&Step::AnyMany) {
+            pieces(&steps)
+        } else {
+            Form::Exact(literals(&steps))
+        };
+        Ok(Pattern { form, case_insensitive })
+    }
+
+    /// The only text that matches, if there is only one.
+    pub fn exact(&self) -> Option<&[u8]> {
+        match &self.form {
+            Form::Exact(text) if !self.case_insensitive => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Bytes that every match starts with; may be empty.
+    pub fn prefix(&self) -> &[u8] {
+        match &self.form {
+            Form::Exact(prefix) | Form::Pieces { prefix, .. } if !self.case_insensitive => prefix,
+            _ => &[],
+        }
+    }
+
+    /// True if `text`, which is UTF-8, matches.
+    #[inline]
+    pub fn matches(&self, text: &[u8]) -> bool {
+        if self.case_insensitive {
+            let lowered = String::from_utf8_lossy(text).to_lowercase();
+            self.matches_as_is(lowered.as_bytes())
+        } else {
+            self.matches_as_is(text)
+        }
+    }
+
+    #[inline]
+    fn matches_as_is(&self, text: &[u8]) -> bool {
+        match &self.form {
+            Form::Exact(wanted) => text == wanted,
+            Form::Pieces { prefix, pieces, suffix } => {
+                if text.len() < prefix.len() + suffix.len() || !text.starts_with(prefix) || !text.ends_with(suffix) {
+                    return false;
+                }
+                let mut rest = &text[prefix.len()..text.len() - suffix.len()];
+                for piece in pieces {
+                    match piece.find(rest) {
+                        Some(at) => rest = &rest[at + piece.needle.len()..],
+                        None => return false,
+                    }
+                }
+                true
+            }
+            Form::General(steps) => matches_general(steps, &String::from_utf8_lossy(text)),
+        }
+    }
+}
+
+fn literals(steps: &[Step]) -> Vec<u8> {
+    let chars = steps.iter().filter_map(|step| if let Step::Literal(c) = step { Some(*c) } else { None });
+    chars.collect::<String>().into_bytes()
+}
+
+fn pieces(steps: &[Step]) -> Form {
+    let parts: Vec<Vec<u8>> = steps.split(|step| *step == Step::AnyMany).map(literals).collect();
+    let (prefix, rest) = parts.split_first().expect("a split has a part");
+    let (suffix, middle) = rest.split_last().expect("there is a %");
+    let pieces = middle.iter().filter(|piece| !piece.is_empty()).map(|piece| Finder::new(piece)).collect();
+    Form::Pieces { prefix: prefix.clone(), pieces, suffix: suffix.clone() }
+}
+
+/// Greedy matching with one backtrack point: after the last `%`, one character further each time.
+fn matches_general(steps: &[Step], text: &str) -> bool {
+    let (mut step, mut rest) = (0, text.chars());
+    let mut backtrack: Option<(usize, std::str::Chars<'_>)> = None;
+    loop {
+        let mut ahead = rest.clone();
+        let fits = match steps.get(step) {
+            Some(Step::AnyMany) => {
+                step += 1;
+                backtrack = Some((step, rest.clone()));
+                continue;
+            }
+            Some(Step::AnyOne) => ahead.next().is_some(),
+            Some(Step::Literal(c)) => ahead.next() == Some(*c),
+            None if rest.as_str().is_empty() => return true,
+            None => false,
+        };
+        if fits {
+            (step, rest) = (step + 1, ahead);
+            continue;
+        }
+        let Some((after, from)) = &mut backtrack else { return false };
+        if from.next().is_none() {
+            return false;
+        }
+        (step, rest) = (*after, from.clone());
+    }
+}
+
+/// Finds a needle of at least one byte.
+///
+/// It looks for the needle's first and last byte at their distance, eight candidate places at a time, and compares only
+/// where both are there: for text, where neither is rare, the pair still is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finder {
+    needle: Vec<u8>,
+}
+
+impl Finder {
+    /// A finder of `needle`.
+    ///
+    /// # Panics
+    /// If it is empty.
+    pub fn new(needle: &[u8]) -> Finder {
+        assert!(!needle.is_empty());
+        Finder { needle: needle.to_vec() }
+    }
+
+    /// Where the needle first stands in `text`.
+    #[inline]
+    pub fn find(&self, text: &[u8]) -> Option<usize> {
+        const LANES: usize = 16;
+        let needle = &self.needle[..];
+        let places = (text.len() + 1).checked_sub(needle.len())?;
+        let (first, last) = (needle[0], needle[needle.len() - 1]);
+        let firsts = &text[..places];
+        let lasts = &text[needle.len() - 1..][..places];
+        let mut at = 0;
+        while at + LANES <= places {
+            // Both loops over a fixed number of lanes become vector instructions.
+            let (f, l) = (&firsts[at..at + LANES], &lasts[at..at + LANES]);
+            let mut hits = [0u8; LANES];
+            for lane in 0..LANES {
+                hits[lane] = u8::from(f[lane] == first) & u8::from(l[lane] == last);
+            }
+            let mut any = u128::from_le_bytes(hits);
+            while any != 0 {
+                let place = at + any.trailing_zeros() as usize / 8;
+                if &text[place..place + needle.len()] == needle {
+                    return Some(place);
+                }
+                any &= any - 1;
+            }
+            at += LANES;
+        }
+        (at..places).find(|&place| &text[place..place + needle.len()] == needle)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition of LIKE, by recursion.
+    fn slow(pattern: &[char], text: &[char]) -> bool {
+        match pattern.split_first() {
+            None => text.is_empty(),
+            Some(('%', rest)) => (0..=text.len()).any(|skip| slow(rest, &text[skip..])),
+            Some(('_', rest)) => !text.is_empty() && slow(rest, &text[1..]),
+            Some((c, rest)) => text.first() == Some(c) && slow(rest, &text[1..]),
+        }
+    }
+
+    #[test]
+    fn patterns_agree_with_the_definition() {
+        let mut state = 7u64;
+        let mut random = |n: u64| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            state % n
+        };
+        for _ in 0..20_000 {
+            let pattern: String = (0..random(7)).map(|_| ['a', 'b', 'ä', '%', '%', '_'][random(6) as usize]).collect();
+            let text: String = (0..random(25)).map(|_| ['a', 'b', 'ä'][random(3) as usize]).collect();
+            let compiled = Pattern::new(&pattern, None, false).unwrap();
+            let expected = slow(&pattern.chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>());
+            assert_eq!(compiled.matches(text.as_bytes()), expected, "{text:?} LIKE {pattern:?}");
+        }
+    }
+
+    #[test]
+    fn escapes_and_case() {
+        let like = |text: &str, pattern: &str| Pattern::new(pattern, None, false).unwrap().matches(text.as_bytes());
+        assert!(like("50%", "50\\%") && !like("500", "50\\%"));
+        let custom = Pattern::new("a#_b", Some('#'), false).unwrap();
+        assert!(custom.matches(b"a_b") && !custom.matches(b"axb"));
+        assert!(Pattern::new("ab\\", None, false).is_err());
+        assert!(Pattern::new("STRA%", None, true).unwrap().matches("straße".as_bytes()));
+        assert_eq!(Pattern::new("abc%", None, false).unwrap().prefix(), b"abc");
+        assert_eq!(Pattern::new("abc", None, false).unwrap().exact(), Some(&b"abc"[..]));
+    }
+
+    #[test]
+    fn a_finder_finds_the_first_place() {
+        let text = b"the quick brown fox jumps over the lazy dog, then rests";
+        for start in 0..text.len() {
+            for end in start + 1..=text.len() {
+                let needle = &text[start..end];
+                let expected = text.windows(needle.len()).position(|window| window == needle);
+                assert_eq!(Finder::new(needle).find(text), expected);
+            }
+        }
+        assert_eq!(Finder::new(b"cat").find(text), None);
+        assert_eq!(Finder::new(b"longer than the text").find(b"short"), None);
+    }
+}
