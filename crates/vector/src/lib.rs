@@ -11,6 +11,7 @@ pub mod buffer;
 pub mod chunk;
 pub mod error;
 pub mod expr;
+pub mod hash;
 pub mod selection;
 pub mod string;
 pub mod types;

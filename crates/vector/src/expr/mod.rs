@@ -11,8 +11,17 @@
 
 pub mod calendar;
 pub mod display;
+mod fallback;
+pub mod fold;
+pub mod machine;
 pub mod parse;
 pub mod pattern;
+pub mod program;
+
+pub use fold::evaluate_constant;
+pub use machine::Machine;
+pub use parse::parse_value;
+pub use program::Program;
 
 use crate::error::Result;
 use crate::types::{ColumnId, DataType, PhysicalType};
