@@ -1,5 +1,6 @@
 //! Execution: an optimized plan is cut into pipelines, which a few workers run.
 
+pub mod aggregate;
 mod align;
 pub mod context;
 mod dense;
@@ -10,6 +11,10 @@ mod pipeline;
 pub mod profile;
 pub mod result;
 pub mod scheduler;
+pub mod set_operation;
+pub mod sort;
+#[cfg(test)]
+pub(crate) mod testing;
 mod values;
 
 pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation, Settings};
