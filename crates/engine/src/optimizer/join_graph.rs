@@ -362,8 +362,8 @@ impl Graph {
         }
         self.predicates.iter().for_each(|predicate| tie(predicate.reads));
         for (index, relation) in self.relations.iter().enumerate() {
-            for needed in relation.attached.iter().flat_map(|attached| members(attached.needs)) {
-                tie(1 << index | 1 << needed);
+            if let Some(attached) = &relation.attached {
+                tie(attached.needs | 1 << index);
             }
         }
         next
@@ -384,7 +384,7 @@ impl Graph {
             }
         }
         let applied = self.predicates.iter().filter(|p| p.reads & !set == 0);
-        rows * applied.map(|p| p.share).product::<f64>()
+        (rows * applied.map(|p| p.share).product::<f64>()).max(1.0)
     }
 
     /// The share of pairs that the classes leave when `relation` joins `joined`.

@@ -43,6 +43,9 @@ fn prune(node: &mut Node, mut wanted: ColumnSet) {
         }
         Node::Join(join) => {
             wanted.add(&reads_all(join.on.iter().flat_map(|key| [&key.left, &key.right]).chain(&join.residual)));
+            if matches!(join.kind, JoinKind::Semi | JoinKind::Anti) {
+                drop_distinct(&mut join.right);
+            }
             prune(&mut join.left, wanted.clone());
             prune(&mut join.right, wanted);
         }
@@ -91,6 +94,13 @@ fn aggregate_reads(aggregate: &Aggregate) -> ColumnSet {
         read.add(&reads_all(call.order_by.iter().map(|key| &key.expr)));
     }
     read
+}
+
+/// A match once or twice is a match: `IN (SELECT DISTINCT …)` needs no distinct.
+fn drop_distinct(node: &mut Node) {
+    while let Node::Distinct(distinct) = node {
+        *node = take(&mut distinct.input);
+    }
 }
 
 /// True if the join neither drops nor repeats left rows, and nothing of its right side is wanted.

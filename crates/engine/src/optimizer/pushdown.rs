@@ -14,8 +14,8 @@
 //! | set operation | everything, to all inputs |
 //! | limit, sort with a limit | nothing |
 //!
-//! Volatile predicates never move. Predicates that may fail stay above joins, which might have removed the row that
-//! they fail on.
+//! Volatile predicates never move. Predicates that may fail stay above joins, `INTERSECT` and `EXCEPT`, which
+//! might have removed the row that they fail on.
 //!
 //! On the way down the rule also knows which columns cannot be NULL in a row that counts: a predicate above rejects it.
 //! An outer join whose far side may not be NULL is an inner join (or left instead of full). A single join whose right
@@ -28,7 +28,7 @@ use super::tree::{
     ColumnSet, as_join_key, columns_of, conjuncts, filter, is_volatile_join, key_predicate, may_fail, reads,
     substitute, take,
 };
-use crate::plan::{Join, JoinKey, JoinKind, Node, Plan, Project};
+use crate::plan::{Join, JoinKey, JoinKind, Node, Plan, Project, SetKind};
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, Result};
 use std::collections::HashMap;
@@ -92,7 +92,8 @@ pub(super) fn push(node: Node, predicates: Vec<Expr>, not_null: &ColumnSet) -> N
             filter(Node::Limit(limit), predicates)
         }
         Node::SetOperation(mut set) => {
-            let (stay, go) = split(predicates, Expr::is_volatile);
+            let all_rows = set.kind == SetKind::Union;
+            let (stay, go) = split(predicates, |e| e.is_volatile() || (!all_rows && may_fail(e)));
             for (input, ids) in &mut set.inputs {
                 let names: HashMap<ColumnId, Expr> =
                     set.columns.iter().zip(ids.iter()).map(|(out, id)| (*out, renamed(&go, *out, *id))).collect();

@@ -10,8 +10,8 @@
 //! second scan of it goes below the aggregate. It drops whole groups, and only those that no row of the result has.
 //! That is sideways information passing by a magic set, restricted to sets that cost one more scan. TPC-H Q2, Q17, Q20.
 //!
-//! The semi join is placed by join ordering. Reduction pays if few of the groups are asked for and the aggregate's
-//! input is larger than the scan that is repeated.
+//! The semi join is placed by join ordering. Reduction pays if few of the groups are asked for and
+//! the rows that go into the aggregate are more than the scan that is repeated.
 
 use super::statistics::estimate;
 use super::tree::{substitute, take};
@@ -53,7 +53,14 @@ fn find_regions(node: &Node, columns: &Columns, into: &mut Vec<Reduction>) {
         let mut region = Region::default();
         region.collect(node);
         region.find(columns, into);
-        region.leaves.into_iter().flat_map(Node::children).for_each(|child| find_regions(child, columns, into));
+        for leaf in region.leaves {
+            if std::ptr::eq(leaf, node) {
+                // A join that is no region.
+                leaf.children().into_iter().for_each(|child| find_regions(child, columns, into));
+            } else {
+                find_regions(leaf, columns, into);
+            }
+        }
     } else {
         node.children().into_iter().for_each(|child| find_regions(child, columns, into));
     }
@@ -114,6 +121,7 @@ impl<'a> Region<'a> {
                     class.extend(self.class(*near));
                 }
                 let input = estimate(&aggregate.input, columns);
+                let read = rows_read(&aggregate.input, columns);
                 for scan in self.leaves.iter().filter_map(|leaf| match leaf {
                     Node::Scan(scan) if !scan.filters.is_empty() => Some(scan),
                     _ => None,
@@ -122,7 +130,7 @@ impl<'a> Region<'a> {
                     let found = estimate(&Node::Scan(scan.clone()), columns).column(*column);
                     let share = found.distinct / input.column(*source).domain.max(1.0);
                     let rows = scan.relation.statistics().rows.map_or(f64::MAX, |rows| rows as f64);
-                    let pays = share < SHARE_MAX && input.rows * (1.0 - share) > rows;
+                    let pays = share < SHARE_MAX && read * (1.0 - share) > rows;
                     if pays && best.as_ref().is_none_or(|(least, _)| share < *least) {
                         best = Some((share, Reduction { key: *key, scan: scan.clone(), column: *column }));
                     }
@@ -130,6 +138,14 @@ impl<'a> Region<'a> {
             }
             into.extend(best.map(|(_, reduction)| reduction));
         }
+    }
+}
+
+/// Rows that all scans below `node` give.
+fn rows_read(node: &Node, columns: &Columns) -> f64 {
+    match node {
+        Node::Scan(_) => estimate(node, columns).rows,
+        other => other.children().into_iter().map(|child| rows_read(child, columns)).sum(),
     }
 }
 

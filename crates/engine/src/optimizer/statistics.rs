@@ -400,7 +400,8 @@ pub(crate) fn estimate_join(
     let mut both = Estimate { rows: left_rows * right_rows, base: left.base.max(right.base), columns: HashMap::new() };
     both.columns = left.columns.clone();
     both.columns.extend(right.columns);
-    let inner = left_rows * right_rows * selected;
+    // At least one row, if there can be one: a plan above of which nothing is expected would have no best order.
+    let inner = (left_rows * right_rows * selected).max(left_rows.min(right_rows).min(1.0));
     both.rows = inner;
     match kind {
         JoinKind::Inner => {
