@@ -1,13 +1,15 @@
 //! Rule: simpler expressions.
 //!
-//! Negations move inwards (`NOT (a < b OR c)` is two conjuncts that can go separate ways),
+//! Constants are folded, negations move inwards (`NOT (a < b OR c)` is two conjuncts that can go separate ways),
 //! conjunctions and disjunctions lose duplicates and constants, `x = 1 OR x = 2` becomes `x IN (1, 2)`. A predicate,
 //! where NULL is as good as false, loses its NULLs.
+//!
+//! A constant expression that fails (`1 / 0`) stays: the error belongs to the rows that evaluate it, if there are any.
 
 use super::selectivity::mirrored;
 use super::tree::{Role, for_each_expr};
 use crate::plan::{Node, Plan};
-use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::expr::{CompareOp, Expr, evaluate_constant};
 use entasis_vector::{DataType, Result, Value};
 
 /// Simplifies all expressions of the plan.
@@ -70,12 +72,39 @@ fn simplify_one(expr: Expr) -> Expr {
         Expr::Compare { op, left, right } if is_literal(&left) && !is_literal(&right) => {
             Expr::Compare { op: mirrored(op), left: right, right: left }
         }
-        other => other,
+        Expr::Compare { op, left, right } if is_strict(op) && (is_null(&left) || is_null(&right)) => {
+            Expr::literal(Value::Null, DataType::Boolean)
+        }
+        other => fold(other),
     }
 }
 
 fn is_literal(expr: &Expr) -> bool {
     matches!(expr, Expr::Literal { .. })
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal { value: Value::Null, .. })
+}
+
+fn is_strict(op: CompareOp) -> bool {
+    !matches!(op, CompareOp::DistinctFrom | CompareOp::NotDistinctFrom)
+}
+
+/// Computes an expression of constants, if that goes without an error.
+fn fold(expr: Expr) -> Expr {
+    let repeatable = match &expr {
+        Expr::Column { .. } | Expr::Literal { .. } => false,
+        Expr::External { function, .. } => function.is_immutable() && !function.is_volatile(),
+        _ => true,
+    };
+    if !repeatable || !expr.children().into_iter().all(is_literal) {
+        return expr;
+    }
+    match evaluate_constant(&expr) {
+        Ok(value) => Expr::literal(value, expr.ty()),
+        Err(_) => expr,
+    }
 }
 
 /// `NOT inner`, with the negation as far inside as it goes.
@@ -204,5 +233,82 @@ fn simplify_case(branches: Vec<(Expr, Expr)>, otherwise: Option<Box<Expr>>, ty: 
         (true, Some(otherwise)) => *otherwise,
         (true, None) => Expr::literal(Value::Null, ty),
         (false, otherwise) => Expr::Case { branches: kept, otherwise, ty },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entasis_vector::ColumnId;
+    use entasis_vector::expr::ArithmeticOp;
+
+    fn x() -> Expr {
+        Expr::column(ColumnId(0), DataType::Int64)
+    }
+    fn number(value: i128) -> Expr {
+        Expr::literal(Value::Integer(value), DataType::Int64)
+    }
+    fn x_is(op: CompareOp, value: i128) -> Expr {
+        Expr::compare(op, x(), number(value))
+    }
+    fn not(expr: Expr) -> Expr {
+        Expr::Not(Box::new(expr))
+    }
+    #[track_caller]
+    fn check(expr: Expr, value: &str, predicate: &str) {
+        assert_eq!(simplify(expr.clone(), Role::Value).to_string(), value);
+        assert_eq!(simplify(expr, Role::Predicate).to_string(), predicate);
+    }
+
+    #[test]
+    fn negations_move_inwards() {
+        let either = Expr::Or(vec![x_is(CompareOp::Lt, 3), Expr::IsNull(Box::new(x()))]);
+        check(not(either), "((#0 >= 3) AND (#0 IS NOT NULL))", "((#0 >= 3) AND (#0 IS NOT NULL))");
+        check(not(not(x_is(CompareOp::DistinctFrom, 3))), "(#0 IS DISTINCT FROM 3)", "(#0 IS DISTINCT FROM 3)");
+    }
+
+    #[test]
+    fn lists_are_gathered() {
+        let parts =
+            vec![x_is(CompareOp::Eq, 1), x_is(CompareOp::Eq, 2), x_is(CompareOp::Eq, 1), x_is(CompareOp::Gt, 9)];
+        check(Expr::Or(parts), "((#0 IN (1, 2)) OR (#0 > 9))", "((#0 IN (1, 2)) OR (#0 > 9))");
+    }
+
+    #[test]
+    fn null_is_false_only_where_it_may_be() {
+        let null = || Expr::literal(Value::Null, DataType::Boolean);
+        check(Expr::And(vec![x_is(CompareOp::Eq, 1), null()]), "((#0 = 1) AND NULL)", "false");
+        check(Expr::Or(vec![x_is(CompareOp::Eq, 1), null()]), "((#0 = 1) OR NULL)", "(#0 = 1)");
+        check(Expr::compare(CompareOp::Eq, x(), x()), "(#0 = #0)", "(#0 IS NOT NULL)");
+        let unknown = Expr::compare(CompareOp::Lt, x(), Expr::literal(Value::Null, DataType::Int64));
+        check(unknown.clone(), "NULL", "false");
+        check(not(unknown), "NULL", "false");
+    }
+
+    #[test]
+    fn constants_are_computed_unless_that_fails() {
+        let apply = |op, a, b| Expr::Arithmetic {
+            op,
+            left: Box::new(number(a)),
+            right: Box::new(number(b)),
+            ty: DataType::Int64,
+        };
+        check(apply(ArithmeticOp::Add, 1, 2), "3", "3");
+        check(apply(ArithmeticOp::Divide, 1, 0), "(1 / 0)", "(1 / 0)");
+        let flipped = Expr::compare(CompareOp::Lt, apply(ArithmeticOp::Add, 1, 2), x());
+        check(flipped, "(#0 > 3)", "(#0 > 3)");
+    }
+
+    #[test]
+    fn cases_lose_branches_that_are_never_taken() {
+        let case = |condition: Expr| Expr::Case {
+            branches: vec![(condition, number(1)), (x_is(CompareOp::Eq, 5), number(2))],
+            otherwise: None,
+            ty: DataType::Int64,
+        };
+        let rest = "CASE WHEN (#0 = 5) THEN 2 END";
+        check(case(Expr::boolean(false)), rest, rest);
+        check(case(Expr::literal(Value::Null, DataType::Boolean)), rest, rest);
+        check(case(Expr::boolean(true)), "1", "1");
     }
 }
