@@ -2,19 +2,22 @@
 
 pub mod aggregate;
 mod align;
+mod build;
 pub mod context;
 mod dense;
+mod filter;
+mod join;
 mod limit;
 pub mod materialized;
 pub mod operator;
 mod pipeline;
 pub mod profile;
+mod project;
 pub mod result;
+mod scan;
 pub mod scheduler;
 pub mod set_operation;
 pub mod sort;
-#[cfg(test)]
-pub(crate) mod testing;
 mod values;
 
 pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation, Settings};
@@ -22,7 +25,27 @@ pub use profile::{Profile, ProfileNode};
 pub use result::{Collector, ResultSet};
 pub use scheduler::WorkerPool;
 
+use crate::plan::Plan;
 use entasis_vector::{Chunk, Result};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Runs an optimized plan and hands its rows, the plan's output columns in order, to `sink`. The columns have their
+/// types' default physical types; with an order, the rows come from one worker.
+///
+/// # Errors
+/// Input errors of expressions and relations, resource errors, interruption, and whatever the sink raises.
+pub fn execute(plan: &Plan, context: &QueryContext, sink: &dyn ResultSink) -> Result<Profile> {
+    let start = Instant::now();
+    context.progress.set(0.0);
+    let (pipelines, root) = build::Builder::build(plan, context, Arc::new(result::Output(sink)))?;
+    pipeline::run_all(pipelines, context)?;
+    context.progress.set(1.0);
+    Ok(Profile {
+        root: context.settings.profile.then(|| root.report()),
+        nanoseconds: u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
+    })
+}
 
 /// Where the rows of a statement end.
 pub trait ResultSink: Send + Sync {
@@ -44,3 +67,8 @@ pub trait ResultWorker: Send {
     /// No more rows come from this worker.
     fn finish(&mut self) -> Result<()>;
 }
+
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;

@@ -96,7 +96,7 @@ pub trait SinkWorker: Send {
 }
 
 /// Runs independent tasks on all workers; what a sink's `finish` is given.
-pub trait Tasks {
+pub trait Tasks: Sync {
     /// Calls `task` with 0, 1, … `count` - 1, on any thread and in any order, and returns when all are done.
     ///
     /// # Errors

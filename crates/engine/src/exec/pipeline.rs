@@ -38,11 +38,11 @@ pub(crate) struct Part {
 }
 
 /// A part and the sink that it ends in.
-pub(crate) struct Pipeline {
+pub(crate) struct Pipeline<'a> {
     /// The way to the sink.
     pub part: Part,
     /// The end.
-    pub sink: Arc<dyn Sink>,
+    pub sink: Arc<dyn Sink + 'a>,
     /// Whose work the sink is.
     pub recorder: Arc<Recorder>,
     /// True if no later pipeline ends in this sink.
@@ -55,7 +55,7 @@ pub(crate) struct Pipeline {
 ///
 /// # Errors
 /// The first error of any worker.
-pub(crate) fn run_all(pipelines: Vec<Pipeline>, context: &QueryContext) -> Result<()> {
+pub(crate) fn run_all(pipelines: Vec<Pipeline<'_>>, context: &QueryContext) -> Result<()> {
     let total: f64 = pipelines.iter().map(|p| p.part.rows.max(1.0)).sum();
     let mut done = 0.0;
     for pipeline in pipelines {
@@ -67,14 +67,13 @@ pub(crate) fn run_all(pipelines: Vec<Pipeline>, context: &QueryContext) -> Resul
     Ok(())
 }
 
-impl Pipeline {
+impl Pipeline<'_> {
     /// Runs to the end; `base` and `share` place it in the statement's progress.
     fn run(&self, context: &QueryContext, base: f64, share: f64) -> Result<()> {
         context.check()?;
         let chunks = self.part.rows / context.settings.chunk_rows as f64;
         let alone = self.part.ordered || chunks < CHUNKS_FOR_HELP;
-        let threads = context.settings.threads.max(1);
-        let workers = if alone { 1 } else { threads };
+        let workers = if alone { 1 } else { context.settings.threads.max(1) };
         let outcome = FirstError::default();
         context.pool.run(workers, &|worker| {
             let progress = (worker == 0).then_some((base, share));
@@ -83,7 +82,7 @@ impl Pipeline {
         outcome.into_result()?;
         if self.completes_sink {
             let start = context.settings.profile.then(Instant::now);
-            self.sink.finish(&PoolTasks { pool: &context.pool, workers: threads })?;
+            self.sink.finish(&PoolTasks(context))?;
             if let Some(start) = start {
                 self.recorder.add_time(nanoseconds(start));
             }

@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What a statement did.
 #[derive(Debug, Clone, Default)]
@@ -104,13 +104,25 @@ pub(crate) struct Recorder {
     nanoseconds: AtomicU64,
     bytes: AtomicU64,
     details: Mutex<Vec<String>>,
-    children: Vec<Arc<Recorder>>,
+    children: Mutex<Vec<Arc<Recorder>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Recorder {
-    /// A recorder of a node whose inputs record to `children`.
-    pub(crate) fn new(title: String, children: Vec<Arc<Recorder>>) -> Arc<Recorder> {
-        Arc::new(Recorder { title, children, ..Recorder::default() })
+    /// A recorder of a node that `EXPLAIN` shows as `title`.
+    pub(crate) fn new(title: String) -> Arc<Recorder> {
+        Arc::new(Recorder { title, ..Recorder::default() })
+    }
+    /// Adds the recorder of an input.
+    pub(crate) fn add_child(&self, child: &Arc<Recorder>) {
+        lock(&self.children).push(child.clone());
+    }
+    /// True once an input is known.
+    pub(crate) fn has_children(&self) -> bool {
+        !lock(&self.children).is_empty()
     }
     /// Rows and chunks that came out.
     pub(crate) fn add_output(&self, rows: u64, chunks: u64) {
@@ -127,7 +139,7 @@ impl Recorder {
     }
     /// A decision and its reason.
     pub(crate) fn note(&self, detail: impl Into<String>) {
-        self.details.lock().unwrap_or_else(PoisonError::into_inner).push(detail.into());
+        lock(&self.details).push(detail.into());
     }
     /// What has been recorded so far.
     pub(crate) fn report(&self) -> ProfileNode {
@@ -137,8 +149,8 @@ impl Recorder {
             chunks: self.chunks.load(Ordering::Relaxed),
             nanoseconds: self.nanoseconds.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
-            details: self.details.lock().unwrap_or_else(PoisonError::into_inner).clone(),
-            children: self.children.iter().map(|child| child.report()).collect(),
+            details: lock(&self.details).clone(),
+            children: lock(&self.children).iter().map(|child| child.report()).collect(),
         }
     }
 }

@@ -12,6 +12,7 @@
 //! thread's work cannot express. The twin in the tests runs the same work by `std::thread::scope`.
 #![allow(unsafe_code)]
 
+use crate::exec::QueryContext;
 use crate::exec::operator::Tasks;
 use entasis_vector::{Error, Result};
 use std::collections::VecDeque;
@@ -191,21 +192,18 @@ fn panic_error(panic: &(dyn std::any::Any + Send)) -> Error {
         .with_hint("this is a defect; the statement failed, the database goes on")
 }
 
-/// [`Tasks`] on up to so many workers of a pool.
-pub struct PoolTasks<'a> {
-    /// Whose helpers.
-    pub pool: &'a WorkerPool,
-    /// The caller included.
-    pub workers: usize,
-}
+/// [`Tasks`] on the workers of a statement. Looks at the statement's cancellation before each task.
+pub struct PoolTasks<'a>(pub &'a QueryContext);
 
 impl Tasks for PoolTasks<'_> {
     fn run(&self, count: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
         let next = AtomicUsize::new(0);
         let outcome = FirstError::default();
-        self.pool.run(self.workers.min(count), &|_| {
+        let context = self.0;
+        context.pool.run(context.settings.threads.clamp(1, count.max(1)), &|_| {
             outcome.guard(|| {
                 while !outcome.is_stopped() {
+                    context.check()?;
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     if index >= count {
                         break;
@@ -222,6 +220,11 @@ impl Tasks for PoolTasks<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn context(threads: usize, pool: &WorkerPool) -> QueryContext {
+        let settings = crate::exec::Settings { threads, ..Default::default() };
+        QueryContext { settings: Arc::new(settings), pool: pool.clone(), ..QueryContext::default() }
+    }
 
     fn sum(tasks: &dyn Tasks, count: usize) -> usize {
         let sum = AtomicUsize::new(0);
@@ -260,8 +263,8 @@ mod tests {
         let pool = WorkerPool::default();
         for workers in 1..5 {
             for count in [0, 1, 2, 1000] {
-                let tasks = PoolTasks { pool: &pool, workers };
-                assert_eq!(sum(&tasks, count), sum(&Scoped(workers), count));
+                let context = context(workers, &pool);
+                assert_eq!(sum(&PoolTasks(&context), count), sum(&Scoped(workers), count));
             }
         }
     }
@@ -272,8 +275,9 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
+                    let context = context(3, &pool);
                     for _ in 0..50 {
-                        assert_eq!(sum(&PoolTasks { pool: &pool, workers: 3 }, 100), 5050);
+                        assert_eq!(sum(&PoolTasks(&context), 100), 5050);
                     }
                 });
             }
@@ -283,7 +287,8 @@ mod tests {
     #[test]
     fn a_panic_is_an_error_and_the_pool_lives() {
         let pool = WorkerPool::default();
-        let tasks = PoolTasks { pool: &pool, workers: 2 };
+        let context = context(2, &pool);
+        let tasks = PoolTasks(&context);
         let hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(|_| {}));
         let error = tasks.run(10, &|i| if i == 7 { panic!("seven") } else { Ok(()) }).unwrap_err();

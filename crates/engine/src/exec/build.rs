@@ -1,0 +1,616 @@
+//! Physical planning: from the tree of an optimized plan to pipelines in the order in which they can run.
+//!
+//! A node becomes a [`Stream`]: sources, the operators that their rows pass, and what is known of the columns that come
+//! out, at the position where they stand. Streaming nodes append an operator. A node that must see all rows ends the
+//! stream in a sink, which makes pipelines, and starts a new one. Most streams have one part; `UNION ALL` and joins that
+//! give build rows at the end have several, which run one after the other into the same sink.
+//!
+//! Going down, a node asks for the columns that somebody above needs ([`Needed`]) and for nothing else. Also going down
+//! go the slots of join filters: a join whose probe rows without match leave no trace lets the scans below its probe
+//! side know its keys, through all nodes that would only drop such rows later. Build sides are planned, and run, before
+//! their probe sides, so a slot is filled when the scan starts.
+//!
+//! Build sides are the inputs with fewer rows by the optimizer's estimate.
+
+use crate::exec::QueryContext;
+use crate::exec::aggregate::{aggregate, distinct};
+use crate::exec::align::Align;
+use crate::exec::filter::Filter;
+use crate::exec::join::build::BuildSink;
+use crate::exec::join::filter::{FilterSlot, is_filterable};
+use crate::exec::join::probe::{Probe, Residual};
+use crate::exec::join::rest::BuildRows;
+use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape};
+use crate::exec::limit::Limit;
+use crate::exec::operator::{Blocking, OperatorFactory, Sink};
+use crate::exec::pipeline::{Part, Pipeline};
+use crate::exec::profile::Recorder;
+use crate::exec::project::Project;
+use crate::exec::scan::TableScan;
+use crate::exec::set_operation::set_operation;
+use crate::exec::sort::sort;
+use crate::exec::values::Chunks;
+use crate::optimizer::estimate_rows;
+use crate::plan::display::node_title;
+use crate::plan::{self, Columns, JoinKind, Node, SetKind};
+use crate::relation::{Relation, ScanRequest};
+use entasis_vector::expr::{ColumnMeta, Expr, Program};
+use entasis_vector::{ColumnId, DataType, Error, PhysicalType, Result, Value};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Columns that somebody above reads.
+type Needed = BTreeSet<ColumnId>;
+
+/// Limits of at most so many rows are taken from the first rows, by one worker.
+const SMALL_LIMIT: usize = 65_536;
+/// Rows that a relation without statistics is taken to have.
+const UNKNOWN_ROWS: f64 = 1e6;
+
+/// Rows on their way to a sink.
+struct Stream {
+    parts: Vec<Part>,
+    columns: Vec<ColumnMeta>,
+    recorder: Arc<Recorder>,
+}
+
+/// A filter that a join will fill, on its way down to the scans.
+#[derive(Clone)]
+struct Pushed {
+    column: ColumnId,
+    slot: Arc<FilterSlot>,
+}
+
+/// Cuts a plan into pipelines.
+pub(crate) struct Builder<'a> {
+    context: &'a QueryContext,
+    columns: &'a Columns,
+    pipelines: Vec<Pipeline<'a>>,
+}
+
+impl<'a> Builder<'a> {
+    /// The pipelines of `plan`, the last of which end in `sink`, and the recorder of its root.
+    ///
+    /// # Errors
+    /// Those of compiling expressions and of opening relations.
+    pub(crate) fn build(
+        plan: &'a plan::Plan,
+        context: &'a QueryContext,
+        sink: Arc<dyn Sink + 'a>,
+    ) -> Result<(Vec<Pipeline<'a>>, Arc<Recorder>)> {
+        let mut builder = Builder { context, columns: &plan.columns, pipelines: Vec::new() };
+        let needed = plan.output.iter().map(|output| output.column).collect();
+        let stream = builder.node(&plan.root, &needed, &[])?;
+        let root = stream.recorder.clone();
+        // Results have the default physical types.
+        let wanted: Vec<ColumnMeta> =
+            plan.output.iter().map(|output| ColumnMeta::new(output.column, plan.columns.ty(output.column))).collect();
+        let result = Recorder::new("Result".into());
+        let stream = align(stream, &wanted, &result)?;
+        builder.end(stream, sink, &result);
+        Ok((builder.pipelines, root))
+    }
+
+    fn node(&mut self, node: &Node, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
+        match node {
+            Node::Scan(scan) => self.scan(node, scan, needed, filters),
+            Node::Values(values) => self.values(node, values, needed),
+            Node::Filter(filter) => {
+                let needed = with(needed, &filter.predicates);
+                let input = self.node(&filter.input, &needed, filters)?;
+                let operator = Filter::new(&filter.predicates, &input.columns)?;
+                Ok(input.then(Arc::new(operator), &self.recorder(node)))
+            }
+            Node::Project(project) => self.project(node, project, needed, filters),
+            Node::Join(join) => self.join(node, join, needed, filters),
+            Node::Aggregate(aggregate) => self.aggregate(node, aggregate, needed, filters),
+            Node::Distinct(distinct) => self.distinct(node, distinct, filters),
+            Node::Sort(sort) => self.sort(node, sort, needed, filters),
+            Node::Limit(limit) => self.limit(node, limit, needed),
+            Node::SetOperation(set) => self.set_operation(node, set, needed),
+        }
+    }
+
+    fn recorder(&self, node: &Node) -> Arc<Recorder> {
+        let profile = self.context.settings.profile;
+        Recorder::new(if profile { node_title(node, self.columns) } else { String::new() })
+    }
+
+    /// Ends a stream in `sink`: one pipeline a part.
+    fn end(&mut self, stream: Stream, sink: Arc<dyn Sink + 'a>, recorder: &Arc<Recorder>) {
+        let last = stream.parts.len() - 1;
+        for (number, part) in stream.parts.into_iter().enumerate() {
+            self.pipelines.push(Pipeline {
+                part,
+                sink: sink.clone(),
+                recorder: recorder.clone(),
+                completes_sink: number == last,
+                part_number: number as u64,
+            });
+        }
+    }
+
+    /// Ends `input` in a blocking operator and starts the stream of its output.
+    fn block(&mut self, node: &Node, input: Stream, blocking: Blocking, recorder: Arc<Recorder>) -> Stream {
+        recorder.add_child(&input.recorder);
+        self.end(input, blocking.sink, &recorder);
+        let part = Part {
+            source: blocking.source,
+            recorder: recorder.clone(),
+            operators: Vec::new(),
+            rows: estimate_rows(node, self.columns),
+            ordered: matches!(node, Node::Sort(_)),
+        };
+        Stream { parts: vec![part], columns: blocking.output, recorder }
+    }
+
+    // ---- leaves ------------------------------------------------------------------------------------------------
+
+    fn scan(&mut self, node: &Node, scan: &plan::Scan, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
+        let needed = with(needed, &scan.filters);
+        let columns: Vec<_> = scan.columns.iter().copied().filter(|(id, _)| needed.contains(id)).collect();
+        let recorder = self.recorder(node);
+        let part =
+            |source, rows| Part { source, recorder: recorder.clone(), operators: Vec::new(), rows, ordered: false };
+        let metas = relation_columns(&*scan.relation, &columns, self.columns);
+        if let Some(snapshot) = scan.relation.table() {
+            let filters: Vec<_> = filters
+                .iter()
+                .filter_map(|f| Some((columns.iter().position(|(id, _)| *id == f.column)?, f.slot.clone())))
+                .collect();
+            let source = TableScan::new(snapshot.clone(), &columns, &metas, &scan.filters, filters, self.context)?;
+            let parts = vec![part(Arc::new(source), snapshot.rows() as f64)];
+            return Ok(Stream { parts, columns: metas, recorder: recorder.clone() });
+        }
+        let request = ScanRequest { columns, filters: scan.filters.clone() };
+        let source = scan.relation.scan(&request, self.context)?;
+        let rows = scan.relation.statistics().rows.map_or(UNKNOWN_ROWS, |rows| rows as f64);
+        let stream = Stream { parts: vec![part(source, rows)], columns: metas, recorder: recorder.clone() };
+        if scan.filters.is_empty() {
+            return Ok(stream);
+        }
+        let operator = Filter::new(&scan.filters, &stream.columns)?;
+        Ok(stream.extend(Arc::new(operator), &recorder))
+    }
+
+    fn values(&mut self, node: &Node, values: &plan::Values, needed: &Needed) -> Result<Stream> {
+        let places: Vec<usize> =
+            (0..values.columns.len()).filter(|&place| needed.contains(&values.columns[place])).collect();
+        let columns: Vec<ColumnMeta> = places
+            .iter()
+            .map(|&place| values_column(values.columns[place], self.columns, values.rows.iter().map(|row| &row[place])))
+            .collect();
+        let source = Chunks::new(&columns, &places, &values.rows, self.context.settings.chunk_rows)?;
+        let recorder = self.recorder(node);
+        let part = Part {
+            source: Arc::new(source),
+            recorder: recorder.clone(),
+            operators: Vec::new(),
+            rows: values.rows.len() as f64,
+            ordered: false,
+        };
+        Ok(Stream { parts: vec![part], columns, recorder })
+    }
+
+    // ---- one input ---------------------------------------------------------------------------------------------
+
+    fn project(&mut self, node: &Node, project: &plan::Project, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
+        let wanted: Vec<_> = project.exprs.iter().filter(|(id, _)| needed.contains(id)).cloned().collect();
+        let below = with(needed, wanted.iter().map(|(_, expr)| expr));
+        // A filter on a new column goes on if the column is another name of an old one.
+        let filters: Vec<Pushed> = filters
+            .iter()
+            .filter_map(|filter| match project.exprs.iter().find(|(id, _)| *id == filter.column) {
+                None => Some(filter.clone()),
+                Some((_, Expr::Column { id, .. })) => Some(Pushed { column: *id, ..filter.clone() }),
+                Some(_) => None,
+            })
+            .collect();
+        let input = self.node(&project.input, &below, &filters)?;
+        if wanted.is_empty() {
+            return Ok(input);
+        }
+        let passed = input.columns.iter().filter(|meta| needed.contains(&meta.id));
+        let mut exprs: Vec<_> = passed.map(|meta| (meta.id, Expr::column(meta.id, meta.ty))).collect();
+        exprs.extend(wanted);
+        let operator = Project::new(&exprs, &input.columns)?;
+        let columns = operator.output().to_vec();
+        Ok(Stream { columns, ..input.then(Arc::new(operator), &self.recorder(node)) })
+    }
+
+    fn aggregate(
+        &mut self,
+        node: &Node,
+        plan: &plan::Aggregate,
+        needed: &Needed,
+        filters: &[Pushed],
+    ) -> Result<Stream> {
+        let mut calls: Vec<_> = plan.aggregates.iter().filter(|(id, _)| needed.contains(id)).cloned().collect();
+        if calls.is_empty() && plan.groups.is_empty() {
+            // The one row that comes out must have something that makes it.
+            calls.extend(plan.aggregates.first().cloned());
+        }
+        let mut below = with(&Needed::new(), plan.groups.iter().map(|(_, expr)| expr));
+        for (_, call) in &calls {
+            let order = call.order_by.iter().map(|key| &key.expr);
+            below = with(&below, call.args.iter().chain(&call.filter).chain(order));
+        }
+        let filters: Vec<Pushed> = filters
+            .iter()
+            .filter_map(|filter| match plan.groups.iter().find(|(id, _)| *id == filter.column) {
+                Some((_, Expr::Column { id, .. })) => Some(Pushed { column: *id, ..filter.clone() }),
+                _ => None,
+            })
+            .collect();
+        let input = self.node(&plan.input, &below, &filters)?;
+        let groups = estimate_rows(node, self.columns);
+        let blocking = aggregate(&input.columns, &plan.groups, &calls, groups, self.context)?;
+        let recorder = self.recorder(node);
+        Ok(self.block(node, input, blocking, recorder))
+    }
+
+    fn distinct(&mut self, node: &Node, plan: &plan::Distinct, filters: &[Pushed]) -> Result<Stream> {
+        let needed = plan.keys.iter().copied().collect();
+        let filters: Vec<Pushed> = filters.iter().filter(|f| plan.keys.contains(&f.column)).cloned().collect();
+        let input = self.node(&plan.input, &needed, &filters)?;
+        let groups = estimate_rows(node, self.columns);
+        let blocking = distinct(&input.columns, &plan.keys, groups, self.context)?;
+        let recorder = self.recorder(node);
+        Ok(self.block(node, input, blocking, recorder))
+    }
+
+    fn sort(&mut self, node: &Node, plan: &plan::Sort, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
+        let below = with(needed, plan.keys.iter().map(|key| &key.expr));
+        let filters = if plan.limit.is_some() { &[] } else { filters };
+        let input = self.node(&plan.input, &below, filters)?;
+        let recorder = self.recorder(node);
+        // A sort keeps what it is given.
+        let kept: Vec<ColumnMeta> = input.columns.iter().filter(|meta| below.contains(&meta.id)).cloned().collect();
+        let input = align(input, &kept, &recorder)?;
+        let blocking = sort(&input.columns, &plan.keys, plan.limit, self.context)?;
+        Ok(self.block(node, input, blocking, recorder))
+    }
+
+    fn limit(&mut self, node: &Node, plan: &plan::Limit, needed: &Needed) -> Result<Stream> {
+        let mut input = self.node(&plan.input, needed, &[])?;
+        let end = plan.count.map_or(usize::MAX, |count| count.saturating_add(plan.offset));
+        if end <= SMALL_LIMIT {
+            input.parts.iter_mut().for_each(|part| part.ordered = true);
+        }
+        let operator = Limit::new(plan.offset, plan.count);
+        Ok(input.then(Arc::new(operator), &self.recorder(node)))
+    }
+
+    // ---- several inputs ----------------------------------------------------------------------------------------
+
+    fn set_operation(&mut self, node: &Node, set: &plan::SetOperation, needed: &Needed) -> Result<Stream> {
+        let recorder = self.recorder(node);
+        let all_rows = set.kind == SetKind::Union && set.all;
+        // Whether rows are equal is a matter of all columns.
+        let places: Vec<usize> =
+            (0..set.columns.len()).filter(|&place| !all_rows || needed.contains(&set.columns[place])).collect();
+        let mut inputs = Vec::new();
+        for (input, columns) in &set.inputs {
+            let below = places.iter().map(|&place| columns[place]).collect();
+            let stream = self.node(input, &below, &[])?;
+            recorder.add_child(&stream.recorder);
+            let find = |&place: &usize| find(&stream.columns, columns[place]);
+            let positions = places.iter().map(find).collect::<Result<Vec<_>>>()?;
+            inputs.push((stream, positions));
+        }
+        let merged = |(i, &place): (usize, &usize)| {
+            let metas: Vec<&ColumnMeta> = inputs.iter().map(|(s, positions)| &s.columns[positions[i]]).collect();
+            merge_columns(set.columns[place], &metas)
+        };
+        let columns: Vec<ColumnMeta> = places.iter().enumerate().map(merged).collect();
+        let mut streams = Vec::new();
+        for (stream, positions) in inputs {
+            let operator = Align::new(&stream.columns, &positions, &columns)?;
+            streams.push(Stream { columns: columns.clone(), ..stream.extend(Arc::new(operator), &recorder) });
+        }
+        if set.kind == SetKind::Union {
+            let parts = streams.into_iter().flat_map(|stream| stream.parts).collect();
+            let union = Stream { parts, columns, recorder: recorder.clone() };
+            if set.all {
+                return Ok(union);
+            }
+            let groups = estimate_rows(node, self.columns);
+            let blocking = distinct(&union.columns, &set.columns, groups, self.context)?;
+            return Ok(self.block_same(node, union, blocking, recorder));
+        }
+        let [left, right] =
+            <[Stream; 2]>::try_from(streams).map_err(|_| Error::internal("INTERSECT and EXCEPT have two inputs"))?;
+        let (sink, blocking) =
+            set_operation(set.kind, set.all, &left.columns, &right.columns, &set.columns, self.context)?;
+        self.end(left, sink, &recorder);
+        Ok(self.block_same(node, right, blocking, recorder))
+    }
+
+    /// [`Builder::block`] for an input that belongs to the node itself.
+    fn block_same(&mut self, node: &Node, input: Stream, blocking: Blocking, recorder: Arc<Recorder>) -> Stream {
+        self.end(input, blocking.sink, &recorder);
+        let part = Part {
+            source: blocking.source,
+            recorder: recorder.clone(),
+            operators: Vec::new(),
+            rows: estimate_rows(node, self.columns),
+            ordered: false,
+        };
+        Stream { parts: vec![part], columns: blocking.output, recorder }
+    }
+
+    fn join(&mut self, node: &Node, join: &plan::Join, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
+        let build_left = builds_left(join, self.columns);
+        let shape = Shape::of(join.kind, build_left)
+            .ok_or_else(|| Error::internal(format!("{:?} joins cannot keep their left input", join.kind)))?;
+        let recorder = self.recorder(node);
+        let side = |left: bool| if left { &*join.left } else { &*join.right };
+        let keys = |left: bool| -> Vec<Expr> {
+            join.on.iter().map(|key| if left { key.left.clone() } else { key.right.clone() }).collect()
+        };
+        let (build_keys, probe_keys) = (keys(build_left), keys(!build_left));
+        let null_equals_null: Vec<bool> = join.on.iter().map(|key| key.null_equals_null).collect();
+        let both = with(needed, &join.residual);
+        let build_ids: Needed = side(build_left).columns().into_iter().collect();
+
+        // The build side.
+        let build_needed = with(&both, &build_keys);
+        let build = self.node(side(build_left), &build_needed, &passing(filters, join, build_left))?;
+        let payload = both.iter().filter(|id| build_ids.contains(id));
+        let mut exprs = build_keys.clone();
+        for &id in payload {
+            let column = Expr::column(id, self.columns.ty(id));
+            if !build_keys.contains(&column) {
+                exprs.push(column);
+            }
+        }
+        let computed = Computed::new(&exprs, &build.columns)?;
+        let kept: Vec<ColumnMeta> = computed
+            .metas()
+            .iter()
+            .zip(&exprs)
+            .enumerate()
+            .map(|(i, (meta, expr))| ColumnMeta {
+                id: if let Expr::Column { id, .. } = expr { *id } else { meta.id },
+                // Keys of both sides are compared in one physical type.
+                physical: if i < build_keys.len() { meta.ty.physical() } else { meta.physical },
+                ..meta.clone()
+            })
+            .collect();
+        let slot = match (&probe_keys[..], &null_equals_null[..]) {
+            ([Expr::Column { id, ty }], [false]) if shape.drops_unmatched_probe_rows() && is_filterable(*ty) => {
+                Some(Pushed { column: *id, slot: Arc::default() })
+            }
+            _ => None,
+        };
+        let built = BuiltSlot::default();
+        let null_aware = matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. });
+        let build_recorder = build.recorder.clone();
+        let build_rows = estimate_rows(side(build_left), self.columns);
+        let sink = BuildSink {
+            columns: computed,
+            kept: kept.clone(),
+            null_equals_null: null_equals_null.clone(),
+            null_aware,
+            marks: shape.rest != Rest::Nothing,
+            filter: slot.as_ref().map(|pushed| pushed.slot.clone()),
+            built: built.clone(),
+            parts: Arc::default(),
+            recorder: recorder.clone(),
+            context: self.context.clone(),
+        };
+        self.end(build, Arc::new(sink), &recorder);
+
+        // The probe side.
+        let mut probe_filters = passing(filters, join, !build_left);
+        probe_filters.extend(slot);
+        let probe_needed = with(&both, &probe_keys);
+        let mut stream = self.node(side(!build_left), &probe_needed, &probe_filters)?;
+        for child in if build_left { [&build_recorder, &stream.recorder] } else { [&stream.recorder, &build_recorder] }
+        {
+            recorder.add_child(child);
+        }
+        let wanted = |metas: &[ColumnMeta]| -> Vec<usize> {
+            (0..metas.len()).filter(|&i| needed.contains(&metas[i].id)).collect()
+        };
+        let (probe_columns, build_columns) = (wanted(&stream.columns), wanted(&kept));
+        let operator = Probe {
+            shape,
+            keys: Computed::new(&probe_keys, &stream.columns)?,
+            null_equals_null,
+            residual: residual(&join.residual, &stream.columns, &kept)?,
+            probe_columns: probe_columns.clone(),
+            build_columns: build_columns.clone(),
+            built: built.clone(),
+            context: self.context.clone(),
+        };
+        let nullable = |meta: &ColumnMeta, or: bool| ColumnMeta { nullable: meta.nullable || or, ..meta.clone() };
+        let probe_metas = probe_columns.iter().map(|&i| nullable(&stream.columns[i], shape.rest == Rest::Unmatched));
+        let build_nulls = matches!(shape.probe, ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls);
+        let build_metas = build_columns.iter().map(|&i| nullable(&kept[i], build_nulls));
+        let (probe_metas, build_metas): (Vec<_>, Vec<_>) = (probe_metas.collect(), build_metas.collect());
+        let mut columns = stream.columns.clone();
+        let mut nulls = Vec::new();
+        match (shape.probe, join.kind) {
+            (ProbeOutput::Nothing, _) => columns = build_metas,
+            (ProbeOutput::Mark { null_aware }, JoinKind::Mark { mark, .. }) => {
+                columns.push(ColumnMeta { nullable: null_aware, ..ColumnMeta::new(mark, DataType::Boolean) });
+            }
+            _ if shape.gives_pairs() => {
+                nulls = probe_metas.clone();
+                columns = [probe_metas, build_metas].concat();
+            }
+            _ => {}
+        }
+        stream = Stream { columns, ..stream.then(Arc::new(operator), &recorder) };
+        if shape.rest != Rest::Nothing {
+            stream.parts.push(Part {
+                source: Arc::new(BuildRows {
+                    built,
+                    matched: shape.rest == Rest::Matched,
+                    nulls,
+                    columns: build_columns,
+                    chunk_rows: self.context.settings.chunk_rows,
+                    next: Arc::default(),
+                }),
+                recorder: recorder.clone(),
+                operators: Vec::new(),
+                rows: build_rows,
+                ordered: stream.parts.iter().any(|part| part.ordered),
+            });
+        }
+        Ok(stream)
+    }
+}
+
+impl Stream {
+    /// The stream after one more operator, which is `recorder`'s work; `recorder` has the stream's as its child.
+    fn then(self, operator: Arc<dyn OperatorFactory>, recorder: &Arc<Recorder>) -> Stream {
+        if !recorder.has_children() {
+            recorder.add_child(&self.recorder);
+        }
+        Stream { recorder: recorder.clone(), ..self.extend(operator, recorder) }
+    }
+
+    /// The stream after one more operator of a node whose inputs are known.
+    fn extend(mut self, operator: Arc<dyn OperatorFactory>, recorder: &Arc<Recorder>) -> Stream {
+        for part in &mut self.parts {
+            part.operators.push((operator.clone(), recorder.clone()));
+        }
+        self
+    }
+}
+
+/// The stream with exactly the `wanted` columns, in their order and physical types.
+fn align(stream: Stream, wanted: &[ColumnMeta], recorder: &Arc<Recorder>) -> Result<Stream> {
+    let positions = wanted.iter().map(|meta| find(&stream.columns, meta.id)).collect::<Result<Vec<_>>>()?;
+    let in_place = positions.len() == stream.columns.len() && positions.iter().enumerate().all(|(i, &p)| i == p);
+    let as_is = positions.iter().zip(wanted).all(|(&p, meta)| stream.columns[p].physical == meta.physical);
+    if in_place && as_is {
+        return Ok(stream);
+    }
+    let operator = Align::new(&stream.columns, &positions, wanted)?;
+    let columns = positions.iter().zip(wanted);
+    let columns =
+        columns.map(|(&p, meta)| ColumnMeta { physical: meta.physical, ..stream.columns[p].clone() }).collect();
+    Ok(Stream { columns, ..stream.extend(Arc::new(operator), recorder) })
+}
+
+fn find(metas: &[ColumnMeta], id: ColumnId) -> Result<usize> {
+    let place = metas.iter().position(|meta| meta.id == id);
+    place.ok_or_else(|| Error::internal(format!("column {id} is read and nothing below gives it")))
+}
+
+/// `needed` and the columns that `exprs` read.
+fn with<'e>(needed: &Needed, exprs: impl IntoIterator<Item = &'e Expr>) -> Needed {
+    let mut columns = Vec::new();
+    exprs.into_iter().for_each(|expr| expr.collect_columns(&mut columns));
+    needed.iter().copied().chain(columns).collect()
+}
+
+/// True if the left input goes into the table.
+fn builds_left(join: &plan::Join, columns: &Columns) -> bool {
+    if Shape::of(join.kind, true).is_none() {
+        return false;
+    }
+    let (left, right) = (estimate_rows(&join.left, columns), estimate_rows(&join.right, columns));
+    match join.kind {
+        // Marks and a second way out cost a little.
+        JoinKind::Left | JoinKind::Semi | JoinKind::Anti => left * 2.0 < right,
+        JoinKind::Right => left <= right * 2.0,
+        _ => left < right,
+    }
+}
+
+/// The filters that may go on to one side of `join`: those that would only drop output rows earlier.
+fn passing(filters: &[Pushed], join: &plan::Join, left: bool) -> Vec<Pushed> {
+    let open = match join.kind {
+        JoinKind::Inner => true,
+        JoinKind::Full => false,
+        JoinKind::Right => !left,
+        _ => left,
+    };
+    if open { filters.to_vec() } else { Vec::new() }
+}
+
+/// The conditions of a join over the columns of both sides that they read.
+fn residual(conditions: &[Expr], probe: &[ColumnMeta], kept: &[ColumnMeta]) -> Result<Option<Residual>> {
+    if conditions.is_empty() {
+        return Ok(None);
+    }
+    let read = with(&Needed::new(), conditions);
+    let places =
+        |metas: &[ColumnMeta]| -> Vec<usize> { (0..metas.len()).filter(|&i| read.contains(&metas[i].id)).collect() };
+    let (probe_columns, build_columns) = (places(probe), places(kept));
+    let from_probe = probe_columns.iter().map(|&i| probe[i].clone());
+    let metas: Vec<ColumnMeta> = from_probe.chain(build_columns.iter().map(|&i| kept[i].clone())).collect();
+    let program = Program::compile(conditions, &metas)?;
+    Ok(Some(Residual { program, probe_columns, build_columns }))
+}
+
+/// What is known of columns of a relation.
+fn relation_columns(relation: &dyn Relation, wanted: &[(ColumnId, usize)], columns: &Columns) -> Vec<ColumnMeta> {
+    if let Some(table) = relation.table() {
+        let column = |&(id, index): &(ColumnId, usize)| {
+            let summary = table.column_statistics(index);
+            let mut meta = ColumnMeta::new(id, columns.ty(id));
+            meta.nullable = summary.nulls > 0;
+            narrow(&mut meta, summary.min.as_ref(), summary.max.as_ref());
+            meta
+        };
+        return wanted.iter().map(column).collect();
+    }
+    let statistics = relation.statistics();
+    let column = |&(id, index): &(ColumnId, usize)| {
+        let mut meta = ColumnMeta::new(id, columns.ty(id));
+        if let Some(known) = statistics.columns.get(index).filter(|known| known.bounds_are_exact) {
+            meta.nullable = known.nulls != Some(0);
+            narrow(&mut meta, known.min.as_ref(), known.max.as_ref());
+        }
+        meta
+    };
+    wanted.iter().map(column).collect()
+}
+
+/// What is known of a column whose values are all there.
+fn values_column<'v>(id: ColumnId, columns: &Columns, values: impl Iterator<Item = &'v Value>) -> ColumnMeta {
+    let mut meta = ColumnMeta::new(id, columns.ty(id));
+    let (mut min, mut max): (Option<&Value>, Option<&Value>) = (None, None);
+    meta.nullable = false;
+    for value in values {
+        if value.is_null() {
+            meta.nullable = true;
+            continue;
+        }
+        min = Some(min.map_or(value, |m| if value.total_cmp(m).is_lt() { value } else { m }));
+        max = Some(max.map_or(value, |m| if value.total_cmp(m).is_gt() { value } else { m }));
+    }
+    narrow(&mut meta, min, max);
+    meta
+}
+
+/// Narrows the range of an integer column to known bounds.
+fn narrow(meta: &mut ColumnMeta, min: Option<&Value>, max: Option<&Value>) {
+    if meta.range.is_some()
+        && let (Some(Value::Integer(min)), Some(Value::Integer(max))) = (min, max)
+    {
+        meta.range = Some((*min, *max));
+    }
+}
+
+/// What is known of a column into which several flow.
+fn merge_columns(id: ColumnId, metas: &[&ColumnMeta]) -> ColumnMeta {
+    let first = metas[0];
+    let range = metas.iter().map(|meta| meta.range).reduce(|a, b| match (a, b) {
+        (Some(a), Some(b)) => Some((a.0.min(b.0), a.1.max(b.1))),
+        _ => None,
+    });
+    let same = metas.iter().all(|meta| meta.physical == first.physical);
+    ColumnMeta {
+        id,
+        ty: first.ty,
+        physical: if same { first.physical } else { PhysicalType::I128 },
+        nullable: metas.iter().any(|meta| meta.nullable),
+        range: range.flatten(),
+    }
+}

@@ -1,0 +1,34 @@
+//! Filter: keeps the rows for which all predicates are true. Narrows the chunk's selections; copies nothing.
+
+use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
+use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
+use entasis_vector::{Chunk, Result};
+use std::sync::Arc;
+
+/// See the module.
+pub(crate) struct Filter(Arc<Program>);
+
+impl Filter {
+    /// Keeps rows of `input` for which all of `predicates` are true.
+    ///
+    /// # Errors
+    /// Those of compiling the predicates.
+    pub(crate) fn new(predicates: &[Expr], input: &[ColumnMeta]) -> Result<Filter> {
+        Ok(Filter(Program::compile(predicates, input)?))
+    }
+}
+
+impl OperatorFactory for Filter {
+    fn worker(&self) -> Result<Box<dyn Operator>> {
+        Ok(Box::new(Worker(Machine::new(self.0.clone()))))
+    }
+}
+
+struct Worker(Machine);
+
+impl Operator for Worker {
+    fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
+        self.0.filter(chunk)?;
+        next.push(chunk)
+    }
+}

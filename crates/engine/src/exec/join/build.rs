@@ -1,0 +1,114 @@
+//! The build side of a join: a sink that keeps rows and, when all are there, makes the table.
+
+use super::filter::{FilterSlot, KeySet};
+use super::table::{BuildInput, Facts, choose, key_span};
+use super::{Built, BuiltSlot, Computed, ComputedWorker, id_space};
+use crate::exec::materialized::Materialized;
+use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
+use crate::exec::profile::Recorder;
+use crate::exec::{QueryContext, Reservation};
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{Chunk, Error, Result};
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a build side is made of.
+pub(crate) struct BuildSink {
+    /// Keys, then payload.
+    pub columns: Computed,
+    /// The columns as they are kept; wide where the probe side's keys are.
+    pub kept: Vec<ColumnMeta>,
+    /// For each key, whether NULL equals NULL.
+    pub null_equals_null: Vec<bool>,
+    /// Rows with NULL keys will be asked for.
+    pub null_aware: bool,
+    /// Marks of matched rows will be asked for.
+    pub marks: bool,
+    /// Told which keys there are, for the probe side's scans.
+    pub filter: Option<Arc<FilterSlot>>,
+    /// Where the result goes.
+    pub built: BuiltSlot,
+    /// What the workers have kept.
+    pub parts: Arc<Mutex<Vec<(Materialized, Reservation)>>>,
+    /// For the reason of the choice.
+    pub recorder: Arc<Recorder>,
+    /// Settings and memory.
+    pub context: QueryContext,
+}
+
+impl Sink for BuildSink {
+    fn worker(&self) -> Result<Box<dyn SinkWorker>> {
+        Ok(Box::new(Worker {
+            columns: self.columns.worker(),
+            rows: Materialized::new(&self.kept),
+            memory: Reservation::new(&self.context.memory),
+            parts: self.parts.clone(),
+        }))
+    }
+
+    fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
+        let parts = std::mem::take(&mut *self.parts.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut rows = Materialized::new(&self.kept);
+        // The workers' reservations stand until the whole is reserved again.
+        let mut reservations = Vec::new();
+        for (part, memory) in parts {
+            rows.absorb(part);
+            reservations.push(memory);
+        }
+        drop(reservations);
+        let mut memory = Reservation::new(&self.context.memory);
+        memory.resize(rows.bytes() + 12 * rows.rows())?;
+
+        let nulls = &self.null_equals_null;
+        let span = key_span(&rows, nulls, tasks)?;
+        let facts = Facts { rows: rows.rows(), keys: nulls.len(), span };
+        let hash_collisions = self.context.settings.hash_collisions;
+        let input = BuildInput { rows: &rows, null_equals_null: nulls, hash_collisions, tasks };
+        let (table, reason) = choose(facts, &input)?;
+        self.recorder.note(reason);
+        if let Some(slot) = &self.filter {
+            slot.publish(KeySet::of(&rows, span, tasks)?);
+        }
+        let null_keys = if self.null_aware { null_keys(&rows, nulls) } else { Vec::new() };
+        let words = if self.marks { id_space(&rows).div_ceil(64) } else { 0 };
+        let matched: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
+        memory.resize(rows.bytes() + table.bytes() + null_keys.len() * 4 + words * 8)?;
+        self.recorder.note_bytes(memory.bytes());
+        let built = Built { rows, table, null_keys, matched, _memory: memory };
+        self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
+    }
+}
+
+/// Rows with a NULL in a key that NULL does not equal.
+fn null_keys(rows: &Materialized, null_equals_null: &[bool]) -> Vec<u32> {
+    let keys: Vec<usize> = (0..null_equals_null.len()).filter(|&k| !null_equals_null[k] && rows.has_nulls(k)).collect();
+    if keys.is_empty() {
+        return Vec::new();
+    }
+    rows.ids().filter(|&id| keys.iter().any(|&key| rows.value(id, key).is_null())).collect()
+}
+
+struct Worker {
+    columns: ComputedWorker,
+    rows: Materialized,
+    memory: Reservation,
+    parts: Arc<Mutex<Vec<(Materialized, Reservation)>>>,
+}
+
+impl SinkWorker for Worker {
+    fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
+        let (columns, positions) = self.columns.compute(chunk)?;
+        self.rows.append(columns, positions, None);
+        self.columns.release();
+        let bytes = self.rows.bytes();
+        if bytes != self.memory.bytes() {
+            self.memory.resize(bytes)?;
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).push((self.rows, self.memory));
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! Join filters: what a finished build side tells the scans that feed its probe side.
+//!
+//! If a probe row without match leaves no trace, a scan below need not give it. The build publishes a [`KeySet`]: the
+//! range of its keys, and for spans up to [`MAX_BITS`] an exact bitmap. A scan skips blocks by the range, then tests
+//! the rows that its own filters left. A filter that lets most rows pass switches itself off.
+
+use super::table::{for_each_key, is_integer};
+use crate::exec::materialized::Materialized;
+use crate::exec::operator::Tasks;
+use entasis_vector::{DataType, Encoding, PhysicalType, Result, Vector, bitmap};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The widest span of keys that a bitmap is made for: 2 MB.
+const MAX_BITS: u64 = 16 << 20;
+
+/// Where the build leaves its keys for the scans.
+#[derive(Debug, Default)]
+pub(crate) struct FilterSlot(OnceLock<KeySet>);
+
+impl FilterSlot {
+    /// Leaves the keys.
+    pub(crate) fn publish(&self, keys: KeySet) {
+        // A slot belongs to one build, which finishes once.
+        let _ = self.0.set(keys);
+    }
+    /// The keys, if the build has finished and knows them.
+    pub(crate) fn get(&self) -> Option<&KeySet> {
+        self.0.get()
+    }
+}
+
+/// True for key columns that filters can be made of.
+pub(crate) fn is_filterable(ty: DataType) -> bool {
+    is_integer(ty.physical()) && ty != DataType::UInt64
+}
+
+/// The keys of a build side.
+#[derive(Debug)]
+pub(crate) struct KeySet {
+    /// The smallest and largest; `None` if there are no keys at all.
+    pub span: Option<(i64, i64)>,
+    /// A bit for each value of the span, if it is narrow enough.
+    bits: Vec<AtomicU64>,
+}
+
+impl KeySet {
+    /// The keys in the first column of `rows`, whose smallest and largest are `span`.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn of(rows: &Materialized, span: Option<(i64, i64)>, tasks: &dyn Tasks) -> Result<KeySet> {
+        let Some((min, max)) = span else { return Ok(KeySet { span, bits: Vec::new() }) };
+        let width = max.abs_diff(min);
+        if width >= MAX_BITS {
+            return Ok(KeySet { span, bits: Vec::new() });
+        }
+        let bits: Vec<AtomicU64> = (0..=width / 64).map(|_| AtomicU64::new(0)).collect();
+        tasks.run(rows.segments(), &|segment| {
+            let validity = rows.validity(0, segment);
+            for_each_key(rows, segment, |offset, key| {
+                if validity.is_none_or(|words| bitmap::get(words, offset)) {
+                    let at = key.wrapping_sub(min) as u64;
+                    let (word, bit) = (&bits[(at / 64) as usize], 1 << (at % 64));
+                    if word.load(Ordering::Relaxed) & bit == 0 {
+                        word.fetch_or(bit, Ordering::Relaxed);
+                    }
+                }
+            });
+            Ok(())
+        })?;
+        Ok(KeySet { span, bits })
+    }
+
+    /// Keeps in `rows` those whose value in `vector` may be a key; NULL is none. Row r stands at position r.
+    pub(crate) fn retain(&self, vector: &Vector, rows: &mut Vec<u16>) {
+        let Some((min, max)) = self.span else { return rows.clear() };
+        if vector.encoding() == Encoding::Dictionary {
+            return; // Integers do not come so; the join itself looks again.
+        }
+        let width = max.abs_diff(min);
+        if let Some(validity) = vector.validity() {
+            rows.retain(|&row| bitmap::get(validity, if vector.is_constant() { 0 } else { row.into() }));
+        }
+        macro_rules! retain {
+            ($($p:ident => $t:ty),*) => {
+                match vector.physical() {
+                    $(PhysicalType::$p => self.retain_values(vector.values::<$t>(), |v| (v as i64).wrapping_sub(min) as u64, width, vector.is_constant(), rows),)*
+                    _ => {}
+                }
+            };
+        }
+        retain!(I8 => i8, I16 => i16, I32 => i32, I64 => i64, U8 => u8, U16 => u16, U32 => u32);
+    }
+
+    fn retain_values<T: Copy>(
+        &self,
+        values: &[T],
+        place: impl Fn(T) -> u64,
+        width: u64,
+        constant: bool,
+        rows: &mut Vec<u16>,
+    ) {
+        let mut kept = 0;
+        for i in 0..rows.len() {
+            let row = rows[i];
+            let at = place(values[if constant { 0 } else { row as usize }]);
+            let hit = if self.bits.is_empty() {
+                at <= width
+            } else {
+                let word = self.bits.get((at / 64) as usize).map_or(0, |word| word.load(Ordering::Relaxed));
+                word >> (at % 64) & 1 != 0
+            };
+            rows[kept] = row;
+            kept += usize::from(hit);
+        }
+        rows.truncate(kept);
+    }
+}

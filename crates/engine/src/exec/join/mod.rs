@@ -1,0 +1,219 @@
+//! Joins: one side is kept in a table, the other streams past it.
+//!
+//! ```text
+//! build side → [build::BuildSink] → finish: facts → [table::choose] → [JoinTable]
+//!                                                         ↓
+//! probe side → … → [probe::Probe] ── pairs (probe row, build row) ─→ …
+//!                                                         ↓ marks of matched build rows
+//!                          later: [rest::BuildRows], the build rows that matched, or did not
+//! ```
+//! The build side's columns are kept in a [`Materialized`]; a [`table::JoinTable`] knows only its row ids. Which table it
+//! is, is decided once all build rows are there and their number and span are known.
+//!
+//! Probing is a handful of passes over a chunk instead of a loop over rows. The table names a candidate for each row,
+//! the candidates' keys are compared column by column, the residual conditions run on the pairs that are left, and the
+//! table moves every pair to its next candidate, until none is left. Pairs are collected to a full chunk before any
+//! payload is touched: the probe side's columns stay where they are under a composed selection, the build side's are
+//! gathered as a group of their own (logical compaction; Qiao and Zhang, *Data Chunk Compaction*, SIGMOD 2025).
+//!
+//! Every kind of join is one [`Shape`]: what the probe gives, and what the build side gives afterwards. A join without
+//! keys is the same operator over a table in which every row is a candidate.
+//!
+//! Not done here: partitioning, spilling, and the other tables of the join ladder.
+
+pub(crate) mod build;
+pub(crate) mod filter;
+pub(crate) mod probe;
+pub(crate) mod rest;
+pub(crate) mod table;
+
+use crate::exec::Reservation;
+use crate::exec::materialized::Materialized;
+use crate::plan::JoinKind;
+use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
+use entasis_vector::{Chunk, Result};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use table::JoinTable;
+
+/// What a join gives, seen from its two sides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Shape {
+    /// While the probe side streams by.
+    pub probe: ProbeOutput,
+    /// After it, from the build side.
+    pub rest: Rest,
+}
+
+/// What comes out for a probe row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ProbeOutput {
+    /// A row for each match.
+    Pairs,
+    /// The same, and rows without match with NULL for the build side.
+    PairsOrNulls,
+    /// The same; a second match of one row is an error.
+    OneOrNulls,
+    /// The row, if it has a match.
+    Matched,
+    /// The row, if it has none.
+    Unmatched,
+    /// The row, if it has none and no comparison with a NULL might have been one.
+    SurelyUnmatched,
+    /// The row and whether it has a match, perhaps NULL.
+    Mark {
+        /// See [`JoinKind::Mark`].
+        null_aware: bool,
+    },
+    /// Nothing: only the build side's marks count.
+    Nothing,
+}
+
+/// Which build rows come out after the probe side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// None.
+    Nothing,
+    /// Those that matched some probe row.
+    Matched,
+    /// Those that matched none.
+    Unmatched,
+}
+
+impl Shape {
+    /// The shape of `kind` with the left or the right input in the table; `None` if that side cannot be built.
+    pub(crate) fn of(kind: JoinKind, build_left: bool) -> Option<Shape> {
+        use ProbeOutput::*;
+        let (probe, rest) = match (kind, build_left) {
+            (JoinKind::Inner, _) => (Pairs, Rest::Nothing),
+            (JoinKind::Left, false) | (JoinKind::Right, true) => (PairsOrNulls, Rest::Nothing),
+            (JoinKind::Left, true) | (JoinKind::Right, false) => (Pairs, Rest::Unmatched),
+            (JoinKind::Full, _) => (PairsOrNulls, Rest::Unmatched),
+            (JoinKind::Semi, false) => (Matched, Rest::Nothing),
+            (JoinKind::Semi, true) => (Nothing, Rest::Matched),
+            (JoinKind::Anti, false) => (Unmatched, Rest::Nothing),
+            (JoinKind::Anti, true) => (Nothing, Rest::Unmatched),
+            (JoinKind::NullAwareAnti, false) => (SurelyUnmatched, Rest::Nothing),
+            (JoinKind::Mark { null_aware, .. }, false) => (Mark { null_aware }, Rest::Nothing),
+            (JoinKind::Single, false) => (OneOrNulls, Rest::Nothing),
+            (JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single, true) => return None,
+        };
+        Some(Shape { probe, rest })
+    }
+
+    /// True if probe rows without match leave no trace, so that they may be filtered out beforehand.
+    pub(crate) fn drops_unmatched_probe_rows(self) -> bool {
+        matches!(self.probe, ProbeOutput::Pairs | ProbeOutput::Matched | ProbeOutput::Nothing)
+    }
+
+    /// True if columns of the build side come out of the probe.
+    pub(crate) fn gives_pairs(self) -> bool {
+        matches!(self.probe, ProbeOutput::Pairs | ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls)
+    }
+}
+
+/// The build side once it is complete. Set by the build's sink, read by the probe and by what comes after it.
+pub(crate) type BuiltSlot = Arc<OnceLock<Built>>;
+
+/// See [`BuiltSlot`].
+pub(crate) struct Built {
+    /// The rows: keys first, then payload.
+    pub rows: Materialized,
+    /// Finds rows by key.
+    pub table: Box<dyn JoinTable>,
+    /// Rows with a NULL in a key that NULL does not equal; kept only for null-aware joins.
+    pub null_keys: Vec<u32>,
+    /// A bit for each row id that has matched, if the join's shape wants to know.
+    pub matched: Vec<AtomicU64>,
+    /// Held as long as the rows.
+    pub _memory: Reservation,
+}
+
+impl Built {
+    /// Notes that the given rows have a match.
+    pub(crate) fn mark(&self, ids: &[u32]) {
+        for &id in ids {
+            let (word, bit) = (&self.matched[id as usize / 64], 1 << (id % 64));
+            // Mostly set already: reading first keeps the cache line shared between workers.
+            if word.load(Ordering::Relaxed) & bit == 0 {
+                word.fetch_or(bit, Ordering::Relaxed);
+            }
+        }
+    }
+    /// True if some probe row matched row `id`.
+    pub(crate) fn is_matched(&self, id: u32) -> bool {
+        self.matched[id as usize / 64].load(Ordering::Relaxed) >> (id % 64) & 1 != 0
+    }
+}
+
+/// Row ids that a table must have room for: ids are not dense where one worker's rows end and the next one's begin.
+pub(crate) fn id_space(rows: &Materialized) -> usize {
+    match rows.segments() {
+        0 => 0,
+        n => (n - 1) << 16 | rows.segment_rows(n - 1),
+    }
+}
+
+/// Columns computed from a stream's columns, without a program where all are plain columns of it.
+#[derive(Clone)]
+pub(crate) struct Computed {
+    program: Option<Arc<Program>>,
+    positions: Vec<usize>,
+    metas: Vec<ColumnMeta>,
+}
+
+impl Computed {
+    /// The values of `exprs` over `input`.
+    ///
+    /// # Errors
+    /// Those of compiling the expressions.
+    pub(crate) fn new(exprs: &[Expr], input: &[ColumnMeta]) -> Result<Computed> {
+        let plain = exprs.iter().map(|expr| match expr {
+            Expr::Column { id, .. } => input.iter().position(|meta| meta.id == *id),
+            _ => None,
+        });
+        if let Some(positions) = plain.collect::<Option<Vec<usize>>>() {
+            let metas = positions.iter().map(|&p| input[p].clone()).collect();
+            return Ok(Computed { program: None, positions, metas });
+        }
+        let program = Program::compile(exprs, input)?;
+        let metas = program.outputs().to_vec();
+        Ok(Computed { program: Some(program), positions: (0..exprs.len()).collect(), metas })
+    }
+
+    /// What is known of the values.
+    pub(crate) fn metas(&self) -> &[ColumnMeta] {
+        &self.metas
+    }
+
+    /// One worker's instance.
+    pub(crate) fn worker(&self) -> ComputedWorker {
+        let machine = self.program.clone().map(Machine::new);
+        ComputedWorker { machine, positions: self.positions.clone(), output: Chunk::new() }
+    }
+}
+
+/// See [`Computed::worker`].
+pub(crate) struct ComputedWorker {
+    machine: Option<Machine>,
+    positions: Vec<usize>,
+    output: Chunk,
+}
+
+impl ComputedWorker {
+    /// The chunk that has the values, and where: column i at the i-th position.
+    pub(crate) fn compute<'a>(&'a mut self, chunk: &'a Chunk) -> Result<(&'a Chunk, &'a [usize])> {
+        match &mut self.machine {
+            None => Ok((chunk, &self.positions)),
+            Some(machine) => {
+                self.output.reset(chunk.len());
+                machine.project(chunk, &mut self.output)?;
+                Ok((&self.output, &self.positions))
+            }
+        }
+    }
+    /// Gives up the values, so that their memory may be written again.
+    pub(crate) fn release(&mut self) {
+        self.output.reset(0);
+    }
+}

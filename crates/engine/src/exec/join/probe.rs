@@ -1,0 +1,416 @@
+//! The probe side of a join: a streaming operator that finds, for each chunk, the pairs of rows that match.
+//!
+//! For one chunk: keys → first candidates → (compare keys → residual conditions → account for the matches → next
+//! candidates) until there are none → rows without match. Pairs wait in `out` until they fill a chunk or the input
+//! chunk ends, since they refer to it.
+
+use super::rest::gather;
+use super::table::{Cursor, Pairs, ProbeKeys};
+use super::{Built, BuiltSlot, Computed, ComputedWorker, ProbeOutput, Shape};
+use crate::exec::QueryContext;
+use crate::exec::materialized::Materialized;
+use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
+use entasis_vector::expr::{Machine, Program};
+use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Error, PhysicalType, Result, Selection, Vector};
+use std::sync::Arc;
+
+/// What a probe is made of.
+#[derive(Clone)]
+pub(crate) struct Probe {
+    /// What comes out.
+    pub shape: Shape,
+    /// The keys over the probe side's columns.
+    pub keys: Computed,
+    /// For each key, whether NULL equals NULL.
+    pub null_equals_null: Vec<bool>,
+    /// Conditions on pairs.
+    pub residual: Option<Residual>,
+    /// Columns of the probe side that come out of pairs.
+    pub probe_columns: Vec<usize>,
+    /// Columns of the kept rows that come out of pairs, after those.
+    pub build_columns: Vec<usize>,
+    /// Where the build side is.
+    pub built: BuiltSlot,
+    /// Settings.
+    pub context: QueryContext,
+}
+
+/// Conditions on pairs, over some columns of both sides.
+#[derive(Clone)]
+pub(crate) struct Residual {
+    /// Over the columns below, the probe side's first.
+    pub program: Arc<Program>,
+    /// Columns of the probe side.
+    pub probe_columns: Vec<usize>,
+    /// Columns of the kept rows.
+    pub build_columns: Vec<usize>,
+}
+
+impl OperatorFactory for Probe {
+    fn worker(&self) -> Result<Box<dyn Operator>> {
+        let built = self.built.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
+        let vectors = |columns: &[usize]| -> Vec<Vector> {
+            columns.iter().map(|&c| Vector::new(column_type(&built.rows, c))).collect()
+        };
+        let residual = self.residual.as_ref().map(|residual| ResidualWorker {
+            machine: Machine::new(residual.program.clone()),
+            composer: Composer::new(&residual.probe_columns, &residual.build_columns, &vectors),
+        });
+        Ok(Box::new(Worker {
+            keys: self.keys.worker(),
+            probe_keys: ProbeKeys::new(self.null_equals_null.len(), self.context.settings.hash_collisions),
+            composer: Composer::new(&self.probe_columns, &self.build_columns, &vectors),
+            residual,
+            candidates: Pairs::default(),
+            hits: Pairs::default(),
+            out: Pairs::default(),
+            state: Vec::new(),
+            picks: Vec::new(),
+            spares: Vec::new(),
+            mark: Vector::new(PhysicalType::Bool),
+            join: self.clone(),
+        }))
+    }
+}
+
+fn column_type(rows: &Materialized, column: usize) -> PhysicalType {
+    rows.columns()[column].physical
+}
+
+/// What is known of a probe row.
+const UNMATCHED: u8 = 0;
+const MATCHED: u8 = 1;
+/// No match, but a comparison with a NULL.
+const UNKNOWN: u8 = 2;
+
+struct Worker {
+    join: Probe,
+    keys: ComputedWorker,
+    probe_keys: ProbeKeys,
+    residual: Option<ResidualWorker>,
+    composer: Composer,
+    /// The current candidates.
+    candidates: Pairs,
+    /// Those of them that match.
+    hits: Pairs,
+    /// Pairs to be given.
+    out: Pairs,
+    /// Of each probe row of the chunk.
+    state: Vec<u8>,
+    picks: Vec<u16>,
+    spares: Vec<Arc<Buffer>>,
+    mark: Vector,
+}
+
+impl Operator for Worker {
+    fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
+        let slot = self.join.built.clone();
+        let built = slot.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
+        if built.rows.is_empty() && self.join.shape.drops_unmatched_probe_rows() {
+            return Ok(Flow::Stop);
+        }
+        let flow = self.match_rows(built, chunk, next);
+        self.probe_keys.release();
+        self.keys.release();
+        if flow? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+        self.finish_rows(chunk, next)
+    }
+}
+
+impl Worker {
+    /// Finds all matches of the chunk's rows; gives pairs, or leaves the rows' state in `self.state`.
+    fn match_rows(&mut self, built: &Built, chunk: &Chunk, next: &mut dyn Push) -> Result<Flow> {
+        let (keys, positions) = self.keys.compute(chunk)?;
+        self.probe_keys.begin(keys, positions, &self.join.null_equals_null);
+        self.state.clear();
+        self.state.resize(chunk.len(), UNMATCHED);
+        let mut cursor = Cursor::default();
+        built.table.first(&mut self.probe_keys, &mut self.candidates, &mut cursor);
+        let mut unmatched = chunk.len();
+        while self.candidates.len() > 0 {
+            self.hits.clear();
+            self.hits.extend(&self.candidates);
+            if !built.table.is_exact() {
+                self.compare(built);
+            }
+            if let Some(residual) = &mut self.residual {
+                residual.retain(built, chunk, &mut self.hits)?;
+            }
+            if !built.matched.is_empty() {
+                built.mark(&self.hits.ids);
+            }
+            if self.account(&mut unmatched)? == Flow::Stop {
+                break;
+            }
+            if self.join.shape.gives_pairs()
+                && self.out.len() >= self.join.context.settings.chunk_rows
+                && self.give(built, chunk, next, false)? == Flow::Stop
+            {
+                return Ok(Flow::Stop);
+            }
+            built.table.next(&mut self.candidates, &mut cursor);
+            // Long chains and large cross products: the statement can be stopped in the middle of a chunk.
+            self.join.context.check()?;
+        }
+        match self.join.shape.probe {
+            ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls if unmatched > 0 => {
+                for (row, _) in self.state.iter().enumerate().filter(|&(_, &state)| state == UNMATCHED) {
+                    self.out.rows.push(row as u16);
+                    self.out.ids.push(Materialized::NO_ROW);
+                }
+            }
+            ProbeOutput::SurelyUnmatched | ProbeOutput::Mark { null_aware: true } if unmatched > 0 => {
+                self.find_unknown(built, chunk)?;
+            }
+            _ => {}
+        }
+        if self.join.shape.gives_pairs() { self.give(built, chunk, next, true) } else { Ok(Flow::Continue) }
+    }
+
+    /// Keeps the hits whose keys are equal.
+    fn compare(&mut self, built: &Built) {
+        for (i, &null_equals_null) in self.join.null_equals_null.iter().enumerate() {
+            let (vector, positions) = self.probe_keys.column(i);
+            let Pairs { rows, ids } = &mut self.hits;
+            built.rows.retain_equal(i, vector, positions, null_equals_null, rows, ids);
+        }
+    }
+
+    /// Accounts for the hits. Stop: nothing that follows can change what comes out.
+    fn account(&mut self, unmatched: &mut usize) -> Result<Flow> {
+        let shape = self.join.shape;
+        if shape.probe == ProbeOutput::Pairs {
+            self.out.extend(&self.hits);
+            return Ok(Flow::Continue);
+        }
+        if shape.probe == ProbeOutput::Nothing {
+            return Ok(Flow::Continue);
+        }
+        let mut new = 0;
+        for &row in &self.hits.rows {
+            let state = &mut self.state[row as usize];
+            if *state == MATCHED && shape.probe == ProbeOutput::OneOrNulls {
+                return Err(Error::input("a scalar subquery returned more than one row")
+                    .with_hint("add LIMIT 1 or an aggregate to it"));
+            }
+            new += usize::from(*state == UNMATCHED);
+            *state = MATCHED;
+        }
+        *unmatched -= new;
+        if shape.gives_pairs() {
+            self.out.extend(&self.hits);
+            return Ok(Flow::Continue);
+        }
+        // One match is enough: rows that have it look no further.
+        let mut kept = 0;
+        for i in 0..self.candidates.len() {
+            let row = self.candidates.rows[i];
+            self.candidates.rows[kept] = row;
+            self.candidates.ids[kept] = self.candidates.ids[i];
+            kept += usize::from(self.state[row as usize] == UNMATCHED);
+        }
+        self.candidates.truncate(kept);
+        Ok(if *unmatched == 0 { Flow::Stop } else { Flow::Continue })
+    }
+
+    /// Makes rows UNKNOWN that have no match but might have one if a NULL were known: candidates are all build rows for
+    /// a row with a NULL key, and the build rows with a NULL key for the others.
+    fn find_unknown(&mut self, built: &Built, chunk: &Chunk) -> Result<()> {
+        let simple = self.residual.is_none() && self.join.null_equals_null.len() == 1;
+        let mut all_ids: Option<Vec<u32>> = None;
+        for row in 0..chunk.len() {
+            if self.state[row] != UNMATCHED {
+                continue;
+            }
+            let has_null = self.probe_keys.has_null(row, &self.join.null_equals_null);
+            let unknown = if simple {
+                if has_null { !built.rows.is_empty() } else { !built.null_keys.is_empty() }
+            } else {
+                let ids =
+                    if has_null { all_ids.get_or_insert_with(|| built.rows.ids().collect()) } else { &built.null_keys };
+                maybe_matches(&self.probe_keys, &self.join, &mut self.residual, built, chunk, row, ids, &mut self.hits)?
+            };
+            if unknown {
+                self.state[row] = UNKNOWN;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives pairs as chunks: full ones, and with `all` the rest.
+    fn give(&mut self, built: &Built, chunk: &Chunk, next: &mut dyn Push, all: bool) -> Result<Flow> {
+        let chunk_rows = self.join.context.settings.chunk_rows;
+        let mut from = 0;
+        while self.out.len() - from >= chunk_rows || (all && from < self.out.len()) {
+            let to = self.out.len().min(from + chunk_rows);
+            let output = self.composer.compose(built, chunk, &self.out.rows[from..to], &self.out.ids[from..to]);
+            let flow = next.push(output);
+            output.reset(0);
+            if flow? == Flow::Stop {
+                self.out.clear();
+                return Ok(Flow::Stop);
+            }
+            from = to;
+        }
+        self.out.rows.drain(..from);
+        self.out.ids.drain(..from);
+        Ok(Flow::Continue)
+    }
+
+    /// Gives what the state of the rows asks for.
+    fn finish_rows(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
+        let wanted = match self.join.shape.probe {
+            ProbeOutput::Matched => MATCHED,
+            ProbeOutput::Unmatched | ProbeOutput::SurelyUnmatched => UNMATCHED,
+            ProbeOutput::Mark { .. } => {
+                self.write_marks();
+                let group = chunk.push_group(Selection::ALL);
+                chunk.push_column(self.mark.clone(), group);
+                let flow = next.push(chunk);
+                chunk.reset(0);
+                return flow;
+            }
+            _ => return Ok(Flow::Continue),
+        };
+        self.picks.clear();
+        self.picks.resize(self.state.len(), 0);
+        let mut kept = 0;
+        for (row, &state) in self.state.iter().enumerate() {
+            self.picks[kept] = row as u16;
+            kept += usize::from(state == wanted);
+        }
+        self.picks.truncate(kept);
+        if kept == 0 {
+            return Ok(Flow::Continue);
+        }
+        if kept < chunk.len() {
+            chunk.select(&self.picks, &mut self.spares);
+        }
+        next.push(chunk)
+    }
+
+    fn write_marks(&mut self) {
+        let marks = self.mark.begin_flat::<u8>(CHUNK_ROWS);
+        for (mark, &state) in marks.iter_mut().zip(&self.state) {
+            *mark = u8::from(state == MATCHED);
+        }
+        for (row, _) in self.state.iter().enumerate().filter(|&(_, &state)| state == UNKNOWN) {
+            self.mark.set_null(row);
+        }
+    }
+}
+
+/// True if some pair of `row` and one of `ids` satisfies the residual and has in each key equal values or a NULL.
+#[allow(clippy::too_many_arguments)]
+fn maybe_matches(
+    keys: &ProbeKeys,
+    join: &Probe,
+    residual: &mut Option<ResidualWorker>,
+    built: &Built,
+    chunk: &Chunk,
+    row: usize,
+    ids: &[u32],
+    pairs: &mut Pairs,
+) -> Result<bool> {
+    let count = join.null_equals_null.len();
+    let value = |i: usize| {
+        let (vector, positions) = keys.column(i);
+        let position = positions.map_or(row, |at| at[row] as usize);
+        vector.value(position, built.rows.columns()[i].ty)
+    };
+    let values: Vec<_> = (0..count).map(value).collect();
+    let may_equal = |id: u32| {
+        values.iter().enumerate().all(|(i, value)| {
+            let other = built.rows.value(id, i);
+            *value == other || (!join.null_equals_null[i] && (value.is_null() || other.is_null()))
+        })
+    };
+    for ids in ids.chunks(CHUNK_ROWS) {
+        pairs.clear();
+        // With one key, every id that is asked for has a NULL on one side.
+        pairs.ids.extend(ids.iter().filter(|&&id| count == 1 || may_equal(id)));
+        pairs.rows.resize(pairs.ids.len(), row as u16);
+        if let Some(residual) = residual {
+            residual.retain(built, chunk, pairs)?;
+        }
+        if pairs.len() > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+struct ResidualWorker {
+    machine: Machine,
+    composer: Composer,
+}
+
+impl ResidualWorker {
+    /// Keeps the pairs for which the conditions are true.
+    fn retain(&mut self, built: &Built, chunk: &Chunk, pairs: &mut Pairs) -> Result<()> {
+        if pairs.len() == 0 {
+            return Ok(());
+        }
+        let composed = self.composer.compose(built, chunk, &pairs.rows, &pairs.ids);
+        let kept = self.machine.select(composed);
+        let kept = kept.map(|kept| pairs.keep(kept));
+        composed.reset(0);
+        kept
+    }
+}
+
+/// Makes chunks of pairs: columns of the probe chunk under a composed selection, columns of the kept rows gathered.
+struct Composer {
+    probe_columns: Vec<usize>,
+    build_columns: Vec<usize>,
+    vectors: Vec<Vector>,
+    spares: Vec<Arc<Buffer>>,
+    /// For each group of the probe chunk, the output's group.
+    groups: Vec<Option<usize>>,
+    output: Chunk,
+}
+
+impl Composer {
+    fn new(probe_columns: &[usize], build_columns: &[usize], vectors: &impl Fn(&[usize]) -> Vec<Vector>) -> Composer {
+        Composer {
+            probe_columns: probe_columns.to_vec(),
+            build_columns: build_columns.to_vec(),
+            vectors: vectors(build_columns),
+            spares: Vec::new(),
+            groups: Vec::new(),
+            output: Chunk::new(),
+        }
+    }
+
+    fn compose(&mut self, built: &Built, chunk: &Chunk, rows: &[u16], ids: &[u32]) -> &mut Chunk {
+        let output = &mut self.output;
+        output.reset(chunk.len());
+        self.groups.clear();
+        self.groups.resize(chunk.groups().len(), None);
+        for &i in &self.probe_columns {
+            let column = chunk.column(i);
+            let slot = &mut self.groups[column.group];
+            let group = *slot.get_or_insert_with(|| output.push_group(chunk.groups()[column.group].clone()));
+            output.push_column(column.vector.clone(), group);
+        }
+        // A foreign key finds each row's one partner: nothing to compose.
+        let each_once = rows.len() == chunk.len() && rows.iter().enumerate().all(|(i, &row)| i == row as usize);
+        if !each_once {
+            output.select(rows, &mut self.spares);
+        }
+        let group = output.push_group(Selection::ALL);
+        let one_partner = ids.len() > 1 && ids[0] != Materialized::NO_ROW && ids.iter().all(|&id| id == ids[0]);
+        if one_partner {
+            for (&column, vector) in self.build_columns.iter().zip(&mut self.vectors) {
+                built.rows.gather(column, &ids[..1], vector);
+                vector.make_constant();
+                output.push_column(vector.clone(), group);
+            }
+        } else {
+            gather(&built.rows, &self.build_columns, ids, &mut self.vectors, output, group);
+        }
+        output
+    }
+}

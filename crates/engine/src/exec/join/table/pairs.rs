@@ -1,0 +1,75 @@
+//! Pairs of rows: what probing passes from step to step.
+
+use super::NO_ROW;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// Pairs of a probe row and a build row, in two lists of one length.
+#[derive(Debug, Default)]
+pub(crate) struct Pairs {
+    /// Rows of the probe chunk.
+    pub rows: Vec<u16>,
+    /// Row ids of the build side.
+    pub ids: Vec<u32>,
+}
+
+impl Pairs {
+    /// Number of pairs.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+    /// Without pairs.
+    pub(crate) fn clear(&mut self) {
+        self.rows.clear();
+        self.ids.clear();
+    }
+    /// Adds copies of `other`'s pairs.
+    pub(crate) fn extend(&mut self, other: &Pairs) {
+        self.rows.extend_from_slice(&other.rows);
+        self.ids.extend_from_slice(&other.ids);
+    }
+    /// Keeps the pairs at the given places, which ascend.
+    pub(crate) fn keep(&mut self, places: &[u16]) {
+        for (to, &from) in places.iter().enumerate() {
+            self.rows[to] = self.rows[from as usize];
+            self.ids[to] = self.ids[from as usize];
+        }
+        self.truncate(places.len());
+    }
+    /// Keeps the first `len` pairs.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.rows.truncate(len);
+        self.ids.truncate(len);
+    }
+    /// Replaces the pairs by those that `head` finds for the given rows (`None`: all of `count`).
+    #[inline(always)]
+    pub(super) fn fill(&mut self, rows: Option<&[u16]>, count: usize, mut head: impl FnMut(usize) -> u32) {
+        let room = rows.map_or(count, <[u16]>::len);
+        self.rows.resize(room, 0);
+        self.ids.resize(room, 0);
+        let mut found = 0;
+        // Branch-free: every row writes, a row with a candidate advances.
+        let mut put = |row: usize| {
+            let id = head(row);
+            self.rows[found] = row as u16;
+            self.ids[found] = id;
+            found += usize::from(id != NO_ROW);
+        };
+        match rows {
+            None => (0..count).for_each(&mut put),
+            Some(rows) => rows.iter().for_each(|&row| put(row as usize)),
+        }
+        self.truncate(found);
+    }
+    /// Replaces each pair's build row by its successor; pairs at the end of their chain vanish.
+    #[inline(always)]
+    pub(super) fn advance(&mut self, next: &[AtomicU32]) {
+        let mut found = 0;
+        for i in 0..self.len() {
+            let id = next[self.ids[i] as usize].load(Ordering::Relaxed);
+            self.rows[found] = self.rows[i];
+            self.ids[found] = id;
+            found += usize::from(id != NO_ROW);
+        }
+        self.truncate(found);
+    }
+}

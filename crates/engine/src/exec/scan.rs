@@ -1,0 +1,369 @@
+//! The scan of a stored table: which blocks are read, which columns of them are decoded, and for which rows.
+//!
+//! A morsel is a row group. For each stretch of at most a chunk's rows:
+//!
+//! 1. Blocks that the filters rule out by their bounds are skipped ([`prune`]), and those that have no key of a join
+//!    that the rows are on their way to ([`crate::exec::join::filter`]).
+//! 2. The filters run in *stages*, cheap and selective kinds first. A stage decodes its own columns, for the rows that
+//!    are still in question, and narrows these.
+//! 3. The join filters narrow them further.
+//! 4. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
+//!
+//! All columns of the chunk share one group, whose selection is the rows that are left. Nothing is copied: vectors are
+//! decoded in place into memory that the worker keeps.
+//!
+//! Filters are conjuncts, whose order SQL leaves open; a stage that cannot fail never runs after one that can.
+
+pub(crate) mod prune;
+
+use crate::exec::QueryContext;
+use crate::exec::join::filter::FilterSlot;
+use crate::relation::{Source, SourceWorker};
+use entasis_storage::{RowGroup, TableSnapshot};
+use entasis_vector::buffer::unique;
+use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
+use entasis_vector::{Buffer, Chunk, ColumnId, DataType, Result, Selection, Vector};
+use prune::Test;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Slots of a block: the unit of bounds.
+const BLOCK_ROWS: usize = 1024;
+/// A column is decoded at single positions if at most one row in so many is left.
+const SPARSE: usize = 8;
+/// A join filter is dropped by a worker once it has seen so many rows …
+const TRIAL_ROWS: usize = 32_768;
+/// … of which more than this share, in percent, passed.
+const USELESS_PERCENT: usize = 90;
+
+/// See the module. Shared by the workers.
+#[derive(Clone)]
+pub(crate) struct TableScan {
+    snapshot: TableSnapshot,
+    /// Index in the table of each output column.
+    columns: Vec<usize>,
+    metas: Vec<ColumnMeta>,
+    stages: Vec<Stage>,
+    tests: Vec<Test>,
+    /// Join filters and the output columns that they apply to.
+    filters: Vec<(usize, Arc<FilterSlot>)>,
+    chunk_rows: usize,
+    /// The next row group.
+    next: Arc<AtomicUsize>,
+}
+
+/// Conjuncts that run together.
+#[derive(Clone)]
+struct Stage {
+    /// The output columns that it reads.
+    columns: Vec<usize>,
+    program: Arc<Program>,
+}
+
+impl TableScan {
+    /// A scan of `columns` (id, index in the table), of which `metas` is known, for rows that satisfy `filters`.
+    ///
+    /// # Errors
+    /// Those of compiling the filters.
+    pub(crate) fn new(
+        snapshot: TableSnapshot,
+        columns: &[(ColumnId, usize)],
+        metas: &[ColumnMeta],
+        filters: &[Expr],
+        join_filters: Vec<(usize, Arc<FilterSlot>)>,
+        context: &QueryContext,
+    ) -> Result<TableScan> {
+        let place = |id: ColumnId| columns.iter().find(|(c, _)| *c == id).map(|(_, index)| *index);
+        Ok(TableScan {
+            tests: filters.iter().filter_map(|filter| Test::of(filter, &place)).collect(),
+            stages: stages(filters, metas)?,
+            columns: columns.iter().map(|(_, index)| *index).collect(),
+            metas: metas.to_vec(),
+            filters: join_filters,
+            chunk_rows: context.settings.chunk_rows,
+            next: Arc::default(),
+            snapshot,
+        })
+    }
+}
+
+/// Divides conjuncts into stages: by cost, those on the same columns together.
+fn stages(filters: &[Expr], metas: &[ColumnMeta]) -> Result<Vec<Stage>> {
+    let mut conjuncts = Vec::new();
+    filters.iter().for_each(|filter| filter.clone().split_conjunction(&mut conjuncts));
+    conjuncts.sort_by_key(cost);
+    let mut groups: Vec<(Vec<usize>, Vec<Expr>)> = Vec::new();
+    for conjunct in conjuncts {
+        let mut ids = Vec::new();
+        conjunct.collect_columns(&mut ids);
+        let columns: Vec<usize> = (0..metas.len()).filter(|&i| ids.contains(&metas[i].id)).collect();
+        let own_stage = cost(&conjunct) == Cost::Other;
+        match groups.iter_mut().find(|(others, _)| *others == columns).filter(|_| !own_stage) {
+            Some((_, exprs)) => exprs.push(conjunct),
+            None => match groups.last_mut().filter(|(others, _)| own_stage && *others == columns) {
+                Some((_, exprs)) => exprs.push(conjunct),
+                None => groups.push((columns, vec![conjunct])),
+            },
+        }
+    }
+    let stage = |(columns, exprs): (Vec<usize>, Vec<Expr>)| {
+        let metas: Vec<ColumnMeta> = columns.iter().map(|&i| metas[i].clone()).collect();
+        Ok(Stage { program: Program::compile(&exprs, &metas)?, columns })
+    };
+    groups.into_iter().map(stage).collect()
+}
+
+/// What a conjunct costs, roughly.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Cost {
+    /// A number against constants. Cannot fail.
+    Number,
+    /// A string against constants. Cannot fail.
+    Text,
+    /// Anything.
+    Other,
+}
+
+fn cost(conjunct: &Expr) -> Cost {
+    let plain = |expr: &Expr| matches!(expr, Expr::Column { .. } | Expr::Literal { .. });
+    let (simple, ty) = match conjunct {
+        Expr::Compare { left, right, .. } => (plain(left) && plain(right), left.ty()),
+        Expr::InList { input, .. } | Expr::IsNull(input) => (plain(input), input.ty()),
+        Expr::Not(inner) => match &**inner {
+            Expr::IsNull(input) | Expr::InList { input, .. } => (plain(input), input.ty()),
+            Expr::Like { input, pattern, .. } => (plain(input) && plain(pattern), DataType::Varchar),
+            _ => (false, DataType::Null),
+        },
+        Expr::Like { input, pattern, .. } => (plain(input) && plain(pattern), DataType::Varchar),
+        Expr::Column { ty, .. } => (true, *ty),
+        _ => (false, DataType::Null),
+    };
+    match (simple, ty.is_string()) {
+        (true, false) => Cost::Number,
+        (true, true) => Cost::Text,
+        (false, _) => Cost::Other,
+    }
+}
+
+impl Source for TableScan {
+    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
+        Ok(Box::new(Worker {
+            group: None,
+            number: 0,
+            row: 0,
+            live: Vec::new(),
+            vectors: self.metas.iter().map(|meta| Vector::new(meta.ty.physical())).collect(),
+            decoded: vec![false; self.columns.len()],
+            machines: self.stages.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
+            trials: vec![Trial::default(); self.filters.len()],
+            input: Chunk::new(),
+            rows: Vec::new(),
+            all: true,
+            selection: Arc::new(Buffer::zeroed(0)),
+            scan: self.clone(),
+        }))
+    }
+
+    fn progress(&self) -> Option<f64> {
+        let groups = self.snapshot.row_groups().len().max(1);
+        Some(self.next.load(Ordering::Relaxed) as f64 / groups as f64)
+    }
+}
+
+/// How well a join filter does.
+#[derive(Debug, Clone, Copy, Default)]
+struct Trial {
+    seen: usize,
+    passed: usize,
+}
+
+struct Worker {
+    scan: TableScan,
+    group: Option<Arc<RowGroup>>,
+    /// Number of the row group.
+    number: usize,
+    /// The next row of it.
+    row: usize,
+    /// For each of its blocks, whether it may have a row.
+    live: Vec<bool>,
+    vectors: Vec<Vector>,
+    /// Columns that are decoded for the current stretch.
+    decoded: Vec<bool>,
+    machines: Vec<Machine>,
+    trials: Vec<Trial>,
+    /// What a stage reads.
+    input: Chunk,
+    /// Positions that are left, unless all are.
+    rows: Vec<u16>,
+    all: bool,
+    selection: Arc<Buffer>,
+}
+
+impl SourceWorker for Worker {
+    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        let Some((group, first, count)) = self.next_stretch() else { return Ok(false) };
+        self.decoded.fill(false);
+        self.all = true;
+        self.rows.clear();
+        if !self.run_stages(&group, first, count)? || !self.run_filters(&group, first, count) {
+            // Empty, so that the pipeline can look at the time.
+            chunk.reset(0);
+            return Ok(true);
+        }
+        for column in 0..self.decoded.len() {
+            self.decode(&group, column, first, count);
+        }
+        chunk.reset(if self.all { count } else { self.rows.len() });
+        let selection = self.selection();
+        let to = chunk.push_group(selection);
+        for vector in &self.vectors {
+            chunk.push_column(vector.clone(), to);
+        }
+        Ok(true)
+    }
+
+    fn morsel(&self) -> u64 {
+        self.number as u64
+    }
+}
+
+impl Worker {
+    /// The next rows to look at: row group, first row, number of rows.
+    fn next_stretch(&mut self) -> Option<(Arc<RowGroup>, usize, usize)> {
+        loop {
+            let Some(group) = &self.group else {
+                self.number = self.scan.next.fetch_add(1, Ordering::Relaxed);
+                let group = self.scan.snapshot.row_groups().get(self.number)?.clone();
+                self.row = 0;
+                if self.find_live(&group) {
+                    self.group = Some(group);
+                }
+                continue;
+            };
+            let rows = group.rows();
+            while self.row < rows && !self.live[self.row / BLOCK_ROWS] {
+                self.row = (self.row / BLOCK_ROWS + 1) * BLOCK_ROWS;
+            }
+            if self.row >= rows {
+                self.group = None;
+                continue;
+            }
+            let first = self.row;
+            let mut end = rows.min(first + self.scan.chunk_rows);
+            let blocks = first / BLOCK_ROWS + 1..end.div_ceil(BLOCK_ROWS);
+            if let Some(dead) = blocks.clone().find(|&block| !self.live[block]) {
+                end = dead * BLOCK_ROWS;
+            }
+            self.row = end;
+            return Some((group.clone(), first, end - first));
+        }
+    }
+
+    /// Looks at the bounds; false if no block of the row group may have a row.
+    fn find_live(&mut self, group: &RowGroup) -> bool {
+        let TableScan { tests, filters, columns, .. } = &self.scan;
+        let spans: Vec<_> = filters.iter().filter_map(|(column, slot)| Some((columns[*column], slot.get()?))).collect();
+        self.live.clear();
+        if !tests.iter().all(|test| test.may_pass(&|column| group.column_zone(column)))
+            || !spans.iter().all(|(column, keys)| prune::may_have_key(group.column_zone(*column), keys.span))
+        {
+            return false;
+        }
+        self.live.extend((0..group.blocks()).map(|block| {
+            tests.iter().all(|test| test.may_pass(&|column| group.zone(column, block)))
+                && spans.iter().all(|(column, keys)| prune::may_have_key(group.zone(*column, block), keys.span))
+        }));
+        self.live.contains(&true)
+    }
+
+    /// Narrows the rows by the filters; false if none is left.
+    fn run_stages(&mut self, group: &RowGroup, first: usize, count: usize) -> Result<bool> {
+        for stage in 0..self.machines.len() {
+            for i in 0..self.scan.stages[stage].columns.len() {
+                self.decode(group, self.scan.stages[stage].columns[i], first, count);
+            }
+            self.input.reset(if self.all { count } else { self.rows.len() });
+            let selection = self.selection();
+            let to = self.input.push_group(selection);
+            for &column in &self.scan.stages[stage].columns {
+                self.input.push_column(self.vectors[column].clone(), to);
+            }
+            let picks = self.machines[stage].select(&self.input);
+            match picks {
+                Ok(picks) if picks.len() == self.input.len() => {}
+                Ok(picks) if self.all => {
+                    self.rows.extend_from_slice(picks);
+                    self.all = false;
+                }
+                Ok(picks) => {
+                    // Picks ascend, so a place is read before it is written.
+                    for (to, &pick) in picks.iter().enumerate() {
+                        self.rows[to] = self.rows[pick as usize];
+                    }
+                    let left = picks.len();
+                    self.rows.truncate(left);
+                }
+                Err(error) => {
+                    self.input.reset(0);
+                    return Err(error);
+                }
+            }
+            self.input.reset(0);
+            if !self.all && self.rows.is_empty() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Narrows the rows by the join filters; false if none is left.
+    fn run_filters(&mut self, group: &RowGroup, first: usize, count: usize) -> bool {
+        for i in 0..self.scan.filters.len() {
+            let (column, slot) = self.scan.filters[i].clone();
+            let Some(keys) = slot.get() else { continue };
+            let trial = self.trials[i];
+            if trial.seen > TRIAL_ROWS && trial.passed * 100 > trial.seen * USELESS_PERCENT {
+                continue;
+            }
+            self.decode(group, column, first, count);
+            if self.all {
+                self.rows.extend(0..count as u16);
+                self.all = false;
+            }
+            let before = self.rows.len();
+            keys.retain(&self.vectors[column], &mut self.rows);
+            self.trials[i] = Trial { seen: trial.seen + before, passed: trial.passed + self.rows.len() };
+            if self.rows.is_empty() {
+                return false;
+            }
+            self.all = self.rows.len() == count;
+            if self.all {
+                self.rows.clear();
+            }
+        }
+        true
+    }
+
+    /// Decodes an output column for the rows that are left.
+    fn decode(&mut self, group: &RowGroup, column: usize, first: usize, count: usize) {
+        if std::mem::replace(&mut self.decoded[column], true) {
+            return;
+        }
+        let (index, vector) = (self.scan.columns[column], &mut self.vectors[column]);
+        if self.all || self.rows.len() * SPARSE > count {
+            group.decode(index, first, count, vector);
+        } else {
+            group.decode_selected(index, first, &self.rows, count, vector);
+        }
+    }
+
+    /// The rows that are left, as a selection in memory of this worker.
+    fn selection(&mut self) -> Selection {
+        if self.all {
+            return Selection::ALL;
+        }
+        let buffer = unique(&mut self.selection, self.scan.chunk_rows * 2);
+        buffer.as_mut_slice::<u16>()[..self.rows.len()].copy_from_slice(&self.rows);
+        Selection::from_buffer(self.selection.clone())
+    }
+}

@@ -1,0 +1,498 @@
+//! Plans built by hand over rows that stand in them, run under several settings, against slow and obvious twins.
+
+use super::*;
+use crate::plan::*;
+use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
+use entasis_vector::{ColumnId, DataType, Value};
+
+type Row = Vec<Value>;
+
+/// Numbers that look random and are the same every time.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 20) % n
+    }
+}
+
+fn int(v: i128) -> Value {
+    Value::Integer(v)
+}
+
+/// Settings that must not change any result.
+fn contexts() -> Vec<QueryContext> {
+    let mut all = Vec::new();
+    for threads in [1, 2] {
+        for chunk_rows in [3, entasis_vector::CHUNK_ROWS] {
+            for hash_collisions in [false, true] {
+                let settings = Settings { threads, chunk_rows, hash_collisions, profile: true, optimize: false };
+                all.push(QueryContext { settings: Arc::new(settings), ..QueryContext::default() });
+            }
+        }
+    }
+    all
+}
+
+fn values(columns: &mut Columns, name: &str, types: &[DataType], rows: Vec<Row>) -> (Node, Vec<ColumnId>) {
+    let ids: Vec<ColumnId> =
+        types.iter().enumerate().map(|(i, &ty)| columns.add(format!("{name}{i}"), ty, true)).collect();
+    (Node::Values(Values { columns: ids.clone(), rows }), ids)
+}
+
+fn plan(root: Node, columns: &Columns) -> Plan {
+    let output = root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
+    Plan { root, columns: columns.clone(), output }
+}
+
+fn run(plan: &Plan, context: &QueryContext) -> Result<Vec<Row>> {
+    let types: Vec<DataType> = plan.output.iter().map(|o| plan.columns.ty(o.column)).collect();
+    let collector = Collector::new(context, types.clone());
+    execute(plan, context, &collector)?;
+    let set = collector.into_chunks();
+    let mut rows = Vec::new();
+    for chunk in &set.chunks {
+        for row in 0..chunk.len() {
+            rows.push(types.iter().enumerate().map(|(c, &ty)| chunk.value(row, c, ty)).collect());
+        }
+    }
+    assert_eq!(rows.len(), set.rows);
+    Ok(rows)
+}
+
+fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_by(|a, b| {
+        a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    rows
+}
+
+/// Runs under all settings and compares the rows, in any order.
+fn check(plan: &Plan, expected: &[Row], what: &str) {
+    let expected = sorted(expected.to_vec());
+    for context in contexts() {
+        let rows = sorted(run(plan, &context).unwrap_or_else(|e| panic!("{what} under {:?}: {e}", context.settings)));
+        assert_eq!(rows, expected, "{what} under {:?}", context.settings);
+    }
+    for context in contexts() {
+        assert_eq!(context.memory.used(), 0);
+    }
+}
+
+#[test]
+fn limits_take_the_first_rows_in_order() {
+    let mut columns = Columns::default();
+    let rows: Vec<Row> = (0..5000).map(|i| vec![int(i)]).collect();
+    let (input, _) = values(&mut columns, "a", &[DataType::Int64], rows.clone());
+    for (offset, count) in [(0, Some(0)), (0, Some(7)), (2, Some(3)), (4999, Some(9)), (2500, None), (9000, Some(1))] {
+        let limit = Node::Limit(Limit { input: Box::new(input.clone()), offset, count });
+        let plan = plan(limit, &columns);
+        let end = count.map_or(5000, |c| (offset + c).min(5000));
+        let expected = rows.get(offset..end).unwrap_or_default();
+        for context in contexts() {
+            let got = run(&plan, &context).unwrap();
+            if count.is_some() {
+                assert_eq!(got, expected);
+            } else {
+                assert_eq!(got.len(), expected.len());
+            }
+        }
+    }
+}
+
+#[test]
+fn results_keep_the_order_of_the_source() {
+    let mut columns = Columns::default();
+    let rows: Vec<Row> =
+        (0..9000).map(|i| vec![int(i), Value::Text(format!("a longer text, number {i}").into())]).collect();
+    let (input, _) = values(&mut columns, "a", &[DataType::Int64, DataType::Varchar], rows.clone());
+    let plan = plan(input, &columns);
+    for context in contexts() {
+        assert_eq!(run(&plan, &context).unwrap(), rows);
+    }
+}
+
+#[test]
+fn filter_and_project_compute() {
+    let mut columns = Columns::default();
+    let rows: Vec<Row> = (0..1000).map(|i| vec![if i % 7 == 0 { Value::Null } else { int(i) }, int(i % 10)]).collect();
+    let (input, ids) = values(&mut columns, "a", &[DataType::Int64, DataType::Int64], rows.clone());
+    let (a, b) = (columns.expr(ids[0]), columns.expr(ids[1]));
+    let filter = Node::Filter(Filter {
+        input: Box::new(input),
+        predicates: vec![Expr::compare(CompareOp::Lt, b.clone(), Expr::literal(int(5), DataType::Int64))],
+    });
+    let sum = Expr::Arithmetic { op: ArithmeticOp::Add, left: Box::new(a), right: Box::new(b), ty: DataType::Int64 };
+    let new = columns.add("sum", DataType::Int64, true);
+    let unused = columns.add("unused", DataType::Int64, true);
+    let exprs = vec![(new, sum.clone()), (unused, sum)];
+    let project = Node::Project(Project { input: Box::new(filter), exprs });
+    let mut plan = plan(project, &columns);
+    plan.output.retain(|output| output.column == new || output.column == ids[1]);
+    plan.output.reverse();
+    let expected: Vec<Row> = rows
+        .iter()
+        .filter(|row| row[1].total_cmp(&int(5)).is_lt())
+        .map(|row| match (&row[0], &row[1]) {
+            (Value::Integer(a), Value::Integer(b)) => vec![int(a + b), int(*b)],
+            _ => vec![Value::Null, row[1].clone()],
+        })
+        .collect();
+    check(&plan, &expected, "project");
+}
+
+#[test]
+fn an_error_in_a_worker_ends_the_statement() {
+    let mut columns = Columns::default();
+    let rows: Vec<Row> = (0..3000).map(|i| vec![int(i)]).collect();
+    let (input, ids) = values(&mut columns, "a", &[DataType::Int64], rows);
+    let zero = Expr::literal(int(0), DataType::Int64);
+    let divide = Expr::Arithmetic {
+        op: ArithmeticOp::Divide,
+        left: Box::new(columns.expr(ids[0])),
+        right: Box::new(zero),
+        ty: DataType::Int64,
+    };
+    let new = columns.add("x", DataType::Int64, true);
+    let plan = plan(Node::Project(Project { input: Box::new(input), exprs: vec![(new, divide)] }), &columns);
+    for context in contexts() {
+        assert_eq!(run(&plan, &context).unwrap_err().kind(), entasis_vector::ErrorKind::Input);
+    }
+}
+
+#[test]
+fn a_cancelled_statement_is_interrupted() {
+    let mut columns = Columns::default();
+    let (input, _) = values(&mut columns, "a", &[DataType::Int64], vec![vec![int(1)]]);
+    let context = QueryContext::default();
+    context.cancel.raise();
+    let error = run(&plan(input, &columns), &context).unwrap_err();
+    assert_eq!(error.kind(), entasis_vector::ErrorKind::Interrupted);
+}
+
+#[test]
+fn union_all_gives_the_rows_of_all_inputs() {
+    let mut columns = Columns::default();
+    let a: Vec<Row> = (0..500).map(|i| vec![int(i), int(-i)]).collect();
+    let b: Vec<Row> = (0..400).map(|i| vec![int(i * 3), Value::Null]).collect();
+    let (left, l) = values(&mut columns, "a", &[DataType::Int64, DataType::Int64], a.clone());
+    let (right, r) = values(&mut columns, "b", &[DataType::Int64, DataType::Int64], b.clone());
+    let out = vec![columns.add("x", DataType::Int64, true), columns.add("y", DataType::Int64, true)];
+    let set = SetOperation {
+        kind: SetKind::Union,
+        all: true,
+        inputs: vec![(left, vec![l[1], l[0]]), (right, r)],
+        columns: out,
+    };
+    let swapped = a.iter().map(|row| vec![row[1].clone(), row[0].clone()]);
+    let expected: Vec<Row> = swapped.chain(b).collect();
+    check(&plan(Node::SetOperation(set), &columns), &expected, "union all");
+}
+
+/// One join to test: keys, residual, and how many distinct key values there are.
+struct Case {
+    types: [DataType; 2],
+    keys: Vec<(usize, bool)>,
+    residual: bool,
+    distinct: u64,
+    step: i128,
+    rows: [u64; 2],
+}
+
+fn random_rows(random: &mut Random, case: &Case, rows: u64) -> Vec<Row> {
+    let value = |random: &mut Random, ty| match random.below(8) {
+        0 => Value::Null,
+        _ => {
+            let v = random.below(case.distinct) as i128 * case.step;
+            if ty == DataType::Varchar { Value::Text(format!("key number {v} of many").into()) } else { int(v) }
+        }
+    };
+    (0..rows)
+        .map(|i| {
+            vec![
+                value(random, case.types[0]),
+                value(random, case.types[1]),
+                int(i as i128),
+                int(random.below(20) as i128),
+            ]
+        })
+        .collect()
+}
+
+/// The join, row by row. `None`: an error.
+fn twin(kind: JoinKind, case: &Case, left: &[Row], right: &[Row]) -> Option<Vec<Row>> {
+    let residual = |l: &Row, r: &Row| !case.residual || l[3].total_cmp(&r[3]).is_lt();
+    // True, false, or unknown.
+    let compare = |l: &Row, r: &Row| {
+        let mut unknown = false;
+        for &(key, null_equals_null) in &case.keys {
+            let (a, b) = (&l[key], &r[key]);
+            if !null_equals_null && (a.is_null() || b.is_null()) {
+                unknown = true;
+            } else if a != b {
+                return Some(false);
+            }
+        }
+        if unknown { None } else { Some(true) }
+    };
+    let matches = |l: &Row, r: &Row| compare(l, r) == Some(true) && residual(l, r);
+    let nulls = || vec![Value::Null; 4];
+    let mut out = Vec::new();
+    for l in left {
+        let partners: Vec<&Row> = right.iter().filter(|r| matches(l, r)).collect();
+        let unknown = right.iter().any(|r| compare(l, r).is_none() && residual(l, r));
+        match kind {
+            JoinKind::Inner | JoinKind::Right => out.extend(partners.iter().map(|r| [l.clone(), r.to_vec()].concat())),
+            JoinKind::Left | JoinKind::Full | JoinKind::Single => {
+                if kind == JoinKind::Single && partners.len() > 1 {
+                    return None;
+                }
+                out.extend(partners.iter().map(|r| [l.clone(), r.to_vec()].concat()));
+                if partners.is_empty() {
+                    out.push([l.clone(), nulls()].concat());
+                }
+            }
+            JoinKind::Semi => out.extend((!partners.is_empty()).then(|| l.clone())),
+            JoinKind::Anti => out.extend(partners.is_empty().then(|| l.clone())),
+            JoinKind::NullAwareAnti => out.extend((partners.is_empty() && !unknown).then(|| l.clone())),
+            JoinKind::Mark { null_aware, .. } => {
+                let mark = match partners.is_empty() {
+                    false => Value::Boolean(true),
+                    true if null_aware && unknown => Value::Null,
+                    true => Value::Boolean(false),
+                };
+                out.push([l.clone(), vec![mark]].concat());
+            }
+        }
+    }
+    if matches!(kind, JoinKind::Right | JoinKind::Full) {
+        let lonely = right.iter().filter(|r| !left.iter().any(|l| matches(l, r)));
+        out.extend(lonely.map(|r| [nulls(), r.to_vec()].concat()));
+    }
+    Some(out)
+}
+
+fn check_joins(case: &Case, seed: u64) {
+    let mut random = Random(seed);
+    let left = random_rows(&mut random, case, case.rows[0]);
+    let right = random_rows(&mut random, case, case.rows[1]);
+    let mut columns = Columns::default();
+    let types = [case.types[0], case.types[1], DataType::Int64, DataType::Int64];
+    let (l, lid) = values(&mut columns, "l", &types, left.clone());
+    let (r, rid) = values(&mut columns, "r", &types, right.clone());
+    let mark = columns.add("mark", DataType::Boolean, true);
+    for kind in [
+        JoinKind::Inner,
+        JoinKind::Left,
+        JoinKind::Right,
+        JoinKind::Full,
+        JoinKind::Semi,
+        JoinKind::Anti,
+        JoinKind::NullAwareAnti,
+        JoinKind::Mark { mark, null_aware: true },
+        JoinKind::Mark { mark, null_aware: false },
+        JoinKind::Single,
+    ] {
+        if kind == JoinKind::NullAwareAnti && case.keys.len() != 1 {
+            continue;
+        }
+        let on = case.keys.iter().map(|&(key, null_equals_null)| JoinKey {
+            left: columns.expr(lid[key]),
+            right: columns.expr(rid[key]),
+            null_equals_null,
+        });
+        let less = Expr::compare(CompareOp::Lt, columns.expr(lid[3]), columns.expr(rid[3]));
+        let residual = if case.residual { vec![less] } else { vec![] };
+        let join = Join { left: Box::new(l.clone()), right: Box::new(r.clone()), kind, on: on.collect(), residual };
+        let plan = plan(Node::Join(join), &columns);
+        let what = format!("{kind:?}, seed {seed}, {:?} rows, residual {}", case.rows, case.residual);
+        match twin(kind, case, &left, &right) {
+            Some(expected) => check(&plan, &expected, &what),
+            None => {
+                for context in contexts() {
+                    assert!(run(&plan, &context).is_err(), "{what} must fail");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn joins_agree_with_nested_loops() {
+    let (int, text) = (DataType::Int64, DataType::Varchar);
+    let mut seed = 1;
+    for rows in [[40u64, 25], [25, 200], [0, 5], [5, 0], [3, 1]] {
+        for residual in [false, true] {
+            for (types, keys) in [
+                ([int, int], vec![(0, false)]),
+                ([text, int], vec![(0, false)]),
+                ([int, text], vec![(0, false), (1, false)]),
+                ([int, int], vec![(0, true)]),
+                ([int, text], vec![(1, true), (0, false)]),
+                ([int, int], vec![]),
+            ] {
+                // Few keys, keys dense enough for ranks, and sparse ones.
+                for (distinct, step) in [(4, 1000), (60, 100), (60, 1000)] {
+                    seed += 1;
+                    let keys = keys.clone();
+                    check_joins(&Case { types, keys, residual, distinct, step, rows }, seed * 7919);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_join_of_many_duplicates_gives_full_chunks() {
+    let mut columns = Columns::default();
+    let rows = |n: i128| (0..n).map(|i| vec![int(i % 2), int(i)]).collect::<Vec<_>>();
+    let (left, l) = values(&mut columns, "l", &[DataType::Int32, DataType::Int64], rows(3000));
+    let (right, r) = values(&mut columns, "r", &[DataType::Int32, DataType::Int64], rows(70));
+    let on = vec![JoinKey { left: columns.expr(l[0]), right: columns.expr(r[0]), null_equals_null: false }];
+    let join = Join { left: Box::new(left), right: Box::new(right), kind: JoinKind::Inner, on, residual: vec![] };
+    let plan = plan(Node::Join(join), &columns);
+    for context in contexts() {
+        let profile = {
+            let types = plan.output.iter().map(|o| plan.columns.ty(o.column)).collect();
+            let collector = Collector::new(&context, types);
+            let profile = execute(&plan, &context, &collector).unwrap();
+            assert_eq!(collector.into_chunks().rows, 3000 * 35);
+            profile
+        };
+        let root = profile.root.unwrap();
+        assert_eq!(root.rows, 3000 * 35);
+        assert_eq!(root.children.iter().map(|c| c.rows).collect::<Vec<_>>(), [3000, 70]);
+        assert!(root.details[0].starts_with("direct array"), "{root:?}");
+        let chunk_rows = context.settings.chunk_rows as u64;
+        // Each input chunk may leave one that is not full.
+        assert!(root.chunks <= root.rows / chunk_rows + 3000u64.div_ceil(chunk_rows), "{root:?}");
+    }
+}
+
+#[derive(Debug)]
+struct Stored(entasis_storage::TableSnapshot);
+
+impl crate::relation::Relation for Stored {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+    fn schema(&self) -> &entasis_vector::Schema {
+        self.0.schema()
+    }
+    fn statistics(&self) -> crate::relation::Statistics {
+        crate::relation::Statistics { rows: Some(self.0.rows()), columns: Vec::new() }
+    }
+    fn table(&self) -> Option<&entasis_storage::TableSnapshot> {
+        Some(&self.0)
+    }
+    fn scan(&self, _: &crate::relation::ScanRequest, _: &QueryContext) -> Result<Arc<dyn crate::relation::Source>> {
+        unreachable!("tables are scanned by the engine")
+    }
+}
+
+/// A table of these rows and a scan of all its columns.
+fn stored(columns: &mut Columns, types: &[DataType], rows: &[Row]) -> (Node, Vec<ColumnId>) {
+    let field = |(i, &ty)| entasis_vector::Field::new(format!("c{i}"), ty);
+    let table = entasis_storage::Table::new("t", types.iter().enumerate().map(field).collect());
+    let mut appender = table.appender();
+    for rows in rows.chunks(entasis_vector::CHUNK_ROWS) {
+        let mut chunk = Chunk::new();
+        chunk.reset(rows.len());
+        let group = chunk.push_group(entasis_vector::Selection::ALL);
+        for (i, ty) in types.iter().enumerate() {
+            let values: Vec<Value> = rows.iter().map(|row| row[i].clone()).collect();
+            chunk.push_column(entasis_vector::Vector::from_values(ty.physical(), &values).unwrap(), group);
+        }
+        appender.append(&chunk, 0).unwrap();
+    }
+    table.commit(vec![appender.finish()]).unwrap();
+    let ids: Vec<ColumnId> = types.iter().enumerate().map(|(i, &ty)| columns.add(format!("t{i}"), ty, true)).collect();
+    let scan = Scan {
+        relation: Arc::new(Stored(table.snapshot())),
+        columns: ids.iter().copied().zip(0..).collect(),
+        filters: Vec::new(),
+    };
+    (Node::Scan(scan), ids)
+}
+
+#[test]
+fn scans_skip_blocks_and_filter_rows() {
+    let mut random = Random(42);
+    let types = [DataType::Int64, DataType::Int32, DataType::Varchar];
+    let rows: Vec<Row> = (0..7000)
+        .map(|i| {
+            let b = if random.below(5) == 0 { Value::Null } else { int(random.below(50) as i128) };
+            vec![int(i / 2), b, Value::Text(format!("text {}", random.below(30)).into())]
+        })
+        .collect();
+    let mut columns = Columns::default();
+    let (scan, ids) = stored(&mut columns, &types, &rows);
+    let number = |id: usize, op, v| Expr::compare(op, columns.expr(ids[id]), Expr::literal(int(v), types[id]));
+    type Keep = Box<dyn Fn(&Row) -> bool>;
+    let below = |i: usize, v: i128| -> Keep { Box::new(move |row| row[i].total_cmp(&int(v)).is_lt()) };
+    let cases: Vec<(Vec<Expr>, Keep)> = vec![
+        (vec![], Box::new(|_| true)),
+        (vec![number(0, CompareOp::Lt, 1500)], below(0, 1500)),
+        (vec![number(0, CompareOp::Lt, -1)], Box::new(|_| false)),
+        (vec![number(1, CompareOp::Lt, 2)], below(1, 2)),
+        (
+            vec![number(0, CompareOp::GtEq, 700), number(0, CompareOp::Lt, 2200), number(1, CompareOp::Eq, 7)],
+            Box::new(|row| {
+                row[0].total_cmp(&int(700)).is_ge() && row[0].total_cmp(&int(2200)).is_lt() && row[1] == int(7)
+            }),
+        ),
+        (vec![Expr::IsNull(Box::new(columns.expr(ids[1])))], Box::new(|row| row[1].is_null())),
+        (
+            vec![Expr::Or(vec![number(0, CompareOp::Eq, 3), number(0, CompareOp::Gt, 3400)])],
+            Box::new(|row| row[0] == int(3) || row[0].total_cmp(&int(3400)).is_gt()),
+        ),
+    ];
+    for (filters, keep) in cases {
+        let Node::Scan(scan) = scan.clone() else { unreachable!("it is a scan") };
+        let what = format!("{filters:?}");
+        let plan = plan(Node::Scan(Scan { filters, ..scan }), &columns);
+        let expected: Vec<Row> = rows.iter().filter(|row| keep(row)).cloned().collect();
+        for context in contexts() {
+            assert_eq!(run(&plan, &context).unwrap(), expected, "{what}");
+        }
+    }
+}
+
+#[test]
+fn join_filters_change_no_result() {
+    let mut random = Random(7);
+    let types = [DataType::Int32, DataType::Int64];
+    let mut rows = |n: i128, keys: u64| -> Vec<Row> {
+        let key = |random: &mut Random| match random.below(9) {
+            0 => Value::Null,
+            _ => int(random.below(keys) as i128),
+        };
+        (0..n).map(|i| vec![key(&mut random), int(i)]).collect()
+    };
+    let facts = rows(5000, 4000);
+    let smaller = [rows(90, 4000), rows(0, 10), rows(300, 40)];
+    for dimension in smaller {
+        for kind in [JoinKind::Inner, JoinKind::Semi, JoinKind::Anti, JoinKind::Left, JoinKind::Right] {
+            let mut columns = Columns::default();
+            let (l, lid) = stored(&mut columns, &types, &facts);
+            let (r, rid) = values(&mut columns, "r", &types, dimension.clone());
+            let on = vec![JoinKey { left: columns.expr(lid[0]), right: columns.expr(rid[0]), null_equals_null: false }];
+            let join = Join { left: Box::new(l), right: Box::new(r), kind, on, residual: vec![] };
+            let case = Case { types, keys: vec![(0, false)], residual: false, distinct: 0, step: 1, rows: [0, 0] };
+            let expected = twin(kind, &case, &facts, &dimension).unwrap();
+            // The twin's rows without a partner have four NULLs for two columns.
+            let width = if matches!(kind, JoinKind::Semi | JoinKind::Anti) { 2 } else { 4 };
+            let expected: Vec<Row> = expected
+                .into_iter()
+                .map(|row| match row.len() {
+                    6 if row[..4].iter().all(Value::is_null) => row[2..].to_vec(),
+                    _ => row[..width].to_vec(),
+                })
+                .collect();
+            check(&plan(Node::Join(join), &columns), &expected, &format!("{kind:?}"));
+        }
+    }
+}

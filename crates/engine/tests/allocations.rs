@@ -1,0 +1,154 @@
+//! A pipeline at rest allocates nothing per chunk: scan → filter → project → join, counted by the allocator.
+//!
+//! This is a leaf with `unsafe`: a global allocator cannot be written without.
+#![allow(unsafe_code)]
+
+use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker, Settings, execute};
+use entasis_engine::plan::{Columns, Filter, Join, JoinKey, JoinKind, Node, Output, Plan, Project, Scan, Values};
+use entasis_engine::relation::{Relation, ScanRequest, Source, Statistics};
+use entasis_storage::{Table, TableSnapshot};
+use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
+use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Field, Result, Schema, Selection, Value, Vector};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: hands every request on to the system's allocator and only counts.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller's promises are those that System asks for.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[derive(Debug)]
+struct Stored(TableSnapshot);
+
+impl Relation for Stored {
+    fn name(&self) -> &str {
+        "t"
+    }
+    fn schema(&self) -> &Schema {
+        self.0.schema()
+    }
+    fn statistics(&self) -> Statistics {
+        Statistics { rows: Some(self.0.rows()), columns: Vec::new() }
+    }
+    fn table(&self) -> Option<&TableSnapshot> {
+        Some(&self.0)
+    }
+    fn scan(&self, _: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
+        unreachable!("tables are scanned by the engine")
+    }
+}
+
+/// Counts rows, and the allocations between two chunks.
+#[derive(Default)]
+struct Counter(Arc<Mutex<Counts>>);
+
+#[derive(Default)]
+struct Counts {
+    rows: usize,
+    /// Allocations up to each chunk.
+    at: Vec<usize>,
+}
+
+impl ResultSink for Counter {
+    fn worker(&self) -> Result<Box<dyn ResultWorker>> {
+        self.0.lock().unwrap().at.reserve(10_000);
+        Ok(Box::new(CounterWorker(self.0.clone())))
+    }
+}
+
+struct CounterWorker(Arc<Mutex<Counts>>);
+
+impl ResultWorker for CounterWorker {
+    fn push(&mut self, chunk: &Chunk) -> Result<()> {
+        let mut counts = self.0.lock().unwrap();
+        counts.rows += chunk.len();
+        counts.at.push(ALLOCATIONS.load(Ordering::Relaxed));
+        Ok(())
+    }
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Rows (i, i mod 100, a text) for i below `rows`.
+fn table(rows: i64) -> TableSnapshot {
+    let fields = [("a", DataType::Int64), ("b", DataType::Int32), ("c", DataType::Varchar)];
+    let table = Table::new("t", fields.map(|(name, ty)| Field::new(name, ty)).to_vec());
+    let mut appender = table.appender();
+    for first in (0..rows).step_by(CHUNK_ROWS) {
+        let range = first..rows.min(first + CHUNK_ROWS as i64);
+        let mut chunk = Chunk::new();
+        chunk.reset(range.clone().count());
+        let group = chunk.push_group(Selection::ALL);
+        let texts: Vec<Value> =
+            range.clone().map(|i| Value::Text(format!("text number {}", i % 1000).into())).collect();
+        chunk.push_column(Vector::from_slice(&range.clone().collect::<Vec<i64>>()), group);
+        chunk.push_column(Vector::from_slice(&range.map(|i| (i % 100) as i32).collect::<Vec<i32>>()), group);
+        chunk.push_column(Vector::from_values(DataType::Varchar.physical(), &texts).unwrap(), group);
+        appender.append(&chunk, 0).unwrap();
+    }
+    table.commit(vec![appender.finish()]).unwrap();
+    table.snapshot()
+}
+
+#[test]
+fn a_pipeline_at_rest_does_not_allocate() {
+    let rows = 600_000;
+    let mut columns = Columns::default();
+    let ids: Vec<ColumnId> = [("a", DataType::Int64), ("b", DataType::Int32), ("c", DataType::Varchar)]
+        .map(|(name, ty)| columns.add(name, ty, false))
+        .to_vec();
+    let number = |v: i128, ty| Expr::literal(Value::Integer(v), ty);
+    let less = |id, v, columns: &Columns| Expr::compare(CompareOp::Lt, columns.expr(id), number(v, columns.ty(id)));
+    let scan = Node::Scan(Scan {
+        relation: Arc::new(Stored(table(rows))),
+        columns: ids.iter().copied().zip(0..).collect(),
+        filters: vec![less(ids[1], 90, &columns)],
+    });
+    let odd = Expr::compare(CompareOp::NotEq, columns.expr(ids[1]), number(3, DataType::Int32));
+    let filter = Node::Filter(Filter { input: Box::new(scan), predicates: vec![odd] });
+    let sum = columns.add("sum", DataType::Int64, false);
+    let add = Expr::Arithmetic {
+        op: ArithmeticOp::Add,
+        left: Box::new(columns.expr(ids[0])),
+        right: Box::new(number(5, DataType::Int64)),
+        ty: DataType::Int64,
+    };
+    let project = Node::Project(Project { input: Box::new(filter), exprs: vec![(sum, add)] });
+    let (key, name) = (columns.add("k", DataType::Int32, false), columns.add("n", DataType::Varchar, false));
+    let values = (0..60).map(|k| vec![Value::Integer(k), Value::Text(format!("the partner of {k}").into())]).collect();
+    let join = Node::Join(Join {
+        left: Box::new(project),
+        right: Box::new(Node::Values(Values { columns: vec![key, name], rows: values })),
+        kind: JoinKind::Inner,
+        on: vec![JoinKey { left: columns.expr(ids[1]), right: columns.expr(key), null_equals_null: false }],
+        residual: Vec::new(),
+    });
+    let output = [ids[0], ids[2], sum, name].map(|column| Output { name: column.to_string(), column }).to_vec();
+    let plan = Plan { root: join, columns, output };
+    let settings = Settings { threads: 1, ..Settings::default() };
+    let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
+    let counter = Counter::default();
+    execute(&plan, &context, &counter).unwrap();
+    let counts = counter.0.lock().unwrap();
+    assert_eq!(counts.rows as i64, rows / 100 * 59);
+    let warm = counts.at.len() / 4;
+    let steady = counts.at[counts.at.len() - 1] - counts.at[warm];
+    assert_eq!(steady, 0, "{} chunks after the first {warm} allocated {steady} times", counts.at.len() - warm);
+}
