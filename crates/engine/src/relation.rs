@@ -18,6 +18,12 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn schema(&self) -> &Schema;
     /// What is known before a row is read.
     fn statistics(&self) -> Statistics;
+    /// True if it is certain that no two rows have the same value in `column` and none is NULL: a key, declared or
+    /// discovered. Plans rely on it, so an estimate will not do.
+    fn is_unique(&self, column: usize) -> bool {
+        let _ = column;
+        false
+    }
     /// The snapshot of a stored table, which the engine scans by itself; `None` for everything else.
     fn table(&self) -> Option<&TableSnapshot> {
         None

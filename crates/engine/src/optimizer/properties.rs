@@ -1,7 +1,7 @@
 //! What a subplan provably is: one row, at most one row, unique in some columns.
 //!
 //! Only proofs count here, no statistics: distinct counts are estimates, and a wrong "unique" is a wrong result. Proofs
-//! come from aggregates and distincts, whose keys are unique by construction.
+//! come from aggregates and distincts, whose keys are unique by construction, and from relations that know a key.
 
 use super::tree::{ColumnSet, columns_of};
 use crate::plan::{Join, JoinKind, Node};
@@ -72,7 +72,10 @@ pub(crate) fn is_unique(node: &Node, keys: &ColumnSet) -> bool {
             is_unique(&project.input, &keys)
         }
         Node::Join(join) => is_unique_join(join, keys),
-        Node::Scan(_) | Node::Values(_) => false,
+        Node::Scan(scan) => {
+            scan.columns.iter().any(|(id, index)| keys.contains(*id) && scan.relation.is_unique(*index))
+        }
+        Node::Values(_) => false,
     }
 }
 

@@ -14,6 +14,7 @@ struct Table {
     name: String,
     schema: Schema,
     statistics: Statistics,
+    unique: Option<usize>,
 }
 
 impl Relation for Table {
@@ -25,6 +26,9 @@ impl Relation for Table {
     }
     fn statistics(&self) -> Statistics {
         self.statistics.clone()
+    }
+    fn is_unique(&self, column: usize) -> bool {
+        self.unique == Some(column)
     }
     fn scan(&self, _: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
         Err(Error::internal("a table without rows was scanned"))
@@ -40,6 +44,17 @@ pub(super) struct Builder {
 impl Builder {
     /// A scan of a new table of `rows` rows whose BIGINT columns have so many distinct values, from 0 upwards.
     pub(super) fn scan(&mut self, name: &str, rows: u64, columns: &[(&str, u64)]) -> Node {
+        self.scan_with_key(name, rows, columns, None)
+    }
+
+    /// The same, with a column that the table knows to be unique.
+    pub(super) fn scan_with_key(
+        &mut self,
+        name: &str,
+        rows: u64,
+        columns: &[(&str, u64)],
+        unique: Option<usize>,
+    ) -> Node {
         let mut schema = Schema::new();
         let mut statistics = Statistics { rows: Some(rows), columns: Vec::new() };
         let mut ids = Vec::new();
@@ -54,7 +69,7 @@ impl Builder {
             });
             ids.push((self.columns.add(*column, DataType::Int64, true), index));
         }
-        let relation = Arc::new(Table { name: name.to_owned(), schema, statistics });
+        let relation = Arc::new(Table { name: name.to_owned(), schema, statistics, unique });
         Node::Scan(Scan { relation, columns: ids, filters: Vec::new() })
     }
 

@@ -257,6 +257,35 @@ fn group_keys_that_follow_from_others_are_not_hashed() {
 }
 
 #[test]
+fn a_key_decides_the_group_and_makes_joins_needless() {
+    // TPC-H Q10: the group of a customer is the customer, and its nation with it.
+    let mut b = Builder::default();
+    let c = b.scan_with_key("c", 1000, &[("ck", 1000), ("name", 900), ("cn", 25)], Some(0));
+    let o = b.scan("o", 9000, &[("oc", 1000), ("price", 9000)]);
+    let n = b.scan_with_key("n", 25, &[("nk", 25), ("nation", 25)], Some(0));
+    let joined = filtered(cross(cross(o, c), n), vec![b.equal("oc", "ck"), b.equal("cn", "nk")]);
+    let mut aggregate = b.count_by(joined, "nation", "by_nation", "count");
+    if let Node::Aggregate(aggregate) = &mut aggregate {
+        for name in ["name", "ck"] {
+            let id = b.columns.add(format!("by_{name}"), entasis_vector::DataType::Int64, true);
+            aggregate.groups.push((id, b.column(name)));
+        }
+    }
+    let text = optimized(b.plan(aggregate, &["by_ck", "by_name", "by_nation", "count"]));
+    let first = text.lines().next().expect("a line");
+    let expected =
+        "Aggregate by ck AS by_ck: count(*) AS count, any_value(name) AS by_name, any_value(nation) AS by_nation";
+    assert_eq!(first.trim(), expected, "{text}");
+
+    // Nobody reads the far side, and it does not repeat rows.
+    let mut b = Builder::default();
+    let t = b.scan("t", 100, &[("a", 100)]);
+    let u = b.scan_with_key("u", 100, &[("k", 100), ("v", 100)], Some(0));
+    let root = join(JoinKind::Left, t, u, vec![b.equal("a", "k")]);
+    check(b.plan(root, &["a"]), "  Scan t [a]");
+}
+
+#[test]
 fn with_the_setting_off_nothing_changes() {
     let mut b = Builder::default();
     let (t, u) = (b.scan("t", 100, &[("a", 100)]), b.scan("u", 100, &[("k", 100)]));
