@@ -274,7 +274,7 @@ fn a_key_decides_the_group_and_makes_joins_needless() {
     let text = optimized(b.plan(aggregate, &["by_ck", "by_name", "by_nation", "count"]));
     let first = text.lines().next().expect("a line");
     let expected =
-        "Aggregate by ck AS by_ck: count(*) AS count, any_value(name) AS by_name, any_value(nation) AS by_nation";
+        "Aggregate by ck AS by_ck: count(*) AS count, any_value(nation) AS by_nation, any_value(name) AS by_name";
     assert_eq!(first.trim(), expected, "{text}");
 
     // Nobody reads the far side, and it does not repeat rows.
