@@ -158,7 +158,8 @@ impl<'a> Builder<'a> {
                 .iter()
                 .filter_map(|f| Some((columns.iter().position(|(id, _)| *id == f.column)?, f.slot.clone())))
                 .collect();
-            let source = TableScan::new(snapshot.clone(), &columns, &metas, &scan.filters, filters, self.context)?;
+            let source =
+                TableScan::new(snapshot.clone(), &columns, &metas, &scan.filters, filters, &recorder, self.context)?;
             let parts = vec![part(Arc::new(source), snapshot.rows() as f64)];
             return Ok(Stream { parts, columns: metas, recorder: recorder.clone() });
         }

@@ -103,6 +103,9 @@ pub(crate) struct Recorder {
     chunks: AtomicU64,
     nanoseconds: AtomicU64,
     bytes: AtomicU64,
+    /// Blocks of storage that were looked at, and those of them that were not read.
+    blocks: AtomicU64,
+    skipped_blocks: AtomicU64,
     details: Mutex<Vec<String>>,
     children: Mutex<Vec<Arc<Recorder>>>,
 }
@@ -137,19 +140,29 @@ impl Recorder {
     pub(crate) fn note_bytes(&self, bytes: usize) {
         self.bytes.fetch_max(bytes as u64, Ordering::Relaxed);
     }
+    /// Blocks that a scan looked at, and how many of them their bounds ruled out.
+    pub(crate) fn add_blocks(&self, blocks: u64, skipped: u64) {
+        self.blocks.fetch_add(blocks, Ordering::Relaxed);
+        self.skipped_blocks.fetch_add(skipped, Ordering::Relaxed);
+    }
     /// A decision and its reason.
     pub(crate) fn note(&self, detail: impl Into<String>) {
         lock(&self.details).push(detail.into());
     }
     /// What has been recorded so far.
     pub(crate) fn report(&self) -> ProfileNode {
+        let mut details = lock(&self.details).clone();
+        let (blocks, skipped) = (self.blocks.load(Ordering::Relaxed), self.skipped_blocks.load(Ordering::Relaxed));
+        if skipped > 0 {
+            details.push(format!("{skipped} of {blocks} blocks skipped by their bounds"));
+        }
         ProfileNode {
             title: self.title.clone(),
             rows: self.rows.load(Ordering::Relaxed),
             chunks: self.chunks.load(Ordering::Relaxed),
             nanoseconds: self.nanoseconds.load(Ordering::Relaxed),
             bytes: self.bytes.load(Ordering::Relaxed),
-            details: lock(&self.details).clone(),
+            details,
             children: lock(&self.children).iter().map(|child| child.report()).collect(),
         }
     }

@@ -18,8 +18,9 @@ pub(crate) mod prune;
 
 use crate::exec::QueryContext;
 use crate::exec::join::filter::FilterSlot;
+use crate::exec::profile::Recorder;
 use crate::relation::{Source, SourceWorker};
-use entasis_storage::{RowGroup, TableSnapshot};
+use entasis_storage::{RowGroup, TableSnapshot, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Buffer, Chunk, ColumnId, DataType, Result, Selection, Vector};
@@ -47,6 +48,7 @@ pub(crate) struct TableScan {
     tests: Vec<Test>,
     /// Join filters and the output columns that they apply to.
     filters: Vec<(usize, Arc<FilterSlot>)>,
+    recorder: Arc<Recorder>,
     chunk_rows: usize,
     /// The next row group.
     next: Arc<AtomicUsize>,
@@ -71,6 +73,7 @@ impl TableScan {
         metas: &[ColumnMeta],
         filters: &[Expr],
         join_filters: Vec<(usize, Arc<FilterSlot>)>,
+        recorder: &Arc<Recorder>,
         context: &QueryContext,
     ) -> Result<TableScan> {
         let place = |id: ColumnId| columns.iter().find(|(c, _)| *c == id).map(|(_, index)| *index);
@@ -80,10 +83,21 @@ impl TableScan {
             columns: columns.iter().map(|(_, index)| *index).collect(),
             metas: metas.to_vec(),
             filters: join_filters,
+            recorder: recorder.clone(),
             chunk_rows: context.settings.chunk_rows,
             next: Arc::default(),
             snapshot,
         })
+    }
+}
+
+impl TableScan {
+    /// False if bounds, which `zone` gives by column of the table, rule out all rows.
+    fn may_have_rows<'z>(&self, zone: &impl Fn(usize) -> &'z Zone) -> bool {
+        let has_keys = |(column, slot): &(usize, Arc<FilterSlot>)| {
+            slot.get().is_none_or(|keys| prune::may_have_key(zone(self.columns[*column]), keys.span))
+        };
+        self.tests.iter().all(|test| test.may_pass(zone)) && self.filters.iter().all(has_keys)
     }
 }
 
@@ -261,19 +275,14 @@ impl Worker {
 
     /// Looks at the bounds; false if no block of the row group may have a row.
     fn find_live(&mut self, group: &RowGroup) -> bool {
-        let TableScan { tests, filters, columns, .. } = &self.scan;
-        let spans: Vec<_> = filters.iter().filter_map(|(column, slot)| Some((columns[*column], slot.get()?))).collect();
+        let scan = &self.scan;
         self.live.clear();
-        if !tests.iter().all(|test| test.may_pass(&|column| group.column_zone(column)))
-            || !spans.iter().all(|(column, keys)| prune::may_have_key(group.column_zone(*column), keys.span))
-        {
-            return false;
+        if scan.may_have_rows(&|column| group.column_zone(column)) {
+            self.live.extend((0..group.blocks()).map(|block| scan.may_have_rows(&|column| group.zone(column, block))));
         }
-        self.live.extend((0..group.blocks()).map(|block| {
-            tests.iter().all(|test| test.may_pass(&|column| group.zone(column, block)))
-                && spans.iter().all(|(column, keys)| prune::may_have_key(group.zone(*column, block), keys.span))
-        }));
-        self.live.contains(&true)
+        let live = self.live.iter().filter(|&&live| live).count();
+        scan.recorder.add_blocks(group.blocks() as u64, (group.blocks() - live) as u64);
+        live > 0
     }
 
     /// Narrows the rows by the filters; false if none is left.
