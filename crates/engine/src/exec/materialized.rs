@@ -201,6 +201,33 @@ impl Materialized {
         moved
     }
 
+    /// The rows `ids`, in that order. Long strings are not copied: their bytes go over with them.
+    pub fn reordered(mut self, ids: &[u32]) -> Materialized {
+        let mut out = Materialized::new(&self.metas);
+        let mut scratch: Vec<Vector> = self.metas.iter().map(|meta| Vector::new(meta.physical)).collect();
+        for ids in ids.chunks(CHUNK_ROWS) {
+            for (column, vector) in scratch.iter_mut().enumerate() {
+                self.gather(column, ids, vector);
+                vector.set_strings_stable(true);
+            }
+            let mut done = 0;
+            while done < ids.len() {
+                let (offset, part) = out.make_room(ids.len() - done);
+                for (column, vector) in scratch.iter().enumerate() {
+                    out.write(column, vector, Picks::From(done), offset, part);
+                }
+                out.advance(part);
+                done += part;
+            }
+        }
+        for (own, old) in out.columns.iter_mut().zip(&self.columns) {
+            own.strings_are_stable = old.strings_are_stable;
+        }
+        drop(scratch);
+        out.heap = std::mem::take(&mut self.heap);
+        out
+    }
+
     /// Room in the last segment for up to `rows` rows: the offset of the first, and how many.
     fn make_room(&mut self, rows: usize) -> (usize, usize) {
         if self.segments.last().is_none_or(|&filled| filled == SEGMENT_ROWS) {

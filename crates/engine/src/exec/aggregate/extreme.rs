@@ -4,7 +4,7 @@
 //! of array and not fourteen. A group that has seen nothing holds the worst value; whether it has is somebody else's
 //! count. Strings are kept as views, long transient ones in an own heap, which is rebuilt when most of it is dead.
 
-use super::state::{Rows, accumulate, combine};
+use super::state::{Rows, accumulate, combine, permute};
 use entasis_vector::value::cmp_float;
 use entasis_vector::{Interval, PhysicalType, StringHeap, StringView, Vector};
 use std::cmp::Ordering;
@@ -65,6 +65,17 @@ impl Extreme {
             Values::Float(values) => values.resize(groups, if largest { f64::NEG_INFINITY } else { f64::NAN }),
             Values::Interval(values) => values.resize(groups, None),
             Values::Text(texts) => texts.views.resize(groups, None),
+        }
+    }
+
+    /// Makes group `ids[i]` group i.
+    pub fn reorder(&mut self, ids: &[u32]) {
+        match &mut self.values {
+            Values::Integer(values) => permute(values, ids),
+            Values::Wide(values) => permute(values, ids),
+            Values::Float(values) => permute(values, ids),
+            Values::Interval(values) => permute(values, ids),
+            Values::Text(texts) => permute(&mut texts.views, ids),
         }
     }
 

@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// Up to so many groups in all partials together are merged on one thread.
 const FEW_GROUPS: usize = 16 << 10;
 /// Groups that a partition should have at most.
-const PARTITION_GROUPS: usize = 64 << 10;
+const PARTITION_GROUPS: usize = 32 << 10;
 /// Rows of a result morsel.
 const MORSEL_ROWS: usize = 16 << 10;
 
@@ -85,7 +85,7 @@ pub fn merge_partials(
     let parts: Mutex<Vec<Part>> = Mutex::default();
     tasks.run(1 << bits, &|partition| {
         context.check()?;
-        let expected = sealed.iter().map(|sealed| sealed.partition(partition).len()).max().unwrap_or(0);
+        let expected = sealed.iter().map(|sealed| sealed.partition(partition).len()).sum();
         let table = GroupTable::hashed(&layout.keys, expected, collide);
         let mut whole = Partial::new(layout, table, context)?;
         for sealed in &sealed {

@@ -66,7 +66,7 @@ pub fn aggregate(
     let shared = Arc::new(Shared {
         layout,
         context: context.clone(),
-        expected_groups: expected_groups.clamp(0.0, (MOST_GROUPS / 4) as f64) as usize,
+        expected_groups: expected_groups.clamp(0.0, MOST_GROUPS as f64) as usize,
         partials: Mutex::default(),
         finished: OnceLock::new(),
     });

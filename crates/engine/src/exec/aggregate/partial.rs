@@ -32,15 +32,13 @@ pub struct Partial {
     tags: Vec<u32>,
 }
 
-/// A partial that no row is added to any more.
+/// A partial that no row is added to any more, its groups sorted by partition.
 pub struct Sealed {
     keys: Materialized,
     states: Vec<State>,
-    /// Group ids, partition by partition.
-    ids: Vec<u32>,
     /// By group id.
     tags: Vec<u32>,
-    /// Where each partition starts in `ids`, and the end.
+    /// The first group of each partition, and the end.
     starts: Vec<u32>,
     _reservation: Reservation,
 }
@@ -185,13 +183,18 @@ impl Partial {
     /// # Errors
     /// Those of the states; resource.
     pub fn merge(&mut self, sealed: &Sealed, partition: usize) -> Result<()> {
-        let ids = sealed.partition(partition);
-        self.merge_groups(&sealed.keys, &sealed.states, ids, &sealed.tags, None)
+        let ids: Vec<u32> = sealed.partition(partition).collect();
+        self.merge_groups(&sealed.keys, &sealed.states, &ids, &sealed.tags, None)
     }
 
-    /// Ends the adding of rows and sorts the groups into `1 << bits` partitions.
+    /// Ends the adding of rows and sorts the groups by their partition, of `1 << bits`, keys and states included, so
+    /// that each partition is read in one go.
+    ///
+    /// # Errors
+    /// Resource.
     pub fn seal(self, bits: u32) -> Result<Sealed> {
         debug_assert!(self.deferred.is_empty());
+        let (mut states, mut reservation) = (self.states, self.reservation);
         let (keys, tags) = self.table.seal();
         let mut starts = vec![0u32; (1 << bits) + 1];
         tags.iter().for_each(|&tag| starts[partition_of(tag, bits) + 1] += 1);
@@ -203,10 +206,12 @@ impl Partial {
             ids[*slot as usize] = id as u32;
             *slot += 1;
         }
-        let mut reservation = self.reservation;
-        let states: usize = self.states.iter().map(State::bytes).sum();
-        reservation.resize(keys.bytes() + states + (ids.len() + tags.len()) * 4)?;
-        Ok(Sealed { keys, states: self.states, ids, tags, starts, _reservation: reservation })
+        reservation.resize(2 * keys.bytes() + states.iter().map(State::bytes).sum::<usize>() + ids.len() * 8)?;
+        let keys = keys.reordered(&ids);
+        states.iter_mut().for_each(|state| state.reorder(&ids));
+        let tags: Vec<u32> = ids.iter().map(|&id| tags[id as usize]).collect();
+        reservation.resize(keys.bytes() + states.iter().map(State::bytes).sum::<usize>() + tags.len() * 4)?;
+        Ok(Sealed { keys, states, tags, starts, _reservation: reservation })
     }
 
     /// Feeds what was deferred and asks external functions for their results: the states are then ready to be read.
@@ -237,7 +242,7 @@ impl Partial {
 
 impl Sealed {
     /// The groups of a partition.
-    pub fn partition(&self, partition: usize) -> &[u32] {
-        &self.ids[self.starts[partition] as usize..self.starts[partition + 1] as usize]
+    pub fn partition(&self, partition: usize) -> std::ops::Range<u32> {
+        self.starts[partition]..self.starts[partition + 1]
     }
 }

@@ -162,6 +162,21 @@ impl State {
         Ok(())
     }
 
+    /// Makes group `ids[i]` group i. Not for external states.
+    pub fn reorder(&mut self, ids: &[u32]) {
+        match self {
+            State::Count(counts) => permute(counts, ids),
+            State::Integers(sums) => match &mut sums.sums {
+                Sums::Narrow(sums) => permute(sums, ids),
+                Sums::Wide(sums) => permute(sums, ids),
+            },
+            State::Floats(sums) => permute(sums, ids),
+            State::Extreme(extreme) => extreme.reorder(ids),
+            State::Any(any) => permute(&mut any.rows, ids),
+            State::External(_) | State::Results(_) => {}
+        }
+    }
+
     /// Bytes of memory in use.
     pub fn bytes(&self) -> usize {
         match self {
@@ -226,6 +241,11 @@ pub fn combine<T: Copy>(own: &mut [T], other: &[T], ids: &[u32], map: &[u32], st
         let state = &mut own[to as usize];
         *state = step(*state, other[id as usize]);
     }
+}
+
+/// Puts `values[ids[i]]` at i.
+pub fn permute<T: Copy>(values: &mut Vec<T>, ids: &[u32]) {
+    *values = ids.iter().map(|&id| values[id as usize]).collect();
 }
 
 /// Exact sums of integers.

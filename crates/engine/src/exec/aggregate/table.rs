@@ -15,8 +15,10 @@
 //! claims an empty slot as a new group or finds the next equal tag; keys of new groups are appended, candidates
 //! compared, and who is not equal goes on behind its slot.
 //!
-//! A slot is eight bytes: 32 bits of hash as tag, 32 bits of group id plus one. Its index is taken from the tag's high
-//! bits, so growing needs no keys; radix partitions are taken from the low bits ([`partition_of`]).
+//! Of each group 32 bits of hash are kept, its *tag*. A slot is four bytes: with 2^b slots, the tag's high b bits are the
+//! home slot's index, and the slot holds the other bits of the tag and, in b bits, the group id plus one. So at home
+//! nothing of the tag is lost, and growing needs no keys. Radix partitions are taken from the low bits
+//! ([`partition_of`]).
 
 use super::direct::Direct;
 use crate::exec::materialized::Materialized;
@@ -30,7 +32,7 @@ const NONE: u32 = u32::MAX;
 /// Slots of a new table.
 const FIRST_SLOTS: usize = 4096;
 /// Up to so many slots a table is kept at most a quarter full, beyond half full.
-const ROOMY_SLOTS: usize = 1 << 17;
+const ROOMY_SLOTS: usize = 1 << 18;
 
 /// The radix partition of a group, of `1 << bits`.
 pub fn partition_of(hash: u32, bits: u32) -> usize {
@@ -68,8 +70,8 @@ impl GroupTable {
 
     /// A hashed table, roomy enough for `expected` groups.
     pub fn hashed(keys: &[ColumnMeta], expected: usize, collide: bool) -> GroupTable {
-        let slots = (expected * 2).next_power_of_two().max(FIRST_SLOTS);
-        GroupTable::of_kind(keys, Kind::Hashed(Box::new(Hashed::new(slots))), collide)
+        let hashed = Hashed::new(slots_for(expected + CHUNK_ROWS, FIRST_SLOTS));
+        GroupTable::of_kind(keys, Kind::Hashed(Box::new(hashed)), collide)
     }
 
     /// A table that gives every row a group of its own.
@@ -110,7 +112,7 @@ impl GroupTable {
         let kind = match &self.kind {
             Kind::One => 0,
             Kind::Direct(direct) => direct.bytes(),
-            Kind::Hashed(hashed) => hashed.slots.len() * 8 + hashed.tags.capacity() * 4,
+            Kind::Hashed(hashed) => hashed.slots.len() * 4 + hashed.tags.capacity() * 4,
             Kind::Appended(tags) => tags.capacity() * 4,
         };
         self.keys.bytes() + kind
@@ -184,7 +186,7 @@ impl GroupTable {
             return;
         }
         debug_assert!(self.is_unique());
-        let mut hashed = Hashed::new((self.groups * 4).next_power_of_two().max(FIRST_SLOTS));
+        let mut hashed = Hashed::new(slots_for(self.groups, FIRST_SLOTS));
         hashed.tags = self.compute_tags();
         hashed.fill();
         self.kind = Kind::Hashed(Box::new(hashed));
@@ -253,10 +255,9 @@ fn tag(hash: u64) -> u32 {
 
 /// The hashed kind.
 struct Hashed {
-    /// Tag in the high half, group id plus one in the low; 0 is empty. A power of two.
-    slots: Vec<u64>,
-    /// A tag's index is what this shift leaves.
-    shift: u32,
+    /// See the module; 0 is empty. `1 << bits` of them.
+    slots: Vec<u32>,
+    bits: u32,
     /// By group id.
     tags: Vec<u32>,
     probe_rows: Vec<u16>,
@@ -271,7 +272,7 @@ impl Hashed {
     fn new(slots: usize) -> Hashed {
         Hashed {
             slots: vec![0; slots],
-            shift: 32 - slots.trailing_zeros(),
+            bits: slots.trailing_zeros(),
             tags: Vec::new(),
             probe_rows: Vec::new(),
             probe_groups: Vec::new(),
@@ -281,17 +282,12 @@ impl Hashed {
         }
     }
 
-    /// Doubles the slots until `rows` more groups leave room.
+    /// More slots, if `rows` more groups would not leave room.
     fn make_room(&mut self, rows: usize) {
-        let wanted = self.tags.len() + rows;
-        let mut slots = self.slots.len();
-        while wanted * if slots <= ROOMY_SLOTS { 4 } else { 2 } > slots {
-            slots *= 2;
-        }
+        let slots = slots_for(self.tags.len() + rows, self.slots.len());
         if slots > self.slots.len() {
-            assert!(slots.trailing_zeros() < 32, "fewer than 2^30 groups");
             self.slots = vec![0; slots];
-            self.shift = 32 - slots.trailing_zeros();
+            self.bits = slots.trailing_zeros();
             self.fill();
         }
     }
@@ -300,11 +296,11 @@ impl Hashed {
     fn fill(&mut self) {
         let mask = self.slots.len() - 1;
         for (group, &tag) in self.tags.iter().enumerate() {
-            let mut at = (tag >> self.shift) as usize;
+            let mut at = home(tag, self.bits);
             while self.slots[at] != 0 {
                 at = (at + 1) & mask;
             }
-            self.slots[at] = entry(tag, group as u32);
+            self.slots[at] = entry(tag, group as u32, self.bits);
         }
     }
 
@@ -312,7 +308,7 @@ impl Hashed {
     fn find(&mut self, chunk: &Chunk, columns: &[usize], hashes: &[u64], keys: &mut Materialized, groups: &mut [u32]) {
         self.make_room(hashes.len());
         self.find_at_home(chunk, columns, hashes, keys, groups);
-        let mask = self.slots.len() - 1;
+        let (bits, mask) = (self.bits, self.slots.len() - 1);
         while !self.rest.is_empty() {
             self.probe_rows.clear();
             self.probe_groups.clear();
@@ -324,15 +320,15 @@ impl Hashed {
                     let slot = self.slots[at];
                     if slot == 0 {
                         let group = self.tags.len() as u32;
-                        self.slots[at] = entry(tag, group);
+                        self.slots[at] = entry(tag, group, bits);
                         self.tags.push(tag);
                         self.new_rows.push(row);
                         groups[row as usize] = group;
                         break;
                     }
-                    if (slot >> 32) as u32 == tag {
+                    if is_candidate(slot, tag, bits) {
                         self.probe_rows.push(row);
-                        self.probe_groups.push(slot as u32 - 1);
+                        self.probe_groups.push((slot & mask as u32) - 1);
                         self.places[row as usize] = ((at + 1) & mask) as u32;
                         break;
                     }
@@ -357,7 +353,7 @@ impl Hashed {
         groups: &mut [u32],
     ) {
         self.find_at_home(chunk, columns, hashes, keys, groups);
-        let mask = self.slots.len() - 1;
+        let (bits, mask) = (self.bits, self.slots.len() - 1);
         while !self.rest.is_empty() {
             self.probe_rows.clear();
             self.probe_groups.clear();
@@ -369,9 +365,9 @@ impl Hashed {
                 while self.slots[at] != 0 {
                     let slot = self.slots[at];
                     at = (at + 1) & mask;
-                    if (slot >> 32) as u32 == tag {
+                    if is_candidate(slot, tag, bits) {
                         self.probe_rows.push(row);
-                        self.probe_groups.push(slot as u32 - 1);
+                        self.probe_groups.push((slot & mask as u32) - 1);
                         self.places[row as usize] = at as u32;
                         self.rest[going_on] = row;
                         going_on += 1;
@@ -397,14 +393,17 @@ impl Hashed {
         let rows = hashes.len();
         self.probe_rows.resize(rows, 0);
         self.probe_groups.resize(rows, 0);
+        let bits = self.bits;
         self.places.clear();
-        self.places.extend(hashes.iter().map(|&hash| tag(hash) >> self.shift));
+        self.places.extend(hashes.iter().map(|&hash| home(tag(hash), bits) as u32));
         let mut hits = 0;
+        let (slots, id_mask) = (&self.slots[..], (self.slots.len() - 1) as u32);
+        let (probe_rows, probe_groups) = (&mut self.probe_rows[..rows], &mut self.probe_groups[..rows]);
         for (row, (&hash, &place)) in hashes.iter().zip(&self.places).enumerate() {
-            let slot = self.slots[place as usize];
-            self.probe_rows[hits] = row as u16;
-            self.probe_groups[hits] = (slot as u32).wrapping_sub(1);
-            hits += usize::from((slot >> 32) as u32 == tag(hash) && slot != 0);
+            let slot = slots[place as usize];
+            probe_rows[hits] = row as u16;
+            probe_groups[hits] = (slot & id_mask).wrapping_sub(1);
+            hits += usize::from(is_candidate(slot, tag(hash), bits));
         }
         self.probe_rows.truncate(hits);
         self.probe_groups.truncate(hits);
@@ -433,8 +432,31 @@ impl Hashed {
     }
 }
 
-fn entry(tag: u32, group: u32) -> u64 {
-    u64::from(tag) << 32 | u64::from(group + 1)
+/// Slots for `groups` groups, a power of two and at least `slots`.
+fn slots_for(groups: usize, mut slots: usize) -> usize {
+    while groups * if slots <= ROOMY_SLOTS / 2 { 4 } else { 2 } > slots {
+        slots *= 2;
+    }
+    assert!(slots <= 1 << 31, "fewer than 2^30 groups");
+    slots
+}
+
+/// The slot in which a group of this tag is looked for first, of `1 << bits`.
+#[inline(always)]
+fn home(tag: u32, bits: u32) -> usize {
+    (tag >> (32 - bits)) as usize
+}
+
+/// The slot of a group, of `1 << bits`. The tag's high bits are shifted out.
+#[inline(always)]
+fn entry(tag: u32, group: u32, bits: u32) -> u32 {
+    tag << bits | (group + 1)
+}
+
+/// True if a slot, of `1 << bits`, is taken by a group that may have this tag.
+#[inline(always)]
+fn is_candidate(slot: u32, tag: u32, bits: u32) -> bool {
+    slot >> bits == (tag << bits) >> bits && slot != 0
 }
 
 /// Input that is clustered by its one integer key: only the first row of each run is looked up.

@@ -62,66 +62,106 @@ pub fn order_rows(rows: &Materialized, keys: &[SortKey]) -> Result<Vec<u32>> {
 /// Those of `tasks`.
 pub fn order(rows: &Materialized, keys: &[OrderKey], arrival: Vec<u32>, tasks: Option<&dyn Tasks>) -> Result<Vec<u32>> {
     let codes = Codes::plan(rows, keys);
-    if codes.bits <= 64 {
-        order_by(&codes, &arrival, tasks, |code| code as u64)
-    } else {
-        order_by(&codes, &arrival, tasks, |code| code)
+    match codes.bits {
+        0..=32 => order_by::<u64>(&codes, &arrival, tasks),
+        33..=96 => order_by::<u128>(&codes, &arrival, tasks),
+        _ => order_by::<(u128, u32)>(&codes, &arrival, tasks),
     }
 }
 
-/// A row while it is sorted: its code, its place in the order of arrival.
-type Entry<K> = (K, u32);
+/// A row while it is sorted: its code, and below that its place in the order of arrival.
+trait Entry: Ord + Copy + Send + Sync {
+    fn new(code: u128, place: u32) -> Self;
+    fn code(self) -> u128;
+    fn place(self) -> u32;
+}
 
-fn order_by<K: Ord + Copy + Send + Sync>(
-    codes: &Codes<'_>,
-    arrival: &[u32],
-    tasks: Option<&dyn Tasks>,
-    narrow: impl Fn(u128) -> K + Sync,
-) -> Result<Vec<u32>> {
-    let compare = |a: &Entry<K>, b: &Entry<K>| {
-        let by_code = a.0.cmp(&b.0);
-        let by_values = || if codes.is_exact() { Ordering::Equal } else { codes.compare(arrival, a.1, b.1) };
-        by_code.then_with(by_values).then(a.1.cmp(&b.1))
+impl Entry for u64 {
+    fn new(code: u128, place: u32) -> u64 {
+        (code as u64) << 32 | u64::from(place)
+    }
+    fn code(self) -> u128 {
+        (self >> 32).into()
+    }
+    fn place(self) -> u32 {
+        self as u32
+    }
+}
+
+impl Entry for u128 {
+    fn new(code: u128, place: u32) -> u128 {
+        code << 32 | u128::from(place)
+    }
+    fn code(self) -> u128 {
+        self >> 32
+    }
+    fn place(self) -> u32 {
+        self as u32
+    }
+}
+
+impl Entry for (u128, u32) {
+    fn new(code: u128, place: u32) -> (u128, u32) {
+        (code, place)
+    }
+    fn code(self) -> u128 {
+        self.0
+    }
+    fn place(self) -> u32 {
+        self.1
+    }
+}
+
+fn order_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], tasks: Option<&dyn Tasks>) -> Result<Vec<u32>> {
+    let row = |entry: &E| arrival[entry.place() as usize];
+    let compare = |a: &E, b: &E| {
+        let by_values = || codes.compare(row(a), row(b));
+        a.code().cmp(&b.code()).then_with(by_values).then_with(|| a.cmp(b))
     };
     let sorted_run = |first: usize, rows: usize| {
-        let mut run: Vec<Entry<K>> = Vec::with_capacity(rows);
-        codes.encode(arrival, first, rows, |place, code| run.push((narrow(code), place)));
-        run.sort_unstable_by(compare);
+        let mut run: Vec<E> = Vec::with_capacity(rows);
+        codes.encode(arrival, first, rows, |place, code| run.push(E::new(code, place)));
+        match codes.is_exact() {
+            true => run.sort_unstable(),
+            false => run.sort_unstable_by(compare),
+        }
         run
     };
     let Some(tasks) = tasks.filter(|_| arrival.len() > 2 * TASK_ROWS) else {
         let run = sorted_run(0, arrival.len());
-        return Ok(run.iter().map(|entry| arrival[entry.1 as usize]).collect());
+        return Ok(run.iter().map(row).collect());
     };
 
     let count = (arrival.len() / TASK_ROWS).min(16);
     let size = arrival.len().div_ceil(count);
-    let slots: Vec<Mutex<Vec<Entry<K>>>> = (0..count).map(|_| Mutex::default()).collect();
+    let slots: Vec<Mutex<Vec<E>>> = (0..count).map(|_| Mutex::default()).collect();
     tasks.run(count, &|i| {
         let first = (i * size).min(arrival.len());
         *lock(&slots[i]) = sorted_run(first, size.min(arrival.len() - first));
         Ok(())
     })?;
-    let runs: Vec<Vec<Entry<K>>> =
+    let runs: Vec<Vec<E>> =
         slots.into_iter().map(|slot| slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
 
     // Boundaries between stretches: every run's own quantiles, sorted, and of these every count-th.
-    let mut samples: Vec<Entry<K>> =
-        runs.iter().flat_map(|run| run.iter().step_by(size.div_ceil(count))).copied().collect();
+    let mut samples: Vec<E> = runs.iter().flat_map(|run| run.iter().step_by(size.div_ceil(count))).copied().collect();
     samples.sort_unstable_by(compare);
-    let boundaries: Vec<Entry<K>> = samples.iter().step_by(count).skip(1).copied().collect();
+    let boundaries: Vec<E> = samples.iter().step_by(count).skip(1).copied().collect();
     let stretches: Vec<Mutex<Vec<u32>>> = (0..=boundaries.len()).map(|_| Mutex::default()).collect();
     tasks.run(stretches.len(), &|i| {
-        let place = |run: &[Entry<K>], at: usize| match at.checked_sub(1).and_then(|at| boundaries.get(at)) {
+        let place = |run: &[E], at: usize| match at.checked_sub(1).and_then(|at| boundaries.get(at)) {
             Some(boundary) => run.partition_point(|entry| compare(entry, boundary) == Ordering::Less),
             None if at == 0 => 0,
             None => run.len(),
         };
         let parts = runs.iter().map(|run| &run[place(run, i)..place(run, i + 1)]);
-        let mut stretch: Vec<Entry<K>> = Vec::with_capacity(parts.clone().map(<[Entry<K>]>::len).sum());
+        let mut stretch: Vec<E> = Vec::with_capacity(parts.clone().map(<[E]>::len).sum());
         parts.for_each(|part| stretch.extend_from_slice(part));
-        stretch.sort_by(compare);
-        *lock(&stretches[i]) = stretch.iter().map(|entry| arrival[entry.1 as usize]).collect();
+        match codes.is_exact() {
+            true => stretch.sort(),
+            false => stretch.sort_by(compare),
+        }
+        *lock(&stretches[i]) = stretch.iter().map(row).collect();
         Ok(())
     })?;
     let mut ordered = Vec::with_capacity(arrival.len());
@@ -208,9 +248,8 @@ impl<'a> Codes<'a> {
         self.inexact_from.is_none()
     }
 
-    /// Compares the rows at two places of `arrival` by the keys that their codes do not tell apart.
-    fn compare(&self, arrival: &[u32], a: u32, b: u32) -> Ordering {
-        let (a, b) = (arrival[a as usize], arrival[b as usize]);
+    /// Compares two rows by the keys that their codes do not tell apart.
+    fn compare(&self, a: u32, b: u32) -> Ordering {
         let keys = &self.keys[self.inexact_from.unwrap_or(self.keys.len())..];
         keys.iter().fold(Ordering::Equal, |order, key| {
             order.then_with(|| self.rows.compare(key.column, a, b, key.descending, key.nulls_first))
