@@ -251,6 +251,10 @@ impl<'a> Builder<'a> {
     }
 
     fn distinct(&mut self, node: &Node, plan: &plan::Distinct, filters: &[Pushed]) -> Result<Stream> {
+        if plan.keys.is_empty() {
+            // Rows of no columns are all equal: the first, if there is one, stands for them.
+            return self.first_rows(node, &plan.input, 0, Some(1), &Needed::default());
+        }
         let needed = plan.keys.iter().copied().collect();
         let filters: Vec<Pushed> = filters.iter().filter(|f| plan.keys.contains(&f.column)).cloned().collect();
         let input = self.node(&plan.input, &needed, &filters)?;
@@ -273,12 +277,23 @@ impl<'a> Builder<'a> {
     }
 
     fn limit(&mut self, node: &Node, plan: &plan::Limit, needed: &Needed) -> Result<Stream> {
-        let mut input = self.node(&plan.input, needed, &[])?;
-        let end = plan.count.map_or(usize::MAX, |count| count.saturating_add(plan.offset));
+        self.first_rows(node, &plan.input, plan.offset, plan.count, needed)
+    }
+
+    fn first_rows(
+        &mut self,
+        node: &Node,
+        input: &Node,
+        offset: usize,
+        count: Option<usize>,
+        needed: &Needed,
+    ) -> Result<Stream> {
+        let mut input = self.node(input, needed, &[])?;
+        let end = count.map_or(usize::MAX, |count| count.saturating_add(offset));
         if end <= SMALL_LIMIT {
             input.parts.iter_mut().for_each(|part| part.ordered = true);
         }
-        let operator = Limit::new(plan.offset, plan.count);
+        let operator = Limit::new(offset, count);
         Ok(input.then(Arc::new(operator), &self.recorder(node)))
     }
 

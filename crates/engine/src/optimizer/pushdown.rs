@@ -259,8 +259,11 @@ fn push_inner(
             to_right.push(predicate);
         } else {
             match as_join_key(predicate, left, right) {
-                Ok(key) if keys.iter().any(|known| known.left == key.left && known.right == key.right) => {}
-                Ok(key) => keys.push(key),
+                Ok(key) => match keys.iter_mut().find(|known| known.left == key.left && known.right == key.right) {
+                    // Both must hold, so NULL equals NULL only if both say so.
+                    Some(known) => known.null_equals_null &= key.null_equals_null,
+                    None => keys.push(key),
+                },
                 Err(predicate) if movable => residual.push(predicate),
                 Err(predicate) => above.push(predicate),
             }

@@ -16,6 +16,16 @@ use entasis_vector::types::pow10;
 use entasis_vector::{ColumnId, DataType, Error, PhysicalType, Result};
 use std::sync::Arc;
 
+/// `arg`, computed only where `filter` is true: rows that do not count raise no errors.
+fn guarded(arg: &Expr, filter: Option<&Expr>) -> Expr {
+    match (arg, filter) {
+        (Expr::Column { .. } | Expr::Literal { .. }, _) | (_, None) => arg.clone(),
+        (_, Some(filter)) => {
+            Expr::Case { branches: vec![(filter.clone(), arg.clone())], otherwise: None, ty: arg.ty() }
+        }
+    }
+}
+
 /// How an aggregation works. Made once, shared by all workers.
 pub struct Layout {
     /// Computes keys, arguments, filters and order keys; `None` if there are none.
@@ -156,7 +166,7 @@ impl Layout {
             .map(|(id, call)| Call {
                 id: *id,
                 call,
-                args: call.args.iter().map(&mut output_of).collect(),
+                args: call.args.iter().map(|arg| output_of(&guarded(arg, call.filter.as_ref()))).collect(),
                 filter: call.filter.as_ref().map(&mut output_of),
                 order: call.order_by.iter().map(|key| output_of(&key.expr)).collect(),
             })
