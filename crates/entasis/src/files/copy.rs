@@ -1,0 +1,429 @@
+//! `COPY … TO`: a sink that writes a file.
+//!
+//! 1. Workers turn their chunks into text (CSV) or record batches (Parquet), without a lock, morsel by morsel.
+//! 2. Under the lock a finished part waits until nobody can bring an earlier one: each worker's current morsel only grows,
+//!    so parts up to the least of them may be written. The file so has the rows in the order of their source.
+//! 3. All goes to a temporary file beside the target, which [`FileSink::commit`] renames. A statement that fails leaves
+//!    neither a half file nor a temporary one, and an older target as it was.
+
+use super::csv::write::WriteOptions;
+use super::{Format, count_option, text_option};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use entasis_arrow::{chunk_to_batch, schema_to_arrow};
+use entasis_engine::exec::{ResultSink, ResultWorker};
+use entasis_vector::{Chunk, DataType, Error, Result, Schema, Value};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A part of so many bytes of text is handed over before its morsel ends.
+const PART_BYTES: usize = 1 << 20;
+/// A part of so many rows of a Parquet file is.
+const PART_ROWS: usize = 16_384;
+
+/// A sink that writes a file of columns `schema` at `path`; options by their SQL names, as in `COPY … TO 'f' (HEADER
+/// false)`. Nothing stands at `path` before [`FileSink::commit`].
+///
+/// # Errors
+/// Input, if an option is unknown or ill-typed; I/O, if the file cannot be created.
+pub fn copy_to(path: &str, schema: &Schema, options: &[(String, Value)]) -> Result<Box<FileSink>> {
+    let settings = Settings::new(path, options)?;
+    let types: Vec<DataType> = schema.iter().map(|field| field.ty).collect();
+    if settings.format == Format::Parquet && types.contains(&DataType::Interval) {
+        return Err(Error::not_supported("INTERVAL in Parquet files").with_hint("cast it to VARCHAR"));
+    }
+    let temporary = Temporary::new(path)?;
+    let file = File::create(&temporary.path).map_err(|e| Error::io(format!("'{path}'"), &e))?;
+    let arrow: SchemaRef = Arc::new(schema_to_arrow(schema));
+    let mut out = match settings.format {
+        Format::Csv => Output::Csv(BufWriter::with_capacity(PART_BYTES, file)),
+        Format::Parquet => {
+            let properties = WriterProperties::builder()
+                .set_compression(settings.compression)
+                .set_max_row_group_row_count(Some(settings.row_group_rows))
+                .build();
+            let writer = ArrowWriter::try_new(file, arrow.clone(), Some(properties));
+            Output::Parquet(Box::new(writer.map_err(|e| write_error(path, &e))?))
+        }
+    };
+    if settings.format == Format::Csv {
+        let mut header = Vec::new();
+        settings.csv.header(schema, &mut header);
+        out.write(Part::Text(header), path)?;
+    }
+    let state = State { out: Some(out), waiting: BTreeMap::new(), current: Vec::new(), rows: 0 };
+    let format = RowFormat { schema: schema.clone(), types, arrow, settings };
+    Ok(Box::new(FileSink(Arc::new(Shared { path: path.to_owned(), format, state: Mutex::new(state), temporary }))))
+}
+
+/// What the options of `COPY … TO` say.
+#[derive(Debug)]
+struct Settings {
+    format: Format,
+    csv: WriteOptions,
+    compression: Compression,
+    row_group_rows: usize,
+}
+
+impl Settings {
+    fn new(path: &str, options: &[(String, Value)]) -> Result<Settings> {
+        let mut format = Format::of_path(path);
+        let mut csv = WriteOptions::default();
+        if path.to_ascii_lowercase().ends_with(".tsv") {
+            csv.set("delim", &Value::Text("\\t".into()))?;
+        }
+        let mut compression = Compression::ZSTD(ZstdLevel::default());
+        let mut row_group_rows = entasis_storage::ROW_GROUP_ROWS;
+        for (name, value) in options {
+            match name.to_ascii_lowercase().as_str() {
+                "format" => format = Some(Format::of_name(text_option(name, value)?)?),
+                "compression" | "codec" => compression = codec(text_option(name, value)?)?,
+                "row_group_size" => row_group_rows = count_option(name, value)?.max(1),
+                _ if csv.set(name, value)? => {}
+                _ => {
+                    return Err(Error::input(format!("COPY TO has no option '{name}'")).with_hint(
+                        "the options are format, header, delim, quote and nullstr for CSV, compression and \
+                         row_group_size for Parquet",
+                    ));
+                }
+            }
+        }
+        Ok(Settings { format: format.unwrap_or(Format::Csv), csv, compression, row_group_rows })
+    }
+}
+
+fn codec(name: &str) -> Result<Compression> {
+    match name.to_ascii_lowercase().as_str() {
+        "none" | "uncompressed" => Ok(Compression::UNCOMPRESSED),
+        "snappy" => Ok(Compression::SNAPPY),
+        "gzip" => Ok(Compression::GZIP(Default::default())),
+        "lz4" => Ok(Compression::LZ4_RAW),
+        "zstd" => Ok(Compression::ZSTD(ZstdLevel::default())),
+        _ => Err(Error::input(format!("there is no compression '{name}'"))
+            .with_hint("the compressions are zstd, snappy, gzip, lz4 and none")),
+    }
+}
+
+fn write_error(path: &str, error: &dyn std::fmt::Display) -> Error {
+    Error::io(format!("'{path}'"), &std::io::Error::other(error.to_string()))
+}
+
+/// A file beside the target that is removed unless it has been renamed.
+#[derive(Debug)]
+struct Temporary {
+    path: PathBuf,
+}
+
+impl Temporary {
+    fn new(target: &str) -> Result<Temporary> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let target = Path::new(target);
+        let Some(name) = target.file_name() else {
+            return Err(Error::input(format!("'{}' is not the path of a file", target.display())));
+        };
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".{}.{}-{number}.tmp", name.to_string_lossy(), std::process::id());
+        Ok(Temporary { path: target.with_file_name(name) })
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        // After a commit it is not there any more; otherwise nothing better can be done about a failure here.
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Writes the rows that it is pushed to a file. Made by [`copy_to`].
+pub struct FileSink(Arc<Shared>);
+
+struct Shared {
+    path: String,
+    format: RowFormat,
+    state: Mutex<State>,
+    temporary: Temporary,
+}
+
+/// How rows become parts.
+struct RowFormat {
+    schema: Schema,
+    types: Vec<DataType>,
+    arrow: SchemaRef,
+    settings: Settings,
+}
+
+struct State {
+    /// Taken by the commit.
+    out: Option<Output>,
+    /// Parts by morsel that must wait for earlier ones.
+    waiting: BTreeMap<u64, Vec<Part>>,
+    /// The morsel that each worker is at; `None` once it has finished.
+    current: Vec<Option<u64>>,
+    rows: u64,
+}
+
+enum Output {
+    Csv(BufWriter<File>),
+    Parquet(Box<ArrowWriter<File>>),
+}
+
+/// Rows of one morsel, ready to be written.
+enum Part {
+    Text(Vec<u8>),
+    Batch(RecordBatch),
+}
+
+impl Output {
+    fn write(&mut self, part: Part, path: &str) -> Result<()> {
+        match (self, part) {
+            (Output::Csv(out), Part::Text(text)) => out.write_all(&text).map_err(|e| Error::io(format!("'{path}'"), &e)),
+            (Output::Parquet(out), Part::Batch(batch)) => out.write(&batch).map_err(|e| write_error(path, &e)),
+            _ => Err(Error::internal("a part of another format than the file's")),
+        }
+    }
+
+    fn finish(self, path: &str) -> Result<()> {
+        match self {
+            Output::Csv(mut out) => out.flush().map_err(|e| Error::io(format!("'{path}'"), &e)),
+            Output::Parquet(out) => out.close().map(|_| ()).map_err(|e| write_error(path, &e)),
+        }
+    }
+}
+
+impl FileSink {
+    /// Completes the file and puts it in its place. Returns its rows.
+    ///
+    /// # Errors
+    /// I/O, if the rest cannot be written or the file not be renamed; then there is none.
+    pub fn commit(&self) -> Result<u64> {
+        let mut state = self.0.lock();
+        self.0.write_ready(&mut state)?;
+        let out = state.out.take().ok_or_else(|| Error::internal("the file has been committed before"))?;
+        out.finish(&self.0.path)?;
+        std::fs::rename(&self.0.temporary.path, &self.0.path)
+            .map_err(|e| Error::io(format!("'{}'", self.0.path), &e))?;
+        Ok(state.rows)
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes all parts that no worker can bring an earlier one of.
+    fn write_ready(&self, state: &mut State) -> Result<()> {
+        let least = state.current.iter().flatten().min().copied().unwrap_or(u64::MAX);
+        while let Some(entry) = state.waiting.first_entry().filter(|entry| *entry.key() <= least) {
+            let out = state.out.as_mut().ok_or_else(|| Error::internal("the file has been committed before"))?;
+            for part in entry.remove() {
+                out.write(part, &self.path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ResultSink for FileSink {
+    fn worker(&self) -> Result<Box<dyn ResultWorker>> {
+        let mut state = self.0.lock();
+        state.current.push(Some(0));
+        Ok(Box::new(FileWorker {
+            shared: self.0.clone(),
+            number: state.current.len() - 1,
+            morsel: 0,
+            text: Vec::new(),
+            parts: Vec::new(),
+            rows: 0,
+            kept_rows: 0,
+        }))
+    }
+}
+
+struct FileWorker {
+    shared: Arc<Shared>,
+    number: usize,
+    morsel: u64,
+    text: Vec<u8>,
+    parts: Vec<Part>,
+    /// Rows since the last part was handed over, and those of them in `parts`.
+    rows: u64,
+    kept_rows: usize,
+}
+
+impl FileWorker {
+    /// Hands the parts over, and says that this worker is at morsel `next` now.
+    fn hand_over(&mut self, next: Option<u64>) -> Result<()> {
+        if !self.text.is_empty() {
+            self.parts.push(Part::Text(std::mem::take(&mut self.text)));
+        }
+        let shared = self.shared.clone();
+        let mut state = shared.lock();
+        state.rows += std::mem::take(&mut self.rows);
+        self.kept_rows = 0;
+        if !self.parts.is_empty() {
+            state.waiting.entry(self.morsel).or_default().append(&mut self.parts);
+        }
+        state.current[self.number] = next;
+        shared.write_ready(&mut state)
+    }
+}
+
+impl ResultWorker for FileWorker {
+    fn start_morsel(&mut self, morsel: u64) {
+        if morsel != self.morsel {
+            // Writing may fail, but only pushing and finishing can say so: what could not be written waits, and the
+            // next of them meets the same failure.
+            let shared = self.shared.clone();
+            let mut state = shared.lock();
+            if !self.text.is_empty() {
+                self.parts.push(Part::Text(std::mem::take(&mut self.text)));
+            }
+            if !self.parts.is_empty() {
+                state.waiting.entry(self.morsel).or_default().append(&mut self.parts);
+            }
+            state.current[self.number] = Some(morsel);
+            self.morsel = morsel;
+        }
+    }
+
+    fn push(&mut self, chunk: &Chunk) -> Result<()> {
+        let format = &self.shared.format;
+        self.rows += chunk.len() as u64;
+        match format.settings.format {
+            Format::Csv => format.settings.csv.rows(chunk, &format.schema, &mut self.text),
+            Format::Parquet => {
+                self.parts.push(Part::Batch(chunk_to_batch(chunk, &format.arrow, &format.types)?));
+                self.kept_rows += chunk.len();
+            }
+        }
+        if self.text.len() >= PART_BYTES || self.kept_rows >= PART_ROWS {
+            self.hand_over(Some(self.morsel))?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        self.hand_over(None)
+    }
+}
+
+impl Drop for FileWorker {
+    fn drop(&mut self) {
+        // A worker that stops early, after an error elsewhere, must not hold the others' parts back.
+        self.shared.lock().current[self.number] = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::test_files::{Directory, read};
+    use crate::files::{Options, open};
+    use entasis_vector::{Field, PhysicalType, Selection, Vector};
+
+    fn schema() -> Schema {
+        let decimal = DataType::Decimal { precision: 9, scale: 2 };
+        vec![
+            Field::new("n", DataType::Int32),
+            Field::new("a text", DataType::Varchar),
+            Field::new("d", decimal),
+            Field::new("day", DataType::Date),
+        ]
+    }
+
+    fn chunk(first: i32, rows: usize) -> Chunk {
+        let mut chunk = Chunk::new();
+        chunk.reset(rows);
+        let group = chunk.push_group(Selection::ALL);
+        let numbers: Vec<i32> = (first..first + rows as i32).collect();
+        let texts = ["plain", "with, comma", "with \"quote\"", "two\nlines", "a b", "ü"];
+        let texts: Vec<Value> = (0..rows)
+            .map(|i| if i % 5 == 4 { Value::Null } else { Value::Text(texts[i % texts.len()].into()) })
+            .collect();
+        chunk.push_column(Vector::from_slice(&numbers), group);
+        chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), group);
+        chunk.push_column(Vector::from_slice(&numbers.iter().map(|n| i64::from(*n) * 7).collect::<Vec<_>>()), group);
+        chunk.push_column(Vector::from_slice(&numbers), group);
+        chunk
+    }
+
+    #[test]
+    fn what_two_workers_write_is_read_back_in_order() {
+        let directory = Directory::new();
+        for name in ["a.parquet", "a.csv"] {
+            let path = directory.path(name);
+            let sink = copy_to(&path, &schema(), &[]).unwrap();
+            let mut workers = [sink.worker().unwrap(), sink.worker().unwrap()];
+            // Worker 1 is far ahead of worker 0.
+            for (worker, morsels) in [(1, [1, 2, 5]), (0, [0, 3, 4])] {
+                for morsel in morsels {
+                    workers[worker].start_morsel(morsel);
+                    for part in 0..3 {
+                        workers[worker].push(&chunk(morsel as i32 * 3000 + part * 1000, 1000)).unwrap();
+                    }
+                }
+                workers[worker].finish().unwrap();
+            }
+            assert!(!std::fs::exists(&path).unwrap(), "nothing is there before the commit");
+            assert_eq!(sink.commit().unwrap(), 18_000);
+            assert_eq!(directory.names().len(), if name == "a.csv" { 2 } else { 1 });
+            let relation = open(&path, &Options::default()).unwrap();
+            assert_eq!(relation.schema()[1].name.as_ref(), "a text");
+            let rows = read(&*relation, vec![], 2048).unwrap();
+            assert_eq!(rows.len(), 18_000);
+            assert!(rows.iter().enumerate().all(|(i, row)| row[0] == i.to_string()));
+            assert_eq!(rows[2][1], "with \"quote\"");
+            assert_eq!(rows[3][1..], ["two\nlines", "0.21", "1970-01-04"]);
+            assert_eq!(rows[4][1], "NULL");
+        }
+    }
+
+    #[test]
+    fn a_failed_copy_leaves_nothing() {
+        let directory = Directory::new();
+        let path = directory.write("a.csv", "old");
+        let sink = copy_to(&path, &schema(), &[]).unwrap();
+        let mut worker = sink.worker().unwrap();
+        worker.push(&chunk(0, 10)).unwrap();
+        drop((worker, sink));
+        assert_eq!(directory.names(), ["a.csv"]);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
+        let error = copy_to(&directory.path("none/a.csv"), &schema(), &[]).err().unwrap();
+        assert!(error.message().contains("none/a.csv"), "{error}");
+        let interval = vec![Field::new("i", DataType::Interval)];
+        assert!(copy_to(&directory.path("i.parquet"), &interval, &[]).is_err());
+    }
+
+    #[test]
+    fn options_say_how_text_is_written() {
+        let directory = Directory::new();
+        let path = directory.path("a.txt");
+        let options = [
+            ("header".to_owned(), Value::Boolean(false)),
+            ("delim".to_owned(), Value::Text("|".into())),
+            ("nullstr".to_owned(), Value::Text("NA".into())),
+        ];
+        let schema = vec![Field::new("s", DataType::Varchar), Field::new("b", DataType::Boolean)];
+        let sink = copy_to(&path, &schema, &options).unwrap();
+        let mut chunk = Chunk::new();
+        chunk.reset(3);
+        let group = chunk.push_group(Selection::from_indices(&[2, 1, 0]));
+        let texts = [Value::Null, Value::Text("NA".into()), Value::Text("a|b".into())];
+        chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), group);
+        chunk.push_column(Vector::constant(PhysicalType::Bool, &Value::Boolean(true)).unwrap(), group);
+        let mut worker = sink.worker().unwrap();
+        worker.push(&chunk).unwrap();
+        worker.finish().unwrap();
+        assert_eq!(sink.commit().unwrap(), 3);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "\"a|b\"|true\n\"NA\"|true\nNA|true\n");
+        assert!(copy_to(&path, &schema, &[("headr".to_owned(), Value::Null)]).is_err());
+    }
+}

@@ -1,0 +1,233 @@
+//! Fields to values: a column of texts to a vector.
+//!
+//! The common types have paths of their own; whatever those do not accept, and every other type, is read as
+//! `CAST(text AS type)` reads it, which decides what is an error.
+
+use super::record::Span;
+use entasis_vector::expr::parse::parse_value;
+use entasis_vector::types::pow10;
+use entasis_vector::value::days_from_civil;
+use entasis_vector::vector::{StringsMut, uuid_to_ordered};
+use entasis_vector::{CHUNK_ROWS, DataType, Native, PhysicalType, Value, Vector};
+
+/// The texts of one column of a chunk.
+pub(super) struct Texts<'a> {
+    /// One field a row.
+    pub(super) spans: &'a [Span],
+    pub(super) bytes: &'a [u8],
+    pub(super) copies: &'a [u8],
+    /// What is read as NULL.
+    pub(super) null: &'a [u8],
+}
+
+impl<'a> Texts<'a> {
+    fn get(&self, row: usize) -> &'a [u8] {
+        self.spans[row].text(self.bytes, self.copies)
+    }
+}
+
+/// Reads the texts as values of `ty` to `out`, which has its physical type. Rows that cannot be read are added to
+/// `bad`; they hold NULL.
+pub(super) fn read_column(texts: &Texts<'_>, ty: DataType, out: &mut Vector, bad: &mut Vec<usize>) {
+    let rows = texts.spans.len();
+    match (ty.physical(), ty) {
+        (PhysicalType::I8, _) => integers::<i8>(texts, ty, out, bad),
+        (PhysicalType::I16, _) => integers::<i16>(texts, ty, out, bad),
+        (PhysicalType::U8, _) => integers::<u8>(texts, ty, out, bad),
+        (PhysicalType::U16, _) => integers::<u16>(texts, ty, out, bad),
+        (PhysicalType::U32, _) => integers::<u32>(texts, ty, out, bad),
+        (PhysicalType::U64, _) => integers::<u64>(texts, ty, out, bad),
+        (_, DataType::Int32) => integers::<i32>(texts, ty, out, bad),
+        (_, DataType::Int64) => integers::<i64>(texts, ty, out, bad),
+        (_, DataType::Date) => values::<i32>(texts, ty, out, bad, |text| date(text).map(|days| days as i32)),
+        (_, DataType::Timestamp) => values::<i64>(texts, ty, out, bad, timestamp),
+        (PhysicalType::I64, DataType::Decimal { precision, scale }) => {
+            values::<i64>(texts, ty, out, bad, |text| decimal(text, precision, scale));
+        }
+        (PhysicalType::F64, _) => values::<f64>(texts, ty, out, bad, float),
+        (PhysicalType::F32, _) => values::<f32>(texts, ty, out, bad, float),
+        (PhysicalType::Bool, _) => values::<u8>(texts, ty, out, bad, |text| match text {
+            b"true" | b"TRUE" | b"True" | b"t" => Some(1),
+            b"false" | b"FALSE" | b"False" | b"f" => Some(0),
+            _ => None,
+        }),
+        (_, DataType::Varchar) => strings(texts, out, bad),
+        _ => {
+            out.begin(rows.max(CHUNK_ROWS));
+            for row in 0..rows {
+                general(texts.get(row), texts.null, ty, row, out, bad);
+            }
+        }
+    }
+}
+
+/// Reads with `fast`, and the general way what that does not know.
+fn values<T: Native>(
+    texts: &Texts<'_>,
+    ty: DataType,
+    out: &mut Vector,
+    bad: &mut Vec<usize>,
+    fast: impl Fn(&[u8]) -> Option<T>,
+) {
+    let rows = texts.spans.len();
+    let target = out.begin_flat::<T>(rows.max(CHUNK_ROWS));
+    let mut odd: Vec<usize> = Vec::new();
+    for (row, target) in target[..rows].iter_mut().enumerate() {
+        match fast(texts.get(row)) {
+            Some(value) => *target = value,
+            None => odd.push(row),
+        }
+    }
+    for row in odd {
+        general(texts.get(row), texts.null, ty, row, out, bad);
+    }
+}
+
+fn integers<T: Native + TryFrom<i64>>(texts: &Texts<'_>, ty: DataType, out: &mut Vector, bad: &mut Vec<usize>) {
+    values::<T>(texts, ty, out, bad, |text| T::try_from(integer(text)?).ok());
+}
+
+fn strings(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
+    let rows = texts.spans.len();
+    let StringsMut { views, heap } = out.begin_strings(rows.max(CHUNK_ROWS));
+    let mut nulls: Vec<usize> = Vec::new();
+    for (row, view) in views[..rows].iter_mut().enumerate() {
+        let text = texts.get(row);
+        if text == texts.null {
+            nulls.push(row);
+        } else if text.is_ascii() || std::str::from_utf8(text).is_ok() {
+            *view = heap.push(text);
+        } else {
+            nulls.push(row);
+            bad.push(row);
+        }
+    }
+    nulls.into_iter().for_each(|row| out.set_null(row));
+}
+
+fn general(text: &[u8], null: &[u8], ty: DataType, row: usize, out: &mut Vector, bad: &mut Vec<usize>) {
+    let trimmed = text.trim_ascii();
+    let value = if text == null || trimmed.is_empty() {
+        Ok(Value::Null)
+    } else {
+        std::str::from_utf8(trimmed).map_err(|_| ()).and_then(|text| parse_value(text, ty).map_err(|_| ()))
+    };
+    let written = value.and_then(|value| match value {
+        Value::Integer(number) if ty == DataType::Uuid => {
+            out.write_value(row, &Value::Integer(uuid_to_ordered(number))).map_err(|_| ())
+        }
+        value => out.write_value(row, &value).map_err(|_| ()),
+    });
+    if written.is_err() {
+        out.set_null(row);
+        bad.push(row);
+    }
+}
+
+/// Up to 18 digits, after a minus sign perhaps.
+#[inline]
+pub(super) fn integer(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let magnitude = number(digits)?;
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+/// 1 to 18 digits.
+#[inline]
+fn number(digits: &[u8]) -> Option<i64> {
+    if digits.is_empty() || digits.len() > 18 {
+        return None;
+    }
+    let mut value = 0i64;
+    for &digit in digits {
+        let digit = digit.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value * 10 + i64::from(digit);
+    }
+    Some(value)
+}
+
+/// Digits, one point or none, no more digits after it than the scale has.
+fn decimal(text: &[u8], precision: u8, scale: u8) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    let point = digits.iter().position(|&b| b == b'.');
+    let (whole, fraction) = point.map_or((digits, &b""[..]), |at| (&digits[..at], &digits[at + 1..]));
+    if fraction.len() > scale as usize || whole.len() + scale as usize > 18 || whole.is_empty() {
+        return None;
+    }
+    let fraction_value = if fraction.is_empty() { 0 } else { number(fraction)? };
+    let magnitude = number(whole)? * pow10(scale) as i64 + fraction_value * pow10(scale - fraction.len() as u8) as i64;
+    if i128::from(magnitude) >= pow10(precision) {
+        return None;
+    }
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+/// A float that is written with digits; not the names of infinities and NaN.
+pub(super) fn float<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+    if !text.last().is_some_and(|last| last.is_ascii_digit() || *last == b'.') {
+        return None;
+    }
+    std::str::from_utf8(text).ok()?.parse().ok()
+}
+
+/// `2024-02-29`, as days since 1970.
+pub(super) fn date(text: &[u8]) -> Option<i64> {
+    let [y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = text else { return None };
+    let year = number(&[*y1, *y2, *y3, *y4])?;
+    let (month, day) = (number(&[*m1, *m2])?, number(&[*d1, *d2])?);
+    let days_in_month = match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => return None,
+    };
+    (year > 0 && (1..=days_in_month).contains(&day)).then(|| days_from_civil(year, month as u32, day as u32))
+}
+
+/// `23:59:59`, with up to six digits of fraction perhaps, as microseconds.
+pub(super) fn time(text: &[u8]) -> Option<i64> {
+    let (clock, fraction) = text.split_at_checked(8)?;
+    let [h1, h2, b':', m1, m2, b':', s1, s2] = clock else { return None };
+    let (hour, minute, second) = (number(&[*h1, *h2])?, number(&[*m1, *m2])?, number(&[*s1, *s2])?);
+    let micros = match fraction {
+        [] => 0,
+        [b'.', digits @ ..] if digits.len() <= 6 => number(digits)? * 10i64.pow(6 - digits.len() as u32),
+        _ => return None,
+    };
+    (hour < 24 && minute < 60 && second < 60).then_some(((hour * 60 + minute) * 60 + second) * 1_000_000 + micros)
+}
+
+/// A date, a blank or `T`, and a time, as microseconds since 1970.
+pub(super) fn timestamp(text: &[u8]) -> Option<i64> {
+    let (day, rest) = text.split_at_checked(10)?;
+    let [b' ' | b'T', clock @ ..] = rest else { return None };
+    Some(date(day)? * entasis_vector::types::MICROS_PER_DAY + time(clock)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fast_paths_read_what_they_know_and_nothing_else() {
+        assert_eq!(integer(b"-42"), Some(-42));
+        assert_eq!((integer(b""), integer(b"-"), integer(b"4 2"), integer(b"1234567890123456789")), (None, None, None, None));
+        assert_eq!(decimal(b"-1.5", 15, 2), Some(-150));
+        assert_eq!((decimal(b"1.234", 15, 2), decimal(b"1000", 3, 0), decimal(b".5", 15, 2)), (None, None, None));
+        assert_eq!(date(b"1970-01-02"), Some(1));
+        assert_eq!((date(b"2023-02-29"), date(b"2024-02-29")), (None, Some(19_782)));
+        assert_eq!(timestamp(b"1970-01-01T00:00:01.5"), Some(1_500_000));
+        assert_eq!((time(b"24:00:00"), timestamp(b"1970-01-01")), (None, None));
+        assert_eq!((float::<f64>(b"1e3"), float::<f64>(b"nan"), float::<f64>(b"-.5")), (Some(1000.0), None, Some(-0.5)));
+    }
+}
