@@ -253,25 +253,30 @@ struct FileWorker {
     morsel: u64,
     text: Vec<u8>,
     parts: Vec<Part>,
-    /// Rows since the last part was handed over, and those of them in `parts`.
+    /// Rows that have not been given away, and those of them in `parts`.
     rows: u64,
     kept_rows: usize,
 }
 
 impl FileWorker {
-    /// Hands the parts over, and says that this worker is at morsel `next` now.
-    fn hand_over(&mut self, next: Option<u64>) -> Result<()> {
+    /// Gives the parts to the shared state, and says that this worker is at morsel `next` now.
+    fn give(&mut self, next: Option<u64>, state: &mut State) {
         if !self.text.is_empty() {
             self.parts.push(Part::Text(std::mem::take(&mut self.text)));
         }
-        let shared = self.shared.clone();
-        let mut state = shared.lock();
-        state.rows += std::mem::take(&mut self.rows);
-        self.kept_rows = 0;
         if !self.parts.is_empty() {
             state.waiting.entry(self.morsel).or_default().append(&mut self.parts);
         }
+        state.rows += std::mem::take(&mut self.rows);
         state.current[self.number] = next;
+        self.kept_rows = 0;
+    }
+
+    /// Gives the parts away, and writes what can be written.
+    fn hand_over(&mut self, next: Option<u64>) -> Result<()> {
+        let shared = self.shared.clone();
+        let mut state = shared.lock();
+        self.give(next, &mut state);
         shared.write_ready(&mut state)
     }
 }
@@ -279,17 +284,9 @@ impl FileWorker {
 impl ResultWorker for FileWorker {
     fn start_morsel(&mut self, morsel: u64) {
         if morsel != self.morsel {
-            // Writing may fail, but only pushing and finishing can say so: what could not be written waits, and the
-            // next of them meets the same failure.
+            // What can be written now is written by whoever pushes next: that can fail, this cannot.
             let shared = self.shared.clone();
-            let mut state = shared.lock();
-            if !self.text.is_empty() {
-                self.parts.push(Part::Text(std::mem::take(&mut self.text)));
-            }
-            if !self.parts.is_empty() {
-                state.waiting.entry(self.morsel).or_default().append(&mut self.parts);
-            }
-            state.current[self.number] = Some(morsel);
+            self.give(Some(morsel), &mut shared.lock());
             self.morsel = morsel;
         }
     }
