@@ -222,12 +222,16 @@ impl RowGroup {
     /// Decodes `rows` slots of a column, from slot `first` on, to positions 0 to `rows` - 1 of `out`, which has the
     /// column's default physical type. At most 2048 rows; the window may start anywhere.
     pub fn decode(&self, column: usize, first: usize, rows: usize, out: &mut Vector) {
-        let window = first..first + rows;
+        self.decode_window(column, first..first + rows, rows.max(CHUNK_ROWS), out);
+    }
+
+    /// Decodes a window to a vector that has room for `capacity` values.
+    pub(crate) fn decode_window(&self, column: usize, window: Range<usize>, capacity: usize, out: &mut Vector) {
         if self.decode_constant(column, window.clone(), out) {
             return;
         }
         if let Some(dictionary) = self.window_dictionary(column, window.clone()) {
-            let target = out.begin_codes(dictionary, rows.max(CHUNK_ROWS));
+            let target = out.begin_codes(dictionary, capacity);
             for piece in self.pieces(column, window.clone()) {
                 if let Values::Dictionary { codes, .. } = &piece.block.values {
                     codes.widen(piece.from, &mut target[piece.at..piece.at + piece.rows]);
@@ -237,13 +241,13 @@ impl RowGroup {
             with_fixed!(
                 out.physical(),
                 T => {
-                    let target = out.begin_flat::<T>(rows.max(CHUNK_ROWS));
+                    let target = out.begin_flat::<T>(capacity);
                     for piece in self.pieces(column, window.clone()) {
                         piece.block.decode_fixed(piece.from, &mut target[piece.at..piece.at + piece.rows]);
                     }
                 },
                 {
-                    let target = out.begin_strings(rows.max(CHUNK_ROWS)).views;
+                    let target = out.begin_strings(capacity).views;
                     for piece in self.pieces(column, window.clone()) {
                         piece.block.decode_views(piece.from, &mut target[piece.at..piece.at + piece.rows]);
                     }

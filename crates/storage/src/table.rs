@@ -233,7 +233,8 @@ impl TableSnapshot {
         let values = self.rows() - nulls;
         let bounds_are_known = self.schema()[column].ty != DataType::Uuid;
         let known = |value: Value| (bounds_are_known && !value.is_null()).then_some(value);
-        let ascends = groups.iter().all(|group| group.ascends(column))
+        let ascends = nulls == 0
+            && groups.iter().all(|group| group.ascends(column))
             && groups.windows(2).all(|pair| {
                 let (a, b) = (pair[0].column_zone(column), pair[1].column_zone(column));
                 a.max.total_cmp(&b.min).is_lt()
@@ -245,7 +246,7 @@ impl TableSnapshot {
         } else {
             self.table.head().sketches[column].estimate().clamp(values.min(1), values)
         };
-        ColumnSummary { min: known(zone.min), max: known(zone.max), nulls, distinct }
+        ColumnSummary { min: known(zone.min), max: known(zone.max), nulls, distinct, unique: ascends }
     }
 }
 

@@ -250,6 +250,7 @@ fn rows_of_several_workers_stand_in_the_order_of_their_morsels() {
         table.commit(workers.into_iter().rev().map(|worker| worker.finish()).collect()).unwrap();
         let snapshot = table.snapshot();
         check(&snapshot, &expected, &mut Random(1));
+        assert!(snapshot.column_statistics(0).unique && !snapshot.column_statistics(1).unique);
         assert_eq!(
             snapshot.column_statistics(0).distinct,
             expected.len() as u64,

@@ -45,4 +45,6 @@ pub struct ColumnSummary {
     /// Distinct values: exact for columns that ascend strictly (typical keys) and for constant ones, else an estimate
     /// within a few percent, which for an old snapshot may count values that were added later.
     pub distinct: u64,
+    /// True if it is certain that no two rows have the same value and none is NULL: the column ascends strictly.
+    pub unique: bool,
 }

@@ -86,7 +86,7 @@ impl GroupBuilder {
             let mut first = slots.start;
             while first < slots.end {
                 let rows = (slots.end - first).min(CHUNK_ROWS);
-                group.decode(column, first, rows, &mut vector);
+                group.decode_window(column, first..first + rows, rows, &mut vector);
                 builder.append(&vector, None, 0..rows)?;
                 first += rows;
             }

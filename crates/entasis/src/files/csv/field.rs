@@ -5,7 +5,6 @@
 
 use super::record::Span;
 use entasis_vector::expr::parse::parse_value;
-use entasis_vector::types::pow10;
 use entasis_vector::value::days_from_civil;
 use entasis_vector::vector::{StringsMut, uuid_to_ordered};
 use entasis_vector::{CHUNK_ROWS, DataType, Native, PhysicalType, Value, Vector};
@@ -152,6 +151,17 @@ fn number(digits: &[u8]) -> Option<i64> {
     Some(value)
 }
 
+/// Powers of ten that fit a word.
+const POWERS: [i64; 19] = {
+    let mut powers = [1; 19];
+    let mut i = 1;
+    while i < 19 {
+        powers[i] = powers[i - 1] * 10;
+        i += 1;
+    }
+    powers
+};
+
 /// Digits, one point or none, no more digits after it than the scale has.
 fn decimal(text: &[u8], precision: u8, scale: u8) -> Option<i64> {
     let (negative, digits) = match text {
@@ -164,8 +174,9 @@ fn decimal(text: &[u8], precision: u8, scale: u8) -> Option<i64> {
         return None;
     }
     let fraction_value = if fraction.is_empty() { 0 } else { number(fraction)? };
-    let magnitude = number(whole)? * pow10(scale) as i64 + fraction_value * pow10(scale - fraction.len() as u8) as i64;
-    if i128::from(magnitude) >= pow10(precision) {
+    let unit = POWERS[scale as usize];
+    let magnitude = number(whole)? * unit + fraction_value * POWERS[scale as usize - fraction.len()];
+    if magnitude >= POWERS[precision as usize] {
         return None;
     }
     Some(if negative { -magnitude } else { magnitude })

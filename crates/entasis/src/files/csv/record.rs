@@ -76,9 +76,7 @@ impl Scanner {
 
     fn plain(&mut self, bytes: &[u8]) -> Span {
         let start = self.at;
-        let delimiter = self.dialect.delimiter;
-        let length = bytes[start..].iter().position(|&b| b == delimiter || b == b'\n' || b == b'\r');
-        self.at = length.map_or(bytes.len(), |length| start + length);
+        self.at = field_end(bytes, start, self.dialect.delimiter);
         Span { start: start as u32, end: self.at as u32, copied: false }
     }
 
@@ -112,8 +110,7 @@ impl Scanner {
         let end = at.min(bytes.len());
         // Past the closing quote; an unclosed field goes to the end.
         self.at = (end + 1).min(bytes.len());
-        let rest = bytes[self.at..].iter().position(|&b| b == delimiter || b == b'\n' || b == b'\r');
-        let rest = rest.map_or(bytes.len(), |length| self.at + length);
+        let rest = field_end(bytes, self.at, delimiter);
         if copied || rest > self.at {
             copies.extend_from_slice(&bytes[from..end]);
             copies.extend_from_slice(&bytes[self.at..rest]);
@@ -122,6 +119,30 @@ impl Scanner {
         }
         Span { start: start as u32, end: end as u32, copied: false }
     }
+}
+
+/// The place of the first delimiter or line end from `at` on, or the end of the bytes.
+///
+/// Eight bytes at a time: a byte of `word ^ pattern` is zero where the byte is wanted, and `(v - 1) & !v` has its top bit
+/// set for the lowest zero byte and none below it.
+#[inline]
+fn field_end(bytes: &[u8], mut at: usize, delimiter: u8) -> usize {
+    const ONES: u64 = u64::from_ne_bytes([1; 8]);
+    const TOPS: u64 = u64::from_ne_bytes([0x80; 8]);
+    let zero_bytes = |v: u64| v.wrapping_sub(ONES) & !v & TOPS;
+    let wanted = u64::from(delimiter) * ONES;
+    while let Some(word) = bytes.get(at..at + 8) {
+        let word = u64::from_le_bytes(word.try_into().expect("eight bytes"));
+        let found = zero_bytes(word ^ wanted)
+            | zero_bytes(word ^ (u64::from(b'\n') * ONES))
+            | zero_bytes(word ^ (u64::from(b'\r') * ONES));
+        if found != 0 {
+            return at + found.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = bytes[at..].iter().position(|&b| b == delimiter || b == b'\n' || b == b'\r');
+    rest.map_or(bytes.len(), |length| at + length)
 }
 
 /// Where the last record that ends within `bytes`, which begin with a record, ends; `None` if none does.
