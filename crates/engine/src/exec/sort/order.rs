@@ -310,14 +310,16 @@ impl Part {
         let values = vector.values::<T>();
         // A dropped share of all bits would be an overlong shift.
         let share = |v: T| ((code_of(v) & mask) ^ flip).checked_shr(self.dropped).unwrap_or(0);
+        // A part without bits may stand past the end; its share is zero, wherever it is put.
+        let shift = self.shift.min(127);
         match (self.has_nulls, vector.validity()) {
-            (false, _) => codes.iter_mut().zip(values).for_each(|(code, &v)| *code |= share(v) << self.shift),
+            (false, _) => codes.iter_mut().zip(values).for_each(|(code, &v)| *code |= share(v) << shift),
             (true, validity) => {
                 let null_bit = 1u128.checked_shl(self.bits - self.dropped + self.shift).unwrap_or(0);
                 let (of_null, of_value) = if self.key.nulls_first { (0, null_bit) } else { (null_bit, 0) };
                 for (row, (code, &v)) in codes.iter_mut().zip(values).enumerate() {
                     *code |= match validity.is_none_or(|words| bitmap::get(words, row)) {
-                        true => of_value | share(v) << self.shift,
+                        true => of_value | share(v) << shift,
                         false => of_null,
                     };
                 }
