@@ -9,6 +9,8 @@
 //!
 //! A rule never makes a result wrong if an estimate is: estimates choose among equal plans.
 
+#[cfg(test)]
+mod differential;
 mod empties;
 mod factor;
 mod groups;
