@@ -15,6 +15,7 @@
 use crate::exec::QueryContext;
 use crate::exec::aggregate::{aggregate, distinct};
 use crate::exec::align::Align;
+use crate::exec::compact::Compact;
 use crate::exec::filter::Filter;
 use crate::exec::join::build::BuildSink;
 use crate::exec::join::filter::{FilterSlot, is_filterable};
@@ -99,7 +100,7 @@ impl<'a> Builder<'a> {
                 let needed = with(needed, &filter.predicates);
                 let input = self.node(&filter.input, &needed, filters)?;
                 let operator = Filter::new(&filter.predicates, &input.columns)?;
-                Ok(input.then(Arc::new(operator), &self.recorder(node)))
+                Ok(input.then(Arc::new(operator), &self.recorder(node)).sparse())
             }
             Node::Project(project) => self.project(node, project, needed, filters),
             Node::Join(join) => self.join(node, join, needed, filters),
@@ -133,15 +134,29 @@ impl<'a> Builder<'a> {
     /// Ends `input` in a blocking operator and starts the stream of its output.
     fn block(&mut self, node: &Node, input: Stream, blocking: Blocking, recorder: Arc<Recorder>) -> Stream {
         recorder.add_child(&input.recorder);
+        self.block_same(node, input, blocking, recorder)
+    }
+
+    /// [`Builder::block`] for an input that belongs to the node itself.
+    fn block_same(&mut self, node: &Node, input: Stream, blocking: Blocking, recorder: Arc<Recorder>) -> Stream {
         self.end(input, blocking.sink, &recorder);
-        let part = Part {
-            source: blocking.source,
-            recorder: recorder.clone(),
-            operators: Vec::new(),
-            rows: estimate_rows(node, self.columns),
-            ordered: matches!(node, Node::Sort(_)),
-        };
-        Stream { parts: vec![part], columns: blocking.output, recorder }
+        let part = Part::new(blocking.source, &recorder, estimate_rows(node, self.columns));
+        let ordered = matches!(node, Node::Sort(_));
+        Stream { parts: vec![Part { ordered, ..part }], columns: blocking.output, recorder }
+    }
+
+    /// The stream with small chunks copied together, where they may be.
+    fn compacted(&self, mut stream: Stream, recorder: &Arc<Recorder>) -> Stream {
+        let types = || stream.columns.iter().map(|meta| meta.physical).collect();
+        if stream.parts.iter().any(|part| part.sparse && !part.ordered) {
+            let chunk_rows = self.context.settings.chunk_rows;
+            let operator: Arc<dyn OperatorFactory> = Arc::new(Compact { types: types(), chunk_rows });
+            for part in stream.parts.iter_mut().filter(|part| part.sparse && !part.ordered) {
+                part.operators.push((operator.clone(), recorder.clone()));
+                part.sparse = false;
+            }
+        }
+        stream
     }
 
     // ---- leaves ------------------------------------------------------------------------------------------------
@@ -150,28 +165,28 @@ impl<'a> Builder<'a> {
         let needed = with(needed, &scan.filters);
         let columns: Vec<_> = scan.columns.iter().copied().filter(|(id, _)| needed.contains(id)).collect();
         let recorder = self.recorder(node);
-        let part =
-            |source, rows| Part { source, recorder: recorder.clone(), operators: Vec::new(), rows, ordered: false };
         let metas = relation_columns(&*scan.relation, &columns, self.columns);
         if let Some(snapshot) = scan.relation.table() {
             let filters: Vec<_> = filters
                 .iter()
                 .filter_map(|f| Some((columns.iter().position(|(id, _)| *id == f.column)?, f.slot.clone())))
                 .collect();
+            let sparse = !scan.filters.is_empty() || !filters.is_empty();
             let source =
                 TableScan::new(snapshot.clone(), &columns, &metas, &scan.filters, filters, &recorder, self.context)?;
-            let parts = vec![part(Arc::new(source), snapshot.rows() as f64)];
-            return Ok(Stream { parts, columns: metas, recorder: recorder.clone() });
+            let part = Part::new(Arc::new(source), &recorder, snapshot.rows() as f64);
+            return Ok(Stream { parts: vec![Part { sparse, ..part }], columns: metas, recorder });
         }
         let request = ScanRequest { columns, filters: scan.filters.clone() };
         let source = scan.relation.scan(&request, self.context)?;
         let rows = scan.relation.statistics().rows.map_or(UNKNOWN_ROWS, |rows| rows as f64);
-        let stream = Stream { parts: vec![part(source, rows)], columns: metas, recorder: recorder.clone() };
+        let stream =
+            Stream { parts: vec![Part::new(source, &recorder, rows)], columns: metas, recorder: recorder.clone() };
         if scan.filters.is_empty() {
             return Ok(stream);
         }
         let operator = Filter::new(&scan.filters, &stream.columns)?;
-        Ok(stream.extend(Arc::new(operator), &recorder))
+        Ok(stream.extend(Arc::new(operator), &recorder).sparse())
     }
 
     fn values(&mut self, node: &Node, values: &plan::Values, needed: &Needed) -> Result<Stream> {
@@ -183,13 +198,7 @@ impl<'a> Builder<'a> {
             .collect();
         let source = Chunks::new(&columns, &places, &values.rows, self.context.settings.chunk_rows)?;
         let recorder = self.recorder(node);
-        let part = Part {
-            source: Arc::new(source),
-            recorder: recorder.clone(),
-            operators: Vec::new(),
-            rows: values.rows.len() as f64,
-            ordered: false,
-        };
+        let part = Part::new(Arc::new(source), &recorder, values.rows.len() as f64);
         Ok(Stream { parts: vec![part], columns, recorder })
     }
 
@@ -247,6 +256,7 @@ impl<'a> Builder<'a> {
         let groups = estimate_rows(node, self.columns);
         let blocking = aggregate(&input.columns, &plan.groups, &calls, groups, self.context)?;
         let recorder = self.recorder(node);
+        let input = self.compacted(input, &recorder);
         Ok(self.block(node, input, blocking, recorder))
     }
 
@@ -342,19 +352,6 @@ impl<'a> Builder<'a> {
         Ok(self.block_same(node, right, blocking, recorder))
     }
 
-    /// [`Builder::block`] for an input that belongs to the node itself.
-    fn block_same(&mut self, node: &Node, input: Stream, blocking: Blocking, recorder: Arc<Recorder>) -> Stream {
-        self.end(input, blocking.sink, &recorder);
-        let part = Part {
-            source: blocking.source,
-            recorder: recorder.clone(),
-            operators: Vec::new(),
-            rows: estimate_rows(node, self.columns),
-            ordered: false,
-        };
-        Stream { parts: vec![part], columns: blocking.output, recorder }
-    }
-
     fn join(&mut self, node: &Node, join: &plan::Join, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
         let build_left = builds_left(join, self.columns);
         let shape = Shape::of(join.kind, build_left)
@@ -426,6 +423,7 @@ impl<'a> Builder<'a> {
         {
             recorder.add_child(child);
         }
+        stream = self.compacted(stream, &recorder);
         let wanted = |metas: &[ColumnMeta]| -> Vec<usize> {
             (0..metas.len()).filter(|&i| needed.contains(&metas[i].id)).collect()
         };
@@ -458,22 +456,18 @@ impl<'a> Builder<'a> {
             }
             _ => {}
         }
-        stream = Stream { columns, ..stream.then(Arc::new(operator), &recorder) };
+        stream = Stream { columns, ..stream.then(Arc::new(operator), &recorder) }.sparse();
         if shape.rest != Rest::Nothing {
-            stream.parts.push(Part {
-                source: Arc::new(BuildRows {
-                    built,
-                    matched: shape.rest == Rest::Matched,
-                    nulls,
-                    columns: build_columns,
-                    chunk_rows: self.context.settings.chunk_rows,
-                    next: Arc::default(),
-                }),
-                recorder: recorder.clone(),
-                operators: Vec::new(),
-                rows: build_rows,
-                ordered: stream.parts.iter().any(|part| part.ordered),
-            });
+            let source = BuildRows {
+                built,
+                matched: shape.rest == Rest::Matched,
+                nulls,
+                columns: build_columns,
+                chunk_rows: self.context.settings.chunk_rows,
+                next: Arc::default(),
+            };
+            let ordered = stream.parts.iter().any(|part| part.ordered);
+            stream.parts.push(Part { ordered, ..Part::new(Arc::new(source), &recorder, build_rows) });
         }
         Ok(stream)
     }
@@ -486,6 +480,12 @@ impl Stream {
             recorder.add_child(&self.recorder);
         }
         Stream { recorder: recorder.clone(), ..self.extend(operator, recorder) }
+    }
+
+    /// The stream, of which an operator has taken an unknown share.
+    fn sparse(mut self) -> Stream {
+        self.parts.iter_mut().for_each(|part| part.sparse = true);
+        self
     }
 
     /// The stream after one more operator of a node whose inputs are known.

@@ -1,6 +1,7 @@
-//! Dense rows: the rows of many chunks copied together into flat vectors that own everything, strings included.
+//! Dense rows: the rows of many chunks copied together into flat vectors.
 //!
-//! What leaves the engine as a result must not refer to a snapshot or to an operator's memory.
+//! What leaves the engine as a result must not refer to a snapshot or to an operator's memory, so it owns its strings.
+//! Within a statement, stable strings are shared.
 
 use entasis_vector::bitmap;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Encoding, Native, PhysicalType, Selection, StringView, Vector};
@@ -10,12 +11,19 @@ use std::sync::Arc;
 pub(crate) struct DenseRows {
     columns: Vec<Vector>,
     rows: usize,
+    /// Stable strings are copied too.
+    owning: bool,
 }
 
 impl DenseRows {
-    /// No rows yet, of columns of these physical types.
-    pub(crate) fn new(types: &[PhysicalType]) -> DenseRows {
-        DenseRows { columns: types.iter().map(|&ty| Vector::new(ty)).collect(), rows: 0 }
+    /// No rows yet, of columns of these physical types; all strings will be owned.
+    pub(crate) fn owning(types: &[PhysicalType]) -> DenseRows {
+        DenseRows { columns: types.iter().map(|&ty| Vector::new(ty)).collect(), rows: 0, owning: true }
+    }
+
+    /// No rows yet, of columns of these physical types; stable strings will be shared.
+    pub(crate) fn sharing(types: &[PhysicalType]) -> DenseRows {
+        DenseRows { owning: false, ..DenseRows::owning(types) }
     }
 
     /// Rows.
@@ -27,12 +35,18 @@ impl DenseRows {
     pub(crate) fn append(&mut self, chunk: &Chunk, from: usize) -> usize {
         let count = (chunk.len() - from).min(CHUNK_ROWS - self.rows);
         for (i, own) in self.columns.iter_mut().enumerate() {
+            let shared = !self.owning && chunk.vector(i).strings_are_stable();
             if self.rows == 0 {
                 own.begin(CHUNK_ROWS);
+                own.set_strings_stable(shared);
             }
             let range = Range { vector: chunk.vector(i), positions: chunk.positions(i), from, count, to: self.rows };
             match own.physical() {
-                PhysicalType::Str => range.copy_strings(own),
+                PhysicalType::Str if shared => range.copy::<StringView>(own.values_mut()),
+                PhysicalType::Str => {
+                    own.set_strings_stable(false);
+                    range.copy_strings(own);
+                }
                 ty => match ty.width() {
                     1 => range.copy::<u8>(own.values_mut()),
                     2 => range.copy::<u16>(own.values_mut()),
@@ -45,6 +59,16 @@ impl DenseRows {
         }
         self.rows += count;
         count
+    }
+
+    /// Makes `chunk` the rows so far; starts again. The memory is this one's, so the chunk must be cleared before the
+    /// next row comes.
+    pub(crate) fn lend(&mut self, chunk: &mut Chunk) {
+        chunk.reset(std::mem::take(&mut self.rows));
+        let group = chunk.push_group(Selection::ALL);
+        for own in &self.columns {
+            chunk.push_column(own.clone(), group);
+        }
     }
 
     /// The rows so far as a chunk, and its bytes; starts again. Half-empty vectors are cut to size.
@@ -170,7 +194,7 @@ mod tests {
         for vector in [strings, coded, constant] {
             chunk.push_column(vector, group);
         }
-        let mut rows = DenseRows::new(&[PhysicalType::Str, PhysicalType::Str, PhysicalType::I64]);
+        let mut rows = DenseRows::owning(&[PhysicalType::Str, PhysicalType::Str, PhysicalType::I64]);
         assert_eq!(rows.append(&chunk, 0), 2);
         assert_eq!(rows.append(&chunk, 1), 1);
         drop(chunk);

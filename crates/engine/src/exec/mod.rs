@@ -3,6 +3,7 @@
 pub mod aggregate;
 mod align;
 mod build;
+mod compact;
 pub mod context;
 mod dense;
 mod filter;

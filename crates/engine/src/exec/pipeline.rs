@@ -35,6 +35,15 @@ pub(crate) struct Part {
     pub rows: f64,
     /// One worker only: the rows have an order that counts.
     pub ordered: bool,
+    /// Chunks may have few rows.
+    pub sparse: bool,
+}
+
+impl Part {
+    /// A source of about `rows` rows, as yet without operators; its work is `recorder`'s.
+    pub(crate) fn new(source: Arc<dyn Source>, recorder: &Arc<Recorder>, rows: f64) -> Part {
+        Part { source, recorder: recorder.clone(), operators: Vec::new(), rows, ordered: false, sparse: false }
+    }
 }
 
 /// A part and the sink that it ends in.

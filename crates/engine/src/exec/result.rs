@@ -86,7 +86,7 @@ impl ResultSink for Collector {
     fn worker(&self) -> Result<Box<dyn ResultWorker>> {
         let types: Vec<PhysicalType> = self.types.iter().map(|ty| ty.physical()).collect();
         Ok(Box::new(CollectorWorker {
-            rows: DenseRows::new(&types),
+            rows: DenseRows::owning(&types),
             morsel: 0,
             runs: Vec::new(),
             memory: Reservation::new(&self.context.memory),
