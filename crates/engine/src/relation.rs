@@ -19,10 +19,9 @@ pub trait Relation: fmt::Debug + Send + Sync {
     /// What is known before a row is read.
     fn statistics(&self) -> Statistics;
     /// True if it is certain that no two rows have the same value in `column` and none is NULL: a key, declared or
-    /// discovered. Plans rely on it, so an estimate will not do.
+    /// discovered. Plans rely on it, so an estimate will not do. Stored tables know it of columns that ascend.
     fn is_unique(&self, column: usize) -> bool {
-        let _ = column;
-        false
+        self.table().is_some_and(|table| table.column_statistics(column).unique)
     }
     /// The snapshot of a stored table, which the engine scans by itself; `None` for everything else.
     fn table(&self) -> Option<&TableSnapshot> {
