@@ -139,8 +139,11 @@ impl<'a> Builder<'a> {
 
     /// [`Builder::block`] for an input that belongs to the node itself.
     fn block_same(&mut self, node: &Node, input: Stream, blocking: Blocking, recorder: Arc<Recorder>) -> Stream {
+        // An estimate that is far too low must not leave a large output to one worker; to ask for help costs little.
+        let fed: f64 = input.parts.iter().map(|part| part.rows).sum();
+        let rows = estimate_rows(node, self.columns).max(fed / 16.0);
         self.end(input, blocking.sink, &recorder);
-        let part = Part::new(blocking.source, &recorder, estimate_rows(node, self.columns));
+        let part = Part::new(blocking.source, &recorder, rows);
         let ordered = matches!(node, Node::Sort(_));
         Stream { parts: vec![Part { ordered, ..part }], columns: blocking.output, recorder }
     }

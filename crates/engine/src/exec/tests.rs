@@ -496,3 +496,57 @@ fn join_filters_change_no_result() {
         }
     }
 }
+
+/// The pairs of all rows of two inputs for which a condition that is never true holds.
+fn endless_join(rows: i128) -> Plan {
+    let mut columns = Columns::default();
+    let all = || (0..rows).map(|i| vec![int(i)]).collect();
+    let (left, l) = values(&mut columns, "l", &[DataType::Int64], all());
+    let (right, r) = values(&mut columns, "r", &[DataType::Int64], all());
+    let never = |i: ColumnId| Expr::compare(CompareOp::Lt, columns.expr(i), Expr::literal(int(0), DataType::Int64));
+    let residual = vec![Expr::Or(vec![never(l[0]), never(r[0])])];
+    let join = Join { left: Box::new(left), right: Box::new(right), kind: JoinKind::Inner, on: vec![], residual };
+    plan(Node::Join(join), &columns)
+}
+
+#[test]
+fn a_statement_stops_in_the_middle_of_a_chunk() {
+    let plan = endless_join(20_000);
+    for context in contexts() {
+        let cancel = context.cancel.clone();
+        let raiser = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            cancel.raise();
+            Instant::now()
+        });
+        let error = run(&plan, &context).unwrap_err();
+        let waited = raiser.join().unwrap().elapsed();
+        assert_eq!(error.kind(), entasis_vector::ErrorKind::Interrupted);
+        assert!(waited.as_millis() < 1000, "stopped after {waited:?}");
+    }
+}
+
+#[test]
+fn a_join_that_needs_too_much_memory_says_so_and_gives_it_back() {
+    let mut columns = Columns::default();
+    let rows = |n| (0..n).map(|i| vec![int(i * 1_000_000), int(i)]).collect::<Vec<_>>();
+    let (left, l) = values(&mut columns, "l", &[DataType::Int64, DataType::Int64], rows(30_000));
+    let (right, r) = values(&mut columns, "r", &[DataType::Int64, DataType::Int64], rows(20_000));
+    let on = vec![JoinKey { left: columns.expr(l[0]), right: columns.expr(r[0]), null_equals_null: false }];
+    let join = Join { left: Box::new(left), right: Box::new(right), kind: JoinKind::Inner, on, residual: vec![] };
+    let mut plan = plan(Node::Join(join), &columns);
+    plan.output.truncate(1);
+    for (limit, enough) in [(100 << 10, false), (300 << 10, false), (4 << 20, true)] {
+        // Without collisions: a chain of all rows would be walked for each of them.
+        for context in contexts().into_iter().filter(|context| !context.settings.hash_collisions) {
+            context.memory.set_limit(limit);
+            if enough {
+                assert_eq!(run(&plan, &context).unwrap().len(), 20_000);
+            } else {
+                let error = run(&plan, &context).unwrap_err();
+                assert_eq!(error.kind(), entasis_vector::ErrorKind::Resource);
+            }
+            assert_eq!(context.memory.used(), 0);
+        }
+    }
+}
