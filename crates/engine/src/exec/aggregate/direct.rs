@@ -5,9 +5,10 @@
 //! takes part only as long as its vectors come with small dictionaries (or constant), and as long as there are not more
 //! distinct strings than its share of the array. A boolean contributes itself. NULL is one more value of each key.
 //!
-//! No hash, no compare: one array access per row after the index is made. The array holds at most [`MOST_INDEXES`]
-//! entries, so it stays in the second-level cache. Whoever calls must be ready for a "no" at any chunk
-//! ([`Direct::find`]) and go on with a hash table.
+//! No hash, no compare: one array access per row after the index is made. The array mostly stays in the second-level
+//! cache; a single integer key may have a larger one if so many of its values are expected that the array is no larger
+//! than a hash table would be. Whoever calls must be ready for a "no" at any chunk ([`Direct::find`]) and go on with a
+//! hash table.
 
 use crate::exec::materialized::Materialized;
 use entasis_vector::expr::ColumnMeta;
@@ -16,8 +17,12 @@ use std::collections::HashMap;
 
 /// Entries of the array at most.
 const MOST_INDEXES: u64 = 1 << 16;
-/// A single integer key may span so much.
-const WIDEST_SINGLE: u64 = 1 << 18;
+/// A single integer key may always span so much.
+const WIDE_SINGLE: u64 = 1 << 18;
+/// A single integer key may span so much if one in [`SPARSEST`] of its values is expected.
+const WIDEST_SINGLE: u64 = 1 << 24;
+/// See [`WIDEST_SINGLE`].
+const SPARSEST: u64 = 8;
 /// Distinct strings of one key at most.
 const MOST_STRINGS: u64 = 1 << 12;
 /// Strings of one key that there must be room for, or there is no point.
@@ -64,14 +69,15 @@ struct Texts {
 }
 
 impl Direct {
-    /// A direct table for keys like `keys`, if they allow it.
-    pub fn new(keys: &[ColumnMeta]) -> Option<Direct> {
+    /// A direct table for keys like `keys`, if they allow it, and about `expected` groups.
+    pub fn new(keys: &[ColumnMeta], expected: usize) -> Option<Direct> {
+        let widest_single = (expected as u64 * SPARSEST).clamp(WIDE_SINGLE, WIDEST_SINGLE);
         let span_of = |meta: &ColumnMeta| match meta.physical {
             PhysicalType::Str | PhysicalType::I128 | PhysicalType::Interval => None,
             PhysicalType::F32 | PhysicalType::F64 => None,
             _ => {
                 let (min, max) = meta.range?;
-                u64::try_from(max.checked_sub(min)?).ok()?.checked_add(2).filter(|&span| span <= WIDEST_SINGLE)
+                u64::try_from(max.checked_sub(min)?).ok()?.checked_add(2).filter(|&span| span <= widest_single)
             }
         };
         let mut product: u64 = 1;
@@ -82,7 +88,7 @@ impl Direct {
                 _ => product = product.checked_mul(span_of(meta)?)?,
             }
         }
-        let most = if keys.len() == 1 && texts == 0 { WIDEST_SINGLE } else { MOST_INDEXES };
+        let most = if keys.len() == 1 && texts == 0 { widest_single } else { MOST_INDEXES };
         let strings = match texts {
             0 => 1,
             _ => ((MOST_INDEXES / product.min(MOST_INDEXES)) as f64).powf(1.0 / texts as f64) as u64,

@@ -1,7 +1,7 @@
 //! The end of an aggregation: partials of all workers become parts whose groups are each other's strangers.
 //!
-//! Few groups, or states that only merge whole, are merged into the largest partial, one after another. Many groups are
-//! sealed and partitioned by hash, and then each partition is merged into a small table of its own, all partitions in
+//! Few groups, groups that are found without hashing, and states that only merge whole are merged into the largest
+//! partial, one after another. Other groups are sealed and partitioned by hash, and then each partition is merged into a small table of its own, all partitions in
 //! parallel. A single partial without duplicates is a part as it is.
 
 use super::layout::Layout;
@@ -37,7 +37,7 @@ impl Part {
     /// The groups of a completed partial, without its hash table.
     pub fn new(partial: Partial) -> Result<Part> {
         let (groups, states, mut reservation) = (partial.table.groups(), partial.states, partial.reservation);
-        let (keys, _) = partial.table.seal();
+        let keys = partial.table.into_keys();
         reservation.resize(keys.bytes() + states.iter().map(State::bytes).sum::<usize>())?;
         Ok(Part { keys, states, groups, _reservation: reservation })
     }
@@ -56,7 +56,8 @@ pub fn merge_partials(
     let collide = context.settings.hash_collisions;
     let groups: usize = partials.iter().map(|partial| partial.table.groups()).sum();
     let is_done = partials.len() == 1 && partials[0].table.is_unique();
-    if is_done || groups <= FEW_GROUPS || layout.merges_whole() || layout.keys.is_empty() {
+    let is_cheap = groups <= FEW_GROUPS || partials.iter().all(|partial| partial.table.is_direct());
+    if is_done || is_cheap || layout.merges_whole() || layout.keys.is_empty() {
         let largest = (0..partials.len())
             .filter(|&at| partials[at].table.is_unique())
             .max_by_key(|&at| partials[at].table.groups());

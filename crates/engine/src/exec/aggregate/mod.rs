@@ -66,7 +66,7 @@ pub fn aggregate(
     let shared = Arc::new(Shared {
         layout,
         context: context.clone(),
-        expected_groups: expected_groups.clamp(0.0, MOST_GROUPS as f64) as usize,
+        expected_groups: expected_groups.clamp(0.0, u32::MAX as f64) as usize,
         partials: Mutex::default(),
         finished: OnceLock::new(),
     });
@@ -99,7 +99,7 @@ pub fn distinct(
 struct Shared {
     layout: Layout,
     context: QueryContext,
-    /// An estimate, and no more than a worker's table wants to start with.
+    /// An estimate.
     expected_groups: usize,
     partials: Mutex<Vec<Partial>>,
     finished: OnceLock<Finished>,

@@ -115,14 +115,14 @@ impl Partial {
         if bytes != self.reservation.bytes() { self.reservation.resize(bytes) } else { Ok(()) }
     }
 
-    /// Merges the groups `ids` of a table with keys `keys` and `states`. If there is a `map`, it gets the own group of
-    /// each.
+    /// Merges the groups `ids` of a table with keys `keys` and `states`; with `tags`, into a hashed table. If there is a
+    /// `map`, it gets the own group of each.
     fn merge_groups(
         &mut self,
         keys: &Materialized,
         states: &[State],
         ids: &[u32],
-        tags: &[u32],
+        tags: Option<&[u32]>,
         mut map: Option<&mut Vec<u32>>,
     ) -> Result<()> {
         for (own, theirs) in self.states.iter_mut().zip(states) {
@@ -135,9 +135,14 @@ impl Partial {
                 keys.gather(column, ids, vector);
                 self.staged.push_column(vector.clone(), dense);
             }
-            self.tags.clear();
-            self.tags.extend(ids.iter().map(|&id| tags.get(id as usize).copied().unwrap_or(0)));
-            self.table.find_tagged(&self.staged, &self.key_columns, &self.tags, &mut self.groups);
+            match tags {
+                Some(tags) => {
+                    self.tags.clear();
+                    self.tags.extend(ids.iter().map(|&id| tags[id as usize]));
+                    self.table.find_tagged(&self.staged, &self.key_columns, &self.tags, &mut self.groups);
+                }
+                None => self.table.find(&self.staged, &self.key_columns, &mut self.groups),
+            }
             self.resize_states();
             for (own, theirs) in self.states.iter_mut().zip(states) {
                 if !matches!(own, State::External(_)) {
@@ -161,8 +166,13 @@ impl Partial {
         let mut map = Vec::with_capacity(ids.len());
         let states = std::mem::take(&mut other.states);
         let (deferred, reservation) = (other.deferred, other.reservation);
-        let (keys, tags) = other.table.seal();
-        self.merge_groups(&keys, &states, &ids, &tags, Some(&mut map))?;
+        match self.table.is_hashed() {
+            true => {
+                let (keys, tags) = other.table.seal();
+                self.merge_groups(&keys, &states, &ids, Some(&tags), Some(&mut map))?;
+            }
+            false => self.merge_groups(other.table.keys(), &states, &ids, None, Some(&mut map))?,
+        }
         let groups = self.table.groups();
         for (own, theirs) in self.states.iter_mut().zip(states) {
             if let (State::External(own), State::External(theirs)) = (own, theirs) {
@@ -184,7 +194,7 @@ impl Partial {
     /// Those of the states; resource.
     pub fn merge(&mut self, sealed: &Sealed, partition: usize) -> Result<()> {
         let ids: Vec<u32> = sealed.partition(partition).collect();
-        self.merge_groups(&sealed.keys, &sealed.states, &ids, &sealed.tags, None)
+        self.merge_groups(&sealed.keys, &sealed.states, &ids, Some(&sealed.tags), None)
     }
 
     /// Ends the adding of rows and sorts the groups by their partition, of `1 << bits`, keys and states included, so

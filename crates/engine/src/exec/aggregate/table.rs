@@ -20,6 +20,7 @@
 //! nothing of the tag is lost, and growing needs no keys. Radix partitions are taken from the low bits
 //! ([`partition_of`]).
 
+use super::MOST_GROUPS;
 use super::direct::Direct;
 use crate::exec::materialized::Materialized;
 use entasis_vector::expr::ColumnMeta;
@@ -61,10 +62,10 @@ enum Kind {
 impl GroupTable {
     /// A table for keys like `keys`, about `expected` groups. `collide` gives every key the same hash.
     pub fn new(keys: &[ColumnMeta], expected: usize, collide: bool) -> GroupTable {
-        match Direct::new(keys) {
+        match Direct::new(keys, expected) {
             _ if keys.is_empty() => GroupTable::of_kind(keys, Kind::One, collide),
             Some(direct) => GroupTable::of_kind(keys, Kind::Direct(direct), collide),
-            None => GroupTable::hashed(keys, expected, collide),
+            None => GroupTable::hashed(keys, expected.min(MOST_GROUPS), collide),
         }
     }
 
@@ -158,11 +159,9 @@ impl GroupTable {
         }
     }
 
-    /// As [`GroupTable::find`] for keys whose tags are known from another table.
+    /// As [`GroupTable::find`] in a hashed table, for keys whose tags are known from another table.
     pub fn find_tagged(&mut self, chunk: &Chunk, columns: &[usize], tags: &[u32], groups: &mut Vec<u32>) {
-        let Kind::Hashed(hashed) = &mut self.kind else {
-            return self.find(chunk, columns, groups);
-        };
+        let Kind::Hashed(hashed) = &mut self.kind else { unreachable!("only hashed tables have tags") };
         groups.clear();
         groups.resize(chunk.len(), NONE);
         self.hashes.clear();
@@ -190,6 +189,16 @@ impl GroupTable {
         hashed.tags = self.compute_tags();
         hashed.fill();
         self.kind = Kind::Hashed(Box::new(hashed));
+    }
+
+    /// True if groups are found by an array over all possible keys.
+    pub fn is_direct(&self) -> bool {
+        matches!(self.kind, Kind::Direct(_))
+    }
+
+    /// Gives up everything but the keys.
+    pub fn into_keys(self) -> Materialized {
+        self.keys
     }
 
     /// Gives up everything but keys and tags: nothing can be found any more. The tags, by group id, tell the

@@ -234,6 +234,16 @@ fn many_groups_are_merged_in_partitions() {
 }
 
 #[test]
+fn wide_spans_are_direct_if_many_groups_are_expected() {
+    let mut metas = [column(0, DataType::Int64)];
+    metas[0].range = Some((1, 2_000_000));
+    assert!(direct::Direct::new(&metas, 300_000).is_some());
+    assert!(direct::Direct::new(&metas, 3000).is_none());
+    metas[0].range = Some((0, 1 << 40));
+    assert!(direct::Direct::new(&metas, usize::MAX >> 8).is_none());
+}
+
+#[test]
 fn clustered_keys_are_found_by_runs() {
     let mut chance = Chance(9);
     let mut rows = make_rows(5000, 3, &mut chance);

@@ -2,8 +2,8 @@
 //!
 //! A worker keeps up to [`room_for`] rows. When they are full it orders them, keeps the first `limit`, and takes the
 //! first key of the last of these as a *threshold*: rows whose first key is beyond it cannot be among the first, so a
-//! filter drops them before they are kept. Ties on the first key pass. Each row carries its place in the source's
-//! order as a last key, so that equal rows come out as a full sort would give them.
+//! filter drops them before they are kept. Ties on the first key pass. A worker keeps its rows in the order in which they
+//! came, and each row carries its morsel as a last key, so that equal rows come out as a full sort would give them.
 
 use super::order::{self, OrderKey};
 use super::{Shared, Sorted, Stager, lock};
@@ -29,17 +29,17 @@ pub struct TopSink {
 }
 
 impl TopSink {
-    /// Columns that rows are kept with: a full sort's, and the place in the source's order.
+    /// Columns that rows are kept with: a full sort's, and the morsel.
     fn columns(&self) -> Vec<ColumnMeta> {
         let mut columns = self.shared.stored.clone();
-        let place = ColumnMeta::new(ColumnId(u32::MAX - columns.len() as u32), DataType::UInt64);
-        columns.push(ColumnMeta { nullable: false, ..place });
+        let morsel = ColumnMeta::new(ColumnId(u32::MAX - columns.len() as u32), DataType::UInt64);
+        columns.push(ColumnMeta { nullable: false, ..morsel });
         columns
     }
 
     fn keys(&self) -> Vec<OrderKey> {
-        let place = OrderKey { column: self.shared.stored.len(), descending: false, nulls_first: false };
-        self.shared.keys.iter().copied().chain([place]).collect()
+        let morsel = OrderKey { column: self.shared.stored.len(), descending: false, nulls_first: false };
+        self.shared.keys.iter().copied().chain([morsel]).collect()
     }
 }
 
@@ -55,8 +55,8 @@ impl Sink for TopSink {
             columns,
             reservation: Reservation::new(&self.shared.context.memory),
             threshold: None,
-            place: 0,
-            places: Vector::new(PhysicalType::U64),
+            morsel: 0,
+            morsels: Vector::new(PhysicalType::U64),
             vectors: Vec::new(),
             shared: self.shared.clone(),
         }))
@@ -94,9 +94,9 @@ struct TopWorker {
     reservation: Reservation,
     /// Keeps the rows that may be among the first; over the stored columns.
     threshold: Option<Machine>,
-    /// Morsel and row in it, of the next row.
-    place: u64,
-    places: Vector,
+    morsel: u64,
+    /// The morsel, constant.
+    morsels: Vector,
     /// Memory of `prune`.
     vectors: Vec<Vector>,
 }
@@ -109,6 +109,7 @@ impl TopWorker {
         if let (Some(&last), Some(key)) = (first.last(), self.keys.first().filter(|_| self.keys.len() > 1)) {
             self.threshold = self.filter_beyond(key, self.rows.value(last, key.column))?;
         }
+        first.sort_unstable();
         let mut kept = Materialized::new(&self.columns);
         self.vectors = self.columns.iter().map(|meta| Vector::new(meta.physical)).collect();
         let mut chunk = Chunk::new();
@@ -147,20 +148,18 @@ impl TopWorker {
 
 impl SinkWorker for TopWorker {
     fn start_morsel(&mut self, morsel: u64) {
-        self.place = morsel << 32;
+        self.morsel = morsel;
     }
 
     fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
-        let rows = chunk.len();
         if self.limit == 0 {
             return Ok(Flow::Stop);
         }
         let staged = self.stager.stage(chunk)?;
         let dense = staged.push_group(Selection::ALL);
-        let places = self.places.begin_flat::<u64>(CHUNK_ROWS);
-        places[..rows].iter_mut().zip(self.place..).for_each(|(p, place)| *p = place);
-        self.place += rows as u64;
-        staged.push_column(self.places.clone(), dense);
+        self.morsels.begin_flat::<u64>(1)[0] = self.morsel;
+        self.morsels.make_constant();
+        staged.push_column(self.morsels.clone(), dense);
         if let Some(threshold) = &mut self.threshold {
             threshold.filter(staged)?;
         }
