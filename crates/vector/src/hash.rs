@@ -162,7 +162,15 @@ pub fn hash_column(
             // NULLs are rare: hash all positions as if valid, then mend. The old hashes are needed for that.
             let at = |r: usize| positions.map_or(r, |p| p[r] as usize);
             let old: Option<Vec<u64>> = combine.then(|| writer.out.to_vec());
-            hash_valid(vector, positions, rows, cache, &mut writer);
+            if vector.physical() == PhysicalType::Str && vector.encoding() == Encoding::Flat {
+                // The view at a NULL position may be of a string that is gone.
+                let views = vector.values::<StringView>();
+                let hash =
+                    |r: usize| if bitmap::get(validity, at(r)) { hash_bytes(views[at(r)].as_bytes()) } else { 0 };
+                writer.write(hash);
+            } else {
+                hash_valid(vector, positions, rows, cache, &mut writer);
+            }
             for r in 0..rows {
                 if !bitmap::get(validity, at(r)) {
                     writer.out[r] = match &old {

@@ -8,11 +8,31 @@ use crate::{Chunk, Result, Value};
 /// # Errors
 /// Whatever the evaluation raises; internal if the expression reads a column.
 pub fn evaluate_constant(expr: &Expr) -> Result<Value> {
-    let program = Program::compile(std::slice::from_ref(expr), &[])?;
+    let program = Program::compile_as_is(std::slice::from_ref(expr), &[])?;
     let mut input = Chunk::new();
     input.reset(1);
     let mut output = Chunk::new();
     output.reset(1);
     Machine::new(program).project(&input, &mut output)?;
     Ok(output.value(0, 0, expr.ty()))
+}
+
+/// The same expression with every part that is constant computed, unless computing it raises an error: that is raised,
+/// or not, when a row gets there.
+pub(super) fn fold(expr: &Expr) -> Expr {
+    expr.clone().transform(&mut |part| {
+        let operands = part.children();
+        let ready = !operands.is_empty() && operands.iter().all(|operand| matches!(operand, Expr::Literal { .. }));
+        let fixed = match &part {
+            Expr::External { function, .. } => function.is_immutable() && !function.is_volatile(),
+            _ => true,
+        };
+        if !(ready && fixed) {
+            return part;
+        }
+        match evaluate_constant(&part) {
+            Ok(value) => Expr::literal(value, part.ty()),
+            Err(_) => part,
+        }
+    })
 }

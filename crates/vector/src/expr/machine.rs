@@ -1,22 +1,47 @@
 //! The machine: one worker's registers, and the run of a [`Program`] over a chunk.
+//!
+//! **Where a program runs.** To compute values: if all columns that it reads share a group, in the positions of that
+//! group, under the group's selection, and the results join the group; nothing is copied. Else the columns are gathered
+//! row by row first, and the results form a group without selection. To narrow: always by row, since the rows that pass
+//! are wanted by number; columns of a group with a selection are gathered when an instruction first reads them, so not at
+//! all if no row is left by then. Gathering keeps constants and dictionary codes as they are.
+//!
+//! **Encodings.** Kernels take flat and constant vectors. A dictionary vector is decoded for the rows at hand when a
+//! kernel needs it; programs over one string column run per entry instead (`entries.rs`).
+//!
+//! **Memory.** Registers keep their buffers from chunk to chunk. What the machine borrowed from its input is let go at
+//! the end of each run, so that whoever made the chunk may write its vectors again in place.
 
-use super::{Expr, Program};
-use crate::buffer::Buffer;
-use crate::{Chunk, Error, Result, Selection, Vector};
+use super::compile::Kind;
+use super::entries::Entries;
+use super::kernels::{Operand, Rows, arithmetic, boolean, cast, compare, date, list, operand, select, string};
+use super::program::{Code, Initial, Instruction, Op, Program, Register, SelectionId};
+use super::{ExternalFunction, Function};
+use crate::buffer::{Buffer, Native};
+use crate::types::PhysicalType;
+use crate::vector::{Encoding, Vector};
+use crate::{CHUNK_ROWS, Chunk, DataType, Error, Result, Selection, bitmap};
 use std::sync::Arc;
 
 /// One worker's registers for a program.
 #[derive(Debug)]
 pub struct Machine {
     program: Arc<Program>,
+    values: Option<Frame>,
+    narrowing: Option<Frame>,
+    /// For each group of the input, the group of the output that continues it.
+    groups: Vec<Option<usize>>,
     picks: Vec<u16>,
     spares: Vec<Arc<Buffer>>,
 }
 
+/// Gives a column of the input: its number, the register, and a buffer that stays with the column.
+type Load<'a> = &'a mut dyn FnMut(usize, &mut Vector, &mut Vector);
+
 impl Machine {
     /// Registers for `program`.
     pub fn new(program: Arc<Program>) -> Machine {
-        Machine { program, picks: Vec::new(), spares: Vec::new() }
+        Machine { program, values: None, narrowing: None, groups: Vec::new(), picks: Vec::new(), spares: Vec::new() }
     }
 
     /// Computes all expressions for the rows of `input` and appends them to `output` as columns. The caller has reset
@@ -25,38 +50,50 @@ impl Machine {
     /// # Errors
     /// Input errors of the expressions.
     pub fn project(&mut self, input: &Chunk, output: &mut Chunk) -> Result<()> {
-        for (expr, column) in self.program.exprs.iter().zip(&self.program.columns) {
-            match (expr, column) {
-                (_, Some(column)) => {
-                    let group = output.push_group(input.groups()[input.column(*column).group].clone());
-                    output.push_column(input.vector(*column).clone(), group);
-                }
-                (Expr::Literal { value, ty }, _) => {
-                    let group = output.push_group(Selection::ALL);
-                    output.push_column(Vector::constant(ty.physical(), value)?, group);
-                }
-                _ => {
-                    let mut ids = Vec::new();
-                    expr.collect_columns(&mut ids);
-                    let metas = &self.program.input;
-                    let columns: Vec<usize> = ids
-                        .iter()
-                        .map(|id| metas.iter().position(|meta| meta.id == *id))
-                        .collect::<Option<_>>()
-                        .ok_or_else(|| Error::internal("a column is not in the input"))?;
-                    let mut vector = Vector::new(expr.ty().physical());
-                    vector.begin(input.len().max(crate::CHUNK_ROWS));
-                    for row in 0..input.len() {
-                        let values: Vec<crate::Value> =
-                            columns.iter().map(|c| input.value(row, *c, metas[*c].ty)).collect();
-                        let row_values = super::fallback::expression::Row { columns: &ids, values: &values };
-                        vector.write_value(row, &super::fallback::expression::evaluate(expr, row_values)?)?;
-                    }
-                    let group = output.push_group(Selection::ALL);
-                    output.push_column(vector, group);
-                }
+        let code = &self.program.values;
+        let frame = self.values.get_or_insert_with(|| Frame::new(code));
+        let rows = input.len();
+        let home = home(code, input);
+        let computed = match home {
+            Home::Group(group) => input.groups()[group].clone(),
+            Home::Rows => Selection::ALL,
+        };
+        match (home, computed.indices(rows)) {
+            (Home::Group(_), Some(positions)) => {
+                let limit = positions.iter().max().map_or(0, |&p| p as usize + 1);
+                frame.run(code, Rows::Sparse(positions, limit), &mut |c, into, _| *into = input.vector(c).clone())?;
             }
+            (Home::Group(_), None) => {
+                frame.run(code, Rows::Dense(rows), &mut |c, into, _| *into = input.vector(c).clone())?;
+            }
+            (Home::Rows, _) => frame.run(code, Rows::Dense(rows), &mut |c, into, kept| by_row(input, c, into, kept))?,
         }
+        self.groups.clear();
+        self.groups.resize(input.groups().len(), None);
+        let mut fresh = None;
+        for &register in &code.outputs {
+            let passed = match code.registers[register] {
+                Initial::Column(at) => Some(at),
+                _ => None,
+            };
+            let source = passed.map(|at| input.column(at).group).or(match home {
+                Home::Group(group) => Some(group),
+                Home::Rows => None,
+            });
+            let group = match source {
+                Some(group) => {
+                    let selection = || input.groups()[group].clone();
+                    *self.groups[group].get_or_insert_with(|| output.push_group(selection()))
+                }
+                None => *fresh.get_or_insert_with(|| output.push_group(Selection::ALL)),
+            };
+            let vector = match passed {
+                Some(at) => input.vector(at),
+                None => &frame.registers[register],
+            };
+            output.push_column(vector.clone(), group);
+        }
+        frame.release(code);
         Ok(())
     }
 
@@ -66,23 +103,465 @@ impl Machine {
     /// Input errors of the expressions.
     pub fn filter(&mut self, chunk: &mut Chunk) -> Result<()> {
         self.select(chunk)?;
-        chunk.select(&self.picks, &mut self.spares);
+        if self.picks.len() < chunk.len() {
+            chunk.select(&self.picks, &mut self.spares);
+        }
         Ok(())
     }
 
     /// The numbers of the rows for which all expressions, which are BOOLEAN, are true, ascending.
     ///
     /// # Errors
-    /// Input errors of the expressions.
+    /// Input errors of the expressions; internal if an expression is not BOOLEAN.
     pub fn select(&mut self, chunk: &Chunk) -> Result<&[u16]> {
-        let mut output = Chunk::new();
-        output.reset(chunk.len());
-        self.project(chunk, &mut output)?;
+        let rows = chunk.len();
         self.picks.clear();
-        let ty = crate::DataType::Boolean;
-        let columns = output.columns().len();
-        let all = |r: &u16| (0..columns).all(|c| output.value(*r as usize, c, ty) == crate::Value::Boolean(true));
-        self.picks.extend((0..chunk.len() as u16).filter(all));
+        let Some(code) = &self.program.narrowing else {
+            return Err(Error::internal("a filter whose expressions are not conditions"));
+        };
+        let frame = self.narrowing.get_or_insert_with(|| Frame::new(code));
+        frame.run(code, Rows::Dense(rows), &mut |c, into, kept| by_row(chunk, c, into, kept))?;
+        frame.release(code);
+        match code.rows {
+            0 => self.picks.extend(0..rows as u16),
+            last => std::mem::swap(&mut self.picks, &mut frame.selections[last]),
+        }
         Ok(&self.picks)
+    }
+}
+
+/// Where values are computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Home {
+    /// In the positions of a group of the input.
+    Group(usize),
+    /// Row r at position r.
+    Rows,
+}
+
+fn home(code: &Code, input: &Chunk) -> Home {
+    let mut groups = code.inputs.iter().map(|&column| input.column(column).group);
+    match groups.next() {
+        Some(first) if groups.all(|group| group == first) => Home::Group(first),
+        _ => Home::Rows,
+    }
+}
+
+/// Column `c` by row, in `into`: as it is if it stands so, else gathered in `kept`.
+fn by_row(chunk: &Chunk, c: usize, into: &mut Vector, kept: &mut Vector) {
+    let vector = chunk.vector(c);
+    let rows = chunk.len();
+    match (chunk.positions(c), vector.encoding()) {
+        (None, _) | (_, Encoding::Constant) => *into = vector.clone(),
+        (positions, Encoding::Flat) => {
+            vector.flatten_into(positions, rows, kept);
+            *into = kept.clone();
+        }
+        (Some(positions), Encoding::Dictionary) => {
+            let dictionary = vector.dictionary().expect("a dictionary vector has one");
+            let codes = vector.codes();
+            let target = kept.begin_codes(dictionary, rows.max(CHUNK_ROWS));
+            target.iter_mut().zip(&positions[..rows]).for_each(|(t, &p)| *t = codes[p as usize]);
+            if let Some(validity) = vector.validity() {
+                let target = kept.validity_mut(rows);
+                for (r, &p) in positions[..rows].iter().enumerate() {
+                    bitmap::set(target, r, bitmap::get(validity, p as usize));
+                }
+            }
+            *into = kept.clone();
+        }
+    }
+}
+
+/// The registers and selections of one [`Code`].
+#[derive(Debug)]
+pub(super) struct Frame {
+    registers: Vec<Vector>,
+    /// Whether a column's register has been loaded in this run.
+    loaded: Vec<bool>,
+    /// The buffers of columns that had to be gathered.
+    gathered: Vec<Vector>,
+    /// The flat form of registers that hold a dictionary vector, and the selection that it is good for in this run.
+    decoded: Vec<(Vector, Option<SelectionId>)>,
+    selections: Vec<Vec<u16>>,
+    /// One byte a position, all zero between instructions.
+    marks: Vec<u8>,
+    /// By instruction.
+    entries: Vec<Option<Box<Entries>>>,
+    external: External,
+    blank: Vector,
+}
+
+/// Scratch for functions that want their rows side by side.
+#[derive(Debug)]
+struct External {
+    args: Vec<Vector>,
+    result: Vector,
+}
+
+impl Frame {
+    pub fn new(code: &Code) -> Frame {
+        let blank = Vector::new(PhysicalType::Bool);
+        let registers = code.registers.iter().map(|initial| match initial {
+            Initial::Column(_) => blank.clone(),
+            Initial::Constant(vector) => vector.clone(),
+            Initial::Computed(physical) => Vector::new(*physical),
+        });
+        let entries = code.instructions.iter().map(|instruction| match &instruction.op {
+            Op::Compute(Kind::PerEntry(program)) => Some(Box::new(Entries::new(program))),
+            _ => None,
+        });
+        let count = code.registers.len();
+        Frame {
+            registers: registers.collect(),
+            loaded: vec![false; count],
+            gathered: vec![blank.clone(); count],
+            decoded: vec![(blank.clone(), None); count],
+            selections: vec![Vec::new(); code.selections],
+            marks: Vec::new(),
+            entries: entries.collect(),
+            external: External { args: Vec::new(), result: Vector::new(PhysicalType::Bool) },
+            blank,
+        }
+    }
+
+    /// Runs the code for `rows`, selection 0.
+    ///
+    /// # Errors
+    /// Those of the expressions.
+    pub fn run(&mut self, code: &Code, rows: Rows<'_>, load: Load<'_>) -> Result<()> {
+        self.loaded.fill(false);
+        self.decoded.iter_mut().for_each(|(_, good)| *good = None);
+        for (at, instruction) in code.instructions.iter().enumerate() {
+            if let Err(error) = self.step(code, at, instruction, rows, load) {
+                self.release(code);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets go of what belongs to the input.
+    pub fn release(&mut self, code: &Code) {
+        for (register, initial) in self.registers.iter_mut().zip(&code.registers) {
+            if let Initial::Column(_) = initial {
+                *register = self.blank.clone();
+            }
+        }
+    }
+
+    /// The result of code with one output, which is no column.
+    pub fn output(&self, code: &Code) -> &Vector {
+        &self.registers[code.outputs[0]]
+    }
+
+    /// Hands the result of code with one output over for the memory in `out`.
+    pub fn swap_output(&mut self, code: &Code, out: &mut Vector) {
+        let register = code.outputs[0];
+        match code.registers[register] {
+            Initial::Computed(_) => std::mem::swap(&mut self.registers[register], out),
+            _ => *out = self.registers[register].clone(),
+        }
+    }
+
+    fn step(&mut self, code: &Code, at: usize, instruction: &Instruction, all: Rows<'_>, load: Load<'_>) -> Result<()> {
+        let Instruction { op, args, out, rows: selection, .. } = instruction;
+        // Selections are lists of their own, moved out while they are written.
+        let target = match op {
+            Op::Narrow(_, to) | Op::Without(_, to) | Op::Union(_, to) => Some(*to),
+            _ => None,
+        };
+        let empty = if *selection == 0 { all.len() == 0 } else { self.selections[*selection].is_empty() };
+        if empty {
+            if let Some(to) = target {
+                self.selections[to].clear();
+            }
+            return Ok(());
+        }
+        for &arg in args {
+            self.load(code, arg, load);
+            let raw = matches!(op, Op::Compute(Kind::PerEntry(_) | Kind::IsNull));
+            if !raw && self.registers[arg].encoding() == Encoding::Dictionary {
+                self.decode(arg, *selection, all);
+            }
+        }
+        match target {
+            Some(to) => {
+                let mut list = std::mem::take(&mut self.selections[to]);
+                let done = self.narrow(op, args, *selection, all, &mut list);
+                self.selections[to] = list;
+                done
+            }
+            None => {
+                let mut result = std::mem::replace(&mut self.registers[*out], self.blank.clone());
+                let done = self.execute(at, instruction, all, &mut result);
+                self.registers[*out] = result;
+                done
+            }
+        }
+    }
+
+    /// Runs an instruction that writes a selection.
+    fn narrow(
+        &mut self,
+        op: &Op,
+        args: &[Register],
+        selection: SelectionId,
+        all: Rows<'_>,
+        list: &mut Vec<u16>,
+    ) -> Result<()> {
+        let mut marks = std::mem::take(&mut self.marks);
+        let rows = self.rows(selection, all);
+        match op {
+            Op::Narrow(keep, _) => select::narrow(self.arg(args[0]), *keep, rows, list),
+            Op::Without(taken, _) => select::subtract(&[&self.selections[*taken]], false, rows, &mut marks, list),
+            Op::Union(parts, _) => {
+                let parts: Vec<&[u16]> = parts.iter().map(|part| self.selections[*part].as_slice()).collect();
+                select::subtract(&parts, true, rows, &mut marks, list);
+            }
+            _ => return Err(Error::internal("this instruction writes no selection")),
+        }
+        self.marks = marks;
+        Ok(())
+    }
+
+    /// Runs an instruction that writes a register.
+    fn execute(&mut self, at: usize, instruction: &Instruction, all: Rows<'_>, out: &mut Vector) -> Result<()> {
+        let Instruction { op, args, types, ty, rows: selection, .. } = instruction;
+        let mut entries = self.entries[at].take();
+        let mut external =
+            std::mem::replace(&mut self.external, External { args: Vec::new(), result: self.blank.clone() });
+        let rows = self.rows(*selection, all);
+        let done = match op {
+            Op::Compute(Kind::PerEntry(program)) => {
+                let entries = entries.as_mut().expect("made with the frame");
+                entries.compute(program, &self.registers[args[0]], rows, out)
+            }
+            Op::Compute(Kind::External(function)) => {
+                let args = args.iter().map(|&arg| self.arg(arg));
+                external.evaluate(&**function, args, rows, out)
+            }
+            Op::Compute(kind) => self.compute(kind, args, types, *ty, rows, out),
+            Op::Begin => {
+                out.begin(rows.limit().max(CHUNK_ROWS));
+                Ok(())
+            }
+            Op::Fill(value) => {
+                boolean::fill(*value, rows, out);
+                Ok(())
+            }
+            Op::Place => {
+                select::place(self.arg(args[0]), rows, out);
+                Ok(())
+            }
+            Op::Mix { or } => {
+                boolean::junction_into(*or, self.arg(args[0]), rows, out);
+                Ok(())
+            }
+            Op::Narrow(..) | Op::Without(..) | Op::Union(..) => {
+                Err(Error::internal("this instruction writes a selection"))
+            }
+        };
+        self.entries[at] = entries;
+        self.external = external;
+        done
+    }
+
+    fn compute(
+        &self,
+        kind: &Kind,
+        args: &[Register],
+        types: &[DataType],
+        ty: DataType,
+        rows: Rows<'_>,
+        out: &mut Vector,
+    ) -> Result<()> {
+        let arg = |i: usize| self.arg(args[i]);
+        match kind {
+            Kind::Compare(op) => compare::compare(*op, arg(0), arg(1), rows, out),
+            Kind::Between => compare::between(arg(0), arg(1), arg(2), rows, out),
+            Kind::Arithmetic(op, check) => arithmetic::arithmetic(*op, *check, arg(0), arg(1), ty, rows, out),
+            Kind::Single(single) => arithmetic::single(*single, arg(0), ty, rows, out),
+            Kind::Calendar(op) => date::arithmetic(*op, (arg(0), types[0]), (arg(1), types[1]), ty, rows, out),
+            Kind::NegateInterval => date::negate(arg(0), rows, out),
+            Kind::Resize => cast::resize(arg(0), rows, out),
+            Kind::Cast { lenient } => cast::cast(arg(0), types[0], ty, *lenient, rows, out),
+            Kind::Not => boolean::not(arg(0), rows, out),
+            Kind::Junction { or } => {
+                boolean::junction(*or, arg(0), arg(1), rows, out);
+                Ok(())
+            }
+            Kind::IsNull => {
+                boolean::is_null(&self.registers[args[0]], rows, out);
+                Ok(())
+            }
+            Kind::Blend => {
+                select::blend(arg(0), arg(1), arg(2), rows, out);
+                Ok(())
+            }
+            Kind::Like(pattern) => string::like(pattern, arg(0), rows, out),
+            Kind::LikeDynamic { escape, case_insensitive } => {
+                string::like_dynamic(*escape, *case_insensitive, arg(0), arg(1), rows, out)
+            }
+            Kind::InList(members) => list::in_list(members, arg(0), rows, out),
+            Kind::Extract(part) => date::extract(*part, arg(0), types[0], rows, out),
+            Kind::Truncate(part) => date::truncated(*part, arg(0), types[0], ty, rows, out),
+            Kind::String(Function::Concat) => {
+                let args: Vec<&Vector> = args.iter().map(|&arg| self.arg(arg)).collect();
+                string::string(Function::Concat, &args, rows, out)
+            }
+            Kind::String(function) => {
+                let mut few = [arg(0); 3];
+                few.iter_mut().zip(args).for_each(|(few, &arg)| *few = self.arg(arg));
+                string::string(*function, &few[..args.len().min(3)], rows, out)
+            }
+            Kind::Column(_)
+            | Kind::Constant(_)
+            | Kind::Retype
+            | Kind::LazyJunction { .. }
+            | Kind::Case
+            | Kind::External(_)
+            | Kind::PerEntry(_) => Err(Error::internal("this operation is no kernel's")),
+        }
+    }
+
+    fn rows<'a>(&'a self, selection: SelectionId, all: Rows<'a>) -> Rows<'a> {
+        match selection {
+            0 => all,
+            other => Rows::Sparse(&self.selections[other], all.limit()),
+        }
+    }
+
+    /// A register, flat or constant.
+    fn arg(&self, register: Register) -> &Vector {
+        match self.registers[register].encoding() {
+            Encoding::Dictionary => &self.decoded[register].0,
+            _ => &self.registers[register],
+        }
+    }
+
+    fn load(&mut self, code: &Code, register: Register, load: Load<'_>) {
+        if let Initial::Column(at) = code.registers[register]
+            && !self.loaded[register]
+        {
+            load(at, &mut self.registers[register], &mut self.gathered[register]);
+            self.loaded[register] = true;
+        }
+    }
+
+    /// Makes the flat form of a dictionary register good for `selection`.
+    fn decode(&mut self, register: Register, selection: SelectionId, all: Rows<'_>) {
+        if matches!(self.decoded[register].1, Some(good) if good == 0 || good == selection) {
+            return;
+        }
+        let mut flat = std::mem::replace(&mut self.decoded[register].0, self.blank.clone());
+        let source = &self.registers[register];
+        if flat.physical() != source.physical() {
+            flat = Vector::new(source.physical());
+        }
+        decode(source, self.rows(selection, all), &mut flat);
+        self.decoded[register] = (flat, Some(selection));
+    }
+}
+
+/// Writes the values of `rows` of a dictionary vector flat to `out`.
+fn decode(source: &Vector, rows: Rows<'_>, out: &mut Vector) {
+    fn copy<T: Native>(source: &Vector, rows: Rows<'_>, out: &mut Vector) {
+        let values = source.dictionary().expect("a dictionary vector has one").values().values::<T>();
+        let (codes, out) = (source.codes(), out.values_mut::<T>());
+        // Codes at NULL positions may be of another dictionary.
+        rows.each(|p| out[p] = values.get(codes[p] as usize).copied().unwrap_or_default());
+    }
+    out.begin(rows.limit().max(CHUNK_ROWS));
+    out.share_strings(source);
+    match out.physical() {
+        PhysicalType::Str => copy::<crate::StringView>(source, rows, out),
+        other => match other.width() {
+            1 => copy::<u8>(source, rows, out),
+            2 => copy::<u16>(source, rows, out),
+            4 => copy::<u32>(source, rows, out),
+            8 => copy::<u64>(source, rows, out),
+            _ => copy::<i128>(source, rows, out),
+        },
+    }
+    if let Some(validity) = source.validity() {
+        let words = bitmap::words_for(rows.limit());
+        let target = &mut out.validity_mut(rows.limit())[..words];
+        target.iter_mut().zip(validity).for_each(|(t, v)| *t = *v);
+    }
+}
+
+impl External {
+    /// Calls the function with its rows side by side, and puts the results where the rows stand.
+    fn evaluate<'v>(
+        &mut self,
+        function: &dyn ExternalFunction,
+        args: impl Iterator<Item = &'v Vector>,
+        rows: Rows<'_>,
+        out: &mut Vector,
+    ) -> Result<()> {
+        self.args.clear();
+        let mut constant = !function.is_volatile();
+        for arg in args {
+            constant &= arg.is_constant();
+            self.args.push(match rows {
+                Rows::Sparse(list, _) if !arg.is_constant() => {
+                    let mut dense = Vector::new(arg.physical());
+                    arg.flatten_into(Some(list), list.len(), &mut dense);
+                    dense
+                }
+                _ => arg.clone(),
+            });
+        }
+        let done = match rows {
+            _ if constant => function.evaluate(&self.args, 1, out).map(|()| {
+                if out.encoding() == Encoding::Flat {
+                    out.make_constant();
+                }
+            }),
+            Rows::Dense(n) => function.evaluate(&self.args, n, out),
+            Rows::Sparse(list, limit) => {
+                if self.result.physical() != out.physical() {
+                    self.result = Vector::new(out.physical());
+                }
+                function.evaluate(&self.args, list.len(), &mut self.result).map(|()| {
+                    scatter(&self.result, list, limit, out);
+                })
+            }
+        };
+        self.args.clear();
+        done
+    }
+}
+
+/// Puts value i of `source` to position `list[i]` of `out`.
+fn scatter(source: &Vector, list: &[u16], limit: usize, out: &mut Vector) {
+    fn copy<T: Native>(source: &Vector, list: &[u16], out: &mut Vector) {
+        let source: Operand<'_, T> = operand(source);
+        let out = out.values_mut::<T>();
+        list.iter().enumerate().for_each(|(i, &p)| out[p as usize] = source.get(i));
+    }
+    let mut flat = Vector::new(source.physical());
+    let source = if source.encoding() == Encoding::Dictionary {
+        source.flatten_into(None, list.len(), &mut flat);
+        &flat
+    } else {
+        source
+    };
+    out.begin(limit.max(CHUNK_ROWS));
+    out.share_strings(source);
+    match out.physical() {
+        PhysicalType::Str => copy::<crate::StringView>(source, list, out),
+        other => match other.width() {
+            1 => copy::<u8>(source, list, out),
+            2 => copy::<u16>(source, list, out),
+            4 => copy::<u32>(source, list, out),
+            8 => copy::<u64>(source, list, out),
+            _ => copy::<i128>(source, list, out),
+        },
+    }
+    if source.validity().is_some() {
+        let target = out.validity_mut(limit);
+        list.iter().enumerate().for_each(|(i, &p)| bitmap::set(target, p as usize, source.is_valid(i)));
     }
 }

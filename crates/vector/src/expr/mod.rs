@@ -10,9 +10,11 @@
 //! raises nothing.
 
 pub mod calendar;
+mod compile;
 pub mod display;
-mod fallback;
+mod entries;
 pub mod fold;
+mod kernels;
 pub mod machine;
 pub mod parse;
 pub mod pattern;
@@ -438,3 +440,6 @@ impl Expr {
         volatile
     }
 }
+
+#[cfg(test)]
+mod tests;

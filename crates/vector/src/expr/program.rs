@@ -1,42 +1,416 @@
-//! Programs: expressions over a chunk's columns, compiled.
+//! Programs: expressions compiled to a linear list of instructions over registers and selections.
+//!
+//! ```text
+//! r2 <- r0 * r1 [i64]          for s0
+//! r3 <- r2 > 100 [i64]         for s0
+//! s1 <- true rows of r3        of s0
+//! r5 <- r4 / r1 [i64, checked] for s1
+//! ```
+//! A *register* holds a vector, a *selection* a list of positions; every instruction computes its register for the
+//! positions of one selection, and is skipped if there are none. Selection 0 is the chunk's rows. A conjunct narrows the
+//! selection for the next one; a branch of a `CASE` runs under the selection of the rows that take it. Since a narrower
+//! selection lies within the wider, a value computed for the wider may be used under the narrower, never the other way:
+//! that is the scope of a shared subexpression. What is needed for all rows by any expression is computed for all rows
+//! even where it first occurs in a branch.
+//!
+//! A program of conditions is compiled twice, once to compute them and once to narrow by them, since the two differ.
 
+use super::compile::{Graph, Kind, NodeId};
+use super::kernels::select::Keep;
 use super::{ColumnMeta, Expr};
-use crate::{ColumnId, Error, Result};
+use crate::types::PhysicalType;
+use crate::{ColumnId, DataType, Result, Vector};
+use std::collections::HashMap;
+use std::collections::HashSet;
+use std::fmt;
 use std::sync::Arc;
 
 /// Expressions compiled for chunks of one shape. Immutable, shared by all workers.
 #[derive(Debug)]
 pub struct Program {
-    pub(super) exprs: Vec<Expr>,
-    pub(super) columns: Vec<Option<usize>>,
-    pub(super) input: Vec<ColumnMeta>,
+    source: Vec<Expr>,
     outputs: Vec<ColumnMeta>,
+    fallible: bool,
+    pub(super) values: Code,
+    /// For programs of conditions: the code that narrows.
+    pub(super) narrowing: Option<Code>,
+}
+
+/// Two programs are equal if they were compiled from the same and give the same.
+impl PartialEq for Program {
+    fn eq(&self, other: &Program) -> bool {
+        self.source == other.source && self.outputs == other.outputs
+    }
+}
+impl Eq for Program {}
+
+pub(super) type Register = usize;
+pub(super) type SelectionId = usize;
+
+/// One compiled form of a program.
+#[derive(Debug, Default)]
+pub(super) struct Code {
+    pub registers: Vec<Initial>,
+    pub selections: usize,
+    pub instructions: Vec<Instruction>,
+    /// The columns that instructions read, each once.
+    pub inputs: Vec<usize>,
+    /// One an expression; empty in code that narrows.
+    pub outputs: Vec<Register>,
+    /// The rows that remain, in code that narrows.
+    pub rows: SelectionId,
+}
+
+/// What a register holds before the first instruction.
+#[derive(Debug)]
+pub(super) enum Initial {
+    /// A column of the chunk.
+    Column(usize),
+    /// A constant.
+    Constant(Vector),
+    /// Nothing; an instruction writes it.
+    Computed(PhysicalType),
+}
+
+#[derive(Debug)]
+pub(super) struct Instruction {
+    pub op: Op,
+    pub args: Vec<Register>,
+    /// SQL types of the arguments.
+    pub types: Vec<DataType>,
+    /// The register written; unused by instructions that write a selection.
+    pub out: Register,
+    /// SQL type of `out`.
+    pub ty: DataType,
+    /// The rows to compute.
+    pub rows: SelectionId,
+}
+
+#[derive(Debug)]
+pub(super) enum Op {
+    /// out <- kind(args)
+    Compute(Kind),
+    /// selection <- the rows whose argument is kept
+    Narrow(Keep, SelectionId),
+    /// selection <- the rows that are not in the first
+    Without(SelectionId, SelectionId),
+    /// selection <- the rows that are in one of the first
+    Union(Vec<SelectionId>, SelectionId),
+    /// out <- a vector to be filled piece by piece
+    Begin,
+    /// out <- true or false in all rows
+    Fill(bool),
+    /// out[rows] <- args
+    Place,
+    /// out[rows] <- out and/or args
+    Mix { or: bool },
 }
 
 impl Program {
     /// Compiles `exprs` over chunks whose column i is `input[i]`.
     ///
     /// # Errors
-    /// Internal, if an expression reads a column that is not in `input`; not supported, for operations without kernels.
+    /// Internal, if an expression reads a column that is not in `input` or is not well typed; input, for a `LIKE`
+    /// pattern that ends with its escape character.
     pub fn compile(exprs: &[Expr], input: &[ColumnMeta]) -> Result<Arc<Program>> {
-        let mut outputs = Vec::new();
-        let mut columns = Vec::new();
-        for expr in exprs {
-            let column = match expr {
-                Expr::Column { id, .. } => {
-                    let found = input.iter().position(|meta| meta.id == *id);
-                    Some(found.ok_or_else(|| Error::internal(format!("column {id} is not in the input")))?)
-                }
-                _ => None,
-            };
-            columns.push(column);
-            outputs.push(column.map_or_else(|| ColumnMeta::new(ColumnId(u32::MAX), expr.ty()), |i| input[i].clone()));
-        }
-        Ok(Arc::new(Program { exprs: exprs.to_vec(), columns, input: input.to_vec(), outputs }))
+        Program::build(exprs, input, true)
+    }
+
+    /// Compiles without folding constants and without programs per dictionary entry: what those are made of.
+    pub(super) fn compile_as_is(exprs: &[Expr], input: &[ColumnMeta]) -> Result<Arc<Program>> {
+        Program::build(exprs, input, false)
+    }
+
+    fn build(exprs: &[Expr], input: &[ColumnMeta], optimize: bool) -> Result<Arc<Program>> {
+        let mut graph = Graph::new(input, optimize);
+        let roots = exprs.iter().map(|expr| graph.add(expr)).collect::<Result<Vec<_>>>()?;
+        let outputs = roots
+            .iter()
+            .map(|&root| {
+                let node = &graph.nodes[root];
+                let id = match node.kind {
+                    Kind::Column(at) => input[at].id,
+                    _ => ColumnId(u32::MAX),
+                };
+                let ColumnMeta { range, .. } = ColumnMeta::new(id, node.ty);
+                let range = node.range.or(range);
+                ColumnMeta { id, ty: node.ty, physical: node.physical, nullable: node.nullable, range }
+            })
+            .collect();
+        let fallible = roots.iter().any(|&root| graph.nodes[root].fallible);
+        let mut emitter = Emitter::new(&graph, &roots);
+        let registers = roots.iter().map(|&root| emitter.emit(root, 0)).collect::<Result<Vec<_>>>()?;
+        let mut values = emitter.finish();
+        values.outputs = registers;
+
+        let conditions = !exprs.is_empty() && exprs.iter().all(|expr| expr.ty() == DataType::Boolean);
+        let narrowing = if conditions {
+            let mut graph = Graph::new(input, optimize);
+            let parts = graph.add_conjunction(exprs)?;
+            let mut emitter = Emitter::new(&graph, &[]);
+            let mut rows = 0;
+            for part in parts {
+                rows = emitter.narrow(part, rows)?;
+            }
+            let mut code = emitter.finish();
+            code.rows = rows;
+            Some(code)
+        } else {
+            None
+        };
+        Ok(Arc::new(Program { source: exprs.to_vec(), outputs, fallible, values, narrowing }))
     }
 
     /// What is known of the results, in order. The id is `ColumnId(u32::MAX)` unless the expression is a plain column.
     pub fn outputs(&self) -> &[ColumnMeta] {
         &self.outputs
+    }
+
+    /// Whether running it may raise an error.
+    pub(super) fn is_fallible(&self) -> bool {
+        self.fallible
+    }
+}
+
+/// Turns a graph into code.
+struct Emitter<'a> {
+    graph: &'a Graph<'a>,
+    code: Code,
+    /// Where a node has been computed, and for which selection.
+    computed: HashMap<(NodeId, SelectionId), Register>,
+    /// The selection that each selection was narrowed from; 0 is its own.
+    parents: Vec<SelectionId>,
+    /// Nodes that all rows need.
+    unconditional: HashSet<NodeId>,
+}
+
+impl<'a> Emitter<'a> {
+    fn new(graph: &'a Graph<'a>, roots: &[NodeId]) -> Emitter<'a> {
+        let mut unconditional = HashSet::new();
+        let mut open = roots.to_vec();
+        while let Some(id) = open.pop() {
+            if unconditional.insert(id) {
+                let node = &graph.nodes[id];
+                match node.kind {
+                    Kind::Case | Kind::LazyJunction { .. } => open.push(node.args[0]),
+                    _ => open.extend(&node.args),
+                }
+            }
+        }
+        let code = Code { selections: 1, ..Code::default() };
+        Emitter { graph, code, computed: HashMap::new(), parents: vec![0], unconditional }
+    }
+
+    fn finish(mut self) -> Code {
+        let mut inputs = Vec::new();
+        for arg in self.code.instructions.iter().flat_map(|instruction| &instruction.args) {
+            match self.code.registers[*arg] {
+                Initial::Column(at) if !inputs.contains(&at) => inputs.push(at),
+                _ => {}
+            }
+        }
+        self.code.inputs = inputs;
+        self.code
+    }
+
+    fn selection(&mut self, parent: SelectionId) -> SelectionId {
+        self.parents.push(parent);
+        self.code.selections += 1;
+        self.code.selections - 1
+    }
+
+    fn register(&mut self, initial: Initial) -> Register {
+        self.code.registers.push(initial);
+        self.code.registers.len() - 1
+    }
+
+    fn push(
+        &mut self,
+        op: Op,
+        args: Vec<Register>,
+        types: Vec<DataType>,
+        out: (Register, DataType),
+        rows: SelectionId,
+    ) {
+        self.code.instructions.push(Instruction { op, args, types, out: out.0, ty: out.1, rows });
+    }
+
+    /// The register that holds the node for `rows` at least.
+    fn emit(&mut self, id: NodeId, rows: SelectionId) -> Result<Register> {
+        let node = &self.graph.nodes[id];
+        let rows = match node.kind {
+            Kind::Column(_) | Kind::Constant(_) => 0,
+            _ if self.unconditional.contains(&id) => 0,
+            _ => rows,
+        };
+        let mut scope = rows;
+        loop {
+            if let Some(&register) = self.computed.get(&(id, scope)) {
+                return Ok(register);
+            }
+            if scope == 0 {
+                break;
+            }
+            scope = self.parents[scope];
+        }
+        let register = match &node.kind {
+            Kind::Column(at) => self.register(Initial::Column(*at)),
+            Kind::Constant(value) => self.register(Initial::Constant(Vector::constant(node.physical, value)?)),
+            Kind::Retype => self.emit(node.args[0], rows)?,
+            Kind::Case => self.case(id, rows)?,
+            Kind::LazyJunction { or } => self.lazy_junction(*or, id, rows)?,
+            kind => {
+                let args = node.args.iter().map(|&arg| self.emit(arg, rows)).collect::<Result<Vec<_>>>()?;
+                let types = node.args.iter().map(|&arg| self.graph.nodes[arg].ty).collect();
+                let out = self.register(Initial::Computed(node.physical));
+                self.push(Op::Compute(kind.clone()), args, types, (out, node.ty), rows);
+                out
+            }
+        };
+        self.computed.insert((id, rows), register);
+        Ok(register)
+    }
+
+    fn case(&mut self, id: NodeId, rows: SelectionId) -> Result<Register> {
+        let node = &self.graph.nodes[id];
+        let (branches, rest) = node.args.split_at(node.args.len() - 1);
+        let out = self.register(Initial::Computed(node.physical));
+        self.push(Op::Begin, vec![], vec![], (out, node.ty), rows);
+        let mut open = rows;
+        for branch in branches.chunks(2) {
+            let taken = self.narrow(branch[0], open)?;
+            let result = self.emit(branch[1], taken)?;
+            self.push(Op::Place, vec![result], vec![node.ty], (out, node.ty), taken);
+            let left = self.selection(open);
+            self.push(Op::Without(taken, left), vec![], vec![], (out, node.ty), open);
+            open = left;
+        }
+        let result = self.emit(rest[0], open)?;
+        self.push(Op::Place, vec![result], vec![node.ty], (out, node.ty), open);
+        Ok(out)
+    }
+
+    fn lazy_junction(&mut self, or: bool, id: NodeId, rows: SelectionId) -> Result<Register> {
+        let node = &self.graph.nodes[id];
+        let out = self.register(Initial::Computed(node.physical));
+        self.push(Op::Fill(!or), vec![], vec![], (out, node.ty), rows);
+        let keep = if or { Keep::NotTrue } else { Keep::NotFalse };
+        let mut open = rows;
+        for (i, &part) in node.args.iter().enumerate() {
+            let value = self.emit(part, open)?;
+            self.push(Op::Mix { or }, vec![value], vec![node.ty], (out, node.ty), open);
+            if i + 1 < node.args.len() {
+                let left = self.selection(open);
+                self.push(Op::Narrow(keep, left), vec![value], vec![node.ty], (out, node.ty), open);
+                open = left;
+            }
+        }
+        Ok(out)
+    }
+
+    /// The selection of those of `rows` for which the condition is true.
+    fn narrow(&mut self, id: NodeId, rows: SelectionId) -> Result<SelectionId> {
+        let node = &self.graph.nodes[id];
+        match node.kind {
+            Kind::LazyJunction { or: false } => {
+                let mut open = rows;
+                for &part in &node.args {
+                    open = self.narrow(part, open)?;
+                }
+                Ok(open)
+            }
+            Kind::LazyJunction { or: true } => {
+                let mut open = rows;
+                let mut taken = Vec::new();
+                for (i, &part) in node.args.iter().enumerate() {
+                    taken.push(self.narrow(part, open)?);
+                    if i + 1 < node.args.len() {
+                        let left = self.selection(open);
+                        let last = taken[i];
+                        self.push(Op::Without(last, left), vec![], vec![], (0, node.ty), open);
+                        open = left;
+                    }
+                }
+                let to = self.selection(rows);
+                self.push(Op::Union(taken, to), vec![], vec![], (0, node.ty), rows);
+                Ok(to)
+            }
+            _ => {
+                let value = self.emit(id, rows)?;
+                let to = self.selection(rows);
+                self.push(Op::Narrow(Keep::True, to), vec![value], vec![node.ty], (0, node.ty), rows);
+                Ok(to)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.narrowing {
+            Some(code) => write!(f, "{code}keep s{}", code.rows),
+            None => {
+                write!(f, "{}give", self.values)?;
+                self.values.outputs.iter().try_for_each(|r| write!(f, " r{r}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (r, initial) in self.registers.iter().enumerate() {
+            match initial {
+                Initial::Column(at) => writeln!(f, "r{r} <- column {at}")?,
+                Initial::Constant(vector) => writeln!(f, "r{r} <- constant [{:?}]", vector.physical())?,
+                Initial::Computed(_) => {}
+            }
+        }
+        for instruction in &self.instructions {
+            let Instruction { op, args, out, rows, .. } = instruction;
+            let args: Vec<String> = args.iter().map(|arg| format!("r{arg}")).collect();
+            let args = args.join(", ");
+            let physical = match self.registers.get(*out) {
+                Some(Initial::Computed(physical)) => format!("{physical:?}"),
+                _ => String::new(),
+            };
+            match op {
+                Op::Compute(kind) => writeln!(f, "r{out} <- {}({args}) [{physical}] for s{rows}", kind.name())?,
+                Op::Narrow(keep, to) => writeln!(f, "s{to} <- {keep:?} rows of {args} in s{rows}")?,
+                Op::Without(taken, to) => writeln!(f, "s{to} <- s{rows} without s{taken}")?,
+                Op::Union(parts, to) => writeln!(f, "s{to} <- union of {parts:?} in s{rows}")?,
+                Op::Begin => writeln!(f, "r{out} <- nothing yet [{physical}] for s{rows}")?,
+                Op::Fill(value) => writeln!(f, "r{out} <- {value} for s{rows}")?,
+                Op::Place => writeln!(f, "r{out} <- {args} for s{rows}")?,
+                Op::Mix { or } => {
+                    writeln!(f, "r{out} <- r{out} {} {args} for s{rows}", if *or { "or" } else { "and" })?
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Kind {
+    /// The operation in a word or two.
+    fn name(&self) -> String {
+        match self {
+            Kind::Compare(op) => op.to_string(),
+            Kind::Arithmetic(op, check) => match check {
+                super::kernels::arithmetic::Check::Nothing => op.to_string(),
+                _ => format!("{op} checked"),
+            },
+            Kind::Calendar(op) => format!("calendar {op}"),
+            Kind::Single(single) => format!("{single:?}").to_lowercase(),
+            Kind::Extract(part) => format!("extract {part:?}").to_lowercase(),
+            Kind::Truncate(part) => format!("truncate {part:?}").to_lowercase(),
+            Kind::String(function) => format!("{function:?}").to_lowercase(),
+            Kind::External(function) => function.name().to_string(),
+            Kind::Junction { or } => if *or { "or" } else { "and" }.to_string(),
+            Kind::InList(_) => "in".to_string(),
+            Kind::Like(_) | Kind::LikeDynamic { .. } => "like".to_string(),
+            Kind::PerEntry(_) => "per entry".to_string(),
+            other => format!("{other:?}").to_lowercase(),
+        }
     }
 }

@@ -1,0 +1,839 @@
+//! From the tree to a graph of operations on physical types.
+//!
+//! 1. Constants are folded (`fold.rs`).
+//! 2. Each subexpression becomes a [`Node`] once, however often it stands in the trees (hash consing).
+//! 3. Bottom up, each integer node gets bounds from those of its operands, in 128-bit interval arithmetic. From them
+//!    follow the physical type of a decimal (64 bits if the bounds prove it, however wide its SQL type) and whether its
+//!    kernel must check for overflow.
+//! 4. `CASE`, `AND` and `OR` whose parts are cheap and cannot fail become plain operations on whole columns; the rest
+//!    stay conditional, and `program.rs` gives their parts selections of their own.
+//! 5. What is computed from a single string column becomes a program of its own ([`Kind::PerEntry`]), which the machine
+//!    runs once per dictionary entry if the column comes with a dictionary.
+
+use super::fold::fold;
+use super::kernels::arithmetic::{Check, Single};
+use super::kernels::list::List;
+use super::pattern::Pattern;
+use super::{ArithmeticOp, ColumnMeta, CompareOp, DatePart, Expr, ExternalFunction, Function, Program};
+use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
+use crate::{ColumnId, DataType, Error, Result, Value};
+use std::collections::HashMap;
+use std::mem::Discriminant;
+use std::sync::Arc;
+
+/// Index of a node in its graph; operands come before what uses them.
+pub(super) type NodeId = usize;
+
+/// Inclusive bounds of integers.
+type Range = (i128, i128);
+
+/// Conditions and branches up to this cost are computed for all rows rather than selected for.
+const EAGER_COST: u32 = 24;
+
+/// What a node does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A column of the input.
+    Column(usize),
+    /// A constant.
+    Constant(Value),
+    /// A comparison of two operands of one physical type.
+    Compare(CompareOp),
+    /// x, low, high: integers, the bounds constant and inclusive.
+    Between,
+    /// Integers or floats of one physical type.
+    Arithmetic(ArithmeticOp, Check),
+    /// A function of one number.
+    Single(Single),
+    /// Arithmetic in which a date, time or interval takes part.
+    Calendar(ArithmeticOp),
+    /// `-interval`.
+    NegateInterval,
+    /// The same integer in another physical type, which holds it.
+    Resize,
+    /// The same values under another SQL type.
+    Retype,
+    /// A conversion between SQL types.
+    Cast { lenient: bool },
+    /// Logical negation.
+    Not,
+    /// Both operands computed for all rows.
+    Junction { or: bool },
+    /// Each operand computed for the rows that the earlier ones leave open.
+    LazyJunction { or: bool },
+    /// `IS NULL`.
+    IsNull,
+    /// condition, then, else: all computed for all rows.
+    Blend,
+    /// condition, result, …, and the result of the rest last: each computed for the rows that get there.
+    Case,
+    /// A match of a constant pattern.
+    Like(Arc<Pattern>),
+    /// A match of a pattern that comes with the rows.
+    LikeDynamic { escape: Option<char>, case_insensitive: bool },
+    /// Membership in a list of constants.
+    InList(Arc<List>),
+    /// A field of a date, time or interval.
+    Extract(DatePart),
+    /// The start of the field of a date or timestamp.
+    Truncate(DatePart),
+    /// A function of strings.
+    String(Function),
+    /// A function that somebody else computes.
+    External(Arc<dyn ExternalFunction>),
+    /// A program over the one string column that is the operand.
+    PerEntry(Arc<Program>),
+}
+
+/// One operation.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub kind: Kind,
+    pub args: Vec<NodeId>,
+    pub ty: DataType,
+    pub physical: PhysicalType,
+    pub nullable: bool,
+    pub range: Option<Range>,
+    /// Whether this or an operand may raise an error.
+    pub fallible: bool,
+    /// Rough nanoseconds a row, operands included.
+    pub cost: u32,
+}
+
+/// The graph of a program's expressions.
+pub(super) struct Graph<'a> {
+    pub nodes: Vec<Node>,
+    index: HashMap<(Discriminant<Kind>, Vec<NodeId>), Vec<NodeId>>,
+    input: &'a [ColumnMeta],
+    /// False inside of a program per entry, and for constants.
+    optimize: bool,
+}
+
+impl<'a> Graph<'a> {
+    pub fn new(input: &'a [ColumnMeta], optimize: bool) -> Graph<'a> {
+        Graph { nodes: Vec::new(), index: HashMap::new(), input, optimize }
+    }
+
+    /// The node of an expression.
+    pub fn add(&mut self, expr: &Expr) -> Result<NodeId> {
+        if self.optimize { self.lower(&fold(expr)) } else { self.lower(expr) }
+    }
+
+    /// The nodes of a conjunction, in the order in which they are best evaluated.
+    pub fn add_conjunction(&mut self, exprs: &[Expr]) -> Result<Vec<NodeId>> {
+        let mut parts = Vec::new();
+        for expr in exprs {
+            let expr = if self.optimize { fold(expr) } else { expr.clone() };
+            expr.split_conjunction(&mut parts);
+        }
+        let parts = parts.iter().map(|part| self.lower(part)).collect::<Result<Vec<_>>>()?;
+        let parts = self.merge_bounds(parts)?;
+        Ok(self.cheapest_first(parts))
+    }
+
+    // ---- nodes -----------------------------------------------------------------------------------------------------
+
+    fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id]
+    }
+
+    /// The node with these properties: an old one if there is one.
+    fn intern(&mut self, node: Node) -> NodeId {
+        let key = (std::mem::discriminant(&node.kind), node.args.clone());
+        let same = |other: &Node| {
+            // 0.0 and -0.0 are equal and not the same.
+            !matches!(node.kind, Kind::Constant(Value::Float(_)))
+                && other.kind == node.kind
+                && other.ty == node.ty
+                && other.physical == node.physical
+        };
+        if let Some(found) = self.index.get(&key).and_then(|ids| ids.iter().find(|&&id| same(&self.nodes[id]))) {
+            return *found;
+        }
+        self.nodes.push(node);
+        self.index.entry(key).or_default().push(self.nodes.len() - 1);
+        self.nodes.len() - 1
+    }
+
+    /// An operation that is NULL where an operand is, held in the physical type of `ty`.
+    fn strict(&mut self, kind: Kind, args: Vec<NodeId>, ty: DataType) -> NodeId {
+        self.strict_as(kind, args, ty, ty.physical(), ty.integer_range())
+    }
+
+    fn strict_as(
+        &mut self,
+        kind: Kind,
+        args: Vec<NodeId>,
+        ty: DataType,
+        physical: PhysicalType,
+        range: Option<Range>,
+    ) -> NodeId {
+        let null = |arg: &NodeId| matches!(self.node(*arg).kind, Kind::Constant(Value::Null));
+        if args.iter().any(null) {
+            return self.constant(&Value::Null, ty, physical);
+        }
+        let nullable = args.iter().any(|arg| self.node(*arg).nullable) || matches!(kind, Kind::Cast { lenient: true });
+        self.finish(kind, args, ty, physical, nullable, range)
+    }
+
+    fn finish(
+        &mut self,
+        kind: Kind,
+        args: Vec<NodeId>,
+        ty: DataType,
+        physical: PhysicalType,
+        nullable: bool,
+        range: Option<Range>,
+    ) -> NodeId {
+        let operands = || args.iter().map(|arg| self.node(*arg));
+        let fallible = operands().any(|arg| arg.fallible) || self.may_fail(&kind, &args, ty);
+        let cost = operands().fold(self.own_cost(&kind, &args), |sum, arg| sum.saturating_add(arg.cost));
+        self.intern(Node { kind, args, ty, physical, nullable, range, fallible, cost })
+    }
+
+    fn may_fail(&self, kind: &Kind, args: &[NodeId], ty: DataType) -> bool {
+        match kind {
+            Kind::Arithmetic(ArithmeticOp::Divide | ArithmeticOp::Modulo, _) if self.is_float(args[0]) => {
+                !matches!(self.node(args[1]).kind, Kind::Constant(Value::Float(v)) if v != 0.0)
+            }
+            Kind::Arithmetic(_, check) => *check != Check::Nothing && !self.is_float(args[0]),
+            Kind::Single(single) => *single == Single::Sqrt || !self.is_float(args[0]),
+            Kind::Calendar(_) | Kind::NegateInterval | Kind::Truncate(_) | Kind::LikeDynamic { .. } => true,
+            Kind::Cast { lenient } => {
+                let from = self.node(args[0]).ty;
+                let to_float = from.is_numeric() && (ty == DataType::Float64 || !from.is_float() && ty.is_float());
+                !lenient && !to_float && ty != DataType::Varchar
+            }
+            Kind::String(Function::Substring) => args.len() > 2,
+            Kind::External(_) => true,
+            Kind::PerEntry(program) => program.is_fallible(),
+            _ => false,
+        }
+    }
+
+    fn own_cost(&self, kind: &Kind, args: &[NodeId]) -> u32 {
+        let text = args.first().is_some_and(|arg| self.node(*arg).physical == PhysicalType::Str);
+        match kind {
+            Kind::Column(_) | Kind::Constant(_) | Kind::Retype => 0,
+            Kind::Compare(_) if text => 6,
+            Kind::Arithmetic(ArithmeticOp::Divide | ArithmeticOp::Modulo, _) => 4,
+            Kind::InList(_) => 6,
+            Kind::PerEntry(_) => 8,
+            Kind::Extract(_) | Kind::Truncate(_) => 10,
+            Kind::Like(_) | Kind::LikeDynamic { .. } | Kind::String(_) => 40,
+            Kind::Cast { .. } if text => 40,
+            Kind::Cast { .. } => 4,
+            Kind::Calendar(_) | Kind::NegateInterval => 40,
+            Kind::External(_) => 200,
+            _ => 1,
+        }
+    }
+
+    fn is_float(&self, id: NodeId) -> bool {
+        matches!(self.node(id).physical, PhysicalType::F32 | PhysicalType::F64)
+    }
+
+    fn constant(&mut self, value: &Value, ty: DataType, physical: PhysicalType) -> NodeId {
+        let range = match value {
+            Value::Integer(v) => Some((*v, *v)),
+            Value::Boolean(v) => Some((i128::from(*v), i128::from(*v))),
+            _ => None,
+        };
+        let nullable = value.is_null();
+        self.finish(Kind::Constant(value.clone()), Vec::new(), ty, physical, nullable, range)
+    }
+
+    /// A constant, in 64 bits where a decimal fits.
+    fn literal(&mut self, value: &Value, ty: DataType) -> NodeId {
+        let physical = match value {
+            Value::Integer(v) if ty.is_decimal() && i64::try_from(*v).is_ok() => PhysicalType::I64,
+            Value::Integer(_) if ty.is_decimal() => PhysicalType::I128,
+            _ => ty.physical(),
+        };
+        self.constant(value, ty, physical)
+    }
+
+    fn is_null(&self, id: NodeId) -> bool {
+        matches!(self.node(id).kind, Kind::Constant(Value::Null))
+    }
+
+    fn truth(&self, id: NodeId) -> Option<Option<bool>> {
+        match &self.node(id).kind {
+            Kind::Constant(Value::Null) => Some(None),
+            Kind::Constant(Value::Boolean(v)) => Some(Some(*v)),
+            _ => None,
+        }
+    }
+
+    /// Whether computing this for rows that do not need it costs little and raises nothing.
+    fn is_eager(&self, id: NodeId) -> bool {
+        !self.node(id).fallible && self.node(id).cost <= EAGER_COST
+    }
+
+    /// `id` held as `physical`, which must have room for its range.
+    fn resize(&mut self, id: NodeId, physical: PhysicalType) -> NodeId {
+        let node = self.node(id);
+        let (ty, range, value) = (node.ty, node.range, node.kind.clone());
+        match value {
+            _ if node.physical == physical => id,
+            Kind::Constant(value) => self.constant(&value, ty, physical),
+            _ => self.strict_as(Kind::Resize, vec![id], ty, physical, range),
+        }
+    }
+
+    /// `id` under the SQL type `ty`, same values.
+    fn retype(&mut self, id: NodeId, ty: DataType) -> NodeId {
+        let node = self.node(id);
+        if node.ty == ty {
+            return id;
+        }
+        let (physical, range) = (node.physical, node.range);
+        match node.kind.clone() {
+            Kind::Constant(value) => self.constant(&value, ty, physical),
+            _ => self.strict_as(Kind::Retype, vec![id], ty, physical, range),
+        }
+    }
+
+    /// Two operands in one physical type.
+    fn unify(&mut self, a: NodeId, b: NodeId) -> Result<(NodeId, NodeId)> {
+        let (pa, pb) = (self.node(a).physical, self.node(b).physical);
+        if pa == pb {
+            return Ok((a, b));
+        }
+        // The type of a NULL is whatever is needed.
+        for (null, other) in [(a, b), (b, a)] {
+            if self.is_null(null) {
+                let (ty, physical) = (self.node(other).ty, self.node(other).physical);
+                let typed = self.constant(&Value::Null, ty, physical);
+                return Ok(if null == a { (typed, other) } else { (other, typed) });
+            }
+        }
+        let (ta, tb) = (self.node(a).ty, self.node(b).ty);
+        if !holds_integers(pa) || !holds_integers(pb) {
+            return Err(Error::internal(format!("{ta} and {tb} are operands of one operation")));
+        }
+        // The other's type, if it has room: always for constants that fit, else for the narrower.
+        for (constant, other, physical) in [(a, pb, pa), (b, pa, pb)] {
+            let fits = self.node(constant).range.is_some_and(|range| fits(range, other));
+            if fits && (matches!(self.node(constant).kind, Kind::Constant(_)) || other.width() > physical.width()) {
+                let resized = self.resize(constant, other);
+                return Ok(if constant == a { (resized, b) } else { (a, resized) });
+            }
+        }
+        Ok((self.resize(a, PhysicalType::I128), self.resize(b, PhysicalType::I128)))
+    }
+
+    // ---- expressions -----------------------------------------------------------------------------------------------
+
+    fn lower(&mut self, expr: &Expr) -> Result<NodeId> {
+        if self.optimize
+            && let Some(node) = self.per_entry(expr)?
+        {
+            return Ok(node);
+        }
+        match expr {
+            Expr::Column { id, .. } => self.column(*id),
+            Expr::Literal { value, ty } => Ok(self.literal(value, *ty)),
+            Expr::Compare { op, left, right } => {
+                let (left, right) = (self.lower(left)?, self.lower(right)?);
+                self.compare(*op, left, right)
+            }
+            Expr::Arithmetic { op, left, right, ty } => {
+                let (left, right) = (self.lower(left)?, self.lower(right)?);
+                self.arithmetic(*op, left, right, *ty)
+            }
+            Expr::Negate(input) => {
+                let input = self.lower(input)?;
+                Ok(self.single(Single::Negate, input))
+            }
+            Expr::Not(input) => {
+                let input = self.lower(input)?;
+                Ok(self.strict(Kind::Not, vec![input], DataType::Boolean))
+            }
+            Expr::And(parts) => self.junction(false, parts),
+            Expr::Or(parts) => self.junction(true, parts),
+            Expr::IsNull(input) => {
+                let input = self.lower(input)?;
+                if !self.node(input).nullable && !self.node(input).fallible {
+                    return Ok(self.literal(&Value::Boolean(false), DataType::Boolean));
+                }
+                let ty = DataType::Boolean;
+                Ok(self.finish(Kind::IsNull, vec![input], ty, ty.physical(), false, ty.integer_range()))
+            }
+            Expr::Case { branches, otherwise, ty } => self.case(branches, otherwise.as_deref(), *ty),
+            Expr::Cast { input, ty, lenient } => {
+                let input = self.lower(input)?;
+                Ok(self.cast(input, *ty, *lenient))
+            }
+            Expr::Like { input, pattern, escape, case_insensitive } => {
+                let input = self.lower(input)?;
+                if let Expr::Literal { value: Value::Text(pattern), .. } = &**pattern {
+                    let pattern = Pattern::new(pattern, *escape, *case_insensitive)?;
+                    return Ok(self.strict(Kind::Like(Arc::new(pattern)), vec![input], DataType::Boolean));
+                }
+                let pattern = self.lower(pattern)?;
+                let kind = Kind::LikeDynamic { escape: *escape, case_insensitive: *case_insensitive };
+                Ok(self.strict(kind, vec![input, pattern], DataType::Boolean))
+            }
+            Expr::InList { input, list } => {
+                let input = self.lower(input)?;
+                let kind = Kind::InList(Arc::new(List::new(list, self.node(input).physical)?));
+                let node = self.strict(kind, vec![input], DataType::Boolean);
+                if list.iter().any(Value::is_null) {
+                    self.nodes[node].nullable = true;
+                }
+                Ok(node)
+            }
+            Expr::Function { function, args, ty } => {
+                let args = args.iter().map(|arg| self.lower(arg)).collect::<Result<Vec<_>>>()?;
+                self.function(*function, args, *ty)
+            }
+            Expr::External { function, args, ty } => {
+                let mut lowered = Vec::new();
+                for arg in args {
+                    let arg = self.lower(arg)?;
+                    // The library knows each type in its own physical type only.
+                    let physical = self.node(arg).ty.physical();
+                    lowered.push(self.resize(arg, physical));
+                }
+                let kind = Kind::External(function.clone());
+                Ok(self.finish(kind, lowered, *ty, ty.physical(), true, ty.integer_range()))
+            }
+        }
+    }
+
+    fn column(&mut self, id: ColumnId) -> Result<NodeId> {
+        let found = self.input.iter().position(|meta| meta.id == id);
+        let at = found.ok_or_else(|| Error::internal(format!("column {id} is not in the input")))?;
+        let meta = &self.input[at];
+        let (ty, physical, nullable) = (meta.ty, meta.physical, meta.nullable);
+        let range = meta.range.or(ty.integer_range());
+        Ok(self.finish(Kind::Column(at), Vec::new(), ty, physical, nullable, range))
+    }
+
+    /// The program of an expression over a single string column.
+    fn per_entry(&mut self, expr: &Expr) -> Result<Option<NodeId>> {
+        let plain = match expr {
+            Expr::Column { .. } | Expr::Literal { .. } => true,
+            Expr::IsNull(input) => matches!(**input, Expr::Column { .. }),
+            _ => false,
+        };
+        if plain {
+            return Ok(None);
+        }
+        let mut column = None;
+        let mut suits = true;
+        expr.visit(&mut |part| match part {
+            Expr::Column { id, .. } => suits &= *column.get_or_insert(*id) == *id,
+            Expr::External { function, .. } => suits &= function.is_immutable() && !function.is_volatile(),
+            _ => {}
+        });
+        let Some(column) = column.filter(|_| suits) else { return Ok(None) };
+        let column = self.column(column)?;
+        let Kind::Column(at) = self.node(column).kind else { return Ok(None) };
+        if self.node(column).physical != PhysicalType::Str {
+            return Ok(None);
+        }
+        let program = Program::compile_as_is(std::slice::from_ref(expr), &self.input[at..=at])?;
+        let output = &program.outputs()[0];
+        let (ty, physical, nullable, range) = (output.ty, output.physical, output.nullable, output.range);
+        Ok(Some(self.finish(Kind::PerEntry(program), vec![column], ty, physical, nullable, range)))
+    }
+
+    fn compare(&mut self, op: CompareOp, left: NodeId, right: NodeId) -> Result<NodeId> {
+        let distinct = matches!(op, CompareOp::DistinctFrom | CompareOp::NotDistinctFrom);
+        let (mut op, (mut left, mut right)) = (op, self.unify(left, right)?);
+        if matches!(self.node(left).kind, Kind::Constant(_)) && !matches!(self.node(right).kind, Kind::Constant(_)) {
+            (left, right) = (right, left);
+            op = match op {
+                CompareOp::Lt => CompareOp::Gt,
+                CompareOp::LtEq => CompareOp::GtEq,
+                CompareOp::Gt => CompareOp::Lt,
+                CompareOp::GtEq => CompareOp::LtEq,
+                same => same,
+            };
+        }
+        let ty = DataType::Boolean;
+        if distinct {
+            let args = vec![left, right];
+            return Ok(self.finish(Kind::Compare(op), args, ty, ty.physical(), false, ty.integer_range()));
+        }
+        Ok(self.strict(Kind::Compare(op), vec![left, right], ty))
+    }
+
+    fn arithmetic(&mut self, op: ArithmeticOp, left: NodeId, right: NodeId, ty: DataType) -> Result<NodeId> {
+        if self.is_null(left) || self.is_null(right) {
+            return Ok(self.literal(&Value::Null, ty));
+        }
+        let (lt, rt) = (self.node(left).ty, self.node(right).ty);
+        if lt.is_decimal() && rt.is_decimal() && ty.is_decimal() {
+            return self.decimals(op, left, right, ty);
+        }
+        if lt.is_integer() && rt.is_integer() && ty.is_integer() {
+            let physical = ty.physical();
+            if self.node(left).physical != physical || self.node(right).physical != physical {
+                let message = format!("{lt} {op} {rt} as {ty}: the operands of integer arithmetic are of one type");
+                return Err(Error::internal(message));
+            }
+            let (range, safe) = self.bounds(op, left, right, ty);
+            let check = if safe { Check::Nothing } else { Check::Fits };
+            return Ok(self.strict_as(Kind::Arithmetic(op, check), vec![left, right], ty, physical, Some(range)));
+        }
+        if lt.is_float() && rt.is_float() && ty.is_float() {
+            let (left, right) = self.unify(left, right)?;
+            return Ok(self.strict(Kind::Arithmetic(op, Check::Fits), vec![left, right], ty));
+        }
+        Ok(self.strict(Kind::Calendar(op), vec![left, right], ty))
+    }
+
+    /// The range of the result, cut to that of `ty`, and whether that and the absence of zero divisors are proved.
+    fn bounds(&self, op: ArithmeticOp, left: NodeId, right: NodeId, ty: DataType) -> (Range, bool) {
+        let (low, high) = ty.integer_range().expect("an integer type");
+        let (Some(a), Some(b)) = (self.node(left).range, self.node(right).range) else { return ((low, high), false) };
+        let derived = match op {
+            ArithmeticOp::Add => both(a.0.checked_add(b.0), a.1.checked_add(b.1)),
+            ArithmeticOp::Subtract => both(a.0.checked_sub(b.1), a.1.checked_sub(b.0)),
+            ArithmeticOp::Multiply => {
+                let corners = [(a.0, b.0), (a.0, b.1), (a.1, b.0), (a.1, b.1)].map(|(x, y)| x.checked_mul(y));
+                if corners.contains(&None) {
+                    None
+                } else {
+                    let corners = corners.map(|corner| corner.expect("just tested"));
+                    both(corners.iter().min().copied(), corners.iter().max().copied())
+                }
+            }
+            ArithmeticOp::Divide | ArithmeticOp::Modulo => {
+                let largest = a.0.checked_abs().zip(a.1.checked_abs()).map(|(x, y)| x.max(y));
+                let zero = b.0 <= 0 && b.1 >= 0;
+                match largest {
+                    Some(largest) if !zero => Some((
+                        if a.0 < 0 || b.0 < 0 { -largest } else { 0 },
+                        if a.1 < 0 && b.0 > 0 { 0 } else { largest },
+                    )),
+                    _ => None,
+                }
+            }
+            // Bits stay within the type.
+            _ => return ((low, high), true),
+        };
+        match derived {
+            Some((from, to)) if from >= low && to <= high => ((from, to), true),
+            Some((from, to)) => ((from.clamp(low, high), to.clamp(low, high)), false),
+            None => ((low, high), false),
+        }
+    }
+
+    fn decimals(&mut self, op: ArithmeticOp, left: NodeId, right: NodeId, ty: DataType) -> Result<NodeId> {
+        let (DataType::Decimal { scale: ls, .. }, DataType::Decimal { scale: rs, .. }) =
+            (self.node(left).ty, self.node(right).ty)
+        else {
+            return Err(Error::internal("decimal arithmetic on other types"));
+        };
+        let (left, right) = match op {
+            ArithmeticOp::Multiply => (left, right),
+            ArithmeticOp::Add | ArithmeticOp::Subtract | ArithmeticOp::Modulo => {
+                let scale = ls.max(rs);
+                (self.upscale(left, ls, scale), self.upscale(right, rs, scale))
+            }
+            _ => return Err(Error::not_supported(format!("{op} of decimals"))),
+        };
+        Ok(self.decimal_operation(op, left, right, ty))
+    }
+
+    /// The unscaled numbers of a decimal at a larger scale.
+    fn upscale(&mut self, id: NodeId, from: u8, to: u8) -> NodeId {
+        if from == to {
+            return id;
+        }
+        let unit = self.literal(&Value::Integer(pow10(to - from)), DataType::Decimal { precision: 38, scale: 0 });
+        self.decimal_operation(ArithmeticOp::Multiply, id, unit, DataType::Decimal { precision: 38, scale: to })
+    }
+
+    /// `left op right` on the unscaled numbers: in 64 bits if ranges allow it, else in 128 and checked if need be.
+    fn decimal_operation(&mut self, op: ArithmeticOp, left: NodeId, right: NodeId, ty: DataType) -> NodeId {
+        let (range, safe) = self.bounds(op, left, right, ty);
+        let narrow = |id: NodeId, graph: &Graph<'_>| graph.node(id).range.is_some_and(|r| fits(r, PhysicalType::I64));
+        if safe && fits(range, PhysicalType::I64) && narrow(left, self) && narrow(right, self) {
+            let args = vec![self.resize(left, PhysicalType::I64), self.resize(right, PhysicalType::I64)];
+            return self.strict_as(Kind::Arithmetic(op, Check::Nothing), args, ty, PhysicalType::I64, Some(range));
+        }
+        let (_, high) = ty.integer_range().expect("a decimal has a range");
+        let check = if safe { Check::Nothing } else { Check::Below(high + 1) };
+        let args = vec![self.resize(left, PhysicalType::I128), self.resize(right, PhysicalType::I128)];
+        let wide = self.strict_as(Kind::Arithmetic(op, check), args, ty, PhysicalType::I128, Some(range));
+        if fits(range, PhysicalType::I64) { self.resize(wide, PhysicalType::I64) } else { wide }
+    }
+
+    fn single(&mut self, function: Single, input: NodeId) -> NodeId {
+        let node = self.node(input);
+        let (ty, physical, range) = (node.ty, node.physical, node.range);
+        if ty == DataType::Interval {
+            return self.strict(Kind::NegateInterval, vec![input], ty);
+        }
+        let derived = match (function, range) {
+            (Single::Negate, Some((low, high))) => both(high.checked_neg(), low.checked_neg()),
+            (Single::Abs, Some((low, high))) => low.checked_abs().zip(high.checked_abs()).map(|(a, b)| (0, a.max(b))),
+            _ => None,
+        };
+        let within = ty.integer_range().zip(derived).map(|((a, b), (low, high))| (low.max(a), high.min(b)));
+        self.strict_as(Kind::Single(function), vec![input], ty, physical, within.or(ty.integer_range()))
+    }
+
+    fn function(&mut self, function: Function, args: Vec<NodeId>, ty: DataType) -> Result<NodeId> {
+        Ok(match function {
+            Function::Extract(part) => self.strict(Kind::Extract(part), args, ty),
+            Function::Truncate(part) => self.strict(Kind::Truncate(part), args, ty),
+            Function::Abs => self.single(Single::Abs, args[0]),
+            Function::Floor => self.single(Single::Floor, args[0]),
+            Function::Ceil => self.single(Single::Ceil, args[0]),
+            Function::Sqrt => self.single(Single::Sqrt, args[0]),
+            Function::Substring => {
+                let mut args = args;
+                for arg in &mut args[1..] {
+                    *arg = self.cast(*arg, DataType::Int64, false);
+                }
+                self.strict(Kind::String(function), args, ty)
+            }
+            _ => self.strict(Kind::String(function), args, ty),
+        })
+    }
+
+    fn cast(&mut self, input: NodeId, to: DataType, lenient: bool) -> NodeId {
+        let node = self.node(input);
+        let (from, physical, range) = (node.ty, node.physical, node.range);
+        if from == to {
+            return input;
+        }
+        if self.is_null(input) {
+            return self.literal(&Value::Null, to);
+        }
+        if let (DataType::Timestamp | DataType::TimestampTz, DataType::Timestamp | DataType::TimestampTz) = (from, to) {
+            return self.retype(input, to);
+        }
+        let scale = |ty: DataType| match ty {
+            DataType::Decimal { scale, .. } => scale,
+            _ => 0,
+        };
+        let whole = |ty: DataType| ty.is_integer() || ty.is_decimal();
+        if let (true, true, Some(range), Some(target)) = (whole(from), whole(to), range, to.integer_range())
+            && scale(to) >= scale(from)
+        {
+            // A change of width, or a multiplication, if the range proves that nothing is lost.
+            let unit = pow10(scale(to) - scale(from));
+            let scaled = both(range.0.checked_mul(unit), range.1.checked_mul(unit));
+            if let Some(scaled) = scaled.filter(|s| s.0 >= target.0 && s.1 <= target.1) {
+                let held = match to {
+                    DataType::Decimal { .. } if fits(scaled, PhysicalType::I64) => PhysicalType::I64,
+                    DataType::Decimal { .. } => PhysicalType::I128,
+                    _ => to.physical(),
+                };
+                let resized =
+                    if physical.width() < held.width() || unit == 1 { self.resize(input, held) } else { input };
+                if unit == 1 {
+                    return self.retype(resized, to);
+                }
+                let unit = self.constant(&Value::Integer(unit), to, held);
+                let resized = self.resize(resized, held);
+                let kind = Kind::Arithmetic(ArithmeticOp::Multiply, Check::Nothing);
+                return self.strict_as(kind, vec![resized, unit], to, held, Some(scaled));
+            }
+        }
+        if let (DataType::Date, DataType::Timestamp | DataType::TimestampTz, Some(range)) = (from, to, range) {
+            let day = i128::from(MICROS_PER_DAY);
+            let scaled = (range.0 * day, range.1 * day);
+            if fits(scaled, PhysicalType::I64) {
+                let unit = self.constant(&Value::Integer(day), to, PhysicalType::I64);
+                let resized = self.resize(input, PhysicalType::I64);
+                let kind = Kind::Arithmetic(ArithmeticOp::Multiply, Check::Nothing);
+                return self.strict_as(kind, vec![resized, unit], to, PhysicalType::I64, Some(scaled));
+            }
+        }
+        self.strict(Kind::Cast { lenient }, vec![input], to)
+    }
+
+    // ---- conditions ------------------------------------------------------------------------------------------------
+
+    fn junction(&mut self, or: bool, parts: &[Expr]) -> Result<NodeId> {
+        let mut nodes: Vec<NodeId> = Vec::new();
+        for part in parts {
+            let node = self.lower(part)?;
+            match self.truth(node) {
+                Some(Some(value)) if value != or => {}
+                Some(Some(_)) => {
+                    // Nothing after this part is evaluated, and what is before cannot change the result.
+                    nodes.push(node);
+                    break;
+                }
+                _ if nodes.contains(&node) => {}
+                _ => nodes.push(node),
+            }
+        }
+        if !or {
+            nodes = self.merge_bounds(nodes)?;
+        }
+        let decided = |id: &NodeId| self.truth(*id) == Some(Some(or));
+        if nodes.is_empty() {
+            return Ok(self.literal(&Value::Boolean(!or), DataType::Boolean));
+        }
+        if nodes.iter().any(decided) && nodes.iter().all(|id| !self.node(*id).fallible) {
+            return Ok(self.literal(&Value::Boolean(or), DataType::Boolean));
+        }
+        if nodes.len() == 1 {
+            return Ok(nodes[0]);
+        }
+        let ty = DataType::Boolean;
+        let nullable = nodes.iter().any(|id| self.node(*id).nullable);
+        if nodes.iter().all(|id| self.is_eager(*id)) {
+            let mut all = nodes[0];
+            for &next in &nodes[1..] {
+                let args = vec![all, next];
+                all = self.finish(Kind::Junction { or }, args, ty, ty.physical(), nullable, ty.integer_range());
+            }
+            return Ok(all);
+        }
+        let nodes = self.cheapest_first(nodes);
+        Ok(self.finish(Kind::LazyJunction { or }, nodes, ty, ty.physical(), nullable, ty.integer_range()))
+    }
+
+    /// Pairs of a lower and an upper constant bound of one integer become one [`Kind::Between`].
+    fn merge_bounds(&mut self, mut parts: Vec<NodeId>) -> Result<Vec<NodeId>> {
+        let mut i = 0;
+        while i < parts.len() {
+            if let Some((x, low, true)) = self.bound(parts[i])
+                && let Some(j) = parts.iter().position(|p| matches!(self.bound(*p), Some((y, _, false)) if y == x))
+            {
+                let (_, high, _) = self.bound(parts[j]).expect("just found");
+                let (ty, physical) = (self.node(x).ty, self.node(x).physical);
+                if fits((low, low), physical) && fits((high, high), physical) {
+                    let low = self.constant(&Value::Integer(low), ty, physical);
+                    let high = self.constant(&Value::Integer(high), ty, physical);
+                    let between = self.strict(Kind::Between, vec![x, low, high], DataType::Boolean);
+                    parts[i.min(j)] = between;
+                    parts.remove(i.max(j));
+                    continue;
+                }
+            }
+            i += 1;
+        }
+        Ok(parts)
+    }
+
+    /// What is bounded, the inclusive bound, and whether it is the lower one.
+    fn bound(&self, id: NodeId) -> Option<(NodeId, i128, bool)> {
+        let node = self.node(id);
+        let Kind::Compare(op) = node.kind else { return None };
+        let Kind::Constant(Value::Integer(bound)) = self.node(node.args[1]).kind else { return None };
+        if self.node(node.args[0]).ty == DataType::Uuid {
+            return None;
+        }
+        match op {
+            CompareOp::GtEq => Some((node.args[0], bound, true)),
+            CompareOp::Gt => Some((node.args[0], bound.checked_add(1)?, true)),
+            CompareOp::LtEq => Some((node.args[0], bound, false)),
+            CompareOp::Lt => Some((node.args[0], bound.checked_sub(1)?, false)),
+            _ => None,
+        }
+    }
+
+    /// Cheap parts first, as far as no error comes to light that the written order hides: a part that may fail stays
+    /// behind all parts that stood before it.
+    fn cheapest_first(&self, parts: Vec<NodeId>) -> Vec<NodeId> {
+        let mut left = parts;
+        let mut ordered = Vec::with_capacity(left.len());
+        while !left.is_empty() {
+            let candidates = left.iter().enumerate().filter(|(i, part)| *i == 0 || !self.node(**part).fallible);
+            let (at, _) = candidates.min_by_key(|(_, part)| self.node(**part).cost).expect("the first is one");
+            ordered.push(left.remove(at));
+        }
+        ordered
+    }
+
+    fn case(&mut self, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, ty: DataType) -> Result<NodeId> {
+        let mut conditions = Vec::new();
+        let mut results = Vec::new();
+        let mut rest = None;
+        for (condition, result) in branches {
+            let condition = self.lower(condition)?;
+            match self.truth(condition) {
+                Some(Some(true)) => {
+                    rest = Some(self.lower(result)?);
+                    break;
+                }
+                Some(_) => {}
+                None => {
+                    conditions.push(condition);
+                    results.push(self.lower(result)?);
+                }
+            }
+        }
+        let rest = match (rest, otherwise) {
+            (Some(rest), _) => rest,
+            (None, Some(otherwise)) => self.lower(otherwise)?,
+            (None, None) => self.literal(&Value::Null, ty),
+        };
+        results.push(rest);
+        // One physical type for all: a decimal in 64 bits if each result is within.
+        let ranges: Vec<Option<Range>> =
+            results.iter().filter(|r| !self.is_null(**r)).map(|r| self.node(*r).range).collect();
+        let range = ranges.iter().copied().reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten();
+        let physical = match (ty, range) {
+            (DataType::Decimal { .. }, Some(range)) if fits(range, PhysicalType::I64) => PhysicalType::I64,
+            (DataType::Decimal { .. }, _) => PhysicalType::I128,
+            _ => ty.physical(),
+        };
+        for result in &mut results {
+            if self.is_null(*result) {
+                *result = self.constant(&Value::Null, ty, physical);
+            } else {
+                let resized = self.resize(*result, physical);
+                *result = self.retype(resized, ty);
+            }
+            if self.node(*result).physical != physical {
+                return Err(Error::internal(format!("a result of CASE is not {ty}")));
+            }
+        }
+        let range = range.or(ty.integer_range());
+        let nullable = results.iter().any(|r| self.node(*r).nullable);
+        let rest = results.pop().expect("the rest");
+        if conditions.is_empty() {
+            return Ok(rest);
+        }
+        let parts = || conditions.iter().chain(&results).chain(std::iter::once(&rest));
+        if physical != PhysicalType::Str && parts().all(|part| self.is_eager(*part)) {
+            let mut value = rest;
+            for (&condition, &result) in conditions.iter().zip(&results).rev() {
+                value = self.finish(Kind::Blend, vec![condition, result, value], ty, physical, nullable, range);
+            }
+            return Ok(value);
+        }
+        let mut args: Vec<NodeId> = conditions.into_iter().zip(results).flat_map(|(c, r)| [c, r]).collect();
+        args.push(rest);
+        Ok(self.finish(Kind::Case, args, ty, physical, nullable, range))
+    }
+}
+
+fn both(low: Option<i128>, high: Option<i128>) -> Option<Range> {
+    low.zip(high)
+}
+
+fn holds_integers(physical: PhysicalType) -> bool {
+    !matches!(physical, PhysicalType::F32 | PhysicalType::F64 | PhysicalType::Str | PhysicalType::Interval)
+}
+
+/// Whether all of `range` has room in `physical`.
+fn fits(range: Range, physical: PhysicalType) -> bool {
+    let (low, high) = match physical {
+        PhysicalType::Bool => (0, 1),
+        PhysicalType::I8 => (i8::MIN.into(), i8::MAX.into()),
+        PhysicalType::I16 => (i16::MIN.into(), i16::MAX.into()),
+        PhysicalType::I32 => (i32::MIN.into(), i32::MAX.into()),
+        PhysicalType::I64 => (i64::MIN.into(), i64::MAX.into()),
+        PhysicalType::I128 => (i128::MIN, i128::MAX),
+        PhysicalType::U8 => (0, u8::MAX.into()),
+        PhysicalType::U16 => (0, u16::MAX.into()),
+        PhysicalType::U32 => (0, u32::MAX.into()),
+        PhysicalType::U64 => (0, u64::MAX.into()),
+        _ => return false,
+    };
+    range.0 >= low && range.1 <= high
+}

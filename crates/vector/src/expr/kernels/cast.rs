@@ -1,0 +1,276 @@
+//! Casts: every pair of types that PostgreSQL and DuckDB convert, and what they say where a value has no counterpart.
+//!
+//! Numbers to numbers run in loops. The rest goes value by value through [`convert`], which is the definition of all
+//! casts: text is read by [`parse_value`] and written as values print; decimals round half away from zero, floats to
+//! integers half to even; dates are midnights; timestamps with and without time zone exchange in UTC.
+
+use super::arithmetic::{Integer, Wide, with_integer};
+use super::{Operand, Rows, operand, row_by_row, strict, unary};
+use crate::buffer::Native;
+use crate::expr::parse::{parse_date, parse_i64, parse_value};
+use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
+use crate::vector::Vector;
+use crate::{DataType, Error, ErrorKind, Interval, Result, StringView, Value};
+use std::fmt::Write as _;
+
+/// `CAST(a AS to)`, or `TRY_CAST` if `lenient`, into the physical type of `out`.
+///
+/// # Errors
+/// Input: a value has no counterpart and the cast is not lenient.
+pub fn cast(a: &Vector, from: DataType, to: DataType, lenient: bool, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
+    let scale = if let DataType::Decimal { scale, .. } = from { scale } else { 0 };
+    let whole = from.is_integer() || from.is_decimal();
+    match to {
+        DataType::Float64 if whole => strict(&[a], rows, out, |rows, out| {
+            to_float::<f64>(a, scale, rows, out);
+            Ok(())
+        }),
+        DataType::Float32 if whole => strict(&[a], rows, out, |rows, out| {
+            to_float::<f32>(a, scale, rows, out);
+            Ok(())
+        }),
+        DataType::Float64 if from == DataType::Float32 => strict(&[a], rows, out, |rows, out| {
+            unary(operand(a), rows.widened(), out.values_mut(), |v: f32| f64::from(v));
+            Ok(())
+        }),
+        _ if to.is_integer() && from.is_integer() => integer_to_integer(a, from, to, lenient, rows, out),
+        DataType::Varchar => to_text(a, from, rows, out),
+        DataType::Date | DataType::Int64 if from == DataType::Varchar => from_text(a, to, lenient, rows, out),
+        _ => row_by_row(&[(a, from)], rows, out, |values| match convert(&values[0], from, to) {
+            Err(error) if lenient && error.kind() == ErrorKind::Input => Ok(Value::Null),
+            result => result,
+        }),
+    }
+}
+
+/// Rust's `as` from any integer to a float.
+trait FromWhole: Native {
+    fn from_wide(v: i128, unit: f64) -> Self;
+    fn from_word(v: i64, unit: f64) -> Self;
+}
+impl FromWhole for f64 {
+    #[inline(always)]
+    fn from_wide(v: i128, unit: f64) -> f64 {
+        v as f64 / unit
+    }
+    #[inline(always)]
+    fn from_word(v: i64, unit: f64) -> f64 {
+        v as f64 / unit
+    }
+}
+impl FromWhole for f32 {
+    #[inline(always)]
+    fn from_wide(v: i128, unit: f64) -> f32 {
+        if unit == 1.0 { v as f32 } else { (v as f64 / unit) as f32 }
+    }
+    #[inline(always)]
+    fn from_word(v: i64, unit: f64) -> f32 {
+        if unit == 1.0 { v as f32 } else { (v as f64 / unit) as f32 }
+    }
+}
+
+fn to_float<F: FromWhole>(a: &Vector, scale: u8, rows: Rows<'_>, out: &mut Vector) {
+    let unit = pow10(scale) as f64;
+    let (rows, out) = (rows.widened(), out.values_mut::<F>());
+    match a.physical() {
+        PhysicalType::I64 => unary(operand(a), rows, out, |v: i64| F::from_word(v, unit)),
+        PhysicalType::I32 => unary(operand(a), rows, out, |v: i32| F::from_word(v.into(), unit)),
+        physical => with_integer!(
+            physical,
+            T => unary(operand::<T>(a), rows, out, |v: T| F::from_wide(Into::<Wide>::into(v).0, unit)),
+            unreachable!("integers and decimals are held as integers")
+        ),
+    }
+}
+
+fn integer_to_integer(
+    a: &Vector,
+    from: DataType,
+    to: DataType,
+    lenient: bool,
+    rows: Rows<'_>,
+    out: &mut Vector,
+) -> Result<()> {
+    let (low, high) = to.integer_range().expect("an integer type has a range");
+    let target = out.physical();
+    strict(&[a], rows, out, |rows, out| {
+        let mut failed = false;
+        with_integer!(
+            a.physical(),
+            S => with_integer!(
+                target,
+                D => {
+                    unary(operand::<S>(a), rows, out.values_mut::<D>(), |v: S| {
+                        let wide = Into::<Wide>::into(v).0;
+                        failed |= wide < low || wide > high;
+                        D::from_wide(wide)
+                    });
+                },
+                return Err(Error::internal("an integer is held as one"))
+            ),
+            return Err(Error::internal("an integer is held as one"))
+        );
+        if !failed {
+            return Ok(());
+        }
+        rows.try_each(|p| {
+            if !out.is_valid(p) {
+                return Ok(());
+            }
+            match convert(&a.value(p, from), from, to) {
+                Ok(_) => Ok(()),
+                Err(_) if lenient => {
+                    out.set_null(p);
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            }
+        })
+    })
+}
+
+/// Between physical integers where the range has been proved to fit.
+///
+/// # Errors
+/// Internal, if one is no integer.
+pub fn resize(a: &Vector, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
+    let target = out.physical();
+    strict(&[a], rows, out, |rows, out| {
+        let rows = rows.widened();
+        with_integer!(
+            a.physical(),
+            S => with_integer!(
+                target,
+                D => unary(operand::<S>(a), rows, out.values_mut::<D>(), |v: S| {
+                    D::from_wide(Into::<Wide>::into(v).0)
+                }),
+                return Err(Error::internal("a resize of what is no integer"))
+            ),
+            return Err(Error::internal("a resize of what is no integer"))
+        );
+        Ok(())
+    })
+}
+
+fn to_text(a: &Vector, from: DataType, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
+    strict(&[a], rows, out, |rows, out| {
+        let strings = out.strings_mut();
+        let mut text = String::new();
+        rows.each(|p| {
+            if a.is_valid(p) {
+                text.clear();
+                write!(text, "{}", a.value(p, from).display(from)).expect("a String takes all");
+                strings.views[p] = strings.heap.push(text.as_bytes());
+            }
+        });
+        Ok(())
+    })
+}
+
+/// The forms of text that come by the million: plain dates and integers without an allocation, others by [`convert`].
+fn from_text(a: &Vector, to: DataType, lenient: bool, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
+    strict(&[a], rows, out, |rows, out| {
+        let texts: Operand<'_, StringView> = operand(a);
+        rows.try_each(|p| {
+            let view = texts.get(p);
+            let bytes = view.as_bytes();
+            match to {
+                DataType::Date => {
+                    if let Some(days) = parse_date(bytes) {
+                        out.values_mut::<i32>()[p] = days;
+                        return Ok(());
+                    }
+                }
+                _ => {
+                    if let Some(number) = parse_i64(bytes) {
+                        out.values_mut::<i64>()[p] = number;
+                        return Ok(());
+                    }
+                }
+            }
+            match parse_value(view.as_str(), to) {
+                Ok(value) => out.write_value(p, &value),
+                Err(_) if lenient => {
+                    out.set_null(p);
+                    Ok(())
+                }
+                Err(error) => Err(error),
+            }
+        })
+    })
+}
+
+/// One value, cast.
+///
+/// # Errors
+/// Input, if it has no counterpart; not supported, if the types have none.
+pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
+    use DataType::{Blob, Boolean, Date, Time, Timestamp, TimestampTz, Varchar};
+    let day = i128::from(MICROS_PER_DAY);
+    if value.is_null() || (from == to && !to.is_decimal()) {
+        return Ok(value.clone());
+    }
+    Ok(match (value, from, to) {
+        (_, _, Varchar) => Value::Text(value.display(from).to_string().into()),
+        (Value::Text(text), Varchar, _) => return parse_value(text, to),
+        (Value::Boolean(v), _, _) if to.is_float() => Value::Float(u8::from(*v).into()),
+        (Value::Boolean(v), _, _) if to.is_numeric() => in_range(rescale((*v).into(), 0, scale(to)), value, from, to)?,
+        (Value::Integer(v), _, Boolean) if from.is_numeric() => Value::Boolean(*v != 0),
+        (Value::Float(v), _, Boolean) => Value::Boolean(*v != 0.0),
+        (Value::Integer(v), Date, Timestamp | TimestampTz) => in_range(v.checked_mul(day), value, from, to)?,
+        (Value::Integer(v), Timestamp | TimestampTz, Date) => in_range(Some(v.div_euclid(day)), value, from, to)?,
+        (Value::Integer(v), Timestamp | TimestampTz, Time) => Value::Integer(v.rem_euclid(day)),
+        (Value::Integer(v), Timestamp | TimestampTz, Timestamp | TimestampTz) => Value::Integer(*v),
+        (Value::Integer(v), Time, DataType::Interval) => {
+            Value::Interval(Interval { months: 0, days: 0, micros: *v as i64 })
+        }
+        (Value::Interval(v), DataType::Interval, Time) => Value::Integer(i128::from(v.micros).rem_euclid(day)),
+        (Value::Integer(v), ..) if from.is_numeric() && (to.is_integer() || to.is_decimal()) => {
+            in_range(rescale(*v, scale(from), scale(to)), value, from, to)?
+        }
+        (Value::Integer(v), ..) if from.is_numeric() && to.is_float() => {
+            single(*v as f64 / pow10(scale(from)) as f64, to)?
+        }
+        (Value::Float(v), ..) if to.is_float() => single(*v, to)?,
+        (Value::Float(v), ..) if to.is_integer() => in_range(whole(v.round_ties_even()), value, from, to)?,
+        (Value::Float(v), ..) if to.is_decimal() => {
+            in_range(whole((v * pow10(scale(to)) as f64).round()), value, from, to)?
+        }
+        (Value::Bytes(_), Blob, Blob) => value.clone(),
+        _ => return Err(Error::input(format!("cannot cast {from} to {to}"))),
+    })
+}
+
+fn in_range(v: Option<i128>, value: &Value, from: DataType, to: DataType) -> Result<Value> {
+    let (low, high) = to.integer_range().expect("the target is held as integers");
+    match v {
+        Some(v) if (low..=high).contains(&v) => Ok(Value::Integer(v)),
+        _ => Err(Error::input(format!("value {} is out of range for {to}", value.display(from)))),
+    }
+}
+
+fn scale(ty: DataType) -> u8 {
+    if let DataType::Decimal { scale, .. } = ty { scale } else { 0 }
+}
+
+/// From one number of digits after the point to another; digits that go are rounded, half away from zero. `None` on
+/// overflow.
+fn rescale(v: i128, from: u8, to: u8) -> Option<i128> {
+    if to >= from {
+        return v.checked_mul(pow10(to - from));
+    }
+    let unit = pow10(from - to);
+    let (quotient, rest) = (v / unit, v % unit);
+    Some(if rest.unsigned_abs() >= unit.unsigned_abs().div_ceil(2) { quotient + v.signum() } else { quotient })
+}
+
+fn whole(v: f64) -> Option<i128> {
+    (v.is_finite() && v.abs() < 1.7e38).then_some(v as i128)
+}
+
+fn single(v: f64, to: DataType) -> Result<Value> {
+    if to == DataType::Float32 && v.is_finite() && (v as f32).is_infinite() {
+        return Err(Error::input(format!("value {v:?} is out of range for REAL")));
+    }
+    Ok(Value::Float(if to == DataType::Float32 { f64::from(v as f32) } else { v }))
+}

@@ -1,0 +1,221 @@
+//! Kernels: loops over the values of vectors, one per operation and physical type.
+//!
+//! A kernel reads flat or constant vectors and writes the positions that its [`Rows`] name to a vector that it begins.
+//! [`strict`] does what all operations share whose result is NULL if an operand is: it unites the validities, computes
+//! constants once, and hands the loop what is left (of strings, only the rows that are valid). Loops come in four shapes (each operand a slice or a constant,
+//! positions all or listed) and are written once, in [`unary`] and [`binary`]; the shapes over all positions have no
+//! bounds checks and become vector instructions.
+//!
+//! **Errors.** A kernel that may fail runs the whole loop with a flag, and only if the flag is up looks for the first
+//! selected, valid row that failed, to name it. Positions that are not rows may raise the flag but never the error.
+
+pub mod arithmetic;
+pub mod boolean;
+pub mod cast;
+pub mod compare;
+pub mod date;
+pub mod list;
+pub mod select;
+pub mod string;
+
+use crate::buffer::Native;
+use crate::types::PhysicalType;
+use crate::vector::Vector;
+use crate::{CHUNK_ROWS, DataType, Error, Result, Value, bitmap};
+
+/// The positions for which a kernel computes.
+#[derive(Debug, Clone, Copy)]
+pub enum Rows<'a> {
+    /// The first so many.
+    Dense(usize),
+    /// Those listed, which may repeat. All are below the limit.
+    Sparse(&'a [u16], usize),
+}
+
+impl<'a> Rows<'a> {
+    /// Number of rows.
+    pub fn len(self) -> usize {
+        match self {
+            Rows::Dense(n) => n,
+            Rows::Sparse(list, _) => list.len(),
+        }
+    }
+    /// All positions are below.
+    pub fn limit(self) -> usize {
+        match self {
+            Rows::Dense(n) | Rows::Sparse(_, n) => n,
+        }
+    }
+    /// The rows as a cheap kernel that cannot fail should take them: all positions, where at least a quarter is wanted.
+    pub fn widened(self) -> Rows<'a> {
+        match self {
+            Rows::Sparse(list, limit) if list.len() * 4 >= limit => Rows::Dense(limit),
+            rows => rows,
+        }
+    }
+    /// Calls `f` for each position until it says that it has enough.
+    #[inline(always)]
+    pub fn try_each<E>(self, mut f: impl FnMut(usize) -> Result<(), E>) -> Result<(), E> {
+        match self {
+            Rows::Dense(n) => (0..n).try_for_each(f),
+            Rows::Sparse(list, _) => list.iter().try_for_each(|&p| f(p as usize)),
+        }
+    }
+    /// Calls `f` for each position.
+    #[inline(always)]
+    pub fn each(self, mut f: impl FnMut(usize)) {
+        match self {
+            Rows::Dense(n) => (0..n).for_each(f),
+            Rows::Sparse(list, _) => list.iter().for_each(|&p| f(p as usize)),
+        }
+    }
+}
+
+/// The values of one operand.
+#[derive(Clone, Copy)]
+pub enum Operand<'a, T> {
+    /// One a position.
+    Each(&'a [T]),
+    /// The same for all.
+    One(T),
+}
+
+impl<T: Copy> Operand<'_, T> {
+    /// The value at `position`.
+    #[inline(always)]
+    pub fn get(&self, position: usize) -> T {
+        match self {
+            Operand::Each(values) => values[position],
+            Operand::One(value) => *value,
+        }
+    }
+}
+
+/// The values of a flat or constant vector.
+#[inline(always)]
+pub fn operand<T: Native>(vector: &Vector) -> Operand<'_, T> {
+    if vector.is_constant() { Operand::One(vector.values::<T>()[0]) } else { Operand::Each(vector.values::<T>()) }
+}
+
+/// `out[p] = f(a[p])`.
+#[inline(always)]
+pub fn unary<A: Copy, R>(a: Operand<'_, A>, rows: Rows<'_>, out: &mut [R], mut f: impl FnMut(A) -> R) {
+    match (rows, a) {
+        (Rows::Dense(n), Operand::Each(a)) => out[..n].iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o = f(a)),
+        (_, a) => rows.each(|p| out[p] = f(a.get(p))),
+    }
+}
+
+/// `out[p] = f(a[p], b[p])`.
+#[inline(always)]
+pub fn binary<A: Copy, B: Copy, R>(
+    a: Operand<'_, A>,
+    b: Operand<'_, B>,
+    rows: Rows<'_>,
+    out: &mut [R],
+    mut f: impl FnMut(A, B) -> R,
+) {
+    match (rows, a, b) {
+        (Rows::Dense(n), Operand::Each(a), Operand::Each(b)) => {
+            out[..n].iter_mut().zip(&a[..n]).zip(&b[..n]).for_each(|((o, &a), &b)| *o = f(a, b));
+        }
+        (Rows::Dense(n), Operand::Each(a), Operand::One(b)) => {
+            out[..n].iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o = f(a, b));
+        }
+        (Rows::Dense(n), Operand::One(a), Operand::Each(b)) => {
+            out[..n].iter_mut().zip(&b[..n]).for_each(|(o, &b)| *o = f(a, b));
+        }
+        _ => rows.each(|p| out[p] = f(a.get(p), b.get(p))),
+    }
+}
+
+/// Makes `out` the constant NULL.
+pub fn null_constant(out: &mut Vector) {
+    out.begin(CHUNK_ROWS);
+    out.set_null(0);
+    out.make_constant();
+}
+
+/// The frame of an operation that is NULL where an operand is: `body` computes the values of the rows that it is given
+/// into `out`, which has been begun and has its validity.
+///
+/// # Errors
+/// Those of `body`.
+pub fn strict(
+    args: &[&Vector],
+    rows: Rows<'_>,
+    out: &mut Vector,
+    body: impl FnOnce(Rows<'_>, &mut Vector) -> Result<()>,
+) -> Result<()> {
+    if args.iter().any(|arg| arg.is_constant() && !arg.is_valid(0)) {
+        null_constant(out);
+        return Ok(());
+    }
+    let constant = !args.is_empty() && args.iter().all(|arg| arg.is_constant());
+    let rows = if constant { Rows::Dense(1) } else { rows };
+    out.begin(rows.limit().max(CHUNK_ROWS));
+    let words = bitmap::words_for(rows.limit());
+    for arg in args.iter().filter(|arg| !arg.is_constant()) {
+        if let Some(validity) = arg.validity() {
+            let target = &mut out.validity_mut(rows.limit())[..words];
+            target.iter_mut().zip(validity).for_each(|(t, v)| *t &= v);
+        }
+    }
+    let mut valid = [0u16; CHUNK_ROWS];
+    let rows = match out.validity() {
+        // The view at a NULL position may be of a string that is gone, so no kernel may follow it.
+        Some(words) if args.iter().any(|arg| arg.physical() == PhysicalType::Str) && rows.len() <= CHUNK_ROWS => {
+            let mut end = 0;
+            rows.each(|p| {
+                valid[end] = p as u16;
+                end += usize::from(bitmap::get(words, p));
+            });
+            Rows::Sparse(&valid[..end], rows.limit())
+        }
+        _ => rows,
+    };
+    body(rows, out)?;
+    if constant {
+        out.make_constant();
+    }
+    Ok(())
+}
+
+/// The error of the first row that is valid in `out` and for which `failure` has one.
+///
+/// # Errors
+/// That one.
+#[cold]
+pub fn first_failure(rows: Rows<'_>, out: &Vector, failure: impl Fn(usize) -> Option<Error>) -> Result<()> {
+    rows.try_each(|p| match out.is_valid(p).then(|| failure(p)).flatten() {
+        Some(error) => Err(error),
+        None => Ok(()),
+    })
+}
+
+/// Computes row by row over single values: for what is rare. `f` sees operands that are not NULL.
+///
+/// # Errors
+/// Those of `f`.
+pub fn row_by_row(
+    args: &[(&Vector, DataType)],
+    rows: Rows<'_>,
+    out: &mut Vector,
+    mut f: impl FnMut(&[Value]) -> Result<Value>,
+) -> Result<()> {
+    let mut vectors: [&Vector; 3] = [args[0].0; 3];
+    vectors.iter_mut().zip(args).for_each(|(v, (arg, _))| *v = arg);
+    strict(&vectors[..args.len()], rows, out, |rows, out| {
+        let mut values: [Value; 3] = [Value::Null, Value::Null, Value::Null];
+        rows.try_each(|p| {
+            if !out.is_valid(p) {
+                return Ok(());
+            }
+            for (value, (arg, ty)) in values.iter_mut().zip(args) {
+                *value = arg.value(p, *ty);
+            }
+            let value = f(&values[..args.len()])?;
+            out.write_value(p, &value)
+        })
+    })
+}

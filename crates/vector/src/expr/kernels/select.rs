@@ -1,0 +1,236 @@
+//! Rows chosen by a condition: lists of positions narrowed, values picked and placed.
+//!
+//! Over all positions, the bytes of the condition are read eight at a time: a multiplication gathers them into a mask,
+//! and a table gives the positions of a mask's ones, so the work does not depend on how many there are. Over a list,
+//! each position is stored and the end moves on by the condition's byte. Neither has a branch on the data.
+
+use super::{Operand, Rows, operand};
+use crate::buffer::Native;
+use crate::string::StringView;
+use crate::types::PhysicalType;
+use crate::vector::Vector;
+use crate::{CHUNK_ROWS, bitmap};
+
+/// Which truth values are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keep {
+    /// True.
+    True,
+    /// True and NULL.
+    NotFalse,
+    /// False and NULL.
+    NotTrue,
+}
+
+/// For each mask, the positions of its ones, then whatever.
+const ONES: [[u16; 8]; 256] = {
+    let mut table = [[0u16; 8]; 256];
+    let mut mask = 0;
+    while mask < 256 {
+        let (mut n, mut bit) = (0, 0);
+        while bit < 8 {
+            if mask >> bit & 1 == 1 {
+                table[mask][n] = bit as u16;
+                n += 1;
+            }
+            bit += 1;
+        }
+        mask += 1;
+    }
+    table
+};
+
+/// Moves byte i (0 or 1) of the word to bit (56 + i) and from there down to bit i; no two partial products meet.
+const GATHER: u64 = 0x0102_0408_1020_4080;
+
+/// Writes to `out` the positions of `rows` whose value in `condition` is kept, in order.
+pub fn narrow(condition: &Vector, keep: Keep, rows: Rows<'_>, out: &mut Vec<u16>) {
+    if condition.is_constant() {
+        out.clear();
+        let truth = condition.is_valid(0).then(|| condition.values::<u8>()[0] != 0);
+        let kept = match keep {
+            Keep::True => truth == Some(true),
+            Keep::NotFalse => truth != Some(false),
+            Keep::NotTrue => truth != Some(true),
+        };
+        if kept {
+            rows.each(|p| out.push(p as u16));
+        }
+        return;
+    }
+    // Room for eight positions past the end, so that stores need no test.
+    out.resize(rows.len().max(CHUNK_ROWS) + 8, 0);
+    let values = condition.values::<u8>();
+    let flip = u8::from(keep == Keep::NotTrue);
+    let validity = condition.validity();
+    // A NULL is kept by all but `True`.
+    let null_kept = keep != Keep::True;
+    let end = match rows {
+        Rows::Dense(n) => dense(values, validity, flip, null_kept, n, out),
+        Rows::Sparse(list, _) => {
+            let mut end = 0;
+            match validity {
+                None => {
+                    for &p in list {
+                        out[end] = p;
+                        end += usize::from(values[p as usize] ^ flip);
+                    }
+                }
+                Some(validity) => {
+                    for &p in list {
+                        let valid = bitmap::get(validity, p as usize);
+                        out[end] = p;
+                        end += usize::from(if valid { values[p as usize] ^ flip != 0 } else { null_kept });
+                    }
+                }
+            }
+            end
+        }
+    };
+    out.truncate(end);
+}
+
+fn dense(values: &[u8], validity: Option<&[u64]>, flip: u8, null_kept: bool, n: usize, out: &mut [u16]) -> usize {
+    let flip = u64::from_ne_bytes([flip; 8]);
+    let mut end = 0;
+    for (block, bytes) in values[..n.next_multiple_of(8)].chunks_exact(8).enumerate() {
+        let word = u64::from_le_bytes(bytes.try_into().expect("eight bytes")) ^ flip;
+        let mut mask = (word.wrapping_mul(GATHER) >> 56) as usize;
+        let base = block * 8;
+        if let Some(validity) = validity {
+            let valid = (validity[base / 64] >> (base % 64)) as usize & 0xff;
+            mask = if null_kept { mask | (!valid & 0xff) } else { mask & valid };
+        }
+        if base + 8 > n {
+            mask &= (1 << (n - base)) - 1;
+        }
+        let target = &mut out[end..end + 8];
+        target.iter_mut().zip(&ONES[mask]).for_each(|(o, &p)| *o = base as u16 + p);
+        end += mask.count_ones() as usize;
+    }
+    end
+}
+
+/// Writes to `out` the rows that are not in `taken`, or (`union`) those that are, in the order of `rows`. `marks` is a
+/// scratch of one byte a position, all zero before and after.
+pub fn subtract(taken: &[&[u16]], union: bool, rows: Rows<'_>, marks: &mut Vec<u8>, out: &mut Vec<u16>) {
+    if marks.len() < rows.limit() {
+        marks.resize(rows.limit().max(CHUNK_ROWS), 0);
+    }
+    for list in taken {
+        list.iter().for_each(|&p| marks[p as usize] = 1);
+    }
+    out.resize(rows.len().max(CHUNK_ROWS) + 8, 0);
+    let flip = u8::from(!union);
+    let mut end = 0;
+    rows.each(|p| {
+        out[end] = p as u16;
+        end += usize::from(marks[p] ^ flip);
+    });
+    out.truncate(end);
+    for list in taken {
+        list.iter().for_each(|&p| marks[p as usize] = 0);
+    }
+}
+
+/// `CASE WHEN condition THEN a ELSE b END`, all three computed; NULL is not true.
+pub fn blend(condition: &Vector, a: &Vector, b: &Vector, rows: Rows<'_>, out: &mut Vector) {
+    out.begin(rows.limit().max(CHUNK_ROWS));
+    let rows = rows.widened();
+    match out.physical().width() {
+        1 => blend_values::<u8>(condition, a, b, rows, out),
+        2 => blend_values::<u16>(condition, a, b, rows, out),
+        4 => blend_values::<u32>(condition, a, b, rows, out),
+        8 => blend_values::<u64>(condition, a, b, rows, out),
+        _ => blend_values::<i128>(condition, a, b, rows, out),
+    }
+    if condition.validity().is_some() || a.validity().is_some() || b.validity().is_some() {
+        let holds = operand::<u8>(condition);
+        out.validity_mut(rows.limit());
+        rows.each(|p| {
+            let chosen = condition.is_valid(p) && holds.get(p) != 0;
+            let source = if chosen { a } else { b };
+            if !source.is_valid(p) {
+                out.set_null(p);
+            } else if chosen != (holds.get(p) != 0) {
+                // The loop above has taken the value of a NULL condition at its word.
+                copy_value(source, p, out);
+            }
+        });
+    }
+}
+
+/// Repairs one position of a blend.
+fn copy_value(source: &Vector, position: usize, out: &mut Vector) {
+    fn copy<T: Native>(source: &Vector, position: usize, out: &mut Vector) {
+        out.values_mut::<T>()[position] = operand::<T>(source).get(position);
+    }
+    match out.physical().width() {
+        1 => copy::<u8>(source, position, out),
+        2 => copy::<u16>(source, position, out),
+        4 => copy::<u32>(source, position, out),
+        8 => copy::<u64>(source, position, out),
+        _ => copy::<i128>(source, position, out),
+    }
+}
+
+fn blend_values<T: Native>(condition: &Vector, a: &Vector, b: &Vector, rows: Rows<'_>, out: &mut Vector) {
+    let (holds, a, b) = (operand::<u8>(condition), operand::<T>(a), operand::<T>(b));
+    let out = out.values_mut::<T>();
+    match (rows, holds, a, b) {
+        (Rows::Dense(n), Operand::Each(holds), Operand::Each(a), Operand::One(b)) => {
+            let inputs = holds[..n].iter().zip(&a[..n]);
+            out[..n].iter_mut().zip(inputs).for_each(|(o, (&h, &a))| *o = if h != 0 { a } else { b });
+        }
+        (Rows::Dense(n), Operand::Each(holds), Operand::One(a), Operand::One(b)) => {
+            out[..n].iter_mut().zip(&holds[..n]).for_each(|(o, &h)| *o = if h != 0 { a } else { b });
+        }
+        _ => rows.each(|p| out[p] = if holds.get(p) != 0 { a.get(p) } else { b.get(p) }),
+    }
+}
+
+/// Copies the values of `rows` from `source` to `out`, which has been begun and holds other rows already. Long strings
+/// are copied into the heap of `out`.
+pub fn place(source: &Vector, rows: Rows<'_>, out: &mut Vector) {
+    if source.is_constant() && !source.is_valid(0) {
+        place_null(rows, out);
+        return;
+    }
+    match out.physical() {
+        PhysicalType::Str => {
+            let values = operand::<StringView>(source);
+            let strings = out.strings_mut();
+            rows.each(|p| {
+                // The view at a NULL position may be of a string that is gone.
+                if source.is_valid(p) {
+                    strings.views[p] = strings.heap.push(values.get(p).as_bytes());
+                }
+            });
+        }
+        other => match other.width() {
+            1 => place_values::<u8>(source, rows, out),
+            2 => place_values::<u16>(source, rows, out),
+            4 => place_values::<u32>(source, rows, out),
+            8 => place_values::<u64>(source, rows, out),
+            _ => place_values::<i128>(source, rows, out),
+        },
+    }
+    if source.validity().is_some() && !source.is_constant() {
+        rows.each(|p| {
+            if !source.is_valid(p) {
+                out.set_null(p);
+            }
+        });
+    }
+}
+
+fn place_values<T: Native>(source: &Vector, rows: Rows<'_>, out: &mut Vector) {
+    let (source, out) = (operand::<T>(source), out.values_mut::<T>());
+    rows.each(|p| out[p] = source.get(p));
+}
+
+/// Makes `rows` NULL in `out`.
+pub fn place_null(rows: Rows<'_>, out: &mut Vector) {
+    let validity = out.validity_mut(rows.limit());
+    rows.each(|p| bitmap::set(validity, p, false));
+}
