@@ -183,7 +183,9 @@ enum Part {
 impl Output {
     fn write(&mut self, part: Part, path: &str) -> Result<()> {
         match (self, part) {
-            (Output::Csv(out), Part::Text(text)) => out.write_all(&text).map_err(|e| Error::io(format!("'{path}'"), &e)),
+            (Output::Csv(out), Part::Text(text)) => {
+                out.write_all(&text).map_err(|e| Error::io(format!("'{path}'"), &e))
+            }
             (Output::Parquet(out), Part::Batch(batch)) => out.write(&batch).map_err(|e| write_error(path, &e)),
             _ => Err(Error::internal("a part of another format than the file's")),
         }

@@ -53,8 +53,10 @@ impl Format {
         match name.to_ascii_lowercase().as_str() {
             "parquet" => Ok(Format::Parquet),
             "csv" | "tsv" | "text" => Ok(Format::Csv),
-            _ => Err(Error::not_supported(format!("the file format '{name}'"))
-                .with_hint("the formats are parquet and csv")),
+            _ => {
+                Err(Error::not_supported(format!("the file format '{name}'"))
+                    .with_hint("the formats are parquet and csv"))
+            }
         }
     }
 }
@@ -94,7 +96,9 @@ pub fn read_function(format: Format, args: &[(Option<String>, Value, DataType)])
     for (name, value, _) in args {
         match (name, value) {
             (None, Value::Text(text)) if path.is_none() => path = Some(text.clone()),
-            (None, _) => return Err(Error::input("the first argument is the path, the others are named: name => value")),
+            (None, _) => {
+                return Err(Error::input("the first argument is the path, the others are named: name => value"));
+            }
             (Some(name), value) => read_option(&mut options, name, value)?,
         }
     }

@@ -26,7 +26,7 @@ use std::any::Any;
 use std::fmt;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -47,7 +47,10 @@ pub fn open(name: &str, paths: Vec<PathBuf>) -> Result<Arc<dyn Relation>> {
         }
         let columns = schema.iter().map(|field| names.index_of(&field.name).map_err(|_| &field.name));
         let columns = columns.collect::<Result<Vec<usize>, _>>().map_err(|missing| {
-            Error::input(format!("'{}' has no column \"{missing}\", which other files of '{name}' have", path.display()))
+            Error::input(format!(
+                "'{}' has no column \"{missing}\", which other files of '{name}' have",
+                path.display()
+            ))
         })?;
         files.push(ParquetFile { path, metadata, columns });
     }
@@ -64,13 +67,13 @@ struct ParquetFile {
     columns: Vec<usize>,
 }
 
-fn load(path: &PathBuf) -> Result<ArrowReaderMetadata> {
+fn load(path: &Path) -> Result<ArrowReaderMetadata> {
     let file = File::open(path).map_err(|e| Error::io(format!("'{}'", path.display()), &e))?;
     guarded(path, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))
 }
 
 /// Runs a call of the Parquet library on `path`. It reads bytes that nobody vouches for, so a panic is an answer too.
-fn guarded<T, E: fmt::Display>(path: &PathBuf, call: impl FnOnce() -> Result<T, E>) -> Result<T> {
+fn guarded<T, E: fmt::Display>(path: &Path, call: impl FnOnce() -> Result<T, E>) -> Result<T> {
     let malformed = |what: &dyn fmt::Display| {
         Error::input(format!("'{}' is not a sound Parquet file: {what}", path.display()))
             .with_hint("the file may be truncated or damaged; write it again")
@@ -273,7 +276,13 @@ enum State {
     /// No column is wanted: only rows are counted.
     Counting { rows: u64 },
     /// It decodes. The batch is handed out from `offset` on.
-    Reading { file: usize, reader: Box<ParquetRecordBatchReader>, places: Vec<usize>, batch: RecordBatch, offset: usize },
+    Reading {
+        file: usize,
+        reader: Box<ParquetRecordBatchReader>,
+        places: Vec<usize>,
+        batch: RecordBatch,
+        offset: usize,
+    },
 }
 
 struct ParquetWorker {
@@ -404,7 +413,8 @@ mod tests {
 
     fn sample(path: &str, first: i64, rows: i64) {
         let id: ArrayRef = Arc::new(Int64Array::from_iter_values(first..first + rows));
-        let text: ArrayRef = Arc::new(StringArray::from_iter((0..rows).map(|i| (i % 7 > 0).then(|| format!("row {i}")))));
+        let text: ArrayRef =
+            Arc::new(StringArray::from_iter((0..rows).map(|i| (i % 7 > 0).then(|| format!("row {i}")))));
         let day: ArrayRef = Arc::new(Date32Array::from_iter_values((0..rows).map(|i| i as i32)));
         let ratio: ArrayRef = Arc::new(Float64Array::from_iter_values((0..rows).map(|i| i as f64 / 4.0)));
         write(path, vec![("id", id), ("text", text), ("day", day), ("ratio", ratio)], 100);

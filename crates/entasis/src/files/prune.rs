@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn a_nan_may_hide_above_the_bounds() {
-        let known = |_| Some(Bounds { min: Some(Value::Float(0.0)), max: Some(Value::Float(1.0)), nulls: None, rows: 9 });
+        let known =
+            |_| Some(Bounds { min: Some(Value::Float(0.0)), max: Some(Value::Float(1.0)), nulls: None, rows: 9 });
         let column = Expr::column(ColumnId(0), DataType::Float64);
         let five = Expr::literal(Value::Float(5.0), DataType::Float64);
         assert!(may_hold(&Expr::compare(CompareOp::Gt, column.clone(), five), &known));

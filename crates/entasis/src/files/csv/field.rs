@@ -40,6 +40,7 @@ pub(super) fn read_column(texts: &Texts<'_>, ty: DataType, out: &mut Vector, bad
         (_, DataType::Int64) => integers::<i64>(texts, ty, out, bad),
         (_, DataType::Date) => values::<i32>(texts, ty, out, bad, |text| date(text).map(|days| days as i32)),
         (_, DataType::Timestamp) => values::<i64>(texts, ty, out, bad, timestamp),
+        (_, DataType::TimestampTz) => values::<i64>(texts, ty, out, bad, timestamp_tz),
         (PhysicalType::I64, DataType::Decimal { precision, scale }) => {
             values::<i64>(texts, ty, out, bad, |text| decimal(text, precision, scale));
         }
@@ -225,6 +226,24 @@ pub(super) fn timestamp(text: &[u8]) -> Option<i64> {
     Some(date(day)? * entasis_vector::types::MICROS_PER_DAY + time(clock)?)
 }
 
+/// A timestamp and its offset from UTC: `Z`, `+05`, `+0530` or `+05:30`.
+pub(super) fn timestamp_tz(text: &[u8]) -> Option<i64> {
+    // Before the clock, '-' parts the numbers of the date.
+    let at = text.iter().skip(11).position(|b| matches!(b, b'Z' | b'+' | b'-'))? + 11;
+    let sign = match &text[at..] {
+        [b'Z'] => return timestamp(&text[..at]),
+        [b'+', ..] => 1,
+        _ => -1,
+    };
+    let (hour, minute) = match &text[at + 1..] {
+        [h1, h2] => (number(&[*h1, *h2])?, 0),
+        [h1, h2, m1, m2] | [h1, h2, b':', m1, m2] => (number(&[*h1, *h2])?, number(&[*m1, *m2])?),
+        _ => return None,
+    };
+    let offset = (hour < 16 && minute < 60).then_some(sign * (hour * 60 + minute) * 60_000_000)?;
+    Some(timestamp(&text[..at])? - offset)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -232,13 +251,22 @@ mod tests {
     #[test]
     fn fast_paths_read_what_they_know_and_nothing_else() {
         assert_eq!(integer(b"-42"), Some(-42));
-        assert_eq!((integer(b""), integer(b"-"), integer(b"4 2"), integer(b"1234567890123456789")), (None, None, None, None));
+        assert_eq!(
+            (integer(b""), integer(b"-"), integer(b"4 2"), integer(b"1234567890123456789")),
+            (None, None, None, None)
+        );
         assert_eq!(decimal(b"-1.5", 15, 2), Some(-150));
         assert_eq!((decimal(b"1.234", 15, 2), decimal(b"1000", 3, 0), decimal(b".5", 15, 2)), (None, None, None));
         assert_eq!(date(b"1970-01-02"), Some(1));
         assert_eq!((date(b"2023-02-29"), date(b"2024-02-29")), (None, Some(19_782)));
         assert_eq!(timestamp(b"1970-01-01T00:00:01.5"), Some(1_500_000));
+        assert_eq!(timestamp_tz(b"1970-01-01 01:00:00.5+01:00"), Some(500_000));
+        assert_eq!(timestamp_tz(b"1970-01-01T00:00:01Z"), Some(1_000_000));
+        assert_eq!((timestamp_tz(b"1970-01-01 00:00:00"), timestamp_tz(b"1970-01-01 00:00:00+1")), (None, None));
         assert_eq!((time(b"24:00:00"), timestamp(b"1970-01-01")), (None, None));
-        assert_eq!((float::<f64>(b"1e3"), float::<f64>(b"nan"), float::<f64>(b"-.5")), (Some(1000.0), None, Some(-0.5)));
+        assert_eq!(
+            (float::<f64>(b"1e3"), float::<f64>(b"nan"), float::<f64>(b"-.5")),
+            (Some(1000.0), None, Some(-0.5))
+        );
     }
 }

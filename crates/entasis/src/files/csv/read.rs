@@ -8,17 +8,17 @@
 //! A field that is not of its column's type, and a record with the wrong number of fields, are errors that name file,
 //! line, column and value; with `ignore_errors` the row is left out.
 
+use super::CsvOptions;
 use super::field::{Texts, read_column};
 use super::record::{Scanner, Span, last_record_end};
 use super::sniff::{Sniffed, sniff};
-use super::CsvOptions;
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
 use entasis_vector::{Chunk, Error, Result, Schema, Selection, Vector};
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Bytes that are looked at to guess.
@@ -40,15 +40,21 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &CsvOptions) -> Result<Arc
         bytes += std::fs::metadata(path).map_err(|e| io_error(path, &e))?.len();
     }
     let sniffed = sniff(name, &sample(&paths[0], options)?, options)?;
-    Ok(Arc::new(CsvRelation(Arc::new(Inner { name: name.to_owned(), paths, bytes, options: options.clone(), sniffed }))))
+    Ok(Arc::new(CsvRelation(Arc::new(Inner {
+        name: name.to_owned(),
+        paths,
+        bytes,
+        options: options.clone(),
+        sniffed,
+    }))))
 }
 
-fn io_error(path: &PathBuf, error: &std::io::Error) -> Error {
+fn io_error(path: &Path, error: &std::io::Error) -> Error {
     Error::io(format!("'{}'", path.display()), error)
 }
 
 /// The start of a file, from its first row to the end of a row.
-fn sample(path: &PathBuf, options: &CsvOptions) -> Result<Vec<u8>> {
+fn sample(path: &Path, options: &CsvOptions) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let file = File::open(path).map_err(|e| io_error(path, &e))?;
     file.take(SAMPLE_BYTES as u64).read_to_end(&mut bytes).map_err(|e| io_error(path, &e))?;
@@ -302,7 +308,9 @@ impl CsvWorker {
         let width = self.relation.sniffed.schema.len();
         let fields = if found == 1 { "field" } else { "fields" };
         Error::input(format!("{}: {found} {fields} where {width} are expected", self.place(self.scanner.start())))
-            .with_hint("say how the file is written with delim, quote and skip, or leave such rows out with ignore_errors")
+            .with_hint(
+                "say how the file is written with delim, quote and skip, or leave such rows out with ignore_errors",
+            )
     }
 
     fn wrong_value(&self, row: usize, slot: usize) -> Error {
@@ -349,8 +357,7 @@ impl SourceWorker for CsvWorker {
         let null = self.relation.options.null.as_bytes();
         for slot in 0..self.columns.len() {
             let ty = self.relation.sniffed.schema[self.columns[slot]].ty;
-            let texts =
-                Texts { spans: &self.spans[slot], bytes: &self.block.bytes, copies: &self.copies, null };
+            let texts = Texts { spans: &self.spans[slot], bytes: &self.block.bytes, copies: &self.copies, null };
             read_column(&texts, ty, &mut self.vectors[slot], &mut self.bad);
             if let (Some(&row), false) = (self.bad.first(), self.relation.options.ignore_errors) {
                 return Err(self.wrong_value(row, slot));

@@ -3,25 +3,26 @@
 //! 1. **Delimiter and quote**: each combination cuts the sample; the one that gives most rows the same number of fields
 //!    wins, then the one with more fields, then the more usual one.
 //! 2. **Types**: a column starts with all candidate types and loses those that a value is not of. The first that is left
-//!    in the order BOOLEAN, BIGINT, DOUBLE, DATE, TIME, TIMESTAMP, VARCHAR is its type; a column without values is
-//!    VARCHAR.
+//!    in the order BOOLEAN, BIGINT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR is its type; a column without
+//!    values is VARCHAR.
 //! 3. **Header**: the first row is one if it does not fit the types of the rows that follow, or if all are text, which
 //!    decides nothing.
 
-use super::field::{date, float, integer, time, timestamp};
+use super::field::{date, float, integer, time, timestamp, timestamp_tz};
 use super::record::{Scanner, Span};
 use super::{CsvOptions, Dialect};
 use entasis_vector::{DataType, Error, Field, Result, Schema};
 
 const DELIMITERS: [u8; 4] = *b",\t|;";
 const QUOTES: [u8; 2] = *b"\"'";
-const CANDIDATES: [DataType; 6] = [
+const CANDIDATES: [DataType; 7] = [
     DataType::Boolean,
     DataType::Int64,
     DataType::Float64,
     DataType::Date,
     DataType::Time,
     DataType::Timestamp,
+    DataType::TimestampTz,
 ];
 /// Rows that are looked at to find the delimiter.
 const DIALECT_ROWS: usize = 500;
@@ -47,13 +48,9 @@ pub(super) fn sniff(name: &str, sample: &[u8], options: &CsvOptions) -> Result<S
     let rows = Rows::scan(sample, dialect, options.sample_rows);
     let Some(first) = rows.get(0) else {
         return match &options.columns {
-            Some(schema) => Ok(Sniffed {
-                dialect,
-                header: false,
-                schema: schema.clone(),
-                row_bytes: 1.0,
-                guessed: false,
-            }),
+            Some(schema) => {
+                Ok(Sniffed { dialect, header: false, schema: schema.clone(), row_bytes: 1.0, guessed: false })
+            }
             None => Err(Error::input(format!("'{name}' is empty, so that its columns are unknown"))
                 .with_hint("say them: columns => 'name: TYPE, …'")),
         };
@@ -200,7 +197,8 @@ fn kinds(text: &[u8], wanted: u8) -> u8 {
         DataType::Float64 => float::<f64>(text).is_some(),
         DataType::Date => date(text).is_some(),
         DataType::Time => time(text).is_some(),
-        _ => timestamp(text).is_some() || date(text).is_some(),
+        DataType::Timestamp => timestamp(text).is_some() || date(text).is_some(),
+        _ => timestamp_tz(text).is_some(),
     };
     let candidates = CANDIDATES.iter().enumerate();
     candidates.filter(|(bit, ty)| wanted & (1 << bit) != 0 && is(**ty)).fold(0, |bits, (bit, _)| bits | 1 << bit)
@@ -248,6 +246,9 @@ mod tests {
             use DataType::*;
             assert_eq!(types, [Int64, Varchar, Float64, Date, Timestamp, Boolean, Varchar]);
             assert_eq!(columns[3].0, "day");
+        }
+        for (text, ty) in [("12:00:00", DataType::Time), ("2024-01-01T10:00:00Z", DataType::TimestampTz)] {
+            assert_eq!(columns(&format!("a,b\n1,{text}\n2,\n")).2[1].1, ty);
         }
     }
 
