@@ -1,1 +1,74 @@
-fn main() {}
+//! `entasis-bench`: what the comparison benchmarks need beside the engines: their data.
+
+use clap::{Parser, Subcommand};
+use entasis::tpch;
+use indicatif::{ProgressBar, ProgressStyle};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+use std::error::Error;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// Data for the comparison benchmarks of Entasis.
+#[derive(Parser)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Write the eight TPC-H tables as Parquet files.
+    TpchData {
+        /// Scale factor; 1 is about 1 GB of text.
+        #[arg(long, default_value_t = 1.0)]
+        scale: f64,
+        /// Directory to write to.
+        #[arg(long)]
+        out: PathBuf,
+    },
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    match Arguments::parse().command {
+        Command::TpchData { scale, out } => tpch_data(scale, &out),
+    }
+}
+
+/// Rows of a part, the unit in which the generator works.
+const PART_ROWS: f64 = 500_000.0;
+
+/// A table is complete once it has its final name, so an interrupted run leaves nothing that looks finished.
+fn tpch_data(scale: f64, out: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(out)?;
+    let total: f64 = tpch::TABLES.iter().map(|(_, rows)| rows * scale).sum();
+    let style = ProgressStyle::with_template("TPC-H data {msg:10} {bar:40} {percent:>3}%  {eta} left")?;
+    let bar = ProgressBar::new(total as u64).with_style(style);
+    for (table, rows_at_one) in tpch::TABLES {
+        bar.set_message(table);
+        let unfinished = out.join(format!("{table}.parquet.unfinished"));
+        let parts = if rows_at_one < 100.0 { 1 } else { (rows_at_one * scale / PART_ROWS).ceil().max(1.0) as i32 };
+        let mut writer: Option<ArrowWriter<File>> = None;
+        for part in 1..=parts {
+            for batch in tpch::batches(table, scale, part, parts) {
+                let writer = match &mut writer {
+                    Some(writer) => writer,
+                    None => {
+                        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+                        let file = File::create(&unfinished)?;
+                        writer.insert(ArrowWriter::try_new(file, batch.schema(), Some(properties))?)
+                    }
+                };
+                writer.write(&batch)?;
+                bar.inc(batch.num_rows() as u64);
+            }
+        }
+        if let Some(writer) = writer {
+            writer.close()?;
+        }
+        fs::rename(&unfinished, out.join(format!("{table}.parquet")))?;
+    }
+    bar.finish_and_clear();
+    Ok(())
+}

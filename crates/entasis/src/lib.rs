@@ -1,1 +1,49 @@
 //! Entasis: the columnar database you can update, in your process.
+//!
+//! ```
+//! use entasis::{Config, Database};
+//!
+//! let database = Database::in_memory(Config::default())?;
+//! let connection = database.connect();
+//! connection.execute("CREATE TABLE t AS SELECT * FROM (VALUES (1, 'one'), (2, 'two')) v(n, name)")?;
+//! let rows = connection.execute("SELECT name FROM t WHERE n = 2")?;
+//! assert_eq!(rows.row_values().next().unwrap()[0], entasis::Value::Text("two".into()));
+//! # Ok::<(), entasis::Error>(())
+//! ```
+//!
+//! This crate wires the others: [`Connection`] hands text to the front end (`entasis-sql`), the bound plan to the
+//! engine (`entasis-engine`), and changes to storage (`entasis-storage`). It adds what touches the world: files
+//! ([`files`]), Arrow objects of the host program, settings, memory limits.
+//!
+//! | module | subject |
+//! |---|---|
+//! | [`database`], [`connection`] | the objects that a program holds |
+//! | `statement` | what each kind of statement does |
+//! | `catalog` | how names become relations |
+//! | [`rows`] | results |
+//! | [`files`] | Parquet and CSV, in and out |
+//! | [`append`] | loading Arrow batches |
+
+pub mod append;
+mod catalog;
+pub mod config;
+pub mod connection;
+pub mod database;
+pub mod files;
+mod relations;
+pub mod rows;
+mod settings;
+mod statement;
+mod summarize;
+#[cfg(feature = "tpch")]
+pub mod tpch;
+
+pub use config::Config;
+pub use connection::{Connection, Replacement};
+pub use database::Database;
+pub use entasis_engine::exec::{CancelFlag, Progress};
+pub use entasis_engine::relation::Relation;
+pub use entasis_sql::{functions, keywords};
+pub use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
+pub use relations::arrow_relation;
+pub use rows::Rows;

@@ -1,0 +1,105 @@
+//! What a database is opened with.
+
+use entasis_vector::{Error, Result};
+
+/// Limits of a database; each may be changed later with `SET`.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Workers of a statement, the calling thread included. By default as many as the machine has cores.
+    pub threads: usize,
+    /// Bytes that tables, statements and results may use together. By default 80 % of the machine's memory.
+    pub memory_limit: usize,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            memory_limit: machine_memory().map_or(usize::MAX, |bytes| bytes / 10 * 8),
+        }
+    }
+}
+
+impl Config {
+    /// Sets an option by its SQL name, as `connect(database, threads=2)` in Python does.
+    ///
+    /// # Errors
+    /// Input, if there is no such option or the value is none for it.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        match name {
+            "threads" => self.threads = parse_threads(value)?,
+            "memory_limit" => self.memory_limit = parse_bytes(value)?,
+            other => {
+                return Err(Error::input(format!("there is no option '{other}'"))
+                    .with_hint("the options are threads and memory_limit"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A number of threads, at least 1.
+pub(crate) fn parse_threads(text: &str) -> Result<usize> {
+    match text.trim().parse::<usize>() {
+        Ok(threads) if (1..=1024).contains(&threads) => Ok(threads),
+        _ => Err(Error::input(format!("threads must be a number from 1 to 1024, not '{text}'"))),
+    }
+}
+
+/// A number of bytes: `1000000`, `512MB`, `1.5 GiB`, `80%` (of the machine's memory).
+pub(crate) fn parse_bytes(text: &str) -> Result<usize> {
+    let wrong = || {
+        Error::input(format!("'{text}' is not an amount of memory")).with_hint("write it as '512MB', '2GB' or '50%'")
+    };
+    let trimmed = text.trim();
+    let digits = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(trimmed.len());
+    let (number, unit) = trimmed.split_at(digits);
+    let number: f64 = number.parse().map_err(|_| wrong())?;
+    let factor = match unit.trim().to_ascii_lowercase().as_str() {
+        "" | "b" | "byte" | "bytes" => 1.0,
+        "k" | "kb" => 1e3,
+        "m" | "mb" => 1e6,
+        "g" | "gb" => 1e9,
+        "t" | "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "%" if number <= 100.0 => machine_memory().ok_or_else(wrong)? as f64 / 100.0,
+        _ => return Err(wrong()),
+    };
+    Ok((number * factor) as usize)
+}
+
+/// Bytes as people write them: `1.5 GB`.
+pub(crate) fn format_bytes(bytes: usize) -> String {
+    match bytes {
+        usize::MAX => "unlimited".into(),
+        b if b >= 10_usize.pow(9) => format!("{:.1} GB", b as f64 / 1e9),
+        b if b >= 10_usize.pow(6) => format!("{:.1} MB", b as f64 / 1e6),
+        b => format!("{b} bytes"),
+    }
+}
+
+/// The machine's memory in bytes, where the system tells.
+fn machine_memory() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find(|line| line.starts_with("MemTotal:"))?;
+    let kilobytes: usize = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_of_memory_are_read_as_people_write_them() {
+        assert_eq!(parse_bytes("1000").unwrap(), 1000);
+        assert_eq!(parse_bytes("1.5 GB").unwrap(), 1_500_000_000);
+        assert_eq!(parse_bytes("2MiB").unwrap(), 2 << 20);
+        assert!(parse_bytes("lots").is_err());
+        assert!(parse_bytes("101%").is_err());
+        assert!(parse_bytes("").is_err());
+    }
+}

@@ -1,0 +1,67 @@
+//! The database: what all connections of a process share.
+
+use crate::config::Config;
+use crate::connection::Connection;
+use entasis_engine::exec::{MemoryBudget, Reservation, WorkerPool};
+use entasis_storage::Catalog;
+use entasis_vector::{Error, Result};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// A database in this process. Cheap to clone; it lives as long as one clone or connection does.
+#[derive(Clone)]
+pub struct Database {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What connections share.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) catalog: Catalog,
+    pub(crate) memory: Arc<MemoryBudget>,
+    pub(crate) workers: Arc<WorkerPool>,
+    /// What the tables hold of the memory budget.
+    tables: Mutex<Reservation>,
+}
+
+impl Database {
+    /// An empty database that lives in memory and is gone with its last connection.
+    ///
+    /// # Errors
+    /// None today; opening may fail once databases have files.
+    pub fn in_memory(config: Config) -> Result<Database> {
+        let memory = Arc::new(MemoryBudget::new(config.memory_limit));
+        let tables = Mutex::new(Reservation::new(&memory));
+        let workers = Arc::new(WorkerPool::default());
+        Ok(Database { shared: Arc::new(Shared { config, catalog: Catalog::default(), memory, workers, tables }) })
+    }
+
+    /// Opens the database file at `path`. `:memory:` and the empty path are [`Database::in_memory`].
+    ///
+    /// # Errors
+    /// Not supported, for every file: databases do not have files yet.
+    pub fn open(path: impl AsRef<Path>, config: Config) -> Result<Database> {
+        let path = path.as_ref();
+        if path.as_os_str().is_empty() || path == Path::new(":memory:") {
+            return Database::in_memory(config);
+        }
+        Err(Error::not_supported(format!("database files ('{}')", path.display()))
+            .with_hint("without a file name the database lives in memory; keep tables with COPY … TO 'file.parquet'"))
+    }
+
+    /// A new connection, with settings of its own.
+    pub fn connect(&self) -> Connection {
+        Connection::new(self.shared.clone())
+    }
+}
+
+impl Shared {
+    /// Charges the memory budget with what the tables hold now.
+    ///
+    /// # Errors
+    /// Resource, if the limit does not allow it.
+    pub(crate) fn charge_tables(&self) -> Result<()> {
+        let bytes = self.catalog.tables().iter().map(|table| table.bytes()).sum();
+        self.tables.lock().expect("no panic while locked").resize(bytes)
+    }
+}

@@ -1,0 +1,53 @@
+//! A stored table as a relation: a snapshot, taken when the statement was bound.
+
+use entasis_engine::exec::QueryContext;
+use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, Statistics};
+use entasis_storage::TableSnapshot;
+use entasis_vector::{Error, Result, Schema, Value};
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct TableRelation {
+    snapshot: TableSnapshot,
+}
+
+impl TableRelation {
+    pub(crate) fn new(snapshot: TableSnapshot) -> TableRelation {
+        TableRelation { snapshot }
+    }
+}
+
+impl Relation for TableRelation {
+    fn name(&self) -> &str {
+        self.snapshot.name()
+    }
+
+    fn schema(&self) -> &Schema {
+        self.snapshot.schema()
+    }
+
+    fn statistics(&self) -> Statistics {
+        let columns = (0..self.schema().len())
+            .map(|column| {
+                let summary = self.snapshot.column_statistics(column);
+                ColumnStatistics {
+                    min: summary.min.clone().filter(|v| !matches!(v, Value::Null)),
+                    max: summary.max.clone().filter(|v| !matches!(v, Value::Null)),
+                    nulls: Some(summary.nulls),
+                    distinct: Some(summary.distinct),
+                    bounds_are_exact: true,
+                }
+            })
+            .collect();
+        Statistics { rows: Some(self.snapshot.rows()), columns }
+    }
+
+    fn table(&self) -> Option<&TableSnapshot> {
+        Some(&self.snapshot)
+    }
+
+    fn scan(&self, _request: &ScanRequest, _context: &QueryContext) -> Result<Arc<dyn Source>> {
+        Err(Error::internal("the engine scans stored tables by itself"))
+    }
+}

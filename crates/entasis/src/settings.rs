@@ -1,0 +1,104 @@
+//! `SET` and `SHOW`: settings by name, each with one line that says what it does.
+
+use crate::config::{format_bytes, parse_bytes, parse_threads};
+use crate::connection::Connection;
+use crate::rows::Rows;
+use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
+
+/// A setting: its name, what it does, how it is read and written.
+struct Setting {
+    name: &'static str,
+    description: &'static str,
+    get: fn(&Connection) -> String,
+    set: fn(&Connection, &str) -> Result<()>,
+}
+
+macro_rules! engine_setting {
+    ($name:literal, $description:literal, $field:ident, $parse:expr) => {
+        Setting {
+            name: $name,
+            description: $description,
+            get: |connection| connection.settings().$field.to_string(),
+            set: |connection, text| {
+                let parse: fn(&str) -> Result<_> = $parse;
+                connection.settings.lock().expect("no panic while locked").$field = parse(text)?;
+                Ok(())
+            },
+        }
+    };
+}
+
+/// All settings, in the order in which `SHOW ALL` prints them.
+const SETTINGS: &[Setting] = &[
+    engine_setting!("threads", "workers of a statement, the calling thread included", threads, parse_threads),
+    Setting {
+        name: "memory_limit",
+        description: "memory that tables, statements and results may use together",
+        get: |connection| format_bytes(connection.shared.memory.limit()),
+        set: |connection, text| {
+            connection.shared.memory.set_limit(parse_bytes(text)?);
+            Ok(())
+        },
+    },
+    engine_setting!("chunk_size", "rows of a chunk, 1 to 2048 (for tests)", chunk_rows, parse_chunk_rows),
+    engine_setting!("hash_collisions", "give all rows the same hash (for tests)", hash_collisions, parse_bool),
+    engine_setting!("optimizer", "reorder and simplify plans (off for tests)", optimize, parse_bool),
+];
+
+fn parse_chunk_rows(text: &str) -> Result<usize> {
+    match text.trim().parse::<usize>() {
+        Ok(rows) if (1..=CHUNK_ROWS).contains(&rows) => Ok(rows),
+        _ => Err(Error::input(format!("chunk_size must be a number from 1 to {CHUNK_ROWS}, not '{text}'"))),
+    }
+}
+
+fn parse_bool(text: &str) -> Result<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "true" | "on" | "1" | "yes" => Ok(true),
+        "false" | "off" | "0" | "no" => Ok(false),
+        _ => Err(Error::input(format!("'{text}' is neither true nor false"))),
+    }
+}
+
+fn find(name: &str) -> Result<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+        let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
+        Error::input(format!("there is no setting '{name}'")).with_hint(format!("the settings are {}", names.join(", ")))
+    })
+}
+
+/// `SET name = value`.
+pub(crate) fn set(connection: &Connection, name: &str, value: &str) -> Result<()> {
+    (find(name)?.set)(connection, value).map_err(|error| error.with_context(format!("SET {name}")))
+}
+
+/// `RESET name`: the value that a new connection has.
+pub(crate) fn reset(connection: &Connection, name: &str) -> Result<()> {
+    let setting = find(name)?;
+    let fresh = Connection::new(connection.shared.clone());
+    let value = match setting.name {
+        "memory_limit" => connection.shared.config.memory_limit.to_string(),
+        _ => (setting.get)(&fresh),
+    };
+    (setting.set)(connection, &value)
+}
+
+/// The value of one setting.
+pub(crate) fn get(connection: &Connection, name: &str) -> Result<String> {
+    Ok((find(name)?.get)(connection))
+}
+
+/// `SHOW name` (one row, one column) or, without a name, `SHOW ALL`.
+pub(crate) fn show(connection: &Connection, name: Option<&str>) -> Result<Rows> {
+    let text = |s: &str| Value::Text(s.into());
+    if let Some(name) = name {
+        let value = text(&get(connection, name)?);
+        return Rows::from_values(&[(find(name)?.name, DataType::Varchar)], &[vec![value]]);
+    }
+    let rows: Vec<Vec<Value>> = SETTINGS
+        .iter()
+        .map(|setting| vec![text(setting.name), text(&(setting.get)(connection)), text(setting.description)])
+        .collect();
+    let columns = [("name", DataType::Varchar), ("value", DataType::Varchar), ("description", DataType::Varchar)];
+    Rows::from_values(&columns, &rows)
+}
