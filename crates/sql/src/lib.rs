@@ -1,1 +1,48 @@
-//! x
+//! The SQL front end: text in, bound plans out.
+//!
+//! This is the one crate that names DataFusion. Of it come the parser (`sqlparser`), the binder, type coercion and the
+//! function library; subqueries, set operations and everything after the bound plan are ours.
+//!
+//! ```text
+//! text ──parse──▶ Parsed ──bind──▶ Statement (entasis_engine::plan::Plan inside)
+//! ```
+//!
+//! 1. [`parse`] cuts a script into statements, refuses what is nested too deeply, and reads the forms that the parser
+//!    does not know (`SUMMARIZE`, `COPY … (any option)`, `DESCRIBE SELECT …`).
+//! 2. [`bind`] rewrites the syntax tree where DataFusion's meaning is not ours (`rewrite`), binds names against a
+//!    [`Catalog`] (`context`), coerces types, and lowers the result to the engine's plan (`lower`), where subqueries
+//!    become joins.
+//!
+//! What this crate does not know: storage, files, how a plan is run. Tables, files and table functions are
+//! [`entasis_engine::relation::Relation`]s that the catalog hands out.
+
+mod bind;
+mod catalog;
+mod context;
+mod dialect;
+mod error;
+mod functions;
+mod lower;
+mod names;
+mod parse;
+mod rewrite;
+mod statement;
+#[cfg(test)]
+mod tests;
+
+pub use bind::bind;
+pub use catalog::Catalog;
+pub use parse::{Parsed, parse};
+pub use statement::{Constraint, ObjectKind, Statement};
+
+/// Names of all scalar and aggregate functions, sorted, for completion.
+pub fn functions() -> Vec<String> {
+    functions::Library::get().names()
+}
+
+/// The words of the language, in upper case and sorted, for completion.
+pub fn keywords() -> Vec<String> {
+    let mut words: Vec<String> = parse::KEYWORDS.iter().map(|word| word.to_string()).collect();
+    words.sort();
+    words
+}

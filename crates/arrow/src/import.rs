@@ -1,0 +1,281 @@
+//! Arrays to vectors.
+//!
+//! Arrays of the type that [`to_arrow_type`] names, and strings of every layout, are copied directly: fixed widths by
+//! one copy of the slice, long strings into the vector's own heap. Every other array (other units, widths, encodings)
+//! is converted by Arrow first, the wanted rows only.
+//!
+//! A dictionary array stays one: its values become a [`Dictionary`] once, and an [`Importer`] that sees the same values
+//! again, as it does batch after batch of one file, uses the same dictionary, so that results cached per code survive.
+
+use crate::arrow_error;
+use crate::types::to_arrow_type;
+use arrow_array::cast::AsArray;
+use arrow_array::types::{
+    ArrowDictionaryKeyType, ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
+    Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayRef, downcast_dictionary_array};
+use arrow_buffer::ArrowNativeType;
+use arrow_cast::{CastOptions, cast_with_options};
+use arrow_schema::{DataType as ArrowType, TimeUnit};
+use entasis_vector::types::pow10;
+use entasis_vector::vector::{StringsMut, uuid_to_ordered};
+use entasis_vector::{CHUNK_ROWS, DataType, Dictionary, Error, Interval, Native, PhysicalType, Result, Value, Vector};
+use std::sync::Arc;
+
+/// Copies rows `offset .. offset + rows` of `array` to `out`, which becomes a vector of `ty`, row r at position r.
+///
+/// A dictionary array becomes a dictionary vector where that is less work than writing its rows out; see [`Importer`]
+/// for arrays that share their dictionary.
+///
+/// # Errors
+/// Input, if a value does not fit `ty`; not supported, if there is no conversion from the array's type.
+pub fn array_to_vector(array: &dyn Array, offset: usize, rows: usize, ty: DataType, out: &mut Vector) -> Result<()> {
+    Importer::default().import(array, offset, rows, ty, out)
+}
+
+/// Copies the arrays of one column, one after the other, and remembers the dictionary that they share.
+#[derive(Debug, Default)]
+pub struct Importer {
+    dictionary: Option<(ArrayRef, DataType, Arc<Dictionary>)>,
+}
+
+impl Importer {
+    /// See [`array_to_vector`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn import(
+        &mut self,
+        array: &dyn Array,
+        offset: usize,
+        rows: usize,
+        ty: DataType,
+        out: &mut Vector,
+    ) -> Result<()> {
+        if out.physical() != ty.physical() {
+            *out = Vector::new(ty.physical());
+        }
+        if self.import_dictionary(array, offset, rows, ty, out)? || import_directly(array, offset, rows, ty, out)? {
+            return Ok(());
+        }
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        let converted = cast_with_options(&array.slice(offset, rows), &to_arrow_type(ty), &options)
+            .map_err(|e| arrow_error(e).with_context(format!("cannot read {} as {ty}", array.data_type())))?;
+        match import_directly(&converted, 0, rows, ty, out)? {
+            true => Ok(()),
+            false => Err(Error::internal(format!("no import of {} as {ty}", converted.data_type()))),
+        }
+    }
+
+    /// True if `array` was a dictionary array and is now in `out`.
+    fn import_dictionary(
+        &mut self,
+        array: &dyn Array,
+        offset: usize,
+        rows: usize,
+        ty: DataType,
+        out: &mut Vector,
+    ) -> Result<bool> {
+        if !matches!(array.data_type(), ArrowType::Dictionary(..)) || ty == DataType::Null {
+            return Ok(false);
+        }
+        downcast_dictionary_array!(
+            array => {
+                let Some(dictionary) = self.dictionary_of(array.values(), rows, ty)? else { return Ok(false) };
+                copy_codes(array.keys(), offset, rows, &dictionary, out);
+                Ok(true)
+            },
+            _ => Ok(false)
+        )
+    }
+
+    /// `values` as a dictionary: the last one, or a new one unless it has many more values than there are rows.
+    fn dictionary_of(&mut self, values: &ArrayRef, rows: usize, ty: DataType) -> Result<Option<Arc<Dictionary>>> {
+        if let Some((known, known_ty, dictionary)) = &self.dictionary {
+            if *known_ty == ty && (Arc::ptr_eq(known, values) || known.to_data().ptr_eq(&values.to_data())) {
+                return Ok(Some(dictionary.clone()));
+            }
+        }
+        if values.null_count() > 0 || values.is_empty() || values.len() > rows.max(CHUNK_ROWS) {
+            return Ok(None);
+        }
+        let mut vector = Vector::new(ty.physical());
+        array_to_vector(values, 0, values.len(), ty, &mut vector)?;
+        let dictionary = Dictionary::new(vector, values.len());
+        self.dictionary = Some((values.clone(), ty, dictionary.clone()));
+        Ok(Some(dictionary))
+    }
+}
+
+fn copy_codes<K: ArrowDictionaryKeyType>(
+    keys: &arrow_array::PrimitiveArray<K>,
+    offset: usize,
+    rows: usize,
+    dictionary: &Arc<Dictionary>,
+    out: &mut Vector,
+) {
+    let codes = &mut out.begin_codes(dictionary, rows.max(CHUNK_ROWS))[..rows];
+    let last = dictionary.len() as u32 - 1;
+    for (code, key) in codes.iter_mut().zip(&keys.values()[offset..offset + rows]) {
+        // The key of a NULL may name nothing; it must still be a code.
+        *code = (key.as_usize() as u32).min(last);
+    }
+    copy_validity(keys, offset, rows, out);
+}
+
+/// False if the array's type needs conversion first.
+fn import_directly(array: &dyn Array, offset: usize, rows: usize, ty: DataType, out: &mut Vector) -> Result<bool> {
+    let capacity = rows.max(CHUNK_ROWS);
+    match (ty, array.data_type()) {
+        (DataType::Null, _) => *out = Vector::constant(PhysicalType::Bool, &Value::Null)?,
+        (DataType::Boolean, ArrowType::Boolean) => {
+            let bits = array.as_boolean().values().slice(offset, rows);
+            let values = out.begin_flat::<u8>(capacity);
+            for (value, bit) in values.iter_mut().zip(&bits) {
+                *value = u8::from(bit);
+            }
+        }
+        (DataType::Int8, ArrowType::Int8) => copy::<Int8Type>(array, offset, rows, out),
+        (DataType::Int16, ArrowType::Int16) => copy::<Int16Type>(array, offset, rows, out),
+        (DataType::Int32, ArrowType::Int32) => copy::<Int32Type>(array, offset, rows, out),
+        (DataType::Int64, ArrowType::Int64) => copy::<Int64Type>(array, offset, rows, out),
+        (DataType::UInt8, ArrowType::UInt8) => copy::<UInt8Type>(array, offset, rows, out),
+        (DataType::UInt16, ArrowType::UInt16) => copy::<UInt16Type>(array, offset, rows, out),
+        (DataType::UInt32, ArrowType::UInt32) => copy::<UInt32Type>(array, offset, rows, out),
+        (DataType::UInt64, ArrowType::UInt64) => copy::<UInt64Type>(array, offset, rows, out),
+        (DataType::Float32, ArrowType::Float32) => copy::<Float32Type>(array, offset, rows, out),
+        (DataType::Float64, ArrowType::Float64) => copy::<Float64Type>(array, offset, rows, out),
+        (DataType::Date, ArrowType::Date32) => copy::<Date32Type>(array, offset, rows, out),
+        (DataType::Time, ArrowType::Time64(TimeUnit::Microsecond)) => {
+            copy::<Time64MicrosecondType>(array, offset, rows, out);
+        }
+        (DataType::Timestamp, ArrowType::Timestamp(TimeUnit::Microsecond, None))
+        | (DataType::TimestampTz, ArrowType::Timestamp(TimeUnit::Microsecond, Some(_))) => {
+            copy::<TimestampMicrosecondType>(array, offset, rows, out);
+        }
+        (DataType::Decimal { precision, scale }, ArrowType::Decimal128(_, from)) if *from == scale as i8 => {
+            copy_decimals(array, offset, rows, precision, scale, out)?;
+        }
+        (DataType::Interval, ArrowType::Interval(arrow_schema::IntervalUnit::MonthDayNano)) => {
+            let source = &array.as_primitive::<IntervalMonthDayNanoType>().values()[offset..offset + rows];
+            for (value, v) in out.begin_flat::<Interval>(capacity).iter_mut().zip(source) {
+                *value = Interval { months: v.months, days: v.days, micros: v.nanoseconds / 1000 };
+            }
+        }
+        (DataType::Uuid, ArrowType::FixedSizeBinary(16)) => {
+            let array = array.as_fixed_size_binary();
+            let values = &mut out.begin_flat::<i128>(capacity)[..rows];
+            for (i, value) in values.iter_mut().enumerate() {
+                let bytes = array.value(offset + i).try_into().expect("sixteen bytes");
+                *value = uuid_to_ordered(i128::from_be_bytes(bytes));
+            }
+        }
+        (DataType::Varchar, ArrowType::Utf8) => {
+            let array = array.as_string::<i32>();
+            copy_strings(array, offset, rows, out, |i| array.value(i).as_bytes());
+        }
+        (DataType::Varchar, ArrowType::LargeUtf8) => {
+            let array = array.as_string::<i64>();
+            copy_strings(array, offset, rows, out, |i| array.value(i).as_bytes());
+        }
+        (DataType::Varchar, ArrowType::Utf8View) => {
+            let array = array.as_string_view();
+            copy_strings(array, offset, rows, out, |i| array.value(i).as_bytes());
+        }
+        (DataType::Blob, ArrowType::Binary) => {
+            let array = array.as_binary::<i32>();
+            copy_strings(array, offset, rows, out, |i| array.value(i));
+        }
+        (DataType::Blob, ArrowType::LargeBinary) => {
+            let array = array.as_binary::<i64>();
+            copy_strings(array, offset, rows, out, |i| array.value(i));
+        }
+        (DataType::Blob, ArrowType::BinaryView) => {
+            let array = array.as_binary_view();
+            copy_strings(array, offset, rows, out, |i| array.value(i));
+        }
+        (DataType::Blob, ArrowType::FixedSizeBinary(_)) => {
+            let array = array.as_fixed_size_binary();
+            copy_strings(array, offset, rows, out, |i| array.value(i));
+        }
+        _ => return Ok(false),
+    }
+    if ty != DataType::Null {
+        copy_validity(array, offset, rows, out);
+    }
+    Ok(true)
+}
+
+fn copy<A: ArrowPrimitiveType>(array: &dyn Array, offset: usize, rows: usize, out: &mut Vector)
+where
+    A::Native: Native,
+{
+    let source = &array.as_primitive::<A>().values()[offset..offset + rows];
+    out.begin_flat::<A::Native>(rows.max(CHUNK_ROWS))[..rows].copy_from_slice(source);
+}
+
+/// Decimals, narrowed to 64 bits where the type is narrow. Arrow does not promise that values have at most the digits
+/// of their type; kernels rely on it, so it is checked here.
+fn copy_decimals(
+    array: &dyn Array,
+    offset: usize,
+    rows: usize,
+    precision: u8,
+    scale: u8,
+    out: &mut Vector,
+) -> Result<()> {
+    let array = array.as_primitive::<Decimal128Type>();
+    let source = &array.values()[offset..offset + rows];
+    let bound = pow10(precision);
+    let fits = |v: i128| v < bound && v > -bound;
+    if !source.iter().all(|&v| fits(v)) {
+        let wrong = (0..rows).find(|&i| array.is_valid(offset + i) && !fits(source[i]));
+        if let Some(i) = wrong {
+            let ty = DataType::Decimal { precision, scale };
+            let value = Value::Integer(source[i]);
+            return Err(Error::input(format!("{} has more digits than {ty}", value.display(ty))));
+        }
+    }
+    let capacity = rows.max(CHUNK_ROWS);
+    if out.physical() == PhysicalType::I64 {
+        for (value, &v) in out.begin_flat::<i64>(capacity).iter_mut().zip(source) {
+            *value = v as i64;
+        }
+    } else {
+        out.begin_flat::<i128>(capacity)[..rows].copy_from_slice(source);
+    }
+    Ok(())
+}
+
+fn copy_strings<'a>(
+    array: &dyn Array,
+    offset: usize,
+    rows: usize,
+    out: &mut Vector,
+    bytes: impl Fn(usize) -> &'a [u8],
+) {
+    let StringsMut { views, heap } = out.begin_strings(rows.max(CHUNK_ROWS));
+    if array.null_count() == 0 {
+        for (i, view) in views[..rows].iter_mut().enumerate() {
+            *view = heap.push(bytes(offset + i));
+        }
+    } else {
+        for (i, view) in views[..rows].iter_mut().enumerate() {
+            *view = if array.is_valid(offset + i) { heap.push(bytes(offset + i)) } else { Default::default() };
+        }
+    }
+}
+
+fn copy_validity(array: &dyn Array, offset: usize, rows: usize, out: &mut Vector) {
+    let Some(nulls) = array.nulls() else { return };
+    let bits = nulls.inner().slice(offset, rows);
+    if bits.count_set_bits() == rows {
+        return;
+    }
+    let chunks = bits.bit_chunks();
+    for (word, chunk) in out.validity_mut(rows).iter_mut().zip(chunks.iter_padded()) {
+        *word = chunk;
+    }
+}

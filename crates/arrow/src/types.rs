@@ -1,0 +1,177 @@
+//! Which Arrow type stands for which SQL type.
+//!
+//! Out: each SQL type has exactly one Arrow type, the one that most programs read. In: every Arrow type that holds such
+//! values is taken, whatever its width, unit or encoding; what cannot be held without loss of meaning is refused.
+//!
+//! A UUID is `FixedSizeBinary(16)`; fields carry the canonical extension name `arrow.uuid`, too.
+
+use arrow_schema::{DataType as ArrowType, Field as ArrowField, IntervalUnit, Schema as ArrowSchema, TimeUnit};
+use entasis_vector::{DataType, Error, Field, Result, Schema};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The time zone of every `TIMESTAMPTZ` that leaves.
+pub const UTC: &str = "UTC";
+
+/// The Arrow type of the arrays that vectors of `ty` become.
+pub fn to_arrow_type(ty: DataType) -> ArrowType {
+    match ty {
+        DataType::Null => ArrowType::Null,
+        DataType::Boolean => ArrowType::Boolean,
+        DataType::Int8 => ArrowType::Int8,
+        DataType::Int16 => ArrowType::Int16,
+        DataType::Int32 => ArrowType::Int32,
+        DataType::Int64 => ArrowType::Int64,
+        DataType::UInt8 => ArrowType::UInt8,
+        DataType::UInt16 => ArrowType::UInt16,
+        DataType::UInt32 => ArrowType::UInt32,
+        DataType::UInt64 => ArrowType::UInt64,
+        DataType::Float32 => ArrowType::Float32,
+        DataType::Float64 => ArrowType::Float64,
+        DataType::Decimal { precision, scale } => ArrowType::Decimal128(precision, scale as i8),
+        DataType::Varchar => ArrowType::Utf8,
+        DataType::Blob => ArrowType::Binary,
+        DataType::Date => ArrowType::Date32,
+        DataType::Time => ArrowType::Time64(TimeUnit::Microsecond),
+        DataType::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, None),
+        DataType::TimestampTz => ArrowType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
+        DataType::Interval => ArrowType::Interval(IntervalUnit::MonthDayNano),
+        DataType::Uuid => ArrowType::FixedSizeBinary(16),
+    }
+}
+
+/// The SQL type that holds the values of an Arrow type.
+///
+/// # Errors
+/// Not supported, for nested types and for decimals of more than 38 digits.
+pub fn from_arrow_type(ty: &ArrowType) -> Result<DataType> {
+    Ok(match ty {
+        ArrowType::Null => DataType::Null,
+        ArrowType::Boolean => DataType::Boolean,
+        ArrowType::Int8 => DataType::Int8,
+        ArrowType::Int16 => DataType::Int16,
+        ArrowType::Int32 => DataType::Int32,
+        ArrowType::Int64 => DataType::Int64,
+        ArrowType::UInt8 => DataType::UInt8,
+        ArrowType::UInt16 => DataType::UInt16,
+        ArrowType::UInt32 => DataType::UInt32,
+        ArrowType::UInt64 => DataType::UInt64,
+        ArrowType::Float16 | ArrowType::Float32 => DataType::Float32,
+        ArrowType::Float64 => DataType::Float64,
+        ArrowType::Decimal32(precision, scale)
+        | ArrowType::Decimal64(precision, scale)
+        | ArrowType::Decimal128(precision, scale)
+        | ArrowType::Decimal256(precision, scale) => decimal(*precision, *scale)?,
+        ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => DataType::Varchar,
+        ArrowType::FixedSizeBinary(16) => DataType::Uuid,
+        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => {
+            DataType::Blob
+        }
+        ArrowType::Date32 | ArrowType::Date64 => DataType::Date,
+        ArrowType::Time32(_) | ArrowType::Time64(_) => DataType::Time,
+        ArrowType::Timestamp(_, None) => DataType::Timestamp,
+        ArrowType::Timestamp(_, Some(_)) => DataType::TimestampTz,
+        ArrowType::Interval(_) | ArrowType::Duration(_) => DataType::Interval,
+        ArrowType::Dictionary(_, values) => from_arrow_type(values)?,
+        ArrowType::RunEndEncoded(_, values) => from_arrow_type(values.data_type())?,
+        _ => return Err(Error::not_supported("nested types")),
+    })
+}
+
+/// Arrow admits scales below zero and above the precision; both become more digits.
+fn decimal(precision: u8, scale: i8) -> Result<DataType> {
+    let digits = i16::from(precision) - i16::from(scale.min(0));
+    let scale = scale.max(0) as u8;
+    let precision = digits.max(i16::from(scale)).max(1);
+    match u8::try_from(precision) {
+        Ok(precision @ ..=38) => Ok(DataType::Decimal { precision, scale }),
+        _ => Err(Error::not_supported("decimals of more than 38 digits")),
+    }
+}
+
+/// The Arrow schema of batches that have the columns of `schema`.
+pub fn schema_to_arrow(schema: &Schema) -> ArrowSchema {
+    let fields: Vec<ArrowField> = schema
+        .iter()
+        .map(|field| {
+            let arrow = ArrowField::new(&*field.name, to_arrow_type(field.ty), field.nullable);
+            match field.ty {
+                DataType::Uuid => {
+                    arrow.with_metadata(HashMap::from([("ARROW:extension:name".to_string(), "arrow.uuid".to_string())]))
+                }
+                _ => arrow,
+            }
+        })
+        .collect();
+    ArrowSchema::new(fields)
+}
+
+/// The columns of batches that have an Arrow schema.
+///
+/// # Errors
+/// Not supported, as [`from_arrow_type`] says, with the name of the column.
+pub fn schema_from_arrow(schema: &ArrowSchema) -> Result<Schema> {
+    schema
+        .fields()
+        .iter()
+        .map(|field| {
+            let ty = from_arrow_type(field.data_type())
+                .map_err(|e| Error::not_supported(format!("{} (column {})", e.message(), field.name())))?;
+            Ok(Field { name: Arc::from(field.name().as_str()), ty, nullable: field.is_nullable() })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_type_comes_back() {
+        let types = [
+            DataType::Null,
+            DataType::Boolean,
+            DataType::Int8,
+            DataType::Int16,
+            DataType::Int32,
+            DataType::Int64,
+            DataType::UInt8,
+            DataType::UInt16,
+            DataType::UInt32,
+            DataType::UInt64,
+            DataType::Float32,
+            DataType::Float64,
+            DataType::Decimal { precision: 15, scale: 2 },
+            DataType::Decimal { precision: 38, scale: 38 },
+            DataType::Varchar,
+            DataType::Blob,
+            DataType::Date,
+            DataType::Time,
+            DataType::Timestamp,
+            DataType::TimestampTz,
+            DataType::Interval,
+            DataType::Uuid,
+        ];
+        for ty in types {
+            assert_eq!(from_arrow_type(&to_arrow_type(ty)).unwrap(), ty);
+        }
+        let schema: Schema = types.iter().map(|&ty| Field::new(ty.to_string(), ty)).collect();
+        assert_eq!(schema_from_arrow(&schema_to_arrow(&schema)).unwrap(), schema);
+    }
+
+    #[test]
+    fn odd_decimals_get_the_digits_they_need() {
+        let ty = |p, s| from_arrow_type(&ArrowType::Decimal128(p, s));
+        assert_eq!(ty(5, -3).unwrap(), DataType::Decimal { precision: 8, scale: 0 });
+        assert_eq!(ty(2, 4).unwrap(), DataType::Decimal { precision: 4, scale: 4 });
+        assert!(ty(38, -1).is_err());
+        assert!(from_arrow_type(&ArrowType::Decimal256(39, 0)).is_err());
+    }
+
+    #[test]
+    fn nested_types_are_refused_with_the_column() {
+        let item = Arc::new(ArrowField::new("item", ArrowType::Int32, true));
+        let schema = ArrowSchema::new(vec![ArrowField::new("tags", ArrowType::List(item), true)]);
+        assert_eq!(schema_from_arrow(&schema).unwrap_err().message(), "nested types (column tags)");
+    }
+}

@@ -1,0 +1,490 @@
+//! Syntax trees to statements: names resolved, types settled, queries lowered.
+
+use crate::context::{Context, sql_type, unknown_table};
+use crate::error::from_datafusion;
+use crate::lower;
+use crate::parse::{Ast, Parsed, on_deep_stack, span_position};
+use crate::rewrite::{display_names, rewrite};
+use crate::{Catalog, Constraint, ObjectKind, Statement};
+use datafusion_optimizer::AnalyzerRule;
+use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
+use datafusion_sql::sqlparser::ast::{
+    self, ColumnOption, CreateTable, CreateTableOptions, Expr, Ident, IndexColumn, Insert, ObjectName, ObjectType,
+    Query, SelectItem, SetExpr, SqlOption, TableConstraint, TableFactor, TableObject, Visit, Visitor,
+};
+use entasis_engine::plan::Plan;
+use entasis_engine::relation::Relation;
+use entasis_vector::error::Position;
+use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// Binds a statement against a catalog, with the values of its parameters.
+///
+/// # Errors
+/// Input, with position and advice where they are known, for unknown names and wrong types; not supported, naming the
+/// feature; whatever the catalog raises.
+pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataType)]) -> Result<Statement> {
+    if params.len() < statement.parameters() {
+        return Err(Error::input(format!(
+            "the statement has {} parameters, but {} values were given",
+            statement.parameters(),
+            params.len()
+        )));
+    }
+    on_deep_stack(statement.is_deep(), || {
+        let binder = Binder { catalog, params };
+        binder.statement(&statement.ast).map_err(|error| locate(error, &statement.ast))
+    })
+}
+
+struct Binder<'a> {
+    catalog: &'a dyn Catalog,
+    params: &'a [(Value, DataType)],
+}
+
+impl Binder<'_> {
+    fn statement(&self, ast: &Ast) -> Result<Statement> {
+        Ok(match ast {
+            Ast::Sql(statement) => return self.sql(statement),
+            Ast::Explain { analyze, verbose, statement } => Statement::Explain {
+                analyze: *analyze,
+                verbose: *verbose,
+                statement: Box::new(self.statement(statement)?),
+            },
+            Ast::Describe(query) => Statement::Describe { columns: self.describe(query)? },
+            Ast::Summarize(query) => Statement::Summarize { plan: self.query(query)? },
+            Ast::ShowTables => Statement::ShowTables,
+            Ast::ShowSettings => Statement::ShowSettings,
+            Ast::ShowSetting(name) => self.show(name)?,
+            Ast::Set { name, value } => Statement::Set { name: name.clone(), value: value.clone() },
+            Ast::Reset(name) => Statement::Reset { name: name.clone() },
+            Ast::CopyTo { query, path, options } => {
+                Statement::CopyTo { plan: self.query(query)?, path: path.clone(), options: options.clone() }
+            }
+            Ast::CopyFrom { table, columns, path, options } => {
+                let name = table_name(table)?;
+                let relation = self.table(&name)?;
+                Statement::CopyFrom {
+                    columns: target_columns(&name, relation.schema(), columns)?,
+                    table: name,
+                    path: path.clone(),
+                    options: options.clone(),
+                }
+            }
+        })
+    }
+
+    fn sql(&self, statement: &ast::Statement) -> Result<Statement> {
+        use ast::Statement as Sql;
+        match statement {
+            Sql::Query(query) => Ok(Statement::Query(self.query(query)?)),
+            Sql::CreateTable(create) => self.create_table(create),
+            Sql::CreateView(create) => {
+                if create.materialized {
+                    return Err(Error::not_supported("materialized views"));
+                }
+                let mut query = create.query.clone();
+                if !create.columns.is_empty() {
+                    query = named_columns(query, create.columns.iter().map(|c| c.name.clone()).collect());
+                }
+                Ok(Statement::CreateView {
+                    name: table_name(&create.name)?,
+                    columns: self.query(&query)?.schema(),
+                    sql: query.to_string(),
+                    if_not_exists: create.if_not_exists,
+                    or_replace: create.or_replace,
+                })
+            }
+            Sql::Insert(insert) => self.insert(insert),
+            Sql::Drop { object_type, if_exists, names, .. } => {
+                let kind = match object_type {
+                    ObjectType::Table => ObjectKind::Table,
+                    ObjectType::View => ObjectKind::View,
+                    other => return Err(Error::not_supported(format!("DROP {other}"))),
+                };
+                let names = names.iter().map(table_name).collect::<Result<_>>()?;
+                Ok(Statement::Drop { kind, names, if_exists: *if_exists })
+            }
+            Sql::Update(_) => Err(Error::not_supported("UPDATE")),
+            Sql::Delete(_) => Err(Error::not_supported("DELETE")),
+            Sql::Merge(_) => Err(Error::not_supported("MERGE")),
+            Sql::Truncate(_) => Err(Error::not_supported("TRUNCATE")),
+            Sql::AlterTable(_) | Sql::AlterView { .. } => Err(Error::not_supported("ALTER")),
+            Sql::CreateIndex(_) => Err(Error::not_supported("CREATE INDEX")),
+            Sql::CreateSchema { .. } => Err(Error::not_supported("schemas")),
+            Sql::StartTransaction { .. }
+            | Sql::Commit { .. }
+            | Sql::Rollback { .. }
+            | Sql::Savepoint { .. }
+            | Sql::ReleaseSavepoint { .. } => Err(Error::not_supported("transactions")),
+            Sql::Prepare { .. } | Sql::Execute { .. } | Sql::Deallocate { .. } => {
+                Err(Error::not_supported("PREPARE and EXECUTE in SQL"))
+            }
+            other => {
+                let text = other.to_string();
+                let words: Vec<&str> = text.split_whitespace().take(2).collect();
+                Err(Error::not_supported(words.join(" ").to_uppercase()))
+            }
+        }
+    }
+
+    /// Binds and lowers a query.
+    fn query(&self, query: &Query) -> Result<Plan> {
+        let names = display_names(query);
+        let mut plan = match self.bind_query(query, false) {
+            // Two results of one name are no error for us: rename what the binder cannot tell apart.
+            Err(error) if error.message().contains("unique expression names") => self.bind_query(query, true)?,
+            other => other?,
+        };
+        if names.len() == plan.output.len() {
+            for (output, name) in plan.output.iter_mut().zip(names) {
+                if let Some(name) = name {
+                    output.name = name;
+                }
+            }
+        }
+        Ok(plan)
+    }
+
+    fn bind_query(&self, query: &Query, suffix: bool) -> Result<Plan> {
+        let mut statement = ast::Statement::Query(Box::new(query.clone()));
+        rewrite(&mut statement, suffix)?;
+        let context = Context::new(self.catalog, self.params);
+        let plan = context.plan(statement).map_err(from_datafusion)?;
+        let plan = TypeCoercion::new().analyze(plan, context.options()).map_err(from_datafusion)?;
+        lower::lower(&plan, context.options(), self.params)
+    }
+
+    fn table(&self, name: &str) -> Result<Arc<dyn Relation>> {
+        match self.catalog.table(name) {
+            Some(relation) => Ok(relation),
+            None if self.catalog.view(name).is_some() => {
+                Err(Error::input(format!("{name} is a view; rows go only into tables")))
+            }
+            None => Err(unknown_table(name, self.catalog)),
+        }
+    }
+
+    fn describe(&self, query: &Query) -> Result<Schema> {
+        // A table knows more of its columns than a query over it.
+        if let SetExpr::Select(select) = &*query.body
+            && let ([from], [SelectItem::Wildcard(_)]) = (select.from.as_slice(), select.projection.as_slice())
+            && let (TableFactor::Table { name, args: None, .. }, true) = (&from.relation, from.joins.is_empty())
+            && select.selection.is_none()
+            && let Ok(name) = table_name(name)
+            && let Some(relation) = self.catalog.table(&name)
+        {
+            return Ok(relation.schema().clone());
+        }
+        Ok(self.query(query)?.schema())
+    }
+
+    fn show(&self, name: &Ident) -> Result<Statement> {
+        if self.catalog.setting(&name.value).is_some() {
+            return Ok(Statement::ShowSetting { name: name.value.clone() });
+        }
+        let error = Error::input(format!("there is no setting {}", name.value));
+        Err(match span_position(name.span) {
+            Some(position) => error.with_position(position),
+            None => error,
+        })
+    }
+
+    fn create_table(&self, create: &CreateTable) -> Result<Statement> {
+        if create.external {
+            return Err(Error::not_supported("CREATE EXTERNAL TABLE").with_hint("read files with FROM 'path'"));
+        }
+        if create.like.is_some() || create.clone.is_some() {
+            return Err(Error::not_supported("CREATE TABLE LIKE"));
+        }
+        let name = table_name(&create.name)?;
+        let options = table_options(&create.table_options)?;
+        let (if_not_exists, or_replace) = (create.if_not_exists, create.or_replace);
+        if if_not_exists && or_replace {
+            return Err(Error::input("OR REPLACE and IF NOT EXISTS exclude each other"));
+        }
+        if let Some(query) = &create.query {
+            let query = match create.columns.as_slice() {
+                [] => query.clone(),
+                columns => named_columns(query.clone(), columns.iter().map(|c| c.name.clone()).collect()),
+            };
+            let mut plan = self.query(&query)?;
+            // A column of bare NULLs has no type; a table's needs one.
+            let types: Vec<DataType> = plan
+                .output
+                .iter()
+                .map(|output| match plan.columns.ty(output.column) {
+                    DataType::Null => DataType::Int32,
+                    other => other,
+                })
+                .collect();
+            lower::cast_outputs(&mut plan, &types);
+            unique_names(plan.output.iter().map(|output| output.name.as_str()))?;
+            return Ok(Statement::CreateTableAs { name, plan, options, if_not_exists, or_replace });
+        }
+        let mut columns = Vec::with_capacity(create.columns.len());
+        let mut constraints = Vec::new();
+        for (i, column) in create.columns.iter().enumerate() {
+            let ty = sql_type(&column.data_type)
+                .map_err(|e| locate_ident(e, &column.name))
+                .map_err(|e| e.with_context(format!("column {}", column.name.value)))?;
+            columns.push(Field::new(column.name.value.as_str(), ty));
+            for option in &column.options {
+                match &option.option {
+                    ColumnOption::Null => {}
+                    ColumnOption::NotNull => constraints.push(Constraint::NotNull(i)),
+                    ColumnOption::PrimaryKey(_) => constraints.push(Constraint::PrimaryKey(vec![i])),
+                    ColumnOption::Unique(_) => constraints.push(Constraint::Unique(vec![i])),
+                    ColumnOption::Comment(_) => {}
+                    ColumnOption::Default(_) => return Err(Error::not_supported("DEFAULT values")),
+                    ColumnOption::Check(_) => return Err(Error::not_supported("CHECK constraints")),
+                    ColumnOption::ForeignKey(_) => return Err(Error::not_supported("foreign keys")),
+                    ColumnOption::Generated { .. } => return Err(Error::not_supported("generated columns")),
+                    ColumnOption::Collation(_) => return Err(Error::not_supported("collations")),
+                    other => return Err(Error::not_supported(format!("the column option {other}"))),
+                }
+            }
+        }
+        if columns.is_empty() {
+            return Err(Error::input("a table needs at least one column"));
+        }
+        unique_names(columns.iter().map(|column| &*column.name))?;
+        for constraint in &create.constraints {
+            match constraint {
+                TableConstraint::PrimaryKey(key) => {
+                    constraints.push(Constraint::PrimaryKey(key_columns(&columns, &key.columns)?));
+                }
+                TableConstraint::Unique(unique) => {
+                    constraints.push(Constraint::Unique(key_columns(&columns, &unique.columns)?));
+                }
+                TableConstraint::ForeignKey(_) => return Err(Error::not_supported("foreign keys")),
+                TableConstraint::Check(_) => return Err(Error::not_supported("CHECK constraints")),
+                other => return Err(Error::not_supported(format!("the constraint {other}"))),
+            }
+        }
+        if constraints.iter().filter(|c| matches!(c, Constraint::PrimaryKey(_))).count() > 1 {
+            return Err(Error::input("a table has at most one primary key"));
+        }
+        for constraint in &constraints {
+            match constraint {
+                Constraint::NotNull(i) => columns[*i].nullable = false,
+                Constraint::PrimaryKey(key) => key.iter().for_each(|i| columns[*i].nullable = false),
+                Constraint::Unique(_) => {}
+            }
+        }
+        Ok(Statement::CreateTable { name, columns, constraints, options, if_not_exists, or_replace })
+    }
+
+    fn insert(&self, insert: &Insert) -> Result<Statement> {
+        if insert.on.is_some() || insert.or.is_some() || insert.ignore || insert.replace_into {
+            return Err(Error::not_supported("INSERT … ON CONFLICT"));
+        }
+        if insert.returning.is_some() {
+            return Err(Error::not_supported("RETURNING"));
+        }
+        let TableObject::TableName(name) = &insert.table else {
+            return Err(Error::not_supported("INSERT into what is not a table"));
+        };
+        let name = table_name(name)?;
+        let relation = self.table(&name)?;
+        let schema = relation.schema();
+        let idents = insert
+            .columns
+            .iter()
+            .map(|column| match column.0.as_slice() {
+                [part] => part.as_ident().cloned().ok_or_else(|| Error::input(format!("{part} is not a column"))),
+                _ => Err(Error::input(format!("{column} is not a column of {name}"))),
+            })
+            .collect::<Result<Vec<Ident>>>()?;
+        let columns = target_columns(&name, schema, &idents)?;
+        let Some(source) = &insert.source else {
+            return Err(Error::not_supported("INSERT … DEFAULT VALUES"));
+        };
+        let mut plan = self.query(source)?;
+        if plan.output.len() != columns.len() {
+            return Err(Error::input(format!(
+                "{} columns of {name} are to be filled, but each row has {} values",
+                columns.len(),
+                plan.output.len()
+            )));
+        }
+        let types: Vec<DataType> = columns.iter().map(|i| schema[*i].ty).collect();
+        lower::cast_outputs(&mut plan, &types);
+        Ok(Statement::Insert { table: name, columns, plan })
+    }
+}
+
+// ---- names -------------------------------------------------------------------------------------------------------
+
+/// The name of a table or view, in lower case.
+fn table_name(name: &ObjectName) -> Result<String> {
+    let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
+    match parts.as_slice() {
+        [table] => Ok(table.value.to_lowercase()),
+        [schema, table] if ["main", "public"].contains(&schema.value.to_lowercase().as_str()) => {
+            Ok(table.value.to_lowercase())
+        }
+        _ => Err(Error::input(format!("there is no schema in which {name} could be"))),
+    }
+}
+
+/// The columns of a table that `names` are; all of them if there are no names.
+fn target_columns(table: &str, schema: &Schema, names: &[Ident]) -> Result<Vec<usize>> {
+    if names.is_empty() {
+        return Ok((0..schema.len()).collect());
+    }
+    let mut columns = Vec::with_capacity(names.len());
+    for name in names {
+        let column = find_column(schema, name).map_err(|e| e.with_context(format!("table {table}")))?;
+        if columns.contains(&column) {
+            return Err(locate_ident(Error::input(format!("the column {} occurs twice", name.value)), name));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+fn find_column(schema: &[Field], name: &Ident) -> Result<usize> {
+    let found = schema.iter().position(|field| field.name.eq_ignore_ascii_case(&name.value));
+    found.ok_or_else(|| {
+        let error = locate_ident(Error::input(format!("there is no column {}", name.value)), name);
+        match crate::names::nearest(&name.value, schema.iter().map(|field| &*field.name)) {
+            Some(near) => error.with_hint(format!("did you mean {near}?")),
+            None => error,
+        }
+    })
+}
+
+fn key_columns(columns: &[Field], key: &[IndexColumn]) -> Result<Vec<usize>> {
+    key.iter()
+        .map(|column| match &column.column.expr {
+            Expr::Identifier(name) => find_column(columns, name),
+            other => Err(Error::not_supported(format!("the expression {other} in a key"))),
+        })
+        .collect()
+}
+
+fn unique_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = std::collections::HashSet::new();
+    for name in names {
+        if !seen.insert(name.to_lowercase()) {
+            let error = Error::input(format!("there are two columns named {name}"));
+            return Err(error.with_hint("rename one of them with AS"));
+        }
+    }
+    Ok(())
+}
+
+/// `SELECT * FROM (query) AS t (names)`
+fn named_columns(query: Box<Query>, names: Vec<Ident>) -> Box<Query> {
+    let mut template = crate::parse::parse_query("SELECT * FROM (SELECT 1) AS t (x)").expect("a constant");
+    if let SetExpr::Select(select) = &mut *template.body
+        && let TableFactor::Derived { subquery, alias: Some(alias), .. } = &mut select.from[0].relation
+    {
+        *subquery = query;
+        alias.columns = names.into_iter().map(|name| ast::TableAliasColumnDef { name, data_type: None }).collect();
+    }
+    template
+}
+
+fn table_options(options: &CreateTableOptions) -> Result<Vec<(String, Value)>> {
+    let options = match options {
+        CreateTableOptions::None => return Ok(Vec::new()),
+        CreateTableOptions::With(options)
+        | CreateTableOptions::Options(options)
+        | CreateTableOptions::Plain(options)
+        | CreateTableOptions::TableProperties(options) => options,
+    };
+    options
+        .iter()
+        .map(|option| match option {
+            SqlOption::KeyValue { key, value } => Ok((key.value.to_lowercase(), option_value(value)?)),
+            SqlOption::Ident(name) => Ok((name.value.to_lowercase(), Value::Boolean(true))),
+            other => Err(Error::not_supported(format!("the table option {other}"))),
+        })
+        .collect()
+}
+
+fn option_value(expr: &Expr) -> Result<Value> {
+    let wrong = || Error::input(format!("{expr} is no value of an option"));
+    match expr {
+        Expr::Identifier(name) => Ok(Value::Text(name.value.as_str().into())),
+        Expr::Value(value) => match &value.value {
+            ast::Value::Number(text, _) => text
+                .parse::<i128>()
+                .map(Value::Integer)
+                .or_else(|_| text.parse::<f64>().map(Value::Float))
+                .map_err(|_| wrong()),
+            ast::Value::SingleQuotedString(text) => Ok(Value::Text(text.as_str().into())),
+            ast::Value::Boolean(value) => Ok(Value::Boolean(*value)),
+            _ => Err(wrong()),
+        },
+        _ => Err(wrong()),
+    }
+}
+
+// ---- places ------------------------------------------------------------------------------------------------------
+
+fn locate_ident(error: Error, name: &Ident) -> Error {
+    match (error.position(), span_position(name.span)) {
+        (None, Some(position)) => error.with_position(position),
+        _ => error,
+    }
+}
+
+/// An error that names something and does not know where it stands: at the first place where the statement has the name.
+fn locate(error: Error, ast: &Ast) -> Error {
+    if error.position().is_some() || error.kind() != ErrorKind::Input {
+        return error;
+    }
+    let message = error.message();
+    let named = ["there is no table ", "there is no column ", "there are two columns named ", "the column "];
+    let name = named.iter().find_map(|prefix| message.split(prefix).nth(1)).map(|rest| {
+        let word = rest.split([' ', ',', ':']).next().unwrap_or(rest);
+        word.rsplit('.').next().unwrap_or(word).to_lowercase()
+    });
+    let Some(name) = name else { return error };
+    let mut finder = Finder { name };
+    let place = match ast {
+        Ast::Sql(statement) => statement.visit(&mut finder),
+        Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => query.visit(&mut finder),
+        Ast::Explain { statement, .. } => return locate(error, statement),
+        Ast::CopyFrom { table, .. } => finder.pre_visit_relation(table),
+        _ => ControlFlow::Continue(()),
+    };
+    match place {
+        ControlFlow::Break(position) => error.with_position(position),
+        ControlFlow::Continue(()) => error,
+    }
+}
+
+/// Looks for an identifier.
+struct Finder {
+    name: String,
+}
+
+impl Finder {
+    fn check(&self, ident: &Ident) -> ControlFlow<Position> {
+        match span_position(ident.span) {
+            Some(position) if ident.value.to_lowercase() == self.name => ControlFlow::Break(position),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
+
+impl Visitor for Finder {
+    type Break = Position;
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<Position> {
+        name.0.iter().filter_map(|part| part.as_ident()).try_for_each(|ident| self.check(ident))
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Position> {
+        match expr {
+            Expr::Identifier(ident) => self.check(ident),
+            Expr::CompoundIdentifier(idents) => idents.last().map_or(ControlFlow::Continue(()), |i| self.check(i)),
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}

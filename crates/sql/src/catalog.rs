@@ -1,0 +1,38 @@
+//! What the binder asks of whoever owns the tables.
+
+use entasis_engine::relation::Relation;
+use entasis_vector::{DataType, Result, Value};
+use std::sync::Arc;
+
+/// Names that a statement may use. One statement is bound against one consistent state of it.
+pub trait Catalog: Sync {
+    /// The table of that name. Names are case-insensitive and arrive in lower case, quoted or not.
+    fn table(&self, name: &str) -> Option<Arc<dyn Relation>>;
+
+    /// The text of the `SELECT` behind the view of that name.
+    fn view(&self, name: &str) -> Option<String>;
+
+    /// The file or files that `FROM 'path'` names; the path may be a pattern.
+    ///
+    /// # Errors
+    /// I/O, if it cannot be read; input, if it is no such file.
+    fn file(&self, path: &str) -> Result<Arc<dyn Relation>>;
+
+    /// The result of a table function: `read_parquet`, `read_csv`, `generate_series`, `range`. Arguments come in order,
+    /// those that were named with their names in lower case.
+    ///
+    /// # Errors
+    /// Input, if there is no such function or the arguments are wrong.
+    fn table_function(&self, name: &str, args: &[(Option<String>, Value, DataType)]) -> Result<Arc<dyn Relation>>;
+
+    /// Names of all tables and views, for advice on unknown ones.
+    fn names(&self) -> Vec<String>;
+
+    /// Names of all table functions, for advice on unknown ones.
+    fn table_functions(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// The value of a setting, as `SHOW` prints it; `None` if there is no such setting.
+    fn setting(&self, name: &str) -> Option<String>;
+}

@@ -1,0 +1,544 @@
+//! What DataFusion's binder asks, answered from the [`Catalog`] and the function library.
+//!
+//! The binder's hooks are few and typed for its own world, so three things travel through them in disguise: a path is a
+//! table name with a prefix that no user can write, a named argument of a table function is an aliased expression, and
+//! an operator that DataFusion would type otherwise is a call of a native function.
+
+use crate::Catalog;
+use crate::functions::Library;
+use crate::functions::native::{self, Kind, OperatorResult};
+use crate::lower;
+use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, IntervalUnit, Schema, SchemaRef};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, TableReference};
+use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::planner::{
+    ContextProvider, ExprPlanner, PlannedRelation, PlannerResult, RawBinaryExpr, RelationPlanner,
+    RelationPlannerContext, RelationPlanning, TypePlanner,
+};
+use datafusion_expr::{
+    AggregateUDF, BinaryExpr, Expr, ExprSchemable, HigherOrderUDF, LogicalPlan, LogicalPlanBuilder, Operator,
+    ScalarUDF, TableSource, WindowUDF, cast,
+};
+use datafusion_sql::planner::{NullOrdering, ParserOptions, PlannerContext, SqlToRel};
+use datafusion_sql::sqlparser::ast::{
+    self, BinaryOperator, ExactNumberInfo, FunctionArg, FunctionArgExpr, Statement, TableFactor, TimezoneInfo,
+};
+use entasis_engine::relation::Relation;
+use entasis_vector::expr::ArithmeticOp;
+use entasis_vector::{DataType, Error, Result, Value};
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Views within views.
+const MAX_VIEWS: usize = 64;
+/// Prefix of a table name that is a path.
+const PATH: &str = "\u{1}path:";
+
+/// A table, file or table function's result in the binder.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) relation: Arc<dyn Relation>,
+    schema: SchemaRef,
+}
+
+impl Source {
+    /// Names are folded to lower case, as identifiers are; names that then clash get a number.
+    fn new(relation: Arc<dyn Relation>) -> Source {
+        let mut taken = HashSet::new();
+        let fields = relation.schema().iter().map(|field| {
+            let folded = field.name.to_lowercase();
+            let mut name = folded.clone();
+            let mut number = 0;
+            while !taken.insert(name.clone()) {
+                number += 1;
+                name = format!("{folded}_{number}");
+            }
+            ArrowField::new(name, entasis_arrow::to_arrow_type(field.ty), field.nullable)
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Source { relation, schema }
+    }
+}
+
+impl TableSource for Source {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// A view, as the plan of its query.
+struct ViewSource {
+    plan: LogicalPlan,
+}
+
+impl TableSource for ViewSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::new(self.plan.schema().as_arrow().clone())
+    }
+    fn get_logical_plan(&self) -> Option<Cow<'_, LogicalPlan>> {
+        Some(Cow::Borrowed(&self.plan))
+    }
+}
+
+/// The binder's view of one statement's world.
+pub(crate) struct Context<'a> {
+    catalog: &'a dyn Catalog,
+    params: &'a [(Value, DataType)],
+    options: ConfigOptions,
+    expr_planners: Vec<Arc<dyn ExprPlanner>>,
+    relation_planners: Vec<Arc<dyn RelationPlanner>>,
+    views: Cell<usize>,
+}
+
+impl<'a> Context<'a> {
+    pub(crate) fn new(catalog: &'a dyn Catalog, params: &'a [(Value, DataType)]) -> Context<'a> {
+        let mut options = ConfigOptions::default();
+        options.sql_parser.enable_subquery_sort_elimination = true;
+        options.execution.time_zone = Some(entasis_arrow::types::UTC.into());
+        Context {
+            catalog,
+            params,
+            options,
+            expr_planners: vec![
+                Arc::new(Operators),
+                Arc::new(datafusion_functions_aggregate::planner::AggregateFunctionPlanner),
+            ],
+            relation_planners: vec![Arc::new(Relations)],
+            views: Cell::new(0),
+        }
+    }
+
+    /// Binds a query that has been rewritten. Types are not coerced yet.
+    ///
+    /// # Errors
+    /// Those of the binder.
+    pub(crate) fn plan(&self, statement: Statement) -> DfResult<LogicalPlan> {
+        let options = ParserOptions {
+            parse_float_as_decimal: true,
+            enable_ident_normalization: true,
+            support_varchar_with_length: true,
+            enable_options_value_normalization: false,
+            collect_spans: true,
+            map_string_types_to_utf8view: false,
+            default_null_ordering: NullOrdering::NullsLast,
+        };
+        let types = self.params.iter().map(|(_, ty)| {
+            Some(Arc::new(ArrowField::new("parameter", entasis_arrow::to_arrow_type(*ty), true)) as FieldRef)
+        });
+        let mut context = PlannerContext::new().with_prepare_param_data_types(types.collect());
+        SqlToRel::new_with_options(self, options).sql_statement_to_plan_with_context(statement, &mut context)
+    }
+
+    pub(crate) fn options(&self) -> &ConfigOptions {
+        &self.options
+    }
+
+    fn relation(&self, name: &str) -> Result<Option<Arc<dyn Relation>>> {
+        if let Some(path) = name.strip_prefix(PATH) {
+            return self.catalog.file(path).map(Some);
+        }
+        if let Some(relation) = self.catalog.table(name) {
+            return Ok(Some(relation));
+        }
+        // "data.parquet" in double quotes is a path, too.
+        let is_path = name.contains(['/', '*']) || name.ends_with(".parquet") || name.ends_with(".csv");
+        if is_path { self.catalog.file(name).map(Some) } else { Ok(None) }
+    }
+
+    fn view(&self, text: &str) -> DfResult<Arc<dyn TableSource>> {
+        if self.views.get() >= MAX_VIEWS {
+            return Err(external(Error::input("a view contains itself")));
+        }
+        self.views.set(self.views.get() + 1);
+        let plan = crate::parse::parse_query(text).map_err(external).and_then(|query| {
+            let mut statement = Statement::Query(query);
+            crate::rewrite::rewrite(&mut statement, false).map_err(external)?;
+            self.plan(statement)
+        });
+        self.views.set(self.views.get() - 1);
+        // Places in a view's text are not places in the statement.
+        let plan = plan.map_err(|e| {
+            let error = crate::error::from_datafusion(e);
+            external(Error::new(error.kind(), format!("in a view: {}", error.message())))
+        })?;
+        Ok(Arc::new(ViewSource { plan }))
+    }
+}
+
+/// What there is no table of that name, with advice.
+pub(crate) fn unknown_table(name: &str, catalog: &dyn Catalog) -> Error {
+    let error = Error::input(format!("there is no table {name}"));
+    let names = catalog.names();
+    match crate::names::nearest(name, names.iter().map(String::as_str)) {
+        Some(near) => error.with_hint(format!("did you mean {near}?")),
+        None => error,
+    }
+}
+
+/// One of our errors, to pass through the binder.
+pub(crate) fn external(error: Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+impl ContextProvider for Context<'_> {
+    fn get_table_source(&self, name: TableReference) -> DfResult<Arc<dyn TableSource>> {
+        if let Some(schema) = name.schema()
+            && !matches!(schema, "main" | "public")
+        {
+            return Err(external(Error::input(format!("there is no schema {schema}"))));
+        }
+        if let Some(relation) = self.relation(name.table()).map_err(external)? {
+            return Ok(Arc::new(Source::new(relation)));
+        }
+        match self.catalog.view(name.table()) {
+            Some(text) => self.view(&text),
+            None => Err(external(unknown_table(name.table(), self.catalog))),
+        }
+    }
+
+    fn get_table_function_source(&self, name: &str, args: Vec<Expr>) -> DfResult<Arc<dyn TableSource>> {
+        let constant = |expr: Expr| lower::constant(&expr, self.params);
+        let args = args
+            .into_iter()
+            .map(|arg| match arg {
+                Expr::Alias(alias) => constant(*alias.expr).map(|(value, ty)| (Some(alias.name), value, ty)),
+                other => constant(other).map(|(value, ty)| (None, value, ty)),
+            })
+            .collect::<Result<Vec<_>>>()
+            .map_err(|e| external(e.with_context(format!("arguments of {name}"))))?;
+        let relation = self.catalog.table_function(name, &args).map_err(|e| {
+            let names = self.catalog.table_functions();
+            let near = crate::names::nearest(name, names.iter().map(String::as_str)).filter(|near| *near != name);
+            external(match near {
+                Some(near) if e.hint().is_none() => e.with_hint(format!("did you mean {near}?")),
+                _ => e,
+            })
+        })?;
+        Ok(Arc::new(Source::new(relation)))
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        &self.expr_planners
+    }
+
+    fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        &self.relation_planners
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(Types))
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        Library::get().scalar(&name.to_ascii_lowercase())
+    }
+
+    fn get_higher_order_meta(&self, _: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        Library::get().aggregate(&name.to_ascii_lowercase())
+    }
+
+    fn get_window_meta(&self, _: &str) -> Option<Arc<WindowUDF>> {
+        None
+    }
+
+    fn get_variable_type(&self, _: &[String]) -> Option<ArrowType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        &self.options
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        Library::get().names()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+// ---- relations ---------------------------------------------------------------------------------------------------
+
+/// `FROM 'path'` and table functions with named arguments.
+#[derive(Debug)]
+struct Relations;
+
+impl RelationPlanner for Relations {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> DfResult<RelationPlanning> {
+        let TableFactor::Table { name, alias, args, .. } = &relation else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        };
+        let [part] = name.0.as_slice() else { return Ok(RelationPlanning::Original(Box::new(relation))) };
+        let Some(ident) = part.as_ident() else { return Ok(RelationPlanning::Original(Box::new(relation))) };
+        let (table, source) = if let Some(args) = args {
+            let args = args.args.iter().map(|arg| argument(arg, context)).collect::<DfResult<Vec<_>>>()?;
+            let function = ident.value.to_ascii_lowercase();
+            let source = context.context_provider().get_table_function_source(&function, args)?;
+            (function, source)
+        } else if ident.quote_style == Some('\'') {
+            let path = TableReference::bare(format!("{PATH}{}", ident.value));
+            (stem(&ident.value), context.context_provider().get_table_source(path)?)
+        } else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        };
+        let plan = LogicalPlanBuilder::scan(TableReference::bare(table), source, None)?.build()?;
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, alias.clone()))))
+    }
+}
+
+fn argument(arg: &FunctionArg, context: &mut dyn RelationPlannerContext) -> DfResult<Expr> {
+    let bind = |arg: &FunctionArgExpr, context: &mut dyn RelationPlannerContext| match arg {
+        FunctionArgExpr::Expr(expr) => context.sql_to_expr(expr.clone(), &DFSchema::empty()),
+        other => Err(external(Error::input(format!("{other} is no argument of a table function")))),
+    };
+    match arg {
+        FunctionArg::Unnamed(arg) => bind(arg, context),
+        FunctionArg::Named { name, arg, .. } => Ok(bind(arg, context)?.alias(name.value.to_ascii_lowercase())),
+        FunctionArg::ExprNamed { name, arg, .. } => {
+            Ok(bind(arg, context)?.alias(name.to_string().trim_matches('"').to_ascii_lowercase()))
+        }
+    }
+}
+
+/// What a file is called as a table: its name without directories and extension.
+fn stem(path: &str) -> String {
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    let stem = name.split('.').next().unwrap_or(name);
+    if stem.is_empty() || stem.contains('*') { "file".into() } else { stem.to_lowercase() }
+}
+
+// ---- types -------------------------------------------------------------------------------------------------------
+
+/// SQL's types as ours; DataFusion's defaults differ (nanoseconds, views, `DECIMAL(38, 10)`).
+#[derive(Debug)]
+struct Types;
+
+impl TypePlanner for Types {
+    fn plan_type_field(&self, ty: &ast::DataType) -> DfResult<Option<FieldRef>> {
+        let ty = sql_type(ty).map_err(external)?;
+        Ok(Some(Arc::new(ArrowField::new("type", entasis_arrow::to_arrow_type(ty), true))))
+    }
+}
+
+/// The type that SQL text names.
+///
+/// # Errors
+/// Input, if there is no such type; not supported, for nested types and others that are not there yet.
+pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
+    use ast::DataType as Sql;
+    Ok(match ty {
+        Sql::Boolean | Sql::Bool => DataType::Boolean,
+        Sql::TinyInt(_) => DataType::Int8,
+        Sql::SmallInt(_) | Sql::Int2(_) => DataType::Int16,
+        Sql::Int(_) | Sql::Integer(_) | Sql::Int4(_) | Sql::MediumInt(_) | Sql::Int32 => DataType::Int32,
+        Sql::BigInt(_) | Sql::Int8(_) | Sql::Int64 => DataType::Int64,
+        Sql::Int16 => DataType::Int16,
+        Sql::TinyIntUnsigned(_) | Sql::UTinyInt | Sql::UInt8 => DataType::UInt8,
+        Sql::SmallIntUnsigned(_) | Sql::Int2Unsigned(_) | Sql::USmallInt | Sql::UInt16 => DataType::UInt16,
+        Sql::IntUnsigned(_) | Sql::IntegerUnsigned(_) | Sql::Int4Unsigned(_) | Sql::UInt32 => DataType::UInt32,
+        Sql::BigIntUnsigned(_) | Sql::Int8Unsigned(_) | Sql::UBigInt | Sql::UInt64 => DataType::UInt64,
+        Sql::Float(ExactNumberInfo::Precision(digits)) if *digits > 24 => DataType::Float64,
+        Sql::Float(_) | Sql::Real | Sql::Float4 | Sql::Float32 => DataType::Float32,
+        Sql::Double(_) | Sql::DoublePrecision | Sql::Float8 | Sql::Float64 => DataType::Float64,
+        Sql::Numeric(digits) | Sql::Decimal(digits) | Sql::Dec(digits) => match *digits {
+            ExactNumberInfo::None => DataType::Decimal { precision: 18, scale: 3 },
+            ExactNumberInfo::Precision(precision) => decimal(precision, 0)?,
+            ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(precision, scale)?,
+        },
+        Sql::Varchar(_)
+        | Sql::Char(_)
+        | Sql::Character(_)
+        | Sql::CharacterVarying(_)
+        | Sql::CharVarying(_)
+        | Sql::Nvarchar(_)
+        | Sql::Text
+        | Sql::String(_)
+        | Sql::Clob(_)
+        | Sql::JSON => DataType::Varchar,
+        Sql::Bytea | Sql::Blob(_) | Sql::Binary(_) | Sql::Varbinary(_) | Sql::Bytes(_) => DataType::Blob,
+        Sql::Date | Sql::Date32 => DataType::Date,
+        Sql::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => DataType::Time,
+        Sql::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) | Sql::Datetime(_) => DataType::Timestamp,
+        Sql::Timestamp(_, _) => DataType::TimestampTz,
+        Sql::Interval { .. } => DataType::Interval,
+        Sql::Uuid => DataType::Uuid,
+        Sql::Array(_) | Sql::Struct(..) | Sql::Map(..) | Sql::Tuple(_) | Sql::Nested(_) | Sql::Union(_) => {
+            return Err(Error::not_supported("nested types"));
+        }
+        Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => {
+            return Err(Error::not_supported("HUGEINT").with_hint("DECIMAL(38, 0) holds integers of up to 38 digits"));
+        }
+        other => match other.to_string().to_ascii_uppercase().as_str() {
+            "UINTEGER" | "UINT" => DataType::UInt32,
+            "LONG" => DataType::Int64,
+            "TIMESTAMPTZ" => DataType::TimestampTz,
+            "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_US" | "TIMESTAMP_NS" => DataType::Timestamp,
+            "GUID" => DataType::Uuid,
+            "BPCHAR" => DataType::Varchar,
+            name => return Err(Error::input(format!("there is no type {name}"))),
+        },
+    })
+}
+
+fn decimal(precision: u64, scale: i64) -> Result<DataType> {
+    match (u8::try_from(precision), u8::try_from(scale)) {
+        (Ok(precision @ 1..=38), Ok(scale)) if scale <= precision => Ok(DataType::Decimal { precision, scale }),
+        _ => Err(Error::input(format!(
+            "DECIMAL({precision}, {scale}) is no type: a decimal has 1 to 38 digits, of which at most all are decimals"
+        ))),
+    }
+}
+
+// ---- operators ---------------------------------------------------------------------------------------------------
+
+/// Operators where DuckDB and PostgreSQL agree with each other and DataFusion does not, and the special syntax of a few
+/// functions.
+#[derive(Debug)]
+struct Operators;
+
+fn call(name: &'static str, kind: Kind, args: Vec<Expr>) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(native::udf(name, kind), args))
+}
+
+fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
+    Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
+}
+
+fn library_call(name: &str, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
+    match Library::get().scalar(name) {
+        Some(udf) => Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(udf, args)))),
+        None => Ok(PlannerResult::Original(args)),
+    }
+}
+
+impl ExprPlanner for Operators {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> DfResult<PlannerResult<RawBinaryExpr>> {
+        use BinaryOperator as Op;
+        let typed = matches!(
+            expr.op,
+            Op::Divide
+                | Op::DuckIntegerDivide
+                | Op::Minus
+                | Op::Plus
+                | Op::Multiply
+                | Op::BitwiseXor
+                | Op::PGExp
+                | Op::Eq
+                | Op::NotEq
+                | Op::Lt
+                | Op::LtEq
+                | Op::Gt
+                | Op::GtEq
+        );
+        if !typed {
+            return Ok(PlannerResult::Original(expr));
+        }
+        let (Ok(left_type), Ok(right_type)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
+            return Ok(PlannerResult::Original(expr));
+        };
+        let RawBinaryExpr { op, left, right } = expr;
+        let interval = ArrowType::Interval(IntervalUnit::MonthDayNano);
+        let number = |t: &ArrowType| t.is_numeric();
+        let text = |t: &ArrowType| matches!(t, ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8);
+        let uuid = ArrowType::FixedSizeBinary(16);
+        let planned = match (&op, &left_type, &right_type) {
+            // A decimal divided is a DOUBLE.
+            (Op::Divide, l, r) if number(l) && number(r) && (l.is_decimal() || r.is_decimal()) => {
+                binary(cast(left, ArrowType::Float64), Operator::Divide, cast(right, ArrowType::Float64))
+            }
+            (Op::DuckIntegerDivide, l, r) if l.is_integer() && r.is_integer() => binary(left, Operator::Divide, right),
+            (Op::BitwiseXor | Op::PGExp, l, r) if number(l) && number(r) => {
+                let args = vec![cast(left, ArrowType::Float64), cast(right, ArrowType::Float64)];
+                match library_call("power", args)? {
+                    PlannerResult::Planned(expr) => expr,
+                    PlannerResult::Original(_) => return Err(external(Error::internal("power is missing"))),
+                }
+            }
+            (Op::Minus, ArrowType::Date32, ArrowType::Date32) => {
+                call("days between", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Days), vec![left, right])
+            }
+            (Op::Plus, ArrowType::Date32, r) if r.is_integer() => {
+                let args = vec![left, cast(right, ArrowType::Int64)];
+                call("add days", Kind::Operator(ArithmeticOp::Add, OperatorResult::Date), args)
+            }
+            (Op::Plus, l, ArrowType::Date32) if l.is_integer() => {
+                let args = vec![right, cast(left, ArrowType::Int64)];
+                call("add days", Kind::Operator(ArithmeticOp::Add, OperatorResult::Date), args)
+            }
+            (Op::Minus, ArrowType::Date32, r) if r.is_integer() => {
+                let args = vec![left, cast(right, ArrowType::Int64)];
+                call("subtract days", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Date), args)
+            }
+            (Op::Multiply, l, r) if *l == interval && number(r) => times(left, right, r),
+            (Op::Multiply, l, r) if number(l) && *r == interval => times(right, left, l),
+            // A text beside a number is a number, beside a UUID a UUID.
+            (_, l, r) if comparison(&op).is_some() && number(l) && text(r) => {
+                binary(left, comparison(&op).expect("tested"), cast(right, l.clone()))
+            }
+            (_, l, r) if comparison(&op).is_some() && text(l) && number(r) => {
+                binary(cast(left, r.clone()), comparison(&op).expect("tested"), right)
+            }
+            (_, l, r) if comparison(&op).is_some() && *l == uuid && text(r) => {
+                binary(left, comparison(&op).expect("tested"), cast(right, uuid))
+            }
+            (_, l, r) if comparison(&op).is_some() && text(l) && *r == uuid => {
+                binary(cast(left, uuid), comparison(&op).expect("tested"), right)
+            }
+            _ => return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
+        };
+        Ok(PlannerResult::Planned(planned))
+    }
+
+    fn plan_extract(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
+        library_call("date_part", args)
+    }
+
+    fn plan_substring(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
+        library_call("substring", args)
+    }
+
+    fn plan_position(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
+        library_call("strpos", args)
+    }
+
+    fn plan_overlay(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
+        library_call("overlay", args)
+    }
+}
+
+fn times(interval: Expr, factor: Expr, ty: &ArrowType) -> Expr {
+    let factor = cast(factor, if ty.is_integer() { ArrowType::Int64 } else { ArrowType::Float64 });
+    call("times", Kind::Operator(ArithmeticOp::Multiply, OperatorResult::Interval), vec![interval, factor])
+}
+
+fn comparison(op: &BinaryOperator) -> Option<Operator> {
+    Some(match op {
+        BinaryOperator::Eq => Operator::Eq,
+        BinaryOperator::NotEq => Operator::NotEq,
+        BinaryOperator::Lt => Operator::Lt,
+        BinaryOperator::LtEq => Operator::LtEq,
+        BinaryOperator::Gt => Operator::Gt,
+        BinaryOperator::GtEq => Operator::GtEq,
+        _ => return None,
+    })
+}

@@ -1,0 +1,96 @@
+//! The dialect: DuckDB's as the parser knows it, with what PostgreSQL adds and users expect.
+
+use datafusion_sql::sqlparser::dialect::{Dialect, DuckDbDialect};
+use std::any::TypeId;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct EntasisDialect;
+
+impl Dialect for EntasisDialect {
+    /// The parser asks for the dialect by type in a few places; there it takes this one for DuckDB's.
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<DuckDbDialect>()
+    }
+    fn is_delimited_identifier_start(&self, ch: char) -> bool {
+        ch == '"'
+    }
+    fn is_identifier_start(&self, ch: char) -> bool {
+        ch.is_alphabetic() || ch == '_'
+    }
+    fn is_identifier_part(&self, ch: char) -> bool {
+        ch.is_alphanumeric() || ch == '$' || ch == '_'
+    }
+    fn identifier_quote_style(&self, _: &str) -> Option<char> {
+        Some('"')
+    }
+    fn supports_nested_comments(&self) -> bool {
+        true
+    }
+    fn supports_string_escape_constant(&self) -> bool {
+        true
+    }
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        true
+    }
+    fn supports_projection_trailing_commas(&self) -> bool {
+        true
+    }
+    fn supports_filter_during_aggregation(&self) -> bool {
+        true
+    }
+    fn supports_group_by_expr(&self) -> bool {
+        true
+    }
+    fn supports_bitwise_shift_operators(&self) -> bool {
+        true
+    }
+    fn supports_named_fn_args_with_eq_operator(&self) -> bool {
+        true
+    }
+    fn supports_named_fn_args_with_assignment_operator(&self) -> bool {
+        true
+    }
+    fn supports_named_fn_args_with_rarrow_operator(&self) -> bool {
+        true
+    }
+    fn allow_extract_custom(&self) -> bool {
+        true
+    }
+    fn allow_extract_single_quotes(&self) -> bool {
+        true
+    }
+    fn supports_dictionary_syntax(&self) -> bool {
+        true
+    }
+    fn supports_array_typedef_with_brackets(&self) -> bool {
+        true
+    }
+    fn supports_from_first_select(&self) -> bool {
+        true
+    }
+    fn supports_order_by_all(&self) -> bool {
+        true
+    }
+    fn supports_limit_comma(&self) -> bool {
+        true
+    }
+    fn supports_select_wildcard_exclude(&self) -> bool {
+        true
+    }
+    fn supports_select_wildcard_except(&self) -> bool {
+        false
+    }
+    fn supports_select_wildcard_replace(&self) -> bool {
+        true
+    }
+    fn supports_notnull_operator(&self) -> bool {
+        true
+    }
+    fn supports_comma_separated_trim(&self) -> bool {
+        true
+    }
+    fn supports_in_empty_list(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,170 @@
+//! DataFusion's errors in our words: who is at fault, SQL's names of types, and no word of how the binder works.
+
+use arrow_schema::DataType as ArrowType;
+use datafusion_common::{DataFusionError, SchemaError};
+use entasis_vector::error::Position;
+use entasis_vector::{Error, ErrorKind};
+
+/// An error of the binder or the library as one of ours.
+pub(crate) fn from_datafusion(error: DataFusionError) -> Error {
+    let position = position_of(&error);
+    let error = translate(error);
+    match (error.position(), position) {
+        (None, Some(position)) => error.with_position(position),
+        _ => error,
+    }
+}
+
+fn translate(error: DataFusionError) -> Error {
+    match error {
+        DataFusionError::External(inner) => match inner.downcast::<Error>() {
+            Ok(own) => *own,
+            Err(other) => Error::input(clean(&other.to_string())),
+        },
+        DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => translate(*inner),
+        DataFusionError::Collection(errors) => match errors.into_iter().next() {
+            Some(first) => translate(first),
+            None => Error::internal("an empty list of errors"),
+        },
+        DataFusionError::Shared(inner) => match inner.as_ref() {
+            DataFusionError::External(own) if own.is::<Error>() => own.downcast_ref::<Error>().expect("tested").clone(),
+            other => Error::input(clean(&other.to_string())),
+        },
+        DataFusionError::ArrowError(inner, _) => entasis_arrow::arrow_error(*inner),
+        DataFusionError::NotImplemented(message) => Error::not_supported(clean(&message)),
+        DataFusionError::Internal(message) => Error::internal(clean(&message)),
+        DataFusionError::ResourcesExhausted(message) => Error::resource(clean(&message)),
+        DataFusionError::IoError(inner) => Error::new(ErrorKind::Io, inner.to_string()),
+        DataFusionError::SchemaError(inner, _) => schema_error(*inner),
+        DataFusionError::Plan(message)
+        | DataFusionError::Execution(message)
+        | DataFusionError::Configuration(message) => Error::input(clean(&message)),
+        other => Error::input(clean(&other.to_string())),
+    }
+}
+
+fn schema_error(error: SchemaError) -> Error {
+    match error {
+        SchemaError::FieldNotFound { field, valid_fields } => {
+            let shown = match &field.relation {
+                Some(relation) => format!("{relation}.{}", field.name),
+                None => field.name.clone(),
+            };
+            let error = Error::input(format!("there is no column {shown}"));
+            let names = valid_fields.iter().map(|column| column.name.as_str());
+            match crate::names::nearest(&field.name, names) {
+                Some(near) if near != field.name => error.with_hint(format!("did you mean {near}?")),
+                Some(near) => match valid_fields.iter().find(|c| c.name == near).and_then(|c| c.relation.as_ref()) {
+                    Some(relation) => error.with_hint(format!("did you mean {relation}.{near}?")),
+                    None => error,
+                },
+                None => error,
+            }
+        }
+        SchemaError::AmbiguousReference { field } => {
+            Error::input(format!("the column {} is in more than one table", field.name))
+                .with_hint("write the table in front: table.column")
+        }
+        SchemaError::DuplicateQualifiedField { name, .. } | SchemaError::DuplicateUnqualifiedField { name } => {
+            Error::input(format!("there are two columns named {name}")).with_hint("rename one of them with AS")
+        }
+    }
+}
+
+/// Where the binder says that the error is.
+fn position_of(error: &DataFusionError) -> Option<Position> {
+    match error {
+        DataFusionError::Diagnostic(diagnostic, inner) => {
+            let span = diagnostic.span.map(|span| span.start);
+            span.map(|at| Position { line: at.line as usize, column: at.column as usize })
+                .or_else(|| position_of(inner))
+        }
+        DataFusionError::Context(_, inner) => position_of(inner),
+        DataFusionError::Collection(errors) => errors.first().and_then(position_of),
+        DataFusionError::SchemaError(inner, _) => match inner.as_ref() {
+            SchemaError::FieldNotFound { field, .. } | SchemaError::AmbiguousReference { field } => {
+                let span = field.spans.first().map(|span| span.start);
+                span.map(|at| Position { line: at.line as usize, column: at.column as usize })
+            }
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Takes the binder's jargon out of a message.
+fn clean(message: &str) -> String {
+    let mut text = message.split("\n\nbacktrace:").next().unwrap_or(message);
+    for prefix in [
+        "Error during planning: ",
+        "Execution error: ",
+        "Schema error: ",
+        "SQL error: ",
+        "type_coercion",
+        "\ncaused by\n",
+    ] {
+        text = text.trim_start().strip_prefix(prefix).unwrap_or(text);
+    }
+    let text = text.split(" No function matches the given name").next().unwrap_or(text);
+    let text = text.split("You might need to add explicit type casts").next().unwrap_or(text);
+    let text = text.split('\n').next().unwrap_or(text).trim().trim_end_matches('.');
+    sql_types(text)
+}
+
+/// Replaces Arrow's names of types by SQL's.
+fn sql_types(text: &str) -> String {
+    const NAMES: [(&str, &str); 25] = [
+        ("Timestamp(ns)", "TIMESTAMP"),
+        ("Timestamp(µs)", "TIMESTAMP"),
+        ("Timestamp(µs, \"UTC\")", "TIMESTAMP WITH TIME ZONE"),
+        ("Interval(MonthDayNano)", "INTERVAL"),
+        ("FixedSizeBinary(16)", "UUID"),
+        ("Time64(µs)", "TIME"),
+        ("Time64(ns)", "TIME"),
+        ("Decimal128(", "DECIMAL("),
+        ("LargeUtf8", "VARCHAR"),
+        ("Utf8View", "VARCHAR"),
+        ("Utf8", "VARCHAR"),
+        ("BinaryView", "BLOB"),
+        ("Binary", "BLOB"),
+        ("Float64", "DOUBLE"),
+        ("Float32", "REAL"),
+        ("UInt64", "UBIGINT"),
+        ("UInt32", "UINTEGER"),
+        ("UInt16", "USMALLINT"),
+        ("UInt8", "UTINYINT"),
+        ("Int64", "BIGINT"),
+        ("Int32", "INTEGER"),
+        ("Int16", "SMALLINT"),
+        ("Int8", "TINYINT"),
+        ("Date32", "DATE"),
+        ("Boolean", "BOOLEAN"),
+    ];
+    let mut out = text.to_string();
+    for (arrow, sql) in NAMES {
+        out = out.replace(arrow, sql);
+    }
+    out
+}
+
+/// SQL's name of an Arrow type.
+pub(crate) fn type_name(ty: &ArrowType) -> String {
+    match entasis_arrow::from_arrow_type(ty) {
+        Ok(ty) => ty.to_string(),
+        Err(_) => ty.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_lose_their_jargon() {
+        let error = DataFusionError::Plan("Cannot coerce arithmetic expression Utf8 + Int64 to valid types".into());
+        let text = from_datafusion(error).to_string();
+        assert_eq!(text, "Error: Cannot coerce arithmetic expression VARCHAR + BIGINT to valid types");
+        let own = DataFusionError::External(Box::new(Error::not_supported("window functions")));
+        assert_eq!(from_datafusion(own.context("x")).kind(), ErrorKind::NotSupported);
+    }
+}

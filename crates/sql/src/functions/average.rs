@@ -1,0 +1,54 @@
+//! `avg` as the binder sees it: DOUBLE for every number, decimals included, as in DuckDB.
+
+use arrow_schema::DataType as ArrowType;
+use datafusion_common::{DataFusionError, Result as DfResult};
+use datafusion_expr::function::AccumulatorArgs;
+use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use entasis_vector::Error;
+use std::sync::Arc;
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Average {
+    signature: Signature,
+    aliases: Vec<String>,
+}
+
+/// The binder's view of `avg`. It cannot accumulate: the engine has it.
+pub(crate) fn avg() -> Arc<AggregateUDF> {
+    let signature = Signature::user_defined(Volatility::Immutable);
+    Arc::new(AggregateUDF::from(Average { signature, aliases: vec!["mean".into()] }))
+}
+
+impl AggregateUDFImpl for Average {
+    fn name(&self) -> &str {
+        "avg"
+    }
+
+    fn aliases(&self) -> &[String] {
+        &self.aliases
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
+        match args {
+            [ArrowType::Null] => Ok(vec![ArrowType::Float64]),
+            [arg] if arg.is_numeric() => Ok(vec![arg.clone()]),
+            _ => {
+                let types: Vec<String> = args.iter().map(crate::error::type_name).collect();
+                let error = Error::input(format!("avg does not take ({}), only a number", types.join(", ")));
+                Err(DataFusionError::External(Box::new(error)))
+            }
+        }
+    }
+
+    fn return_type(&self, _: &[ArrowType]) -> DfResult<ArrowType> {
+        Ok(ArrowType::Float64)
+    }
+
+    fn accumulator(&self, _: AccumulatorArgs<'_>) -> DfResult<Box<dyn Accumulator>> {
+        Err(DataFusionError::Internal("avg is lowered, not accumulated".into()))
+    }
+}

@@ -1,0 +1,277 @@
+//! Functions with native kernels, as DataFusion's binder sees them: a name, argument types and a result type.
+//!
+//! None of them can be invoked; lowering turns each into the engine's expression (`crate::lower::expr`). They shadow
+//! the library's functions of the same name, whose types or meaning differ from DuckDB's and PostgreSQL's.
+
+use arrow_schema::{DataType as ArrowType, Field, FieldRef, TimeUnit};
+use datafusion_common::{DataFusionError, Result as DfResult, ScalarValue};
+use datafusion_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+use entasis_vector::Error;
+use entasis_vector::expr::{ArithmeticOp, DatePart};
+use std::sync::Arc;
+
+/// What a native function computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// `f(VARCHAR) → VARCHAR`
+    Text(TextFunction),
+    /// `f(VARCHAR) → BIGINT`: characters.
+    CharLength,
+    /// `f(VARCHAR or BLOB) → BIGINT`: bytes.
+    OctetLength,
+    /// `f(VARCHAR, VARCHAR) → BOOLEAN`
+    Test(TestFunction),
+    /// `substring(VARCHAR, BIGINT[, BIGINT])`
+    Substring,
+    /// `abs(x)`, of the type of x.
+    Abs,
+    /// `f(DOUBLE) → DOUBLE`
+    Float(FloatFunction),
+    /// `date_part('part', x)`
+    DatePart,
+    /// `year(x)`, `month(x)`, …
+    Extract(DatePart),
+    /// `date_trunc('part', x)`
+    DateTrunc,
+    /// `nullif(a, b)`
+    NullIf,
+    /// An operator whose operand types DataFusion does not know or types otherwise; the result is the first type.
+    Operator(ArithmeticOp, OperatorResult),
+    /// `uuid()`
+    Uuid,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum TextFunction {
+    Upper,
+    Lower,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum TestFunction {
+    StartsWith,
+    EndsWith,
+    Contains,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum FloatFunction {
+    Floor,
+    Ceil,
+    Sqrt,
+}
+
+/// Result types of [`Kind::Operator`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum OperatorResult {
+    /// BIGINT: days between dates.
+    Days,
+    /// DATE.
+    Date,
+    /// INTERVAL.
+    Interval,
+}
+
+/// A native function in the binder.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Native {
+    name: &'static str,
+    pub(crate) kind: Kind,
+    signature: Signature,
+}
+
+/// All native functions by every name they have.
+pub(crate) fn all() -> Vec<(&'static str, Arc<ScalarUDF>)> {
+    use Kind::*;
+    let entries: &[(&'static [&'static str], Kind)] = &[
+        (&["upper", "ucase"], Text(TextFunction::Upper)),
+        (&["lower", "lcase"], Text(TextFunction::Lower)),
+        (&["length", "char_length", "character_length", "len"], CharLength),
+        (&["octet_length", "strlen"], OctetLength),
+        (&["starts_with", "prefix"], Test(TestFunction::StartsWith)),
+        (&["ends_with", "suffix"], Test(TestFunction::EndsWith)),
+        (&["contains"], Test(TestFunction::Contains)),
+        (&["substring", "substr"], Substring),
+        (&["abs"], Abs),
+        (&["floor"], Float(FloatFunction::Floor)),
+        (&["ceil", "ceiling"], Float(FloatFunction::Ceil)),
+        (&["sqrt"], Float(FloatFunction::Sqrt)),
+        (&["date_part", "datepart"], DatePart),
+        (&["date_trunc", "datetrunc"], DateTrunc),
+        (&["nullif"], NullIf),
+        (&["uuid", "gen_random_uuid"], Uuid),
+        (&["century"], Extract(entasis_vector::expr::DatePart::Century)),
+        (&["decade"], Extract(entasis_vector::expr::DatePart::Decade)),
+        (&["year"], Extract(entasis_vector::expr::DatePart::Year)),
+        (&["quarter"], Extract(entasis_vector::expr::DatePart::Quarter)),
+        (&["month"], Extract(entasis_vector::expr::DatePart::Month)),
+        (&["week", "weekofyear"], Extract(entasis_vector::expr::DatePart::Week)),
+        (&["day", "dayofmonth"], Extract(entasis_vector::expr::DatePart::Day)),
+        (&["dayofweek", "weekday"], Extract(entasis_vector::expr::DatePart::DayOfWeek)),
+        (&["isodow"], Extract(entasis_vector::expr::DatePart::IsoDayOfWeek)),
+        (&["dayofyear"], Extract(entasis_vector::expr::DatePart::DayOfYear)),
+        (&["hour"], Extract(entasis_vector::expr::DatePart::Hour)),
+        (&["minute"], Extract(entasis_vector::expr::DatePart::Minute)),
+        (&["second"], Extract(entasis_vector::expr::DatePart::Second)),
+        (&["millisecond"], Extract(entasis_vector::expr::DatePart::Millisecond)),
+        (&["microsecond"], Extract(entasis_vector::expr::DatePart::Microsecond)),
+        (&["epoch"], Extract(entasis_vector::expr::DatePart::Epoch)),
+    ];
+    let mut all = Vec::new();
+    for (names, kind) in entries {
+        all.extend(names.iter().map(|name| (*name, udf(name, *kind))));
+    }
+    all
+}
+
+/// The binder's view of one native function.
+pub(crate) fn udf(name: &'static str, kind: Kind) -> Arc<ScalarUDF> {
+    let volatility = if kind == Kind::Uuid { Volatility::Volatile } else { Volatility::Immutable };
+    // A function without arguments cannot have a user-defined signature.
+    let signature =
+        if kind == Kind::Uuid { Signature::nullary(volatility) } else { Signature::user_defined(volatility) };
+    Arc::new(ScalarUDF::from(Native { name, kind, signature }))
+}
+
+/// A date part by any of its names.
+pub(crate) fn date_part(name: &str) -> Option<DatePart> {
+    Some(match name.to_ascii_lowercase().trim_end_matches('s') {
+        "century" | "centurie" => DatePart::Century,
+        "decade" => DatePart::Decade,
+        "year" | "yr" | "y" => DatePart::Year,
+        "quarter" => DatePart::Quarter,
+        "month" | "mon" => DatePart::Month,
+        "week" | "w" => DatePart::Week,
+        "day" | "d" | "dayofmonth" => DatePart::Day,
+        "dow" | "dayofweek" | "weekday" => DatePart::DayOfWeek,
+        "isodow" => DatePart::IsoDayOfWeek,
+        "doy" | "dayofyear" => DatePart::DayOfYear,
+        "hour" | "hr" | "h" => DatePart::Hour,
+        "minute" | "min" | "m" => DatePart::Minute,
+        "second" | "sec" | "" => DatePart::Second,
+        "millisecond" | "m_" | "msec" => DatePart::Millisecond,
+        "microsecond" | "u" | "usec" => DatePart::Microsecond,
+        "epoch" => DatePart::Epoch,
+        _ => return None,
+    })
+}
+
+fn refuse<T>(message: String) -> DfResult<T> {
+    Err(DataFusionError::External(Box::new(Error::input(message))))
+}
+
+fn micros(zone: bool) -> ArrowType {
+    ArrowType::Timestamp(TimeUnit::Microsecond, zone.then(|| entasis_arrow::types::UTC.into()))
+}
+
+impl Native {
+    fn wrong<T>(&self, args: &[ArrowType]) -> DfResult<T> {
+        let types: Vec<String> = args.iter().map(crate::error::type_name).collect();
+        refuse(format!("{} does not take ({})", self.name, types.join(", ")))
+    }
+
+    /// The type to which a date, time or text argument is brought; `None` if it is none of them.
+    fn temporal(arg: &ArrowType) -> Option<ArrowType> {
+        Some(match arg {
+            ArrowType::Date32 | ArrowType::Date64 => ArrowType::Date32,
+            ArrowType::Timestamp(_, zone) => micros(zone.is_some()),
+            ArrowType::Time32(_) | ArrowType::Time64(_) => ArrowType::Time64(TimeUnit::Microsecond),
+            ArrowType::Interval(_) | ArrowType::Duration(_) => {
+                ArrowType::Interval(arrow_schema::IntervalUnit::MonthDayNano)
+            }
+            ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View | ArrowType::Null => micros(false),
+            _ => return None,
+        })
+    }
+}
+
+impl ScalarUDFImpl for Native {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
+        use ArrowType::{Float64, Int64, Utf8};
+        let is_float = |t: &ArrowType| t.is_numeric() || *t == ArrowType::Null;
+        Ok(match (self.kind, args) {
+            (Kind::Text(_) | Kind::CharLength, [_]) => vec![Utf8],
+            (Kind::OctetLength, [ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView]) => {
+                vec![ArrowType::Binary]
+            }
+            (Kind::OctetLength, [_]) => vec![Utf8],
+            (Kind::Test(_), [_, _]) => vec![Utf8, Utf8],
+            (Kind::Substring, [_, start]) if is_float(start) => vec![Utf8, Int64],
+            (Kind::Substring, [_, start, count]) if is_float(start) && is_float(count) => vec![Utf8, Int64, Int64],
+            (Kind::Abs, [ArrowType::Null]) => vec![Int64],
+            (Kind::Abs, [arg]) if arg.is_numeric() => vec![arg.clone()],
+            (Kind::Float(_), [arg]) if is_float(arg) => vec![Float64],
+            (Kind::Extract(_), [arg]) => match Native::temporal(arg) {
+                Some(ty) => vec![ty],
+                None => return self.wrong(args),
+            },
+            (Kind::DatePart | Kind::DateTrunc, [_, arg]) => match Native::temporal(arg) {
+                Some(ty) => vec![Utf8, ty],
+                None => return self.wrong(args),
+            },
+            (Kind::NullIf, [a, b]) => match datafusion_expr::type_coercion::binary::comparison_coercion(a, b) {
+                Some(ty) => vec![ty.clone(), ty],
+                None => return self.wrong(args),
+            },
+            (Kind::Operator(..), _) => args.to_vec(),
+            (Kind::Uuid, []) => vec![],
+            _ => return self.wrong(args),
+        })
+    }
+
+    fn return_type(&self, args: &[ArrowType]) -> DfResult<ArrowType> {
+        Ok(match self.kind {
+            Kind::Text(_) | Kind::Substring => ArrowType::Utf8,
+            Kind::CharLength | Kind::OctetLength => ArrowType::Int64,
+            Kind::Test(_) => ArrowType::Boolean,
+            Kind::Abs | Kind::NullIf => args.first().cloned().unwrap_or(ArrowType::Null),
+            Kind::Float(_) => ArrowType::Float64,
+            Kind::Extract(DatePart::Epoch) => ArrowType::Float64,
+            Kind::Extract(_) | Kind::DatePart => ArrowType::Int64,
+            Kind::DateTrunc => args.get(1).cloned().unwrap_or(ArrowType::Null),
+            Kind::Operator(_, OperatorResult::Days) => ArrowType::Int64,
+            Kind::Operator(_, OperatorResult::Date) => ArrowType::Date32,
+            Kind::Operator(_, OperatorResult::Interval) => {
+                ArrowType::Interval(arrow_schema::IntervalUnit::MonthDayNano)
+            }
+            Kind::Uuid => ArrowType::FixedSizeBinary(16),
+        })
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> DfResult<FieldRef> {
+        let types: Vec<ArrowType> = args.arg_fields.iter().map(|f| f.data_type().clone()).collect();
+        let mut ty = self.return_type(&types)?;
+        if matches!(self.kind, Kind::DatePart | Kind::DateTrunc) {
+            let part = match args.scalar_arguments.first() {
+                Some(Some(ScalarValue::Utf8(Some(name)) | ScalarValue::Utf8View(Some(name)))) => {
+                    match date_part(name) {
+                        Some(part) => part,
+                        None => return refuse(format!("there is no date part '{name}'")),
+                    }
+                }
+                _ => {
+                    let error = Error::not_supported("date parts that are not constants");
+                    return Err(DataFusionError::External(Box::new(error)));
+                }
+            };
+            if self.kind == Kind::DatePart && part == DatePart::Epoch {
+                ty = ArrowType::Float64;
+            }
+        }
+        Ok(Arc::new(Field::new(self.name, ty, true)))
+    }
+
+    fn invoke_with_args(&self, _: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
+        Err(DataFusionError::Internal(format!("{} is lowered, not invoked", self.name)))
+    }
+}

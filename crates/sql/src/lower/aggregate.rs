@@ -1,0 +1,225 @@
+//! `GROUP BY`, aggregate functions and `DISTINCT ON`.
+
+use super::expr::cast_null;
+use super::literal::to_scalar;
+use super::{Lowered, Lowering, Scope, fold};
+use crate::error::from_datafusion;
+use crate::functions::Library;
+use crate::functions::aggregate::External;
+use crate::functions::scalar::argument_field;
+use arrow_schema::{FieldRef, SortOptions};
+use datafusion_expr::expr::{AggregateFunction as DfAggregate, NullTreatment};
+use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable};
+use entasis_arrow::{from_arrow_type, to_arrow_type};
+use entasis_engine::plan::{Aggregate, AggregateCall, AggregateFunction, Node, Sort, SortKey};
+use entasis_vector::expr::Expr;
+use entasis_vector::{DataType, Error, Result, Value};
+use std::sync::Arc;
+
+impl Lowering<'_> {
+    pub(super) fn aggregate(&mut self, aggregate: &df::Aggregate) -> Result<Lowered> {
+        let Lowered { mut node, scope } = self.plan(&aggregate.input)?;
+        let mut fields = aggregate.schema.fields().iter();
+        let mut columns = Vec::with_capacity(fields.len());
+        let mut groups = Vec::with_capacity(aggregate.group_expr.len());
+        for expr in &aggregate.group_expr {
+            let expr = self.expr(expr, &scope, &mut node)?;
+            let name = fields.next().map_or("group", |field| field.name());
+            let column = self.columns.add(super::visible(name), expr.ty(), true);
+            columns.push(column);
+            groups.push((column, expr));
+        }
+        let mut calls = Vec::with_capacity(aggregate.aggr_expr.len());
+        for expr in &aggregate.aggr_expr {
+            let call = self.call(expr, &scope, &mut node)?;
+            let name = fields.next().map_or("aggregate", |field| field.name());
+            let nullable = !matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
+            let column = self.columns.add(super::visible(name), call.ty, nullable);
+            columns.push(column);
+            calls.push((column, call));
+        }
+        let node = Node::Aggregate(Aggregate { input: Box::new(node), groups, aggregates: calls });
+        Ok(Lowered { node, scope: Scope { schema: aggregate.schema.clone(), columns } })
+    }
+
+    fn call(&mut self, expr: &DfExpr, scope: &Scope, node: &mut Node) -> Result<AggregateCall> {
+        match expr {
+            DfExpr::Alias(alias) => self.call(&alias.expr, scope, node),
+            DfExpr::AggregateFunction(function) => self.aggregate_function(function, expr, scope, node),
+            other => Err(Error::internal(format!("{other} is no aggregate"))),
+        }
+    }
+
+    fn aggregate_function(
+        &mut self,
+        function: &DfAggregate,
+        whole: &DfExpr,
+        scope: &Scope,
+        node: &mut Node,
+    ) -> Result<AggregateCall> {
+        let params = &function.params;
+        let filter = match &params.filter {
+            Some(filter) => Some(cast_null(self.expr(filter, scope, node)?, DataType::Boolean)),
+            None => None,
+        };
+        let mut args = Vec::with_capacity(params.args.len());
+        for arg in &params.args {
+            args.push(self.expr(arg, scope, node)?);
+        }
+        let ty = from_arrow_type(&whole.get_type(&scope.schema).map_err(from_datafusion)?)?;
+        let name = function.func.name();
+        let ignore_nulls = params.null_treatment == Some(NullTreatment::IgnoreNulls);
+        let native = |function, args, ty| AggregateCall {
+            function,
+            args,
+            distinct: params.distinct,
+            filter: filter.clone(),
+            order_by: Vec::new(),
+            ty,
+        };
+        let one = |mut args: Vec<Expr>| match (args.pop(), args.is_empty()) {
+            (Some(arg), true) => Ok(arg),
+            _ => Err(Error::input(format!("{name} takes one argument"))),
+        };
+        Ok(match name {
+            "count" => {
+                let all_rows = args.iter().all(|a| matches!(a, Expr::Literal { value, .. } if !value.is_null()));
+                if all_rows && !params.distinct {
+                    return Ok(native(AggregateFunction::CountStar, vec![], DataType::Int64));
+                }
+                if args.len() > 1 && params.distinct {
+                    return Err(Error::not_supported("count(DISTINCT …) of several columns"));
+                }
+                // count(a, b) counts the rows where neither is NULL.
+                let arg = if args.len() == 1 {
+                    args.remove(0)
+                } else {
+                    let present = Expr::and(args.into_iter().map(|arg| fold::not(Expr::IsNull(Box::new(arg)))));
+                    let one = Expr::literal(Value::Integer(1), DataType::Int32);
+                    Expr::Case { branches: vec![(present, one)], otherwise: None, ty: DataType::Int32 }
+                };
+                native(AggregateFunction::Count, vec![cast_null(arg, DataType::Int32)], DataType::Int64)
+            }
+            "sum" => {
+                let arg = narrow(cast_null(one(args)?, ty));
+                native(AggregateFunction::Sum, vec![arg], ty)
+            }
+            "avg" => {
+                let arg = narrow(cast_null(one(args)?, DataType::Float64));
+                native(AggregateFunction::Avg, vec![arg], DataType::Float64)
+            }
+            "min" | "max" => {
+                let arg = one(args)?;
+                let ty = arg.ty();
+                let function = if name == "min" { AggregateFunction::Min } else { AggregateFunction::Max };
+                AggregateCall { distinct: false, ..native(function, vec![arg], ty) }
+            }
+            "bool_and" | "bool_or" => {
+                let arg = cast_null(one(args)?, DataType::Boolean);
+                let function = if name == "bool_and" { AggregateFunction::BoolAnd } else { AggregateFunction::BoolOr };
+                AggregateCall { distinct: false, ..native(function, vec![arg], DataType::Boolean) }
+            }
+            "any_value" => {
+                let arg = one(args)?;
+                let ty = arg.ty();
+                AggregateCall { distinct: false, ..native(AggregateFunction::AnyValue, vec![arg], ty) }
+            }
+            _ => {
+                let mut fields: Vec<FieldRef> = Vec::with_capacity(params.args.len());
+                for (arg, lowered) in params.args.iter().zip(&mut args) {
+                    let (_, field) = arg.to_field(&scope.schema).map_err(from_datafusion)?;
+                    let ty = from_arrow_type(field.data_type())?;
+                    *lowered = fold::cast_expr(std::mem::replace(lowered, Expr::boolean(false)), ty, false);
+                    fields.push(field);
+                }
+                let mut constants = Vec::with_capacity(args.len());
+                for (arg, field) in args.iter().zip(&fields) {
+                    constants.push(match arg {
+                        Expr::Literal { value, ty } => {
+                            Some(to_scalar(value, *ty)?.cast_to(field.data_type()).map_err(from_datafusion)?)
+                        }
+                        _ => None,
+                    });
+                }
+                let within_group = function.func.supports_within_group_clause();
+                let (within, order_by) = match params.order_by.first() {
+                    Some(key) if within_group => {
+                        (Some(SortOptions { descending: !key.asc, nulls_first: key.nulls_first }), Vec::new())
+                    }
+                    _ => (None, self.sort_keys(&params.order_by, scope, node)?),
+                };
+                let (_, result) = whole.to_field(&scope.schema).map_err(from_datafusion)?;
+                let external = External::new(function.func.clone(), fields, constants, result, ignore_nulls, within)?;
+                AggregateCall {
+                    function: AggregateFunction::External(Arc::new(external)),
+                    args,
+                    distinct: params.distinct,
+                    filter,
+                    order_by,
+                    ty,
+                }
+            }
+        })
+    }
+
+    /// `DISTINCT ON (keys) …`: the first row of each group in the query's order.
+    pub(super) fn distinct_on(&mut self, on: &df::DistinctOn) -> Result<Lowered> {
+        let Lowered { mut node, scope } = self.plan(&on.input)?;
+        let order = match &on.sort_expr {
+            Some(keys) => self.sort_keys(keys, &scope, &mut node)?,
+            None => Vec::new(),
+        };
+        let mut groups = Vec::new();
+        for expr in &on.on_expr {
+            let expr = self.expr(expr, &scope, &mut node)?;
+            groups.push((self.columns.add("key", expr.ty(), true), expr));
+        }
+        let mut aggregates = Vec::new();
+        let mut first = |lowering: &mut Self, name: &str, expr: Expr| -> Result<_> {
+            let udf =
+                Library::get().aggregate("first_value").ok_or_else(|| Error::internal("first_value is missing"))?;
+            let ty = expr.ty();
+            let field = argument_field(to_arrow_type(ty), true);
+            let external = External::new(udf, vec![field.clone()], vec![None], field, false, None)?;
+            let column = lowering.columns.add(name, ty, true);
+            let call = AggregateCall {
+                function: AggregateFunction::External(Arc::new(external)),
+                args: vec![expr],
+                distinct: false,
+                filter: None,
+                order_by: order.clone(),
+                ty,
+            };
+            aggregates.push((column, call));
+            Ok(column)
+        };
+        let mut columns = Vec::new();
+        for (expr, field) in on.select_expr.iter().zip(on.schema.fields()) {
+            let expr = self.expr(expr, &scope, &mut node)?;
+            columns.push(first(self, super::visible(field.name()), expr)?);
+        }
+        // The result keeps the order, so its keys go through the groups, too.
+        let mut keys = Vec::new();
+        for key in &order {
+            let column = first(self, "order", key.expr.clone())?;
+            keys.push(SortKey { expr: self.columns.expr(column), ..key.clone() });
+        }
+        let mut node = Node::Aggregate(Aggregate { input: Box::new(node), groups, aggregates });
+        if !keys.is_empty() {
+            node = Node::Sort(Sort { input: Box::new(node), keys, limit: None });
+        }
+        Ok(Lowered { node, scope: Scope { schema: on.schema.clone(), columns } })
+    }
+}
+
+/// The argument of a sum or average without the widening that the binder put around it: the engine's sums are wide.
+fn narrow(arg: Expr) -> Expr {
+    match arg {
+        Expr::Cast { input, ty, lenient: false }
+            if input.ty().is_integer() && ty.is_integer() && fold::is_embedding(input.ty(), ty) =>
+        {
+            *input
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,534 @@
+//! Bound plans of DataFusion to plans of the engine, one node at a time, inputs first.
+//!
+//! DataFusion finds a column by table and name, the engine by [`ColumnId`]. Beside each lowered node goes its [`Scope`]:
+//! the binder's schema and, field by field, the id that stands for it. Projections of bare columns make no node, only a
+//! scope.
+//!
+//! A subquery in an expression becomes a join around the node that feeds the expression, and a column of that join
+//! stands for its value ([`subquery`]); if it refers to the outer query, it is decorrelated ([`unnest`]). Hence lowering
+//! an expression takes the node, too.
+
+mod aggregate;
+mod expr;
+mod fold;
+mod literal;
+mod subquery;
+mod unnest;
+
+use crate::context::Source;
+use crate::error::from_datafusion;
+use crate::rewrite::{marked_set, visible};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::{DFSchemaRef, JoinType, NullEquality};
+use datafusion_expr::simplify::SimplifyContext;
+use datafusion_expr::{self as df, Expr as DfExpr, LogicalPlan};
+use entasis_engine::plan::{
+    Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Output, Plan, Project, Scan, SetKind,
+    SetOperation, Sort, SortKey, Values,
+};
+use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::{ColumnId, DataType, Error, Result, Value};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// The fields of a bound node and the columns that stand for them.
+#[derive(Debug, Clone)]
+pub(crate) struct Scope {
+    schema: DFSchemaRef,
+    columns: Vec<ColumnId>,
+}
+
+/// A lowered node with its scope.
+struct Lowered {
+    node: Node,
+    scope: Scope,
+}
+
+/// The state of lowering one statement.
+struct Lowering<'a> {
+    columns: Columns,
+    /// Scopes of the queries around the one that is lowered, outermost first.
+    outer: Vec<Scope>,
+    params: &'a [(Value, DataType)],
+    simplify: SimplifyContext,
+    config: Arc<ConfigOptions>,
+}
+
+/// Lowers a bound and coerced query.
+///
+/// # Errors
+/// Not supported, naming the feature; input, for values that are wrong already.
+pub(crate) fn lower(plan: &LogicalPlan, options: &ConfigOptions, params: &[(Value, DataType)]) -> Result<Plan> {
+    let mut lowering = Lowering::new(options, params);
+    let lowered = lowering.plan(plan)?;
+    let fields = lowered.scope.schema.fields().iter();
+    let output = fields
+        .zip(&lowered.scope.columns)
+        .map(|(field, &column)| {
+            let (name, own) = (visible(field.name()), &lowering.columns.get(column).name);
+            // A column that comes as it is keeps the case in which its table has it.
+            let name = if own.eq_ignore_ascii_case(name) { own.as_str() } else { name };
+            Output { name: name.to_string(), column }
+        })
+        .collect();
+    Ok(Plan { root: lowered.node, columns: lowering.columns, output })
+}
+
+/// The value and type of an expression that depends on no row.
+///
+/// # Errors
+/// Input, if it does.
+pub(crate) fn constant(expr: &DfExpr, params: &[(Value, DataType)]) -> Result<(Value, DataType)> {
+    let mut lowering = Lowering::new(&ConfigOptions::default(), params);
+    let scope = Scope { schema: Arc::new(datafusion_common::DFSchema::empty()), columns: Vec::new() };
+    let mut node = one_row();
+    match lowering.expr(expr, &scope, &mut node)? {
+        Expr::Literal { value, ty } => Ok((value, ty)),
+        _ => Err(Error::input(format!("{expr} is not a constant"))),
+    }
+}
+
+/// The same plan with its outputs cast to `types`, for `INSERT`.
+pub(crate) fn cast_outputs(plan: &mut Plan, types: &[DataType]) {
+    let mut exprs = Vec::new();
+    for (output, &ty) in plan.output.iter_mut().zip(types) {
+        let from = plan.columns.ty(output.column);
+        if from == ty {
+            continue;
+        }
+        // Values that stand in the plan are converted here and now.
+        if let Node::Values(values) = &mut plan.root
+            && let Some(at) = values.columns.iter().position(|column| *column == output.column)
+        {
+            let converted: Option<Vec<Value>> = values.rows.iter().map(|row| fold::cast(&row[at], from, ty)).collect();
+            if let Some(converted) = converted {
+                let column = plan.columns.add(output.name.clone(), ty, true);
+                for (row, value) in values.rows.iter_mut().zip(converted) {
+                    row.push(value);
+                }
+                values.columns.push(column);
+                output.column = column;
+                continue;
+            }
+        }
+        let input = plan.columns.expr(output.column);
+        let nullable = plan.columns.get(output.column).nullable;
+        let column = plan.columns.add(output.name.clone(), ty, nullable);
+        exprs.push((column, Expr::Cast { input: Box::new(input), ty, lenient: false }));
+        output.column = column;
+    }
+    if !exprs.is_empty() {
+        let input = Box::new(std::mem::replace(&mut plan.root, one_row()));
+        plan.root = Node::Project(Project { input, exprs });
+    }
+}
+
+/// One row without columns.
+fn one_row() -> Node {
+    Node::Values(Values { columns: Vec::new(), rows: vec![Vec::new()] })
+}
+
+/// Takes a node out, to wrap it.
+fn take(node: &mut Node) -> Box<Node> {
+    Box::new(std::mem::replace(node, one_row()))
+}
+
+impl<'a> Lowering<'a> {
+    fn new(options: &ConfigOptions, params: &'a [(Value, DataType)]) -> Lowering<'a> {
+        let config = Arc::new(options.clone());
+        let simplify = SimplifyContext::builder().with_config_options(config.clone()).with_current_time().build();
+        Lowering { columns: Columns::default(), outer: Vec::new(), params, simplify, config }
+    }
+
+    fn plan(&mut self, plan: &LogicalPlan) -> Result<Lowered> {
+        match plan {
+            LogicalPlan::Projection(projection) => self.projection(projection),
+            LogicalPlan::Filter(filter) => self.filter(filter),
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
+            LogicalPlan::Sort(sort) => {
+                let Lowered { mut node, scope } = self.plan(&sort.input)?;
+                let keys = self.sort_keys(&sort.expr, &scope, &mut node)?;
+                let node = Node::Sort(Sort { input: Box::new(node), keys, limit: sort.fetch });
+                Ok(Lowered { node, scope })
+            }
+            LogicalPlan::Join(join) => self.join(join),
+            LogicalPlan::Union(union) => {
+                let inputs = union.inputs.iter().map(|input| self.plan(input)).collect::<Result<Vec<_>>>()?;
+                self.set_operation(SetKind::Union, true, inputs, &union.schema)
+            }
+            LogicalPlan::TableScan(scan) => self.scan(scan),
+            LogicalPlan::EmptyRelation(empty) => {
+                let columns = self.new_columns(&empty.schema)?;
+                let rows = if empty.produce_one_row { vec![vec![Value::Null; columns.len()]] } else { vec![] };
+                let scope = Scope { schema: empty.schema.clone(), columns: columns.clone() };
+                Ok(Lowered { node: Node::Values(Values { columns, rows }), scope })
+            }
+            LogicalPlan::Subquery(subquery) => self.plan(&subquery.subquery),
+            LogicalPlan::SubqueryAlias(alias) => self.subquery_alias(alias),
+            LogicalPlan::Limit(limit) => self.limit(limit),
+            LogicalPlan::Values(values) => self.values(values),
+            LogicalPlan::Distinct(df::Distinct::All(input)) => {
+                let Lowered { node, scope } = self.plan(input)?;
+                let mut seen = HashSet::new();
+                let keys = scope.columns.iter().copied().filter(|id| seen.insert(*id)).collect();
+                Ok(Lowered { node: Node::Distinct(Distinct { input: Box::new(node), keys }), scope })
+            }
+            LogicalPlan::Distinct(df::Distinct::On(on)) => self.distinct_on(on),
+            LogicalPlan::Window(_) => Err(Error::not_supported("window functions")),
+            LogicalPlan::RecursiveQuery(_) => Err(Error::not_supported("recursive CTEs")),
+            LogicalPlan::Unnest(_) => Err(Error::not_supported("nested types")),
+            other => Err(Error::not_supported(format!("{} in a query", other.display()))),
+        }
+    }
+
+    /// A new column for every field of a schema.
+    fn new_columns(&mut self, schema: &DFSchemaRef) -> Result<Vec<ColumnId>> {
+        let fields = schema.fields().iter();
+        fields
+            .map(|field| {
+                let ty = entasis_arrow::from_arrow_type(field.data_type())?;
+                Ok(self.columns.add(visible(field.name()), ty, field.is_nullable()))
+            })
+            .collect()
+    }
+
+    fn projection(&mut self, projection: &df::Projection) -> Result<Lowered> {
+        let Lowered { mut node, scope } = self.plan(&projection.input)?;
+        let mut columns = Vec::with_capacity(projection.expr.len());
+        let mut exprs = Vec::new();
+        for (expr, field) in projection.expr.iter().zip(projection.schema.fields()) {
+            columns.push(match self.expr(expr, &scope, &mut node)? {
+                Expr::Column { id, .. } => id,
+                other => {
+                    let column = self.columns.add(visible(field.name()), other.ty(), field.is_nullable());
+                    exprs.push((column, other));
+                    column
+                }
+            });
+        }
+        if !exprs.is_empty() {
+            node = Node::Project(Project { input: Box::new(node), exprs });
+        }
+        Ok(Lowered { node, scope: Scope { schema: projection.schema.clone(), columns } })
+    }
+
+    fn filter(&mut self, filter: &df::Filter) -> Result<Lowered> {
+        let Lowered { mut node, scope } = self.plan(&filter.input)?;
+        self.filter_node(&filter.predicate, &scope, &mut node)?;
+        Ok(Lowered { node, scope })
+    }
+
+    /// Puts a filter on top of `node`. `IN` and `EXISTS` at the top of a conjunction become semi and anti joins; plain
+    /// conditions go below them.
+    fn filter_node(&mut self, predicate: &DfExpr, scope: &Scope, node: &mut Node) -> Result<()> {
+        let conjuncts = df::utils::split_conjunction(predicate);
+        let (subqueries, plain): (Vec<&DfExpr>, Vec<&DfExpr>) =
+            conjuncts.into_iter().partition(|conjunct| subquery::contains(conjunct));
+        let mut predicates = Vec::new();
+        for conjunct in plain {
+            self.expr(conjunct, scope, node)?.split_conjunction(&mut predicates);
+        }
+        if !predicates.is_empty() {
+            *node = Node::Filter(Filter { input: take(node), predicates });
+        }
+        let mut predicates = Vec::new();
+        for conjunct in subqueries {
+            if !self.semi_join(conjunct, scope, node)? {
+                self.expr(conjunct, scope, node)?.split_conjunction(&mut predicates);
+            }
+        }
+        if !predicates.is_empty() {
+            *node = Node::Filter(Filter { input: take(node), predicates });
+        }
+        Ok(())
+    }
+
+    fn sort_keys(&mut self, keys: &[df::SortExpr], scope: &Scope, node: &mut Node) -> Result<Vec<SortKey>> {
+        let mut lowered = Vec::with_capacity(keys.len());
+        for key in keys {
+            let expr = self.expr(&key.expr, scope, node)?;
+            // A constant orders nothing.
+            if !matches!(expr, Expr::Literal { .. }) {
+                lowered.push(SortKey { expr, descending: !key.asc, nulls_first: key.nulls_first });
+            }
+        }
+        Ok(lowered)
+    }
+
+    fn scan(&mut self, scan: &df::TableScan) -> Result<Lowered> {
+        let Some(source) = scan.source.downcast_ref::<Source>() else {
+            return Err(Error::internal(format!("{} is not a relation", scan.table_name)));
+        };
+        let relation = source.relation.clone();
+        let indices: Vec<usize> = match &scan.projection {
+            Some(indices) => indices.clone(),
+            None => (0..relation.schema().len()).collect(),
+        };
+        let columns: Vec<(ColumnId, usize)> = indices
+            .into_iter()
+            .map(|i| {
+                let field = &relation.schema()[i];
+                (self.columns.add(&*field.name, field.ty, field.nullable), i)
+            })
+            .collect();
+        let scope =
+            Scope { schema: scan.projected_schema.clone(), columns: columns.iter().map(|(id, _)| *id).collect() };
+        Ok(Lowered { node: Node::Scan(Scan { relation, columns, filters: Vec::new() }), scope })
+    }
+
+    fn subquery_alias(&mut self, alias: &df::SubqueryAlias) -> Result<Lowered> {
+        if let Some((kind, all)) = marked_set(alias.alias.table()) {
+            let LogicalPlan::Union(union) = alias.input.as_ref() else {
+                return Err(Error::internal("a set operation lost its inputs"));
+            };
+            let inputs = union.inputs.iter().map(|input| self.plan(input)).collect::<Result<Vec<_>>>()?;
+            return self.set_operation(kind, all, inputs, &alias.schema);
+        }
+        let Lowered { node, scope } = self.plan(&alias.input)?;
+        Ok(Lowered { node, scope: Scope { schema: alias.schema.clone(), columns: scope.columns } })
+    }
+
+    fn set_operation(
+        &mut self,
+        kind: SetKind,
+        all: bool,
+        inputs: Vec<Lowered>,
+        schema: &DFSchemaRef,
+    ) -> Result<Lowered> {
+        let columns = self.new_columns(schema)?;
+        let mut lowered = Vec::with_capacity(inputs.len());
+        for Lowered { mut node, scope } in inputs {
+            // The binder has cast every input to the common types, but for NULLs that have no type of their own.
+            let mut own = scope.columns;
+            let mut exprs = Vec::new();
+            for (column, target) in own.iter_mut().zip(&columns) {
+                let ty = self.columns.ty(*target);
+                if self.columns.ty(*column) != ty {
+                    let cast = fold::cast_expr(self.columns.expr(*column), ty, false);
+                    let name = self.columns.get(*column).name.clone();
+                    *column = self.columns.add(name, ty, true);
+                    exprs.push((*column, cast));
+                }
+            }
+            if !exprs.is_empty() {
+                node = Node::Project(Project { input: Box::new(node), exprs });
+            }
+            lowered.push((node, own));
+        }
+        let scope = Scope { schema: schema.clone(), columns: columns.clone() };
+        Ok(Lowered { node: Node::SetOperation(SetOperation { kind, all, inputs: lowered, columns }), scope })
+    }
+
+    fn limit(&mut self, limit: &df::Limit) -> Result<Lowered> {
+        let Lowered { mut node, scope } = self.plan(&limit.input)?;
+        let offset = self.row_count(limit.skip.as_deref(), "OFFSET")?.unwrap_or(0);
+        let count = self.row_count(limit.fetch.as_deref(), "LIMIT")?;
+        if let Some(count) = count {
+            limit_sort(&mut node, offset.saturating_add(count));
+        }
+        if offset > 0 || count.is_some() {
+            node = Node::Limit(Limit { input: Box::new(node), offset, count });
+        }
+        Ok(Lowered { node, scope })
+    }
+
+    /// The number of rows that LIMIT or OFFSET gives; `None` for none and for NULL.
+    fn row_count(&self, expr: Option<&DfExpr>, clause: &str) -> Result<Option<usize>> {
+        let Some(expr) = expr else { return Ok(None) };
+        let (value, ty) = constant(expr, self.params).map_err(|e| e.with_context(clause))?;
+        match fold::cast(&value, ty, DataType::Int64) {
+            Some(Value::Null) => Ok(None),
+            Some(Value::Integer(count)) if count < 0 => Err(Error::input(format!("{clause} is negative"))),
+            Some(Value::Integer(count)) => Ok(Some(usize::try_from(count).unwrap_or(usize::MAX))),
+            _ => Err(Error::input(format!("{clause} is not a number of rows"))),
+        }
+    }
+
+    fn values(&mut self, values: &df::Values) -> Result<Lowered> {
+        let columns = self.new_columns(&values.schema)?;
+        let types: Vec<DataType> = columns.iter().map(|id| self.columns.ty(*id)).collect();
+        let empty = Scope { schema: Arc::new(datafusion_common::DFSchema::empty()), columns: Vec::new() };
+        let mut rows = Vec::with_capacity(values.values.len());
+        let mut computed = Vec::new();
+        for row in &values.values {
+            let mut node = one_row();
+            let exprs = row
+                .iter()
+                .zip(&types)
+                .map(|(expr, ty)| Ok(fold::cast_expr(self.expr(expr, &empty, &mut node)?, *ty, false)))
+                .collect::<Result<Vec<Expr>>>()?;
+            if exprs.iter().all(|expr| matches!(expr, Expr::Literal { .. })) {
+                rows.push(exprs.into_iter().map(literal::into_value).collect());
+                continue;
+            }
+            // A row that must be computed is a query of its own.
+            let exprs: Vec<(ColumnId, Expr)> = exprs
+                .into_iter()
+                .zip(&columns)
+                .map(|(expr, id)| (self.columns.add(self.columns.get(*id).name.clone(), expr.ty(), true), expr))
+                .collect();
+            let own = exprs.iter().map(|(id, _)| *id).collect();
+            computed.push((Node::Project(Project { input: Box::new(node), exprs }), own));
+        }
+        let scope = Scope { schema: values.schema.clone(), columns: columns.clone() };
+        if computed.is_empty() {
+            return Ok(Lowered { node: Node::Values(Values { columns, rows }), scope });
+        }
+        if !rows.is_empty() {
+            let own: Vec<ColumnId> = columns
+                .iter()
+                .map(|id| self.columns.add(self.columns.get(*id).name.clone(), self.columns.ty(*id), true))
+                .collect();
+            computed.insert(0, (Node::Values(Values { columns: own.clone(), rows }), own));
+        }
+        let node = Node::SetOperation(SetOperation { kind: SetKind::Union, all: true, inputs: computed, columns });
+        Ok(Lowered { node, scope })
+    }
+
+    // ---- joins ---------------------------------------------------------------------------------------------------
+
+    fn join(&mut self, join: &df::Join) -> Result<Lowered> {
+        let left = self.plan(&join.left)?;
+        // A lateral subquery sees the left side.
+        if let Some(subquery) = lateral(&join.right) {
+            return self.lateral_join(join, left, subquery);
+        }
+        let right = self.plan(&join.right)?;
+        let kind = match join.join_type {
+            JoinType::Inner => JoinKind::Inner,
+            JoinType::Left => JoinKind::Left,
+            JoinType::Right => JoinKind::Right,
+            JoinType::Full => JoinKind::Full,
+            JoinType::LeftSemi | JoinType::RightSemi => JoinKind::Semi,
+            JoinType::LeftAnti | JoinType::RightAnti => JoinKind::Anti,
+            JoinType::LeftMark | JoinType::RightMark => return Err(Error::internal("the binder made a mark join")),
+        };
+        let both = join.left.schema().join(join.right.schema()).map_err(from_datafusion)?;
+        let mut columns = left.scope.columns.clone();
+        columns.extend(&right.scope.columns);
+        let scope = Scope { schema: Arc::new(both), columns };
+        let null_equals_null = join.null_equality == NullEquality::NullEqualsNull;
+
+        let (mut left_node, mut right_node) = (left.node, right.node);
+        let mut on = Vec::new();
+        for (l, r) in &join.on {
+            let l = self.expr(l, &left.scope, &mut left_node)?;
+            let r = self.expr(r, &right.scope, &mut right_node)?;
+            on.push(JoinKey { left: l, right: r, null_equals_null });
+        }
+        let has_subquery = join.filter.as_ref().is_some_and(subquery::contains);
+        if has_subquery && kind != JoinKind::Inner {
+            return Err(Error::not_supported("subqueries in the ON of an outer join"));
+        }
+        let mut residual = Vec::new();
+        if let Some(filter) = join.filter.as_ref().filter(|_| !has_subquery) {
+            let mut nothing = one_row();
+            self.expr(filter, &scope, &mut nothing)?.split_conjunction(&mut residual);
+        }
+        let swap = matches!(join.join_type, JoinType::RightSemi | JoinType::RightAnti);
+        if swap {
+            std::mem::swap(&mut left_node, &mut right_node);
+            for key in &mut on {
+                std::mem::swap(&mut key.left, &mut key.right);
+            }
+        }
+        split_keys(&left_node, &right_node, &mut on, &mut residual);
+        let (left_box, right_box) = (Box::new(left_node), Box::new(right_node));
+        let mut node = Node::Join(Join { left: left_box, right: right_box, kind, on, residual });
+        if let Some(filter) = join.filter.as_ref().filter(|_| has_subquery) {
+            self.filter_node(filter, &scope, &mut node)?;
+        }
+        let columns = match join.join_type {
+            JoinType::LeftSemi | JoinType::LeftAnti => left.scope.columns,
+            JoinType::RightSemi | JoinType::RightAnti => right.scope.columns,
+            _ => scope.columns,
+        };
+        Ok(Lowered { node, scope: Scope { schema: join.schema.clone(), columns } })
+    }
+
+    fn lateral_join(&mut self, join: &df::Join, left: Lowered, right: &LogicalPlan) -> Result<Lowered> {
+        let kind = match join.join_type {
+            JoinType::Inner => JoinKind::Inner,
+            JoinType::Left => JoinKind::Left,
+            _ => return Err(Error::not_supported("RIGHT and FULL JOIN LATERAL")),
+        };
+        self.outer.push(left.scope.clone());
+        let right = self.plan(right);
+        self.outer.pop();
+        let right = right?;
+        let both = join.left.schema().join(join.right.schema()).map_err(from_datafusion)?;
+        let mut columns = left.scope.columns;
+        columns.extend(&right.scope.columns);
+        let scope = Scope { schema: Arc::new(both), columns };
+        let mut residual = Vec::new();
+        let mut nothing = one_row();
+        for (l, r) in &join.on {
+            let l = self.expr(l, &scope, &mut nothing)?;
+            let r = self.expr(r, &scope, &mut nothing)?;
+            residual.push(Expr::compare(CompareOp::Eq, l, r));
+        }
+        if let Some(filter) = &join.filter {
+            if subquery::contains(filter) {
+                return Err(Error::not_supported("subqueries in the ON of a lateral join"));
+            }
+            self.expr(filter, &scope, &mut nothing)?.split_conjunction(&mut residual);
+        }
+        let node = self.lateral(left.node, right.node, kind, residual)?;
+        Ok(Lowered { node, scope: Scope { schema: join.schema.clone(), columns: scope.columns } })
+    }
+}
+
+/// The subquery of a join's right side, if it refers to the left.
+fn lateral(plan: &LogicalPlan) -> Option<&LogicalPlan> {
+    match plan {
+        LogicalPlan::Subquery(_) => Some(plan),
+        LogicalPlan::SubqueryAlias(alias) => lateral(&alias.input).map(|_| plan),
+        _ => None,
+    }
+}
+
+/// Tells a sort that only the first rows are wanted, through the projections between.
+fn limit_sort(node: &mut Node, count: usize) {
+    match node {
+        Node::Sort(sort) => sort.limit = Some(sort.limit.map_or(count, |old| old.min(count))),
+        Node::Project(project) => limit_sort(&mut project.input, count),
+        _ => {}
+    }
+}
+
+/// Makes keys of those residuals that compare one side with the other for equality.
+fn split_keys(left: &Node, right: &Node, on: &mut Vec<JoinKey>, residual: &mut Vec<Expr>) {
+    if residual.is_empty() {
+        return;
+    }
+    let left: HashSet<ColumnId> = left.columns().into_iter().collect();
+    let right: HashSet<ColumnId> = right.columns().into_iter().collect();
+    for predicate in std::mem::take(residual) {
+        match as_key(predicate, &left, &right) {
+            Ok(key) => on.push(key),
+            Err(predicate) => residual.push(predicate),
+        }
+    }
+}
+
+/// An equality between an expression over `left` and one over `right` as a key; anything else as it was.
+fn as_key(predicate: Expr, left: &HashSet<ColumnId>, right: &HashSet<ColumnId>) -> Result<JoinKey, Expr> {
+    let Expr::Compare { op: op @ (CompareOp::Eq | CompareOp::NotDistinctFrom), left: a, right: b } = predicate else {
+        return Err(predicate);
+    };
+    let null_equals_null = op == CompareOp::NotDistinctFrom;
+    if reads_only(&a, left) && reads_only(&b, right) {
+        return Ok(JoinKey { left: *a, right: *b, null_equals_null });
+    }
+    if reads_only(&b, left) && reads_only(&a, right) {
+        return Ok(JoinKey { left: *b, right: *a, null_equals_null });
+    }
+    Err(Expr::Compare { op, left: a, right: b })
+}
+
+/// True if the expression reads columns, and all of them are among `columns`.
+fn reads_only(expr: &Expr, columns: &HashSet<ColumnId>) -> bool {
+    let mut read = Vec::new();
+    expr.collect_columns(&mut read);
+    !read.is_empty() && read.iter().all(|id| columns.contains(id)) && !expr.is_volatile()
+}

@@ -1,0 +1,188 @@
+//! Subqueries in expressions: joins around the node that feeds the expression.
+//!
+//! | | at the top of a filter | elsewhere |
+//! |---|---|---|
+//! | scalar | single join | single join |
+//! | `EXISTS` | semi or anti join | mark join |
+//! | `x IN (…)` | semi join; `NOT IN` a null-aware anti join | null-aware mark join |
+//! | `x < ANY (…)`, `x < ALL (…)` | mark join | mark join |
+
+use super::expr::same_type;
+use super::unnest::{Outcome, Purpose};
+use super::{Lowered, Lowering, Scope, fold, take};
+use crate::error::from_datafusion;
+use datafusion_common::tree_node::TreeNode;
+use datafusion_expr::expr::{InSubquery, SetComparison, SetQuantifier};
+use datafusion_expr::{Expr as DfExpr, ExprSchemable, Operator, Subquery};
+use entasis_engine::plan::{Join, JoinKey, JoinKind, Node};
+use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::{ColumnId, DataType, Error, Result};
+
+/// True if there is a subquery in the expression.
+pub(super) fn contains(expr: &DfExpr) -> bool {
+    expr.exists(|e| {
+        Ok(matches!(
+            e,
+            DfExpr::ScalarSubquery(_) | DfExpr::Exists(_) | DfExpr::InSubquery(_) | DfExpr::SetComparison(_)
+        ))
+    })
+    .unwrap_or(true)
+}
+
+impl Lowering<'_> {
+    /// Lowers a subquery that may refer to `scope`; its one column comes along unless it is for `EXISTS`.
+    fn subquery(&mut self, subquery: &Subquery, scope: &Scope, single: bool) -> Result<(Node, Option<ColumnId>)> {
+        self.outer.push(scope.clone());
+        let lowered = self.plan(&subquery.subquery);
+        self.outer.pop();
+        let Lowered { node, scope } = lowered?;
+        match scope.columns.as_slice() {
+            [column] => Ok((node, Some(*column))),
+            columns if single => {
+                Err(Error::input(format!("a subquery gives {} columns where one is expected", columns.len())))
+            }
+            _ => Ok((node, None)),
+        }
+    }
+
+    /// A scalar subquery: a single join around `node`; the value is the result.
+    pub(super) fn scalar_subquery(&mut self, subquery: &Subquery, node: &mut Node, scope: &Scope) -> Result<Expr> {
+        let (sub, column) = self.subquery(subquery, scope, true)?;
+        let column = column.ok_or_else(|| Error::internal("a scalar subquery without a column"))?;
+        let value = self.columns.expr(column);
+        let outer = take(node);
+        let Outcome { node: joined, values } =
+            self.join_subquery(*outer, sub, Purpose::Scalar, JoinKind::Single, None, vec![], vec![value])?;
+        *node = joined;
+        values.into_iter().next().ok_or_else(|| Error::internal("a scalar subquery without a value"))
+    }
+
+    /// Turns a conjunct of a filter into a semi or anti join around `node`; false if it is none that can.
+    pub(super) fn semi_join(&mut self, conjunct: &DfExpr, scope: &Scope, node: &mut Node) -> Result<bool> {
+        let (inner, negate) = match conjunct {
+            DfExpr::Not(inner) => (inner.as_ref(), true),
+            other => (other, false),
+        };
+        match inner {
+            DfExpr::Exists(exists) => {
+                let (sub, _) = self.subquery(&exists.subquery, scope, false)?;
+                let kind = if exists.negated != negate { JoinKind::Anti } else { JoinKind::Semi };
+                let outer = take(node);
+                *node = self.join_subquery(*outer, sub, Purpose::Exists, kind, None, vec![], vec![])?.node;
+                Ok(true)
+            }
+            DfExpr::InSubquery(in_subquery) => {
+                let kind = match in_subquery.negated != negate {
+                    false => JoinKind::Semi,
+                    true if may_be_null(in_subquery, scope)? => JoinKind::NullAwareAnti,
+                    true => JoinKind::Anti,
+                };
+                let input = self.expr(&in_subquery.expr, scope, node)?;
+                let (sub, column) = self.subquery(&in_subquery.subquery, scope, true)?;
+                let column = column.ok_or_else(|| Error::internal("IN without a column"))?;
+                let (left, right) = same_type(input, self.columns.expr(column));
+                let outer = take(node);
+                let outcome =
+                    self.join_subquery(*outer, sub, Purpose::In, kind, Some((left, right)), vec![], vec![])?;
+                *node = outcome.node;
+                Ok(true)
+            }
+            _ => Ok(false),
+        }
+    }
+
+    /// `EXISTS`, `IN`, `ANY` and `ALL` anywhere in an expression: a mark join around `node`; the mark is the result.
+    pub(super) fn mark_subquery(&mut self, expr: &DfExpr, scope: &Scope, node: &mut Node) -> Result<Expr> {
+        let (subquery, purpose, negated) = match expr {
+            DfExpr::Exists(exists) => (&exists.subquery, Purpose::Exists, exists.negated),
+            DfExpr::InSubquery(InSubquery { subquery, negated, .. }) => (subquery, Purpose::In, *negated),
+            DfExpr::SetComparison(SetComparison { subquery, quantifier, .. }) => {
+                (subquery, Purpose::In, *quantifier == SetQuantifier::All)
+            }
+            other => return Err(Error::internal(format!("{other} is no subquery"))),
+        };
+        let mut null_aware = false;
+        let (mut key, mut residual) = (None, Vec::new());
+        let input = match expr {
+            DfExpr::InSubquery(InSubquery { expr, .. }) | DfExpr::SetComparison(SetComparison { expr, .. }) => {
+                Some(self.expr(expr, scope, node)?)
+            }
+            _ => None,
+        };
+        let (sub, column) = self.subquery(subquery, scope, input.is_some())?;
+        if let (Some(input), Some(column)) = (input, column) {
+            let (left, right) = same_type(input, self.columns.expr(column));
+            match expr {
+                DfExpr::SetComparison(set) => {
+                    let op = comparison(set.op)?;
+                    match (op, negated) {
+                        (CompareOp::Eq, false) | (CompareOp::NotEq, true) => {
+                            null_aware = true;
+                            key = Some((left, right));
+                        }
+                        (op, false) => residual.push(Expr::compare(op, left, right)),
+                        // x < ALL (…) unless some x >= y, and not certainly either where that is unknown.
+                        (op, true) => {
+                            let counterexample = Expr::compare(inverse(op), left, right);
+                            residual.push(fold::compare(CompareOp::DistinctFrom, counterexample, Expr::boolean(false)));
+                        }
+                    }
+                }
+                _ => {
+                    null_aware = true;
+                    key = Some((left, right));
+                }
+            }
+        }
+        let mark = self.columns.add("mark", DataType::Boolean, null_aware);
+        let kind = JoinKind::Mark { mark, null_aware };
+        let outer = take(node);
+        *node = self.join_subquery(*outer, sub, purpose, kind, key, residual, vec![])?.node;
+        let mark = self.columns.expr(mark);
+        Ok(if negated { fold::not(mark) } else { mark })
+    }
+
+    /// A join with the rows of a subquery that stands in `FROM` and may refer to `outer`.
+    pub(super) fn lateral(&mut self, outer: Node, sub: Node, kind: JoinKind, residual: Vec<Expr>) -> Result<Node> {
+        let free = super::unnest::free_columns(&sub);
+        let outer_columns = outer.columns();
+        if !free.iter().any(|id| outer_columns.contains(id)) {
+            let mut residual = residual;
+            let mut on: Vec<JoinKey> = Vec::new();
+            super::split_keys(&outer, &sub, &mut on, &mut residual);
+            return Ok(Node::Join(Join { left: Box::new(outer), right: Box::new(sub), kind, on, residual }));
+        }
+        Ok(self.join_subquery(outer, sub, Purpose::Lateral, kind, None, residual, vec![])?.node)
+    }
+}
+
+/// Whether `x IN (…)` may be NULL for want of a value on either side.
+fn may_be_null(in_subquery: &InSubquery, scope: &Scope) -> Result<bool> {
+    let left = in_subquery.expr.nullable(scope.schema.as_ref()).map_err(from_datafusion)?;
+    Ok(left || in_subquery.subquery.subquery.schema().fields().iter().any(|field| field.is_nullable()))
+}
+
+fn comparison(op: Operator) -> Result<CompareOp> {
+    Ok(match op {
+        Operator::Eq => CompareOp::Eq,
+        Operator::NotEq => CompareOp::NotEq,
+        Operator::Lt => CompareOp::Lt,
+        Operator::LtEq => CompareOp::LtEq,
+        Operator::Gt => CompareOp::Gt,
+        Operator::GtEq => CompareOp::GtEq,
+        other => return Err(Error::not_supported(format!("{other} ANY and ALL"))),
+    })
+}
+
+fn inverse(op: CompareOp) -> CompareOp {
+    match op {
+        CompareOp::Eq => CompareOp::NotEq,
+        CompareOp::NotEq => CompareOp::Eq,
+        CompareOp::Lt => CompareOp::GtEq,
+        CompareOp::LtEq => CompareOp::Gt,
+        CompareOp::Gt => CompareOp::LtEq,
+        CompareOp::GtEq => CompareOp::Lt,
+        CompareOp::DistinctFrom => CompareOp::NotDistinctFrom,
+        CompareOp::NotDistinctFrom => CompareOp::DistinctFrom,
+    }
+}

@@ -1,0 +1,696 @@
+//! Correlated subqueries without correlation.
+//!
+//! A lowered subquery that refers to the outer query reads columns that nothing below it makes. Two ways lead out:
+//!
+//! 1. **Pulling up.** Conditions that read outer columns move up through filters, projections, inner joins and
+//!    aggregates (as further group keys, if they are equalities) until they are conditions of the join with the outer
+//!    query. Nothing is computed twice. This is what nearly all queries take.
+//! 2. **The general way** (Neumann and Kemper, *Unnesting Arbitrary Queries*, BTW 2015). The distinct values of the
+//!    outer columns, the *domain*, are joined in where they are needed, carried to the top as further columns, and
+//!    compared there with the outer query's own. The domain is computed from a second copy of the outer query.
+//!
+//! An aggregate without groups gives one row even for no input. After unnesting it gives none for outer rows without
+//! matches, so the join has to be an outer one, and counts, which would be zero, are made so above it.
+//!
+//! Not unnested: `LIMIT` in a correlated subquery, other than under `EXISTS`.
+
+use super::{Lowering, as_key, fold};
+use entasis_engine::plan::{
+    Aggregate, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Project,
+    SetOperation, Sort,
+};
+use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::{ColumnId, DataType, Error, Result, Value};
+use std::collections::{HashMap, HashSet};
+
+/// What the rows of a subquery are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Only whether there are any.
+    Exists,
+    /// Which values there are.
+    In,
+    /// The one value.
+    Scalar,
+    /// All rows and columns.
+    Lateral,
+}
+
+/// A join with a subquery.
+pub(super) struct Outcome {
+    /// The outer rows, joined.
+    pub(super) node: Node,
+    /// The expressions over the subquery that were asked for, over `node`.
+    pub(super) values: Vec<Expr>,
+}
+
+/// A subquery whose correlated conditions have been pulled up.
+struct Pulled {
+    /// What is left.
+    node: Node,
+    /// Conditions over the outer columns and those of `node`.
+    predicates: Vec<Expr>,
+    /// Columns that are gone from `node`, as expressions over its columns and the outer ones.
+    definitions: HashMap<ColumnId, Expr>,
+    /// Whether the subquery gave exactly one row, and `node` gives none where it was computed over no rows.
+    single_row: bool,
+}
+
+impl Lowering<'_> {
+    /// Joins `outer` with the subquery `sub`. `key` is the equality of `IN` (outer, inner), `residual` are further
+    /// conditions, `values` are wanted expressions over the subquery's columns.
+    #[expect(clippy::too_many_arguments, reason = "one for each part of a join")]
+    pub(super) fn join_subquery(
+        &mut self,
+        outer: Node,
+        sub: Node,
+        purpose: Purpose,
+        kind: JoinKind,
+        key: Option<(Expr, Expr)>,
+        residual: Vec<Expr>,
+        values: Vec<Expr>,
+    ) -> Result<Outcome> {
+        let outer_columns: HashSet<ColumnId> = outer.columns().into_iter().collect();
+        let free: HashSet<ColumnId> = free_columns(&sub).into_iter().filter(|id| outer_columns.contains(id)).collect();
+        if free.is_empty() {
+            let on = key.map(|(left, right)| JoinKey { left, right, null_equals_null: false });
+            return Ok(Outcome { node: join(outer, sub, kind, on, residual), values });
+        }
+        // A subquery that always gives a row always exists.
+        if purpose == Purpose::Exists && is_single_row(&sub) {
+            return Ok(self.always(outer, kind));
+        }
+        match pull(sub.clone(), &free, purpose, &mut self.columns) {
+            Some(pulled) => self.join_pulled(outer, pulled, purpose, kind, key, residual, values),
+            None => {
+                let domain = self.domain(&outer, &free);
+                let (sub, domain_columns) = self.depend(sub, &domain)?;
+                let mut residual = residual;
+                for (own, column) in domain.free.iter().zip(&domain_columns) {
+                    let (l, r) = (self.columns.expr(*own), self.columns.expr(*column));
+                    residual.push(Expr::compare(CompareOp::NotDistinctFrom, l, r));
+                }
+                let on = key.map(|(left, right)| JoinKey { left, right, null_equals_null: false });
+                Ok(Outcome { node: join(outer, sub, kind, on, residual), values })
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "one for each part of a join")]
+    fn join_pulled(
+        &mut self,
+        outer: Node,
+        pulled: Pulled,
+        purpose: Purpose,
+        kind: JoinKind,
+        key: Option<(Expr, Expr)>,
+        residual: Vec<Expr>,
+        values: Vec<Expr>,
+    ) -> Result<Outcome> {
+        let Pulled { node, mut predicates, definitions, single_row } = pulled;
+        let define = |expr: Expr| substitute(expr, &definitions);
+        let values: Vec<Expr> = values.into_iter().map(define).collect();
+        if !single_row {
+            predicates.extend(residual.into_iter().map(define));
+            let mut on = None;
+            if let Some((left, right)) = key {
+                let right = define(right);
+                // A value that needs the outer row cannot be a key.
+                let inner: HashSet<ColumnId> = node.columns().into_iter().collect();
+                if reads_within(&right, &inner) {
+                    on = Some(JoinKey { left, right, null_equals_null: false });
+                } else if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
+                    predicates.push(Expr::compare(CompareOp::Eq, left, right));
+                } else {
+                    return Err(Error::not_supported("NOT IN over an expression of both queries"));
+                }
+            }
+            if purpose == Purpose::Lateral && !definitions.is_empty() {
+                let joined = join(outer, node, kind, None, predicates);
+                if kind != JoinKind::Inner {
+                    return Err(Error::not_supported("LEFT JOIN LATERAL with expressions of both sides"));
+                }
+                let exprs = definitions.into_iter().collect();
+                return Ok(Outcome { node: Node::Project(Project { input: Box::new(joined), exprs }), values });
+            }
+            return Ok(Outcome { node: join(outer, node, kind, on, predicates), values });
+        }
+        // One row for each outer row: its values come with a single join, and everything else is said above it.
+        let joined = join(outer, node, JoinKind::Single, None, predicates);
+        let mut conditions: Vec<Expr> = residual.into_iter().map(define).collect();
+        if let Some((left, right)) = key {
+            conditions.push(Expr::compare(CompareOp::Eq, left, define(right)));
+        }
+        let condition = Expr::and(conditions);
+        let node = match kind {
+            JoinKind::Single => joined,
+            JoinKind::Semi => filter(joined, condition),
+            JoinKind::Anti | JoinKind::NullAwareAnti => filter(joined, fold::not(condition)),
+            JoinKind::Mark { mark, .. } => {
+                Node::Project(Project { input: Box::new(joined), exprs: vec![(mark, condition)] })
+            }
+            JoinKind::Inner | JoinKind::Left => {
+                let mut exprs: Vec<(ColumnId, Expr)> = definitions.iter().map(|(id, e)| (*id, e.clone())).collect();
+                // Definitions that refer to themselves (counts) get their column by way of a new one.
+                for (id, expr) in &exprs {
+                    if expr_reads(expr, *id) {
+                        return Err(Error::not_supported("a bare count in a lateral subquery")
+                            .with_hint("write the subquery in the select list"));
+                    }
+                }
+                exprs.sort_by_key(|(id, _)| *id);
+                let node =
+                    if exprs.is_empty() { joined } else { Node::Project(Project { input: Box::new(joined), exprs }) };
+                match condition {
+                    Expr::Literal { value: Value::Boolean(true), .. } => node,
+                    condition if kind == JoinKind::Inner => filter(node, condition),
+                    _ => return Err(Error::not_supported("LEFT JOIN LATERAL of one row with a condition")),
+                }
+            }
+            JoinKind::Right | JoinKind::Full => return Err(Error::internal("a subquery in an outer join")),
+        };
+        Ok(Outcome { node, values })
+    }
+
+    /// The outcome of `EXISTS` that is always true.
+    fn always(&mut self, outer: Node, kind: JoinKind) -> Outcome {
+        let node = match kind {
+            JoinKind::Mark { mark, .. } => {
+                Node::Project(Project { input: Box::new(outer), exprs: vec![(mark, Expr::boolean(true))] })
+            }
+            JoinKind::Anti | JoinKind::NullAwareAnti => filter(outer, Expr::boolean(false)),
+            _ => outer,
+        };
+        Outcome { node, values: Vec::new() }
+    }
+
+    // ---- the general way -----------------------------------------------------------------------------------------
+
+    /// The distinct values of `free` in `outer`.
+    fn domain(&mut self, outer: &Node, free: &HashSet<ColumnId>) -> Domain {
+        let mut free: Vec<ColumnId> = free.iter().copied().collect();
+        free.sort();
+        let mut map = HashMap::new();
+        let copy = refresh(outer.clone(), &mut self.columns, &mut map);
+        let keys = free.iter().map(|id| map[id]).collect();
+        Domain { node: Node::Distinct(Distinct { input: Box::new(copy), keys }), free }
+    }
+
+    /// A fresh copy of the domain, with the columns that stand for the free ones.
+    fn copy_domain(&mut self, domain: &Domain) -> (Node, Vec<ColumnId>) {
+        let copy = refresh(domain.node.clone(), &mut self.columns, &mut HashMap::new());
+        let columns = copy.columns();
+        (copy, columns)
+    }
+
+    /// `node` for every row of the domain: its result has the domain's columns, too, which are returned in the order
+    /// of the free columns.
+    fn depend(&mut self, node: Node, domain: &Domain) -> Result<(Node, Vec<ColumnId>)> {
+        let needs = |node: &Node| free_columns(node).iter().any(|id| domain.free.contains(id));
+        if !needs(&node) {
+            let (copy, columns) = self.copy_domain(domain);
+            return Ok((join(copy, node, JoinKind::Inner, None, vec![]), columns));
+        }
+        match node {
+            Node::Filter(Filter { input, predicates }) => {
+                let (input, columns) = self.depend(*input, domain)?;
+                let map = self.domain_map(domain, &columns);
+                let predicates = predicates.into_iter().map(|p| substitute(p, &map)).collect();
+                Ok((Node::Filter(Filter { input: Box::new(input), predicates }), columns))
+            }
+            Node::Project(Project { input, exprs }) => {
+                let (input, columns) = self.depend(*input, domain)?;
+                let map = self.domain_map(domain, &columns);
+                let exprs = exprs.into_iter().map(|(id, e)| (id, substitute(e, &map))).collect();
+                Ok((Node::Project(Project { input: Box::new(input), exprs }), columns))
+            }
+            Node::Sort(Sort { input, keys: _, limit: None }) => self.depend(*input, domain),
+            Node::Sort(_) | Node::Limit(_) => Err(Error::not_supported("LIMIT in a correlated subquery")),
+            Node::Distinct(Distinct { input, mut keys }) => {
+                let (input, columns) = self.depend(*input, domain)?;
+                keys.extend(&columns);
+                Ok((Node::Distinct(Distinct { input: Box::new(input), keys }), columns))
+            }
+            Node::Aggregate(aggregate) => self.depend_aggregate(aggregate, domain),
+            Node::Join(join) => self.depend_join(join, domain),
+            Node::SetOperation(SetOperation { kind, all, inputs, mut columns }) => {
+                let mut dependent = Vec::with_capacity(inputs.len());
+                let mut own: Vec<ColumnId> = Vec::new();
+                for (input, mut outputs) in inputs {
+                    let (input, domain_columns) = self.depend(input, domain)?;
+                    if own.is_empty() {
+                        own = self.copies(&domain_columns);
+                    }
+                    outputs.extend(domain_columns);
+                    dependent.push((input, outputs));
+                }
+                columns.extend(&own);
+                Ok((Node::SetOperation(SetOperation { kind, all, inputs: dependent, columns }), own))
+            }
+            Node::Scan(_) | Node::Values(_) => Err(Error::internal("a correlated scan")),
+        }
+    }
+
+    fn depend_aggregate(&mut self, aggregate: Aggregate, domain: &Domain) -> Result<(Node, Vec<ColumnId>)> {
+        let Aggregate { input, mut groups, mut aggregates } = aggregate;
+        let (input, columns) = self.depend(*input, domain)?;
+        let map = self.domain_map(domain, &columns);
+        for (_, expr) in &mut groups {
+            replace(expr, &map);
+        }
+        for (_, call) in &mut aggregates {
+            call.args.iter_mut().chain(&mut call.filter).for_each(|expr| replace(expr, &map));
+            call.order_by.iter_mut().for_each(|key| replace(&mut key.expr, &map));
+        }
+        let single_row = groups.is_empty();
+        let own = self.copies(&columns);
+        groups.extend(own.iter().zip(&columns).map(|(own, column)| (*own, self.columns.expr(*column))));
+        if !single_row {
+            return Ok((Node::Aggregate(Aggregate { input: Box::new(input), groups, aggregates }), own));
+        }
+        // Every value of the domain has its row, if only of no input.
+        let mut counts = Vec::new();
+        for (id, call) in &mut aggregates {
+            if is_count(&call.function) {
+                let info = self.columns.get(*id).clone();
+                let inner = self.columns.add(info.name, info.ty, true);
+                counts.push((*id, or_zero(self.columns.expr(inner))));
+                *id = inner;
+            }
+        }
+        let grouped = Node::Aggregate(Aggregate { input: Box::new(input), groups, aggregates });
+        let (copy, domain_columns) = self.copy_domain(domain);
+        let same = domain_columns
+            .iter()
+            .zip(&own)
+            .map(|(a, b)| Expr::compare(CompareOp::NotDistinctFrom, self.columns.expr(*a), self.columns.expr(*b)))
+            .collect();
+        let mut node = join(copy, grouped, JoinKind::Left, None, same);
+        if !counts.is_empty() {
+            node = Node::Project(Project { input: Box::new(node), exprs: counts });
+        }
+        Ok((node, domain_columns))
+    }
+
+    fn depend_join(&mut self, join_node: Join, domain: &Domain) -> Result<(Node, Vec<ColumnId>)> {
+        let Join { left, right, kind, on, residual } = join_node;
+        let needs = |node: &Node| free_columns(node).iter().any(|id| domain.free.contains(id));
+        let (left, right, kind, on) = match kind {
+            JoinKind::Right => {
+                let on = on.into_iter().map(|JoinKey { left, right, null_equals_null }| JoinKey {
+                    left: right,
+                    right: left,
+                    null_equals_null,
+                });
+                (right, left, JoinKind::Left, on.collect())
+            }
+            JoinKind::Full => return Err(Error::not_supported("FULL JOIN in a correlated subquery")),
+            _ => (left, right, kind, on),
+        };
+        if kind == JoinKind::Inner && !needs(&left) {
+            // Only the right side or the condition depends: the domain comes from the right.
+            let (right, columns) = self.depend(*right, domain)?;
+            let map = self.domain_map(domain, &columns);
+            let (on, residual) = substitute_join(on, residual, &map);
+            return Ok((rejoin(*left, right, kind, on, residual), columns));
+        }
+        let right_needs = needs(&right);
+        let (left, columns) = self.depend(*left, domain)?;
+        let map = self.domain_map(domain, &columns);
+        let (on, mut residual) = substitute_join(on, residual, &map);
+        let mut right = *right;
+        if right_needs {
+            let (dependent, right_columns) = self.depend(right, domain)?;
+            right = dependent;
+            for (a, b) in columns.iter().zip(&right_columns) {
+                let (a, b) = (self.columns.expr(*a), self.columns.expr(*b));
+                residual.push(Expr::compare(CompareOp::NotDistinctFrom, a, b));
+            }
+        }
+        Ok((rejoin(left, right, kind, on, residual), columns))
+    }
+
+    /// The free columns as the domain's.
+    fn domain_map(&self, domain: &Domain, columns: &[ColumnId]) -> HashMap<ColumnId, Expr> {
+        domain.free.iter().zip(columns).map(|(free, column)| (*free, self.columns.expr(*column))).collect()
+    }
+
+    /// New columns like `columns`.
+    fn copies(&mut self, columns: &[ColumnId]) -> Vec<ColumnId> {
+        columns
+            .iter()
+            .map(|id| {
+                let info = self.columns.get(*id).clone();
+                self.columns.add(info.name, info.ty, info.nullable)
+            })
+            .collect()
+    }
+}
+
+/// The distinct values of the outer columns that a subquery reads.
+struct Domain {
+    /// Its columns are those of `free`, in that order, under ids of its own.
+    node: Node,
+    free: Vec<ColumnId>,
+}
+
+// ---- pulling up --------------------------------------------------------------------------------------------------
+
+/// Pulls the conditions that read `free` columns out of `node`; `None` if one of them cannot be.
+fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Columns) -> Option<Pulled> {
+    if !free_columns(&node).iter().any(|id| free.contains(id)) {
+        return Some(Pulled { node, predicates: vec![], definitions: HashMap::new(), single_row: false });
+    }
+    let is_free = |expr: &Expr| {
+        let mut read = Vec::new();
+        expr.collect_columns(&mut read);
+        read.iter().any(|id| free.contains(id))
+    };
+    let semi = matches!(purpose, Purpose::Exists | Purpose::In);
+    match node {
+        Node::Filter(Filter { input, predicates }) => {
+            let mut pulled = pull(*input, free, purpose, columns)?;
+            if pulled.single_row {
+                return None;
+            }
+            let mut kept = Vec::new();
+            for predicate in predicates {
+                let predicate = substitute(predicate, &pulled.definitions);
+                if is_free(&predicate) { pulled.predicates.push(predicate) } else { kept.push(predicate) }
+            }
+            if !kept.is_empty() {
+                pulled.node = Node::Filter(Filter { input: Box::new(pulled.node), predicates: kept });
+            }
+            Some(pulled)
+        }
+        Node::Project(Project { input, exprs }) => {
+            let mut pulled = pull(*input, free, purpose, columns)?;
+            let mut kept = Vec::new();
+            let mut defined = Vec::new();
+            for (id, expr) in exprs {
+                let expr = substitute(expr, &pulled.definitions);
+                if pulled.single_row || is_free(&expr) { defined.push((id, expr)) } else { kept.push((id, expr)) }
+            }
+            pulled.definitions.extend(defined);
+            if !kept.is_empty() {
+                pulled.node = Node::Project(Project { input: Box::new(pulled.node), exprs: kept });
+            }
+            Some(pulled)
+        }
+        Node::Join(Join { left, right, kind, on, residual }) => {
+            let inner = kind == JoinKind::Inner;
+            let left_kind = matches!(
+                kind,
+                JoinKind::Left
+                    | JoinKind::Semi
+                    | JoinKind::Anti
+                    | JoinKind::NullAwareAnti
+                    | JoinKind::Mark { .. }
+                    | JoinKind::Single
+            );
+            let right_free = free_columns(&right).iter().any(|id| free.contains(id));
+            if !inner && (!left_kind || right_free) {
+                return None;
+            }
+            let l = pull(*left, free, purpose, columns)?;
+            let r = pull(*right, free, purpose, columns)?;
+            if l.single_row || r.single_row {
+                return None;
+            }
+            let mut definitions = l.definitions;
+            definitions.extend(r.definitions);
+            let mut predicates = l.predicates;
+            predicates.extend(r.predicates);
+            let (mut keys, mut conditions) = (Vec::new(), Vec::new());
+            for JoinKey { left, right, null_equals_null } in on {
+                let (left, right) = (substitute(left, &definitions), substitute(right, &definitions));
+                if is_free(&left) || is_free(&right) {
+                    let op = if null_equals_null { CompareOp::NotDistinctFrom } else { CompareOp::Eq };
+                    predicates.push(Expr::compare(op, left, right));
+                    if !inner {
+                        return None;
+                    }
+                } else {
+                    keys.push(JoinKey { left, right, null_equals_null });
+                }
+            }
+            for condition in residual {
+                let condition = substitute(condition, &definitions);
+                match (is_free(&condition), inner) {
+                    (true, false) => return None,
+                    (true, true) => predicates.push(condition),
+                    (false, _) => conditions.push(condition),
+                }
+            }
+            let (left, right) = (Box::new(l.node), Box::new(r.node));
+            let node = Node::Join(Join { left, right, kind, on: keys, residual: conditions });
+            Some(Pulled { node, predicates, definitions, single_row: false })
+        }
+        Node::Aggregate(Aggregate { input, mut groups, aggregates }) => {
+            let pulled = pull(*input, free, Purpose::Lateral, columns)?;
+            if pulled.single_row {
+                return None;
+            }
+            let mut read = Vec::new();
+            for expr in groups.iter().map(|(_, e)| e).chain(aggregates.iter().flat_map(|(_, call)| call_exprs(call))) {
+                expr.collect_columns(&mut read);
+            }
+            if read.iter().any(|id| free.contains(id) || pulled.definitions.contains_key(id)) {
+                return None;
+            }
+            let single_row = groups.is_empty();
+            let inner: HashSet<ColumnId> = pulled.node.columns().into_iter().collect();
+            let mut predicates = Vec::new();
+            for predicate in pulled.predicates {
+                if reads_within(&predicate, free) {
+                    predicates.push(predicate);
+                    continue;
+                }
+                // An equality of both sides becomes a group.
+                let key = as_key(predicate, free, &inner).ok()?;
+                let ty = key.right.ty();
+                let group = columns.add("correlation", ty, true);
+                let op = if key.null_equals_null { CompareOp::NotDistinctFrom } else { CompareOp::Eq };
+                predicates.push(Expr::compare(op, key.left, Expr::column(group, ty)));
+                groups.push((group, key.right));
+            }
+            let mut definitions = HashMap::new();
+            if single_row {
+                for (id, call) in &aggregates {
+                    if is_count(&call.function) {
+                        definitions.insert(*id, or_zero(columns.expr(*id)));
+                    }
+                }
+                if groups.is_empty() {
+                    // All conditions are on the outer row alone: still one row, never none.
+                    let node = Node::Aggregate(Aggregate { input: Box::new(pulled.node), groups, aggregates });
+                    return Some(Pulled { node, predicates, definitions, single_row });
+                }
+            }
+            let node = Node::Aggregate(Aggregate { input: Box::new(pulled.node), groups, aggregates });
+            Some(Pulled { node, predicates, definitions, single_row })
+        }
+        Node::Distinct(Distinct { input, mut keys }) => {
+            let mut pulled = pull(*input, free, purpose, columns)?;
+            // One row is distinct, and neither EXISTS nor IN asks how often.
+            if pulled.single_row || semi {
+                return Some(pulled);
+            }
+            if keys.iter().any(|key| pulled.definitions.contains_key(key)) {
+                return None;
+            }
+            // For one outer row, an equality leaves one value of the inner side.
+            let inner: HashSet<ColumnId> = pulled.node.columns().into_iter().collect();
+            for predicate in &pulled.predicates {
+                let key = as_key(predicate.clone(), free, &inner).ok()?;
+                let mut read = Vec::new();
+                key.right.collect_columns(&mut read);
+                if !matches!(key.right, Expr::Column { .. }) {
+                    return None;
+                }
+                keys.extend(read);
+            }
+            keys.sort();
+            keys.dedup();
+            pulled.node = Node::Distinct(Distinct { input: Box::new(pulled.node), keys });
+            Some(pulled)
+        }
+        Node::Sort(Sort { input, limit: None, .. }) => pull(*input, free, purpose, columns),
+        Node::Sort(Sort { input, limit: Some(1..), .. }) if purpose == Purpose::Exists => {
+            pull(*input, free, purpose, columns)
+        }
+        Node::Limit(Limit { input, offset: 0, count }) => {
+            let pulled = pull(*input, free, purpose, columns)?;
+            let harmless = count.is_none_or(|count| count > 0) && (pulled.single_row || purpose == Purpose::Exists);
+            harmless.then_some(pulled)
+        }
+        Node::Sort(_) | Node::Limit(_) | Node::SetOperation(_) | Node::Scan(_) | Node::Values(_) => None,
+    }
+}
+
+/// True if the node gives exactly one row, whatever it reads.
+fn is_single_row(node: &Node) -> bool {
+    match node {
+        Node::Aggregate(aggregate) => aggregate.groups.is_empty(),
+        Node::Project(Project { input, .. }) | Node::Sort(Sort { input, limit: None, .. }) => is_single_row(input),
+        _ => false,
+    }
+}
+
+/// Aggregates that give zero for no rows.
+fn is_count(function: &AggregateFunction) -> bool {
+    matches!(function.name(), "count" | "approx_distinct" | "regr_count")
+}
+
+fn or_zero(column: Expr) -> Expr {
+    let ty = column.ty();
+    let branches = vec![(Expr::IsNull(Box::new(column.clone())), Expr::literal(Value::Integer(0), ty))];
+    Expr::Case { branches, otherwise: Some(Box::new(column)), ty }
+}
+
+// ---- nodes and expressions ---------------------------------------------------------------------------------------
+
+fn call_exprs(call: &entasis_engine::plan::AggregateCall) -> impl Iterator<Item = &Expr> {
+    call.args.iter().chain(&call.filter).chain(call.order_by.iter().map(|key| &key.expr))
+}
+
+fn filter(input: Node, predicate: Expr) -> Node {
+    let mut predicates = Vec::new();
+    predicate.split_conjunction(&mut predicates);
+    if predicates.is_empty() { input } else { Node::Filter(Filter { input: Box::new(input), predicates }) }
+}
+
+/// A join whose residuals become keys where they can and may.
+fn join(left: Node, right: Node, kind: JoinKind, on: Option<JoinKey>, residual: Vec<Expr>) -> Node {
+    rejoin(left, right, kind, on.into_iter().collect(), residual)
+}
+
+fn rejoin(left: Node, right: Node, kind: JoinKind, mut on: Vec<JoinKey>, mut residual: Vec<Expr>) -> Node {
+    // What makes IN NULL is its own key alone; conditions of the correlation stay beside it.
+    let lone_key = matches!(kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. });
+    if !lone_key {
+        super::split_keys(&left, &right, &mut on, &mut residual);
+    }
+    Node::Join(Join { left: Box::new(left), right: Box::new(right), kind, on, residual })
+}
+
+fn expr_reads(expr: &Expr, id: ColumnId) -> bool {
+    let mut read = Vec::new();
+    expr.collect_columns(&mut read);
+    read.contains(&id)
+}
+
+fn reads_within(expr: &Expr, columns: &HashSet<ColumnId>) -> bool {
+    let mut read = Vec::new();
+    expr.collect_columns(&mut read);
+    read.iter().all(|id| columns.contains(id))
+}
+
+/// Replaces columns, once: what is put in is not looked through again.
+fn substitute(expr: Expr, map: &HashMap<ColumnId, Expr>) -> Expr {
+    if map.is_empty() {
+        return expr;
+    }
+    expr.transform(&mut |e| match e {
+        Expr::Column { id, ty } => map.get(&id).cloned().unwrap_or(Expr::Column { id, ty }),
+        other => other,
+    })
+}
+
+fn replace(expr: &mut Expr, map: &HashMap<ColumnId, Expr>) {
+    let taken = std::mem::replace(expr, Expr::literal(Value::Null, DataType::Null));
+    *expr = substitute(taken, map);
+}
+
+fn substitute_join(on: Vec<JoinKey>, residual: Vec<Expr>, map: &HashMap<ColumnId, Expr>) -> (Vec<JoinKey>, Vec<Expr>) {
+    let on = on.into_iter().map(|key| JoinKey {
+        left: substitute(key.left, map),
+        right: substitute(key.right, map),
+        null_equals_null: key.null_equals_null,
+    });
+    (on.collect(), residual.into_iter().map(|e| substitute(e, map)).collect())
+}
+
+/// The expressions of a node, its inputs' not included.
+fn exprs_mut(node: &mut Node) -> Vec<&mut Expr> {
+    match node {
+        Node::Scan(scan) => scan.filters.iter_mut().collect(),
+        Node::Filter(filter) => filter.predicates.iter_mut().collect(),
+        Node::Project(project) => project.exprs.iter_mut().map(|(_, e)| e).collect(),
+        Node::Join(join) => {
+            let keys = join.on.iter_mut().flat_map(|key| [&mut key.left, &mut key.right]);
+            keys.chain(&mut join.residual).collect()
+        }
+        Node::Aggregate(aggregate) => {
+            let groups = aggregate.groups.iter_mut().map(|(_, e)| e);
+            let calls = aggregate.aggregates.iter_mut().flat_map(|(_, call)| {
+                call.args.iter_mut().chain(&mut call.filter).chain(call.order_by.iter_mut().map(|key| &mut key.expr))
+            });
+            groups.chain(calls).collect()
+        }
+        Node::Sort(sort) => sort.keys.iter_mut().map(|key| &mut key.expr).collect(),
+        Node::Values(_) | Node::Distinct(_) | Node::Limit(_) | Node::SetOperation(_) => Vec::new(),
+    }
+}
+
+/// The columns that a node itself makes.
+fn made_mut(node: &mut Node) -> Vec<&mut ColumnId> {
+    match node {
+        Node::Scan(scan) => scan.columns.iter_mut().map(|(id, _)| id).collect(),
+        Node::Values(values) => values.columns.iter_mut().collect(),
+        Node::Project(project) => project.exprs.iter_mut().map(|(id, _)| id).collect(),
+        Node::Join(Join { kind: JoinKind::Mark { mark, .. }, .. }) => vec![mark],
+        Node::Aggregate(aggregate) => {
+            let groups = aggregate.groups.iter_mut().map(|(id, _)| id);
+            groups.chain(aggregate.aggregates.iter_mut().map(|(id, _)| id)).collect()
+        }
+        Node::SetOperation(set) => set.columns.iter_mut().collect(),
+        Node::Join(_) | Node::Filter(_) | Node::Distinct(_) | Node::Sort(_) | Node::Limit(_) => Vec::new(),
+    }
+}
+
+/// The columns that the tree reads and does not make.
+pub(super) fn free_columns(node: &Node) -> HashSet<ColumnId> {
+    fn walk(node: &mut Node, read: &mut Vec<ColumnId>, made: &mut HashSet<ColumnId>) {
+        exprs_mut(node).into_iter().for_each(|expr| expr.collect_columns(read));
+        made.extend(made_mut(node).into_iter().map(|id| *id));
+        node.children_mut().into_iter().for_each(|child| walk(child, read, made));
+    }
+    let (mut read, mut made) = (Vec::new(), HashSet::new());
+    walk(&mut node.clone(), &mut read, &mut made);
+    read.into_iter().filter(|id| !made.contains(id)).collect()
+}
+
+/// The tree with new columns in place of those that it makes; `map` says which.
+fn refresh(mut node: Node, columns: &mut Columns, map: &mut HashMap<ColumnId, ColumnId>) -> Node {
+    fn walk(node: &mut Node, columns: &mut Columns, map: &mut HashMap<ColumnId, ColumnId>) {
+        node.children_mut().into_iter().for_each(|child| walk(child, columns, map));
+        for id in made_mut(node) {
+            let info = columns.get(*id).clone();
+            let fresh = columns.add(info.name, info.ty, info.nullable);
+            map.insert(*id, fresh);
+            *id = fresh;
+        }
+        let renamed = |id: &ColumnId| map.get(id).copied();
+        for expr in exprs_mut(node) {
+            let taken = std::mem::replace(expr, Expr::literal(Value::Null, DataType::Null));
+            *expr = taken.transform(&mut |e| match e {
+                Expr::Column { id, ty } => Expr::Column { id: renamed(&id).unwrap_or(id), ty },
+                other => other,
+            });
+        }
+        match node {
+            Node::Distinct(distinct) => {
+                distinct.keys.iter_mut().for_each(|id| *id = renamed(id).unwrap_or(*id));
+            }
+            Node::SetOperation(set) => {
+                for id in set.inputs.iter_mut().flat_map(|(_, outputs)| outputs) {
+                    *id = renamed(id).unwrap_or(*id);
+                }
+            }
+            _ => {}
+        }
+    }
+    walk(&mut node, columns, map);
+    node
+}

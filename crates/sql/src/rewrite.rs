@@ -1,0 +1,366 @@
+//! Syntax tree to syntax tree, before binding, where DataFusion's meaning is not ours:
+//!
+//! * **Names are case-insensitive**, quoted or not: every identifier is folded to lower case. What a result column is
+//!   called is taken from the text first ([`display_names`]).
+//! * **Unnamed results are called as they are written** (`sum(l_tax)`, not `sum(lineitem.l_tax)`), and may occur twice.
+//! * **`INTERSECT` and `EXCEPT`** are bags under `ALL`; DataFusion plans them as semi and anti joins. They travel through
+//!   the binder as a `UNION ALL`, which coerces the columns of both sides, under a table alias that no user can write
+//!   ([`set_marker`]); lowering turns them back.
+//! * **Features that are not there yet** are refused here, by name and place.
+
+use crate::functions::Library;
+use crate::parse::{parse_query, span_position};
+use datafusion_sql::sqlparser::ast::{
+    Distinct, ExcludeSelectItem, Expr, Function, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName,
+    ObjectNamePart, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias,
+    TableFactor, TableWithJoins, VisitMut, VisitorMut,
+};
+use datafusion_sql::sqlparser::tokenizer::Span;
+use entasis_engine::plan::SetKind;
+use entasis_vector::{Error, Result};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+/// Separates what the binder needs to tell names apart from what users see.
+const HIDDEN: char = '\u{1}';
+
+/// Rewrites a query for the binder. `suffix` renames every result that might clash, for queries that the binder refused
+/// for it.
+///
+/// # Errors
+/// Not supported, for features that are not there yet; input, for unknown functions.
+pub(crate) fn rewrite(statement: &mut Statement, suffix: bool) -> Result<()> {
+    let mut rewriter = Rewriter { suffix };
+    match statement.visit(&mut rewriter) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// The name that the user gave each item of a query's select list, or `None` where it is the column's own; `None` as a
+/// whole if there are wildcards, whose number of columns is not known here.
+pub(crate) fn display_names(query: &Query) -> Vec<Option<String>> {
+    let mut body = &*query.body;
+    loop {
+        match body {
+            SetExpr::SetOperation { left, .. } => body = &**left,
+            SetExpr::Query(query) => body = &*query.body,
+            SetExpr::Select(select) => {
+                return select
+                    .projection
+                    .iter()
+                    .map(|item| match item {
+                        SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
+                        _ => None,
+                    })
+                    .collect();
+            }
+            _ => return Vec::new(),
+        }
+    }
+}
+
+/// A name without what only the binder needs.
+pub(crate) fn visible(name: &str) -> &str {
+    name.split(HIDDEN).next().unwrap_or(name)
+}
+
+/// The table alias under which a set operation travels through the binder.
+fn set_marker(kind: SetKind, all: bool) -> String {
+    format!("{HIDDEN}{kind:?} {all}")
+}
+
+/// The set operation behind a table alias, and whether it is `ALL`.
+pub(crate) fn marked_set(alias: &str) -> Option<(SetKind, bool)> {
+    [SetKind::Intersect, SetKind::Except]
+        .into_iter()
+        .flat_map(|kind| [(kind, false), (kind, true)])
+        .find(|(kind, all)| set_marker(*kind, *all) == alias)
+}
+
+struct Rewriter {
+    suffix: bool,
+}
+
+fn unsupported(feature: &str, at: Span) -> ControlFlow<Error> {
+    let error = Error::not_supported(feature);
+    ControlFlow::Break(match span_position(at) {
+        Some(position) => error.with_position(position),
+        None => error,
+    })
+}
+
+impl VisitorMut for Rewriter {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        if let Some(with) = &mut query.with {
+            for cte in &mut with.cte_tables {
+                fold_alias(&mut cte.alias);
+            }
+        }
+        if !query.pipe_operators.is_empty() {
+            return ControlFlow::Break(Error::not_supported("pipe operators"));
+        }
+        // FETCH FIRST n ROWS ONLY is LIMIT n.
+        if let Some(fetch) = query.fetch.take() {
+            use datafusion_sql::sqlparser::ast::LimitClause;
+            if fetch.with_ties || fetch.percent {
+                return ControlFlow::Break(Error::not_supported("FETCH WITH TIES and PERCENT"));
+            }
+            match &mut query.limit_clause {
+                Some(LimitClause::LimitOffset { limit, .. }) if limit.is_none() => *limit = fetch.quantity,
+                None => {
+                    let limit = fetch.quantity;
+                    query.limit_clause = Some(LimitClause::LimitOffset { limit, offset: None, limit_by: vec![] });
+                }
+                Some(_) => return ControlFlow::Break(Error::input("a query has both LIMIT and FETCH")),
+            }
+        }
+        self.set_expr(&mut query.body)
+    }
+
+    fn pre_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<Error> {
+        fold_name(name);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        match factor {
+            TableFactor::Table { alias, sample, .. } => {
+                if sample.is_some() {
+                    return ControlFlow::Break(Error::not_supported("TABLESAMPLE"));
+                }
+                alias.iter_mut().for_each(fold_alias);
+            }
+            TableFactor::Derived { alias, .. } | TableFactor::NestedJoin { alias, .. } => {
+                alias.iter_mut().for_each(fold_alias);
+            }
+            TableFactor::Function { alias, .. } | TableFactor::TableFunction { alias, .. } => {
+                alias.iter_mut().for_each(fold_alias);
+            }
+            TableFactor::UNNEST { .. } => return ControlFlow::Break(Error::not_supported("nested types")),
+            TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => {
+                return ControlFlow::Break(Error::not_supported("PIVOT"));
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        match expr {
+            Expr::Identifier(ident) => fold(ident),
+            Expr::CompoundIdentifier(idents) => idents.iter_mut().for_each(fold),
+            Expr::Function(function) => return self.function(function),
+            Expr::Array(_) | Expr::Struct { .. } | Expr::Map(_) | Expr::Dictionary(_) => {
+                return unsupported("nested types", expr.span());
+            }
+            Expr::CompoundFieldAccess { .. } => return unsupported("nested types", expr.span()),
+            Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_) => {
+                return unsupported("GROUPING SETS, ROLLUP and CUBE", expr.span());
+            }
+            Expr::Lambda(_) => return unsupported("lambda functions", expr.span()),
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Rewriter {
+    fn function(&mut self, function: &mut Function) -> ControlFlow<Error> {
+        if function.over.is_some() {
+            return unsupported("window functions", function.name.span());
+        }
+        let name = function.name.to_string().trim_matches('"').to_ascii_lowercase();
+        const WINDOW: [&str; 10] = [
+            "row_number",
+            "rank",
+            "dense_rank",
+            "percent_rank",
+            "cume_dist",
+            "ntile",
+            "lag",
+            "lead",
+            "grouping",
+            "grouping_id",
+        ];
+        if WINDOW.contains(&name.as_str()) {
+            let feature =
+                if name.starts_with("grouping") { "GROUPING SETS, ROLLUP and CUBE" } else { "window functions" };
+            return unsupported(feature, function.name.span());
+        }
+        let library = Library::get();
+        if !library.has(&name) {
+            if Library::is_nested(&name) {
+                return unsupported(&format!("nested types, which {name} needs"), function.name.span());
+            }
+            let mut error = Error::input(format!("there is no function {name}"));
+            if let Some(position) = span_position(function.name.span()) {
+                error = error.with_position(position);
+            }
+            let names = library.names();
+            return ControlFlow::Break(match crate::names::nearest(&name, names.iter().map(String::as_str)) {
+                Some(near) => error.with_hint(format!("did you mean {near}?")),
+                None => error,
+            });
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn set_expr(&mut self, body: &mut SetExpr) -> ControlFlow<Error> {
+        match body {
+            SetExpr::Select(select) => self.select(select),
+            SetExpr::SetOperation { op, set_quantifier, left, right } => {
+                self.set_expr(left)?;
+                self.set_expr(right)?;
+                let kind = match op {
+                    SetOperator::Union => return ControlFlow::Continue(()),
+                    SetOperator::Intersect => SetKind::Intersect,
+                    SetOperator::Except | SetOperator::Minus => SetKind::Except,
+                };
+                let all = match set_quantifier {
+                    SetQuantifier::All => true,
+                    SetQuantifier::None | SetQuantifier::Distinct => false,
+                    _ => return ControlFlow::Break(Error::not_supported("INTERSECT and EXCEPT BY NAME")),
+                };
+                let marker = set_marker(kind, all);
+                let text = format!("SELECT * FROM (SELECT 1 UNION ALL SELECT 1) AS \"{marker}\"");
+                let mut template = parse_query(&text).expect("a constant but for the marker");
+                if let SetExpr::Select(select) = &mut *template.body
+                    && let TableFactor::Derived { subquery, .. } = &mut select.from[0].relation
+                    && let SetExpr::SetOperation { left: l, right: r, .. } = &mut *subquery.body
+                {
+                    std::mem::swap(l, left);
+                    std::mem::swap(r, right);
+                }
+                *body = *template.body;
+                ControlFlow::Continue(())
+            }
+            // Queries in brackets are visited by themselves.
+            _ => ControlFlow::Continue(()),
+        }
+    }
+
+    fn select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        if select.qualify.is_some() || !select.named_window.is_empty() {
+            return unsupported("window functions", select.span());
+        }
+        if select.into.is_some() {
+            return ControlFlow::Break(
+                Error::not_supported("SELECT INTO").with_hint("write CREATE TABLE name AS SELECT …"),
+            );
+        }
+        if !select.lateral_views.is_empty() {
+            return ControlFlow::Break(Error::not_supported("nested types"));
+        }
+        if let GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers) = &select.group_by
+            && !modifiers.is_empty()
+        {
+            return unsupported("GROUPING SETS, ROLLUP and CUBE", select.span());
+        }
+        for table in &mut select.from {
+            fold_joins(table);
+        }
+        if let Some(Distinct::On(_)) = &select.distinct
+            && matches!(select.group_by, GroupByExpr::All(_))
+        {
+            return ControlFlow::Break(Error::not_supported("DISTINCT ON with GROUP BY ALL"));
+        }
+        let wildcard = select
+            .projection
+            .iter()
+            .any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
+        let mut seen = HashSet::new();
+        for (i, item) in select.projection.iter_mut().enumerate() {
+            match item {
+                SelectItem::UnnamedExpr(expr) => {
+                    let text = expr.to_string();
+                    let is_name = matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+                    let is_new = seen.insert(text.to_lowercase());
+                    let name = match expr {
+                        Expr::Identifier(ident) => ident.value.to_lowercase(),
+                        Expr::CompoundIdentifier(idents) => {
+                            idents.last().map_or(text, |ident| ident.value.to_lowercase())
+                        }
+                        _ => text,
+                    };
+                    let alias = match (is_name, is_new && !(self.suffix && (wildcard || i > 0))) {
+                        (true, true) => continue,
+                        (false, true) => name,
+                        (_, false) => format!("{name}{HIDDEN}{i}"),
+                    };
+                    let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
+                    *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', alias) };
+                }
+                SelectItem::ExprWithAlias { alias, .. } => {
+                    fold(alias);
+                    if !seen.insert(alias.value.clone()) {
+                        *alias = Ident::with_quote('"', format!("{}{HIDDEN}{i}", alias.value));
+                    }
+                }
+                SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => {
+                    match &mut options.opt_exclude {
+                        Some(ExcludeSelectItem::Single(name)) => fold_name(name),
+                        Some(ExcludeSelectItem::Multiple(names)) => names.iter_mut().for_each(fold_name),
+                        None => {}
+                    }
+                    for replaced in options.opt_replace.iter_mut().flat_map(|replace| &mut replace.items) {
+                        fold(&mut replaced.column_name);
+                    }
+                }
+                SelectItem::ExprWithAliases { .. } => {
+                    return ControlFlow::Break(Error::not_supported("several names for one expression"));
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Folds an identifier to lower case. Single quotes make a path, which stays.
+fn fold(ident: &mut Ident) {
+    if ident.quote_style != Some('\'') {
+        ident.value = ident.value.to_lowercase();
+    }
+}
+
+fn fold_name(name: &mut ObjectName) {
+    for part in &mut name.0 {
+        if let ObjectNamePart::Identifier(ident) = part {
+            fold(ident);
+        }
+    }
+}
+
+fn fold_alias(alias: &mut TableAlias) {
+    fold(&mut alias.name);
+    for column in &mut alias.columns {
+        fold(&mut column.name);
+    }
+}
+
+/// Folds the columns of `USING`.
+fn fold_joins(table: &mut TableWithJoins) {
+    for join in &mut table.joins {
+        let constraint = match &mut join.join_operator {
+            JoinOperator::Join(c)
+            | JoinOperator::Inner(c)
+            | JoinOperator::Left(c)
+            | JoinOperator::LeftOuter(c)
+            | JoinOperator::Right(c)
+            | JoinOperator::RightOuter(c)
+            | JoinOperator::FullOuter(c)
+            | JoinOperator::Semi(c)
+            | JoinOperator::LeftSemi(c)
+            | JoinOperator::RightSemi(c)
+            | JoinOperator::Anti(c)
+            | JoinOperator::LeftAnti(c)
+            | JoinOperator::RightAnti(c) => c,
+            _ => continue,
+        };
+        if let JoinConstraint::Using(names) = constraint {
+            names.iter_mut().for_each(fold_name);
+        }
+    }
+}
