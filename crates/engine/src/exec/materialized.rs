@@ -324,7 +324,7 @@ impl Materialized {
                 let at = first + i * 64;
                 let low = validity[at / 64] >> (at % 64);
                 let high = validity.get(at / 64 + 1).copied().unwrap_or(0);
-                *word = if at % 64 == 0 { low } else { low | high << (64 - at % 64) };
+                *word = if at.is_multiple_of(64) { low } else { low | high << (64 - at % 64) };
             }
         }
     }

@@ -33,7 +33,7 @@ fn make_rows(count: usize, chance: &mut Chance) -> Vec<Vec<Value>> {
                 ),
                 Value::Float(float(chance.below(12))),
                 Value::Integer((chance.below(9) as i128 - 4) << 90),
-                Value::Boolean(n % 2 == 0),
+                Value::Boolean(n.is_multiple_of(2)),
                 Value::Interval(entasis_vector::Interval {
                     months: chance.below(2) as i32,
                     days: chance.below(31) as i32,
