@@ -340,7 +340,7 @@ mod tests {
                 let own = b.column(&names[random(&mut state) as usize % 2]);
                 on.push(JoinKey { left: b.columns.expr(other), right: own, null_equals_null: false });
             }
-            let kind = if random(&mut state) % 4 == 0 { JoinKind::Semi } else { JoinKind::Inner };
+            let kind = if random(&mut state).is_multiple_of(4) { JoinKind::Semi } else { JoinKind::Inner };
             tree =
                 Some(Node::Join(Join { left: Box::new(left), right: Box::new(table), kind, on, residual: Vec::new() }));
         }

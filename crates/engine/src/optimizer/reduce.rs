@@ -177,13 +177,13 @@ fn reduce(node: &mut Node, reductions: &mut Vec<Reduction>, columns: &mut Column
     let Reduction { key, scan, column } = reductions.swap_remove(position);
     let (_, left) = aggregate.groups.iter().find(|(id, _)| *id == key).expect("it was just found").clone();
     let (scan, column) = copy(scan, column, columns);
-    aggregate.input = Box::new(Node::Join(Join {
+    *aggregate.input = Node::Join(Join {
         left: Box::new(take(&mut aggregate.input)),
         right: Box::new(Node::Scan(scan)),
         kind: JoinKind::Semi,
         on: vec![JoinKey { left, right: columns.expr(column), null_equals_null: false }],
         residual: Vec::new(),
-    }));
+    });
 }
 
 /// The scan once more, with columns of its own, and what `column` is called there.

@@ -1,4 +1,4 @@
-//! What the rules do together: plans by hand in, text out. All TPC-H plans are golden files in `tests/plans`.
+//! What the rules do together: plans by hand in, text out.
 
 use super::testing::{Builder, cross, filtered, join};
 use super::*;
