@@ -190,7 +190,7 @@ impl Connection {
             memory: self.shared.memory.clone(),
             cancel: self.cancel.clone(),
             progress: self.progress.clone(),
-            workers: self.shared.workers.clone(),
+            pool: self.shared.workers.clone(),
         }
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) catalog: Catalog,
     pub(crate) memory: Arc<MemoryBudget>,
-    pub(crate) workers: Arc<WorkerPool>,
+    pub(crate) workers: WorkerPool,
     /// What the tables hold of the memory budget.
     tables: Mutex<Reservation>,
 }
@@ -32,7 +32,7 @@ impl Database {
     pub fn in_memory(config: Config) -> Result<Database> {
         let memory = Arc::new(MemoryBudget::new(config.memory_limit));
         let tables = Mutex::new(Reservation::new(&memory));
-        let workers = Arc::new(WorkerPool::default());
+        let workers = WorkerPool::default();
         Ok(Database { shared: Arc::new(Shared { config, catalog: Catalog::default(), memory, workers, tables }) })
     }
 

@@ -43,7 +43,8 @@ pub(crate) fn run(connection: &Connection, statement: Statement) -> Result<Rows>
         }
         Statement::Insert { table, columns, plan } => insert(connection, &table, columns, plan),
         Statement::CopyFrom { table, columns, path, options } => {
-            let plan = copy_from(&stored(connection, &table)?, &columns, &path, &options)?;
+            let target = stored(connection, &table)?;
+            let plan = copy_from(&target, &columns, &path, &options)?;
             insert(connection, &table, columns, plan)
         }
         Statement::CopyTo { plan, path, options } => {

@@ -18,6 +18,7 @@
 
 mod bind;
 mod catalog;
+mod complete;
 mod context;
 mod dialect;
 mod error;
@@ -32,6 +33,7 @@ mod tests;
 
 pub use bind::bind;
 pub use catalog::Catalog;
+pub use complete::is_complete;
 pub use parse::{Parsed, parse};
 pub use statement::{Constraint, ObjectKind, Statement};
 
