@@ -1,7 +1,8 @@
 //! Adding rows: one appender a worker, which encodes as it goes, and one commit for all of them.
 //!
 //! A worker's rows come morsel by morsel, in ascending order, but another worker may hold the morsels in between. So a
-//! row group never spans morsels: what one morsel gave is a *piece*, and the commit sorts pieces by morsel.
+//! row group spans only morsels that follow one another without a gap: what they gave is a *piece*, or several once it
+//! is as large as a row group, and the commit sorts pieces by morsel.
 
 use crate::builder::{Effort, GroupBuilder};
 use crate::row_group::RowGroup;
@@ -14,7 +15,9 @@ use std::sync::Arc;
 pub struct Appender {
     table: Arc<Table>,
     builder: GroupBuilder,
-    morsel: u64,
+    /// The first and the last morsel of the piece that is being built.
+    first_morsel: u64,
+    last_morsel: u64,
     pieces: Vec<(u64, RowGroup)>,
     pieces_bytes: usize,
 }
@@ -22,7 +25,7 @@ pub struct Appender {
 /// The rows that an [`Appender`] took, encoded.
 #[derive(Debug)]
 pub struct AppendedRows {
-    /// Row groups by morsel; those of one morsel in their order.
+    /// Row groups by the first of the morsels they stem from; those of equal ones in their order.
     pub(crate) pieces: Vec<(u64, RowGroup)>,
     /// By column.
     pub(crate) sketches: Vec<Sketch>,
@@ -31,7 +34,7 @@ pub struct AppendedRows {
 impl Appender {
     pub(crate) fn new(table: Arc<Table>) -> Appender {
         let builder = GroupBuilder::new(table.schema(), Effort { dictionaries: true, sketch: true });
-        Appender { table, builder, morsel: 0, pieces: Vec::new(), pieces_bytes: 0 }
+        Appender { table, builder, first_morsel: 0, last_morsel: 0, pieces: Vec::new(), pieces_bytes: 0 }
     }
 
     /// Takes the rows of `chunk`: the table's columns in order, each of its type's default physical type (a wide
@@ -49,10 +52,14 @@ impl Appender {
             )));
         }
         self.check_not_null(chunk)?;
-        if morsel != self.morsel {
+        debug_assert!(morsel >= self.last_morsel);
+        if morsel > self.last_morsel + 1 {
             self.seal();
-            self.morsel = morsel;
         }
+        if self.builder.rows() == 0 {
+            self.first_morsel = morsel;
+        }
+        self.last_morsel = morsel;
         let mut done = 0;
         while done < chunk.len() {
             let rows = (chunk.len() - done).min(self.builder.room());
@@ -85,7 +92,7 @@ impl Appender {
         if self.builder.rows() > 0 {
             let piece = self.builder.finish();
             self.pieces_bytes += piece.bytes();
-            self.pieces.push((self.morsel, piece));
+            self.pieces.push((self.first_morsel, piece));
         }
     }
 
