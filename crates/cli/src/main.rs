@@ -1,1 +1,114 @@
-fn main() {}
+//! The shell `entasis`: SQL from a prompt, an argument, a file or a pipe; answers as tables, CSV, JSON or Markdown.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `args`, `main` | the command line |
+//! | `session` | runs pieces of script and dot commands, shows answers |
+//! | `shell`, `editor`, `complete` | the prompt: history, colours, completion |
+//! | `lex`, `script` | SQL text: tokens, statements |
+//! | `render` | one file a mode |
+//! | `report`, `style`, `progress`, `interrupt` | errors, colours, progress bars, Ctrl-C |
+//! | `demo` | `entasis demo` |
+//!
+//! It knows only the public interface of the crate `entasis`.
+
+mod args;
+mod complete;
+mod demo;
+mod editor;
+mod interrupt;
+mod lex;
+mod progress;
+mod render;
+mod report;
+mod script;
+mod session;
+mod shell;
+mod style;
+
+use args::{Args, Task};
+use clap::Parser;
+use entasis::{Config, Database, Error};
+use session::{Outcome, Session};
+use std::io::{self, IsTerminal, Read};
+use std::path::Path;
+use std::process::ExitCode;
+use style::Style;
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(Outcome::Failed) => ExitCode::FAILURE,
+        Ok(_) => ExitCode::SUCCESS,
+        // Whoever reads our output has enough of it.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("entasis: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: &Args) -> io::Result<Outcome> {
+    let connection = match open(args) {
+        Ok(database) => database.connect(),
+        Err(error) => return fail(&error),
+    };
+    let mut session = Session::new(connection, args.mode);
+    if let Some(Task::Demo) = args.task {
+        return demo::run(&mut session);
+    }
+    for file in &args.files {
+        let source = match read(file) {
+            Ok(source) => source,
+            Err(error) => return fail(&Error::io(file.display(), &error)),
+        };
+        let outcome = session.run(&source)?;
+        if outcome != Outcome::Done {
+            return Ok(outcome);
+        }
+    }
+    for command in &args.commands {
+        let outcome = session.run(command)?;
+        if outcome != Outcome::Done {
+            return Ok(outcome);
+        }
+    }
+    if !args.files.is_empty() || !args.commands.is_empty() {
+        return Ok(Outcome::Done);
+    }
+    if io::stdin().is_terminal() {
+        let name = args.database.as_ref().map_or("in memory".to_owned(), |path| path.display().to_string());
+        return shell::run(&mut session, &name).map(|()| Outcome::Quit);
+    }
+    let source = io::read_to_string(io::stdin())?;
+    session.run(&source)
+}
+
+fn open(args: &Args) -> entasis::Result<Database> {
+    let mut config = Config::default();
+    if let Some(threads) = &args.threads {
+        config.set("threads", threads)?;
+    }
+    if let Some(limit) = &args.memory_limit {
+        config.set("memory_limit", limit)?;
+    }
+    match &args.database {
+        Some(path) => Database::open(path, config),
+        None => Database::in_memory(config),
+    }
+}
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut source = String::new();
+    if path == Path::new("-") {
+        io::stdin().read_to_string(&mut source)?;
+    } else {
+        source = std::fs::read_to_string(path)?;
+    }
+    Ok(source)
+}
+
+fn fail(error: &Error) -> io::Result<Outcome> {
+    report::error(&mut io::stderr(), Style::new(io::stderr().is_terminal()), error, "", 1)?;
+    Ok(Outcome::Failed)
+}

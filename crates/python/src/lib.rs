@@ -1,1 +1,36 @@
-//! x
+//! The Python package `entasis`: DB-API 2.0 connections and cursors, results as Arrow, pandas and polars.
+//!
+//! | module | subject |
+//! |---|---|
+//! | `connection` | `Connection`: runs SQL, registers objects |
+//! | `cursor` | `Cursor` and `Relation`: results, row by row or whole |
+//! | `run` | runs a statement without the GIL, and turns Ctrl-C into cancellation |
+//! | `scan` | names that the catalog does not have: variables of the caller |
+//! | `arrow` | the Arrow PyCapsule interface, in and out |
+//! | `values` | single values, in and out |
+//! | `show` | a result as text |
+//! | `errors` | the exceptions |
+//!
+//! What needs no Rust is Python: `python/entasis/__init__.py`.
+
+mod arrow;
+mod connection;
+mod cursor;
+mod errors;
+mod run;
+mod scan;
+mod show;
+mod values;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package.
+#[pymodule]
+fn _entasis(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<connection::Connection>()?;
+    module.add_class::<cursor::Cursor>()?;
+    module.add_class::<cursor::Relation>()?;
+    module.add_function(wrap_pyfunction!(connection::connect, module)?)?;
+    errors::add_to(module)
+}

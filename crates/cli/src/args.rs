@@ -1,0 +1,83 @@
+//! The command line.
+
+use crate::render::Mode;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+const ABOUT: &str = "SQL on files and tables, in your process.
+
+Without -c and -f, entasis opens a prompt, or runs the script on its standard input. Without
+DATABASE, tables live in memory and are gone at the end; files are read in place either way.";
+
+const EXAMPLES: &str = "Examples:
+  Ask a file
+    entasis -c \"SELECT carrier, count(*) FROM 'flights.parquet' GROUP BY carrier\"
+  Convert CSV to Parquet
+    entasis -c \"COPY (SELECT * FROM 'logs/*.csv') TO 'logs.parquet'\"
+  Use it in a pipe
+    entasis --mode csv -c \"SELECT * FROM 'a.parquet' LIMIT 9\" | head
+    echo 'SELECT 42' | entasis --mode json
+  Look around
+    entasis                    opens a prompt; .help lists its commands
+    entasis demo               shows what it can do on generated and shipped data
+
+The exit code is 1 if a statement fails; the statements after it do not run.";
+
+/// What the user asks for.
+#[derive(Debug, Parser)]
+#[command(name = "entasis", version, about = "SQL on files and tables, in your process.", long_about = ABOUT)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub struct Args {
+    /// A task other than SQL.
+    #[command(subcommand)]
+    pub task: Option<Task>,
+
+    /// The database file; without it, tables live in memory
+    pub database: Option<PathBuf>,
+
+    /// Run these statements and end; may be given more than once
+    #[arg(short, long = "command", value_name = "SQL")]
+    pub commands: Vec<String>,
+
+    /// Run the statements in this file and end, before those of -c; - is standard input
+    #[arg(short, long = "file", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// How results are written
+    #[arg(short, long, value_enum, default_value = "table")]
+    pub mode: Mode,
+
+    /// Threads that a statement may use [default: one a core]
+    #[arg(long, value_name = "N")]
+    pub threads: Option<String>,
+
+    /// Memory that tables, statements and results may use together, such as 2GB [default: 80% of the machine's]
+    #[arg(long, value_name = "SIZE")]
+    pub memory_limit: Option<String>,
+}
+
+/// Tasks other than SQL.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub enum Task {
+    /// Show what Entasis does: the TPC-H queries, then three questions about real flights
+    Demo,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Args::command().debug_assert();
+    }
+
+    #[test]
+    fn statements_and_options_go_together() {
+        let args = Args::parse_from(["entasis", "--mode", "csv", "-c", "SELECT 1", "-c", "SELECT 2", ":memory:"]);
+        assert_eq!((args.commands.len(), args.mode), (2, Mode::Csv));
+        assert_eq!(args.database, Some(PathBuf::from(":memory:")));
+        assert!(Args::parse_from(["entasis", "demo"]).task.is_some());
+    }
+}

@@ -1,0 +1,117 @@
+//! Cuts text into the pieces that the shell runs one after another: statements and dot commands.
+//!
+//! A statement ends with a semicolon or with the text. A dot command is a line of its own that starts with a dot where
+//! a statement could start. Each piece knows the line on which it starts, so that an error in a file can say where.
+
+use crate::lex::{Kind, tokens};
+
+/// What the shell runs in one step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Piece<'a> {
+    /// SQL without its semicolon, and the line (from 1) on which it starts.
+    Statement {
+        /// The text.
+        sql: &'a str,
+        /// Its first line in the script.
+        line: usize,
+    },
+    /// A dot command without its dot, such as `mode csv`.
+    Command(&'a str),
+}
+
+/// The pieces of `source`, in order. Blanks and comments alone are none.
+pub fn pieces(source: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = 0;
+    while rest < source.len() {
+        rest = next(source, rest, &mut pieces);
+    }
+    pieces
+}
+
+/// Takes the piece that starts at or after byte `from`; returns where the next one may start.
+fn next<'a>(source: &'a str, from: usize, pieces: &mut Vec<Piece<'a>>) -> usize {
+    let mut start = None;
+    for token in tokens(&source[from..]) {
+        let text = token.text(&source[from..]);
+        let at = from + token.range.start;
+        match start {
+            None if token.is_blank() || text == ";" => {}
+            None if text.starts_with('.') => {
+                let end = source[at..].find('\n').map_or(source.len(), |n| at + n);
+                pieces.push(Piece::Command(source[at + 1..end].trim().trim_end_matches(';').trim_end()));
+                return end;
+            }
+            None => start = Some(at),
+            Some(start) if text == ";" && token.kind == Kind::Symbol => {
+                pieces.push(statement(source, start, at));
+                return at + 1;
+            }
+            Some(_) => {}
+        }
+    }
+    if let Some(start) = start {
+        pieces.push(statement(source, start, source.len()));
+    }
+    source.len()
+}
+
+fn statement(source: &str, start: usize, end: usize) -> Piece<'_> {
+    let line = 1 + source[..start].matches('\n').count();
+    Piece::Statement { sql: source[start..end].trim_end(), line }
+}
+
+/// True if Enter should run what has been typed: a dot command, nothing at all, or statements of which the last has
+/// its semicolon. The words that people type to leave or to be helped need none.
+pub fn is_complete(source: &str) -> bool {
+    let trimmed = source.trim();
+    if trimmed.is_empty() || trimmed.starts_with('.') || is_plain_command(trimmed) {
+        return true;
+    }
+    let tokens = tokens(source);
+    match tokens.iter().rfind(|t| !t.is_blank()) {
+        Some(last) => last.text(source) == ";" && !tokens.iter().any(|t| t.open),
+        None => !tokens.iter().any(|t| t.open),
+    }
+}
+
+/// True for words of other shells that this one takes as `.quit` and `.help`.
+pub fn is_plain_command(word: &str) -> bool {
+    matches!(word, "quit" | "exit" | "help" | "\\q")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statements_end_at_semicolons_outside_of_strings_and_comments() {
+        let source = "-- first; \nselect ';' ; ;\n.mode csv\n select 2 -- ;\n + 1;select 3";
+        let statement = |sql, line| Piece::Statement { sql, line };
+        assert_eq!(
+            pieces(source),
+            [
+                statement("select ';'", 2),
+                Piece::Command("mode csv"),
+                statement("select 2 -- ;\n + 1", 4),
+                statement("select 3", 5)
+            ]
+        );
+        assert_eq!(pieces(" ; -- nothing\n/* at all */"), []);
+    }
+
+    #[test]
+    fn numbers_with_a_leading_dot_do_not_start_commands_inside_statements() {
+        assert_eq!(pieces("select\n.5;"), [Piece::Statement { sql: "select\n.5", line: 1 }]);
+    }
+
+    #[test]
+    fn enter_runs_only_what_is_complete() {
+        for text in ["", "select 1;", "select 1; -- done", ".mode", "quit", "select 1;\n"] {
+            assert!(is_complete(text), "{text}");
+        }
+        for text in ["select 1", "select ';", "select 1; /* ;", "select 1; select", "/* a"] {
+            assert!(!is_complete(text), "{text}");
+        }
+    }
+}

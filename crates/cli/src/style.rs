@@ -1,0 +1,51 @@
+//! Colours, in one place. Off when the output is not a terminal or `NO_COLOR` is set.
+
+use std::fmt::Display;
+
+/// Whether and how text is coloured. Copied around; every function gives its text back plain if colours are off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    coloured: bool,
+}
+
+impl Style {
+    /// No colours.
+    pub const PLAIN: Style = Style { coloured: false };
+
+    /// Colours if `terminal` and the user has not asked for none.
+    pub fn new(terminal: bool) -> Style {
+        Style { coloured: terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()) }
+    }
+
+    fn paint(self, code: &str, text: impl Display) -> String {
+        if self.coloured { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_string() }
+    }
+    /// Less important: types, NULLs, footers.
+    pub fn dim(self, text: impl Display) -> String {
+        self.paint("2", text)
+    }
+    /// Headings.
+    pub fn bold(self, text: impl Display) -> String {
+        self.paint("1", text)
+    }
+    /// The kind of an error, its caret.
+    pub fn error(self, text: impl Display) -> String {
+        self.paint("1;31", text)
+    }
+    /// Advice.
+    pub fn hint(self, text: impl Display) -> String {
+        self.paint("1;33", text)
+    }
+    /// SQL keywords.
+    pub fn keyword(self, text: impl Display) -> String {
+        self.paint("1;34", text)
+    }
+    /// SQL strings.
+    pub fn text(self, text: impl Display) -> String {
+        self.paint("32", text)
+    }
+    /// SQL numbers.
+    pub fn number(self, text: impl Display) -> String {
+        self.paint("35", text)
+    }
+}

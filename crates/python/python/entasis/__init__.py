@@ -1,0 +1,106 @@
+"""Entasis: the columnar database you can update, in your process.
+
+>>> import entasis
+>>> entasis.sql("SELECT 40 + 2 AS answer").fetchone()
+(42,)
+
+``connect()`` opens a database and gives a DB-API 2.0 connection; ``sql()`` runs a query on one that the process
+shares. Tables may be files (``FROM 'a.parquet'``) and variables of the caller that hold pandas, polars or Arrow data.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ._dbapi import (
+    BINARY,
+    DATETIME,
+    NUMBER,
+    ROWID,
+    STRING,
+    Binary,
+    Date,
+    DateFromTicks,
+    Time,
+    TimeFromTicks,
+    Timestamp,
+    TimestampFromTicks,
+)
+from ._entasis import (
+    Connection,
+    Cursor,
+    DatabaseError,
+    DataError,
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+    Relation,
+    Warning,
+    __version__,
+    connect,
+)
+
+#: The version of DB-API.
+apilevel = "2.0"
+#: Threads may share the module and connections.
+threadsafety = 2
+#: Parameters are written ``?``; ``$1``, ``$2`` work too.
+paramstyle = "qmark"
+
+_default: Connection | None = None
+_default_lock = threading.Lock()
+
+
+def default_connection() -> Connection:
+    """The connection to the process's own in-memory database, which `sql` uses."""
+    global _default
+    with _default_lock:
+        if _default is None:
+            _default = connect()
+        return _default
+
+
+def sql(query: str, parameters: Any = None) -> Relation:
+    """Runs a query on the process's own in-memory database and returns its whole result."""
+    return default_connection().sql(query, parameters)
+
+
+__all__ = [
+    "BINARY",
+    "Binary",
+    "Connection",
+    "Cursor",
+    "DATETIME",
+    "DataError",
+    "DatabaseError",
+    "Date",
+    "DateFromTicks",
+    "Error",
+    "IntegrityError",
+    "InterfaceError",
+    "InternalError",
+    "NUMBER",
+    "NotSupportedError",
+    "OperationalError",
+    "ProgrammingError",
+    "ROWID",
+    "Relation",
+    "STRING",
+    "Time",
+    "TimeFromTicks",
+    "Timestamp",
+    "TimestampFromTicks",
+    "Warning",
+    "__version__",
+    "apilevel",
+    "connect",
+    "default_connection",
+    "paramstyle",
+    "sql",
+    "threadsafety",
+]

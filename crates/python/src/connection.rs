@@ -1,0 +1,112 @@
+//! Connections.
+
+use crate::arrow;
+use crate::cursor::{Cursor, Relation};
+use crate::errors::{NotSupportedError, raised};
+use crate::run::Session;
+use crate::values;
+use entasis::{Config, Database};
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyDict, PyTuple};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Opens a database: a file, or `:memory:`. Options are those of SQL's `SET`: `threads`, `memory_limit`.
+#[pyfunction]
+#[pyo3(signature = (database=None, **config))]
+pub fn connect(py: Python<'_>, database: Option<PathBuf>, config: Option<&Bound<'_, PyDict>>) -> PyResult<Connection> {
+    let mut options = Config::default();
+    for (name, value) in config.iter().flat_map(|config| config.iter()) {
+        let text = match value.cast::<PyBool>() {
+            Ok(flag) => flag.is_true().to_string(),
+            Err(_) => value.str()?.to_string(),
+        };
+        options.set(&name.extract::<String>()?, &text).map_err(|error| raised(&error))?;
+    }
+    let path = database.unwrap_or_else(|| PathBuf::from(":memory:"));
+    let database = py.detach(|| Database::open(path, options)).map_err(|error| raised(&error))?;
+    Ok(Connection { session: Arc::new(Session::new(database.connect())) })
+}
+
+/// A connection to a database. Threads may share it; their statements run one after the other.
+#[pyclass(frozen, module = "entasis")]
+pub struct Connection {
+    session: Arc<Session>,
+}
+
+#[pymethods]
+impl Connection {
+    /// A new cursor.
+    fn cursor(slf: &Bound<'_, Self>) -> PyResult<Cursor> {
+        slf.get().session.connection()?;
+        Ok(Cursor::new(slf.clone().unbind(), slf.get().session.clone()))
+    }
+
+    /// Runs SQL on a new cursor and returns it.
+    #[pyo3(signature = (operation, parameters=None))]
+    fn execute(slf: &Bound<'_, Self>, operation: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Cursor> {
+        let cursor = Self::cursor(slf)?;
+        cursor.run(slf.py(), operation, parameters)?;
+        Ok(cursor)
+    }
+
+    /// Runs one statement once for each set of parameters, on a new cursor, and returns that.
+    fn executemany(slf: &Bound<'_, Self>, operation: &str, seq_of_parameters: &Bound<'_, PyAny>) -> PyResult<Cursor> {
+        let cursor = Self::cursor(slf)?;
+        cursor.run_many(slf.py(), operation, seq_of_parameters)?;
+        Ok(cursor)
+    }
+
+    /// Runs a query and returns its whole result.
+    #[pyo3(signature = (query, parameters=None))]
+    fn sql(&self, py: Python<'_>, query: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Relation> {
+        let parameters = values::parameters(parameters)?;
+        self.session.run(py, |connection| connection.query(query, &parameters)).map(Relation::new)
+    }
+
+    /// Makes a pandas, polars or Arrow object a table called `name`. Its data are not copied.
+    fn register(slf: PyRef<'_, Self>, name: &str, table: &Bound<'_, PyAny>) -> PyResult<()> {
+        let relation = arrow::required_table(table)?.relation(name)?;
+        slf.session.connection()?.register(name, relation);
+        Ok(())
+    }
+
+    /// Undoes `register`; True if there was such a table.
+    fn unregister(&self, name: &str) -> PyResult<bool> {
+        Ok(self.session.connection()?.unregister(name))
+    }
+
+    /// Names of tables, views and registered objects.
+    fn tables(&self) -> PyResult<Vec<String>> {
+        Ok(self.session.connection()?.tables())
+    }
+
+    /// Cancels the running statement, from another thread.
+    fn interrupt(&self) {
+        self.session.interrupt();
+    }
+
+    /// Does nothing: each statement is permanent when it has run.
+    fn commit(&self) -> PyResult<()> {
+        self.session.connection().map(drop)
+    }
+
+    /// Not supported yet.
+    fn rollback(&self) -> PyResult<()> {
+        Err(NotSupportedError::new_err("not supported yet: transactions; each statement is permanent when it has run"))
+    }
+
+    /// Ends the connection. Results that have been fetched stay good.
+    fn close(&self) {
+        self.session.close();
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        self.close();
+    }
+}

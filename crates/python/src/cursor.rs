@@ -1,0 +1,401 @@
+//! Results: a `Cursor` runs statements and hands out rows; a `Relation` is one result, whole.
+
+use crate::connection::Connection;
+use crate::errors::{InterfaceError, NotSupportedError, ProgrammingError, raised};
+use crate::run::Session;
+use crate::{arrow, show, values};
+use entasis::Rows;
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyList, PyTuple};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A result and how much of it has been fetched.
+struct Fetch {
+    rows: Arc<Rows>,
+    /// The chunk and the row in it that come next.
+    next: (usize, usize),
+}
+
+impl Fetch {
+    fn new(rows: Rows) -> Fetch {
+        Fetch { rows: Arc::new(rows), next: (0, 0) }
+    }
+
+    fn one<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        while let Some(chunk) = self.rows.chunks().get(self.next.0) {
+            let row = self.next.1;
+            if row < chunk.len() {
+                self.next.1 += 1;
+                let schema = self.rows.schema().iter().enumerate();
+                let cells: PyResult<Vec<_>> =
+                    schema.map(|(c, field)| values::to_python(py, &chunk.value(row, c, field.ty), field.ty)).collect();
+                return PyTuple::new(py, cells?).map(Some);
+            }
+            self.next = (self.next.0 + 1, 0);
+        }
+        Ok(None)
+    }
+
+    fn many<'py>(&mut self, py: Python<'py>, limit: usize) -> PyResult<Bound<'py, PyList>> {
+        let list = PyList::empty(py);
+        while list.len() < limit
+            && let Some(row) = self.one(py)?
+        {
+            list.append(row)?;
+        }
+        Ok(list)
+    }
+}
+
+/// `description` of DB-API: name, type and five unknowns a column; `None` for statements without a result.
+fn description<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Option<Bound<'py, PyList>>> {
+    if rows.schema().is_empty() {
+        return Ok(None);
+    }
+    let none = || py.None();
+    let columns = rows.schema().iter().map(|field| {
+        let (name, ty) = (field.name.to_string(), field.ty.to_string());
+        (name, ty, none(), none(), none(), none(), field.nullable)
+    });
+    PyList::new(py, columns).map(Some)
+}
+
+fn capsule<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyCapsule>> {
+    let batches = rows.record_batches().map_err(|error| raised(&error))?;
+    arrow::capsule(py, rows.arrow_schema(), batches)
+}
+
+/// Imports the package that `method` needs.
+fn package<'py>(py: Python<'py>, name: &str, method: &str) -> PyResult<Bound<'py, PyModule>> {
+    py.import(name).map_err(|_| NotSupportedError::new_err(format!("{method}() needs the package {name}")))
+}
+
+fn to_arrow<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let table = package(result.py(), "pyarrow", "arrow")?.call_method1("table", (result,))?;
+    table.call_method0("combine_chunks")
+}
+
+fn to_pandas<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    package(result.py(), "pandas", "df")?;
+    to_arrow(result)?.call_method0("to_pandas")
+}
+
+fn to_polars<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    package(result.py(), "polars", "pl")?.call_method1("DataFrame", (result,))
+}
+
+/// Runs statements and hands out the rows of the last one.
+#[pyclass(frozen, module = "entasis")]
+pub struct Cursor {
+    /// The connection, as Python sees it.
+    owner: Py<Connection>,
+    session: Arc<Session>,
+    state: Mutex<State>,
+    size: AtomicUsize,
+}
+
+#[derive(Default)]
+struct State {
+    fetch: Option<Fetch>,
+    rowcount: i64,
+    closed: bool,
+}
+
+impl Cursor {
+    /// A cursor of `owner`.
+    pub fn new(owner: Py<Connection>, session: Arc<Session>) -> Cursor {
+        let state = State { rowcount: -1, ..State::default() };
+        Cursor { owner, session, state: Mutex::new(state), size: AtomicUsize::new(1) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn open(&self) -> PyResult<MutexGuard<'_, State>> {
+        let state = self.state();
+        if state.closed { Err(ProgrammingError::new_err("the cursor is closed")) } else { Ok(state) }
+    }
+
+    fn rows(&self) -> PyResult<Arc<Rows>> {
+        let state = self.open()?;
+        let fetch = state.fetch.as_ref().filter(|fetch| !fetch.rows.schema().is_empty());
+        fetch.map(|fetch| fetch.rows.clone()).ok_or_else(no_result)
+    }
+
+    fn fetching<T>(&self, fetch: impl FnOnce(&mut Fetch) -> PyResult<T>) -> PyResult<T> {
+        match self.open()?.fetch.as_mut().filter(|fetch| !fetch.rows.schema().is_empty()) {
+            Some(rows) => fetch(rows),
+            None => Err(no_result()),
+        }
+    }
+
+    fn finish(&self, rows: Rows) {
+        let mut state = self.state();
+        state.rowcount = match rows.changed() {
+            Some(changed) => changed as i64,
+            None if rows.schema().is_empty() => -1,
+            None => rows.rows() as i64,
+        };
+        state.fetch = Some(Fetch::new(rows));
+    }
+
+    /// As the method below, for the connection's shortcut.
+    pub fn run(&self, py: Python<'_>, operation: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
+        drop(self.open()?);
+        let parameters = values::parameters(parameters)?;
+        let rows = self.session.run(py, |connection| connection.query(operation, &parameters))?;
+        self.finish(rows);
+        Ok(())
+    }
+
+    /// As the method below, for the connection's shortcut.
+    pub fn run_many(&self, py: Python<'_>, operation: &str, sets: &Bound<'_, PyAny>) -> PyResult<()> {
+        drop(self.open()?);
+        let sets: Vec<_> = sets.try_iter()?.map(|set| values::parameters(Some(&set?))).collect::<PyResult<_>>()?;
+        let changed = self.session.run(py, |connection| connection.execute_many(operation, &sets))?;
+        let mut state = self.state();
+        state.rowcount = changed as i64;
+        state.fetch = None;
+        Ok(())
+    }
+}
+
+fn no_result() -> PyErr {
+    InterfaceError::new_err("there are no rows to fetch: no query has been run")
+}
+
+#[pymethods]
+impl Cursor {
+    /// Runs SQL, with values for its parameters `?` or `$1`, and returns the cursor itself.
+    #[pyo3(signature = (operation, parameters=None))]
+    fn execute<'py>(
+        slf: PyRef<'py, Self>,
+        operation: &str,
+        parameters: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<PyRef<'py, Self>> {
+        slf.run(slf.py(), operation, parameters)?;
+        Ok(slf)
+    }
+
+    /// Runs one statement once for each set of parameters.
+    fn executemany<'py>(
+        slf: PyRef<'py, Self>,
+        operation: &str,
+        seq_of_parameters: &Bound<'py, PyAny>,
+    ) -> PyResult<PyRef<'py, Self>> {
+        slf.run_many(slf.py(), operation, seq_of_parameters)?;
+        Ok(slf)
+    }
+
+    /// The next row as a tuple, or None.
+    fn fetchone<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.fetching(|fetch| fetch.one(py))
+    }
+
+    /// The next `size` rows, by default `arraysize`.
+    #[pyo3(signature = (size=None))]
+    fn fetchmany<'py>(&self, py: Python<'py>, size: Option<usize>) -> PyResult<Bound<'py, PyList>> {
+        let size = size.unwrap_or_else(|| self.arraysize());
+        self.fetching(|fetch| fetch.many(py, size))
+    }
+
+    /// All rows that are left.
+    fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.fetching(|fetch| fetch.many(py, usize::MAX))
+    }
+
+    /// The whole result as a pyarrow table.
+    fn arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_arrow(slf)
+    }
+
+    /// The whole result as a pandas data frame.
+    fn df<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_pandas(slf)
+    }
+
+    /// The whole result as a polars data frame.
+    fn pl<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_polars(slf)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // A request that cannot be fulfilled may be ignored, and other schemas than the result's cannot.
+        drop(requested_schema);
+        capsule(py, &*self.rows()?)
+    }
+
+    /// Name, type and more of each column, as DB-API has it.
+    #[getter]
+    fn description<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        match &self.state().fetch {
+            Some(fetch) => description(py, &fetch.rows),
+            None => Ok(None),
+        }
+    }
+
+    /// Rows of the result, or rows that were changed; -1 if neither.
+    #[getter]
+    fn rowcount(&self) -> i64 {
+        self.state().rowcount
+    }
+
+    /// Rows that `fetchmany` fetches by default.
+    #[getter]
+    fn arraysize(&self) -> usize {
+        self.size.load(Ordering::Relaxed)
+    }
+
+    #[setter]
+    fn set_arraysize(&self, size: usize) {
+        self.size.store(size, Ordering::Relaxed);
+    }
+
+    /// The connection of this cursor.
+    #[getter]
+    fn connection(&self, py: Python<'_>) -> Py<Connection> {
+        self.owner.clone_ref(py)
+    }
+
+    /// Does nothing, as DB-API allows.
+    fn setinputsizes(&self, sizes: &Bound<'_, PyAny>) {
+        let _ = sizes;
+    }
+
+    /// Does nothing, as DB-API allows.
+    #[pyo3(signature = (size, column=None))]
+    fn setoutputsize(&self, size: &Bound<'_, PyAny>, column: Option<&Bound<'_, PyAny>>) {
+        let _ = (size, column);
+    }
+
+    /// Frees the result; the cursor cannot be used any more.
+    fn close(&self) {
+        *self.state() = State { rowcount: -1, closed: true, ..State::default() };
+    }
+
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.fetchone(py)
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, _exception: &Bound<'_, PyTuple>) {
+        self.close();
+    }
+}
+
+/// The result of a query, whole: a table of its own, which other queries may name.
+#[pyclass(frozen, module = "entasis")]
+pub struct Relation {
+    rows: Arc<Rows>,
+    fetch: Mutex<Fetch>,
+}
+
+impl Relation {
+    /// The relation of `rows`.
+    pub fn new(rows: Rows) -> Relation {
+        let fetch = Fetch::new(rows);
+        Relation { rows: fetch.rows.clone(), fetch: Mutex::new(fetch) }
+    }
+
+    fn fetch(&self) -> MutexGuard<'_, Fetch> {
+        self.fetch.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[pymethods]
+impl Relation {
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.rows.schema().iter().map(|field| field.name.to_string()).collect()
+    }
+
+    /// SQL types of the columns.
+    #[getter]
+    fn types(&self) -> Vec<String> {
+        self.rows.schema().iter().map(|field| field.ty.to_string()).collect()
+    }
+
+    /// Rows and columns.
+    #[getter]
+    fn shape(&self) -> (u64, usize) {
+        (self.rows.rows(), self.rows.schema().len())
+    }
+
+    /// As a cursor's.
+    #[getter]
+    fn description<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyList>>> {
+        description(py, &self.rows)
+    }
+
+    /// The next row as a tuple, or None.
+    fn fetchone<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.fetch().one(py)
+    }
+
+    /// The next `size` rows.
+    #[pyo3(signature = (size=1))]
+    fn fetchmany<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyList>> {
+        self.fetch().many(py, size)
+    }
+
+    /// All rows that are left.
+    fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        self.fetch().many(py, usize::MAX)
+    }
+
+    /// As a pyarrow table.
+    fn arrow<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_arrow(slf)
+    }
+
+    /// As a pandas data frame.
+    fn df<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_pandas(slf)
+    }
+
+    /// As a polars data frame.
+    fn pl<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
+        to_polars(slf)
+    }
+
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // As in the cursor's method.
+        drop(requested_schema);
+        capsule(py, &self.rows)
+    }
+
+    /// Prints the first and last rows.
+    fn show(&self, py: Python<'_>) -> PyResult<()> {
+        let print = py.import("builtins")?.getattr("print")?;
+        print.call1((show::table(&self.rows),)).map(drop)
+    }
+
+    fn __len__(&self) -> usize {
+        self.rows.rows() as usize
+    }
+
+    fn __repr__(&self) -> String {
+        show::table(&self.rows)
+    }
+}

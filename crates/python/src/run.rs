@@ -1,0 +1,108 @@
+//! Runs statements without the GIL, and turns Ctrl-C into cancellation.
+//!
+//! Python delivers signals only to its main thread, and only when that looks. So the statement runs on a thread of its
+//! own, while the calling one waits without the GIL and looks for signals fifty times a second. A signal whose handler
+//! raises (`KeyboardInterrupt`) cancels the statement; the exception goes on once the statement has stopped.
+
+use crate::errors::raised;
+use crate::scan::Scope;
+use entasis::Connection;
+use entasis_vector::{Error, Result};
+use pyo3::prelude::*;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Time between two looks for signals.
+const LOOK: Duration = Duration::from_millis(20);
+/// Stack of a statement's thread. Deeply nested SQL recurses; only what is used takes memory.
+const STACK: usize = 64 << 20;
+
+/// A connection with what its users in Python share.
+pub struct Session {
+    connection: Connection,
+    scope: Arc<Scope>,
+    /// One statement at a time.
+    turn: Mutex<()>,
+    closed: AtomicBool,
+}
+
+impl Session {
+    /// A session on `connection`, whose statements may name variables of their callers.
+    pub fn new(connection: Connection) -> Session {
+        let scope = Arc::new(Scope::default());
+        let asked = scope.clone();
+        connection.set_replacement(Some(Arc::new(move |name| asked.find(name))));
+        Session { connection, scope, turn: Mutex::new(()), closed: AtomicBool::new(false) }
+    }
+
+    /// The connection.
+    ///
+    /// # Errors
+    /// If it has been closed.
+    pub fn connection(&self) -> PyResult<&Connection> {
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(crate::errors::ProgrammingError::new_err("the connection is closed"));
+        }
+        Ok(&self.connection)
+    }
+
+    /// No more statements.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+    }
+
+    /// Stops the running statement.
+    pub fn interrupt(&self) {
+        self.connection.cancel_flag().raise();
+    }
+
+    /// Runs `work` on the connection.
+    ///
+    /// # Errors
+    /// Those of `work`; what a signal handler raised meanwhile; what went wrong with a variable of the caller.
+    pub fn run<T: Send>(&self, py: Python<'_>, work: impl FnOnce(&Connection) -> Result<T> + Send) -> PyResult<T> {
+        let connection = self.connection()?;
+        let frame = py.import("sys")?.call_method0("_getframe").ok().map(Bound::unbind);
+        let (result, signal) = py.detach(|| {
+            let (answer, wait) = channel();
+            let statement = move || {
+                let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
+                self.scope.enter(frame);
+                let result = catch_unwind(AssertUnwindSafe(|| work(connection)));
+                let result = result.unwrap_or_else(|_| Err(Error::internal("the statement's thread panicked")));
+                // Whoever asked may be gone only if it panicked itself.
+                let _ = answer.send((result, self.scope.leave()));
+            };
+            thread::scope(|scope| {
+                let mut signal: Option<PyErr> = None;
+                if let Err(error) = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, statement) {
+                    return ((Err(Error::io("starting a thread", &error)), None), None);
+                }
+                loop {
+                    match wait.recv_timeout(LOOK) {
+                        Ok(answer) => return (answer, signal),
+                        Err(RecvTimeoutError::Timeout) => {
+                            signal = signal.or_else(|| Python::attach(|py| py.check_signals()).err());
+                            if signal.is_some() {
+                                self.interrupt();
+                            }
+                        }
+                        Err(RecvTimeoutError::Disconnected) => {
+                            return ((Err(Error::internal("the statement's thread ended")), None), signal);
+                        }
+                    }
+                }
+            })
+        });
+        match (result, signal) {
+            (_, Some(signal)) => Err(signal),
+            ((Ok(value), _), None) => Ok(value),
+            ((Err(_), Some(error)), None) => Err(error),
+            ((Err(error), None), None) => Err(raised(&error)),
+        }
+    }
+}

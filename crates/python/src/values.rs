@@ -1,0 +1,238 @@
+//! Single values: parameters in, cells out.
+//!
+//! | SQL | Python |
+//! |---|---|
+//! | BOOLEAN, integers, REAL and DOUBLE, VARCHAR, BLOB | `bool`, `int`, `float`, `str`, `bytes` |
+//! | DECIMAL, UUID | `decimal.Decimal`, `uuid.UUID` |
+//! | DATE, TIME, TIMESTAMP | `datetime.date`, `time`, `datetime` |
+//! | TIMESTAMP WITH TIME ZONE | `datetime.datetime` in UTC; in: any with a time zone |
+//! | INTERVAL | `datetime.timedelta`, a month as 30 days |
+//!
+//! Dates that Python does not have (before the year 1, after 9999) come out as text.
+
+use crate::errors::{DataError, InterfaceError};
+use entasis_vector::types::{MICROS_PER_DAY, pow10};
+use entasis_vector::value::{civil_from_days, days_from_civil};
+use entasis_vector::{DataType, Interval, Value};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTime,
+    PyType, PyTzInfo,
+};
+
+static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static UUID: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// Digits of a DECIMAL at most.
+const DIGITS: usize = 38;
+
+/// A value with its type, as a parameter of a statement.
+pub type Parameter = (Value, DataType);
+
+/// The parameters of one execution: a sequence, for `?` and `$1`; `None` stands for an empty one.
+///
+/// # Errors
+/// If they are none, or hold what SQL has no type for.
+pub fn parameters(given: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Parameter>> {
+    let Some(given) = given.filter(|g| !g.is_none()) else { return Ok(vec![]) };
+    if given.is_instance_of::<PyString>() || given.is_instance_of::<PyDict>() || given.try_iter().is_err() {
+        return Err(InterfaceError::new_err("parameters are a list or tuple, one value for each ? or $1, $2, …"));
+    }
+    given.try_iter()?.map(|value| from_python(&value?)).collect()
+}
+
+/// One parameter.
+fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+    let py = value.py();
+    if value.is_none() {
+        return Ok((Value::Null, DataType::Null));
+    }
+    if let Ok(v) = value.cast::<PyBool>() {
+        return Ok((Value::Boolean(v.is_true()), DataType::Boolean));
+    }
+    if value.is_instance_of::<PyInt>() {
+        return integer(value);
+    }
+    if let Ok(v) = value.cast::<PyFloat>() {
+        return Ok((Value::Float(v.value()), DataType::Float64));
+    }
+    if let Ok(v) = value.cast::<PyString>() {
+        return Ok((Value::Text(v.to_cow()?.as_ref().into()), DataType::Varchar));
+    }
+    if let Ok(v) = value.cast::<PyBytes>() {
+        return Ok((Value::Bytes(v.as_bytes().into()), DataType::Blob));
+    }
+    if value.is_instance_of::<PyByteArray>() || value.is_instance_of::<PyMemoryView>() {
+        let bytes = py.get_type::<PyBytes>().call1((value,))?;
+        return Ok((Value::Bytes(bytes.cast::<PyBytes>()?.as_bytes().into()), DataType::Blob));
+    }
+    // A datetime is a date too.
+    if value.is_instance_of::<PyDateTime>() {
+        return timestamp(value);
+    }
+    if value.is_instance_of::<PyDate>() {
+        return Ok((Value::Integer(days(value)?.into()), DataType::Date));
+    }
+    if value.is_instance_of::<PyTime>() {
+        if !value.getattr("tzinfo")?.is_none() {
+            return Err(DataError::new_err("TIME has no time zone; use a datetime or drop tzinfo"));
+        }
+        return Ok((Value::Integer(time_of_day(value)?.into()), DataType::Time));
+    }
+    if value.is_instance_of::<PyDelta>() {
+        let (days, seconds) = (part(value, "days")?, part(value, "seconds")?);
+        let micros = seconds * 1_000_000 + part(value, "microseconds")?;
+        let days = i32::try_from(days).map_err(|_| DataError::new_err("the timedelta is too long for an INTERVAL"))?;
+        return Ok((Value::Interval(Interval { months: 0, days, micros }), DataType::Interval));
+    }
+    if value.is_instance(DECIMAL.import(py, "decimal", "Decimal")?)? {
+        return decimal(value);
+    }
+    if value.is_instance(UUID.import(py, "uuid", "UUID")?)? {
+        let bits: u128 = value.getattr("int")?.extract()?;
+        return Ok((Value::Integer(bits as i128), DataType::Uuid));
+    }
+    // Scalars of numpy.
+    if value.hasattr("dtype")? && value.hasattr("item")? {
+        let plain = value.call_method0("item")?;
+        if !plain.hasattr("dtype")? {
+            return from_python(&plain);
+        }
+    }
+    let class = value.get_type().name()?.to_string();
+    Err(InterfaceError::new_err(format!("a '{class}' cannot be a parameter: SQL has no type for it")))
+}
+
+fn integer(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+    if let Ok(v) = value.extract::<i64>() {
+        return Ok((Value::Integer(v.into()), DataType::Int64));
+    }
+    match value.extract::<i128>() {
+        Ok(v) if v.unsigned_abs() < pow10(DIGITS as u8).unsigned_abs() => {
+            Ok((Value::Integer(v), DataType::Decimal { precision: DIGITS as u8, scale: 0 }))
+        }
+        _ => Err(DataError::new_err(format!("the integer has more than {DIGITS} digits"))),
+    }
+}
+
+fn part(value: &Bound<'_, PyAny>, name: &str) -> PyResult<i64> {
+    value.getattr(name)?.extract()
+}
+
+fn days(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let (month, day) = (part(value, "month")? as u32, part(value, "day")? as u32);
+    Ok(days_from_civil(part(value, "year")?, month, day))
+}
+
+fn time_of_day(value: &Bound<'_, PyAny>) -> PyResult<i64> {
+    let seconds = (part(value, "hour")? * 60 + part(value, "minute")?) * 60 + part(value, "second")?;
+    Ok(seconds * 1_000_000 + part(value, "microsecond")?)
+}
+
+fn timestamp(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+    let local = days(value)? * MICROS_PER_DAY + time_of_day(value)?;
+    let offset = value.call_method0("utcoffset")?;
+    if offset.is_none() {
+        return Ok((Value::Integer(local.into()), DataType::Timestamp));
+    }
+    let offset = part(&offset, "days")? * MICROS_PER_DAY
+        + part(&offset, "seconds")? * 1_000_000
+        + part(&offset, "microseconds")?;
+    Ok((Value::Integer((local - offset).into()), DataType::TimestampTz))
+}
+
+fn decimal(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+    let parts = value.call_method0("as_tuple")?;
+    let Ok(exponent) = parts.getattr("exponent")?.extract::<i64>() else {
+        return Err(DataError::new_err(format!("the decimal {value} is no number")));
+    };
+    let negative: u8 = parts.getattr("sign")?.extract()?;
+    let digits: Vec<u8> = parts.getattr("digits")?.extract()?;
+    let too_long = || DataError::new_err(format!("the decimal {value} has more than {DIGITS} digits"));
+    let significant = digits.iter().skip_while(|&&d| d == 0).count();
+    let zeros = exponent.max(0) as usize;
+    let scale = (-exponent).max(0) as usize;
+    if significant + zeros > DIGITS || scale > DIGITS {
+        return Err(too_long());
+    }
+    let magnitude = digits.iter().fold(0i128, |n, &d| n * 10 + i128::from(d)) * pow10(zeros as u8);
+    let precision = (significant + zeros).max(scale).max(1) as u8;
+    let unscaled = if negative == 1 { -magnitude } else { magnitude };
+    Ok((Value::Integer(unscaled), DataType::Decimal { precision, scale: scale as u8 }))
+}
+
+/// One cell.
+///
+/// # Errors
+/// What Python raises on the way.
+pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Boolean(v) => PyBool::new(py, *v).to_owned().into_any(),
+        Value::Float(v) => PyFloat::new(py, *v).into_any(),
+        Value::Text(v) => PyString::new(py, v).into_any(),
+        Value::Bytes(v) => PyBytes::new(py, v).into_any(),
+        Value::Interval(v) => {
+            let days = v.days.saturating_add(v.months.saturating_mul(30));
+            let (rest, micros) = (v.micros.rem_euclid(MICROS_PER_DAY), v.micros.div_euclid(MICROS_PER_DAY));
+            let days = days.saturating_add(micros as i32);
+            PyDelta::new(py, days, (rest / 1_000_000) as i32, (rest % 1_000_000) as i32, true)?.into_any()
+        }
+        Value::Integer(v) => match ty {
+            DataType::Decimal { .. } => {
+                DECIMAL.import(py, "decimal", "Decimal")?.call1((value.display(ty).to_string(),))?
+            }
+            DataType::Uuid => {
+                let named = PyDict::new(py);
+                named.set_item("int", *v as u128)?;
+                UUID.import(py, "uuid", "UUID")?.call((), Some(&named))?
+            }
+            DataType::Date => match civil(*v as i64) {
+                Some((year, month, day)) => PyDate::new(py, year, month, day)?.into_any(),
+                None => text(py, value, ty),
+            },
+            DataType::Time => {
+                let (hour, minute, second, micros) = clock(*v as i64);
+                PyTime::new(py, hour, minute, second, micros, None)?.into_any()
+            }
+            DataType::Timestamp => instant(py, value, ty, *v as i64, None)?,
+            DataType::TimestampTz => {
+                let utc = PyTzInfo::utc(py)?;
+                instant(py, value, ty, *v as i64, Some(&utc))?
+            }
+            _ => match i64::try_from(*v) {
+                Ok(v) => v.into_pyobject(py)?.into_any(),
+                Err(_) => v.into_pyobject(py)?.into_any(),
+            },
+        },
+    })
+}
+
+fn text<'py>(py: Python<'py>, value: &Value, ty: DataType) -> Bound<'py, PyAny> {
+    PyString::new(py, &value.display(ty).to_string()).into_any()
+}
+
+/// Year, month and day, if Python has the year.
+fn civil(days: i64) -> Option<(i32, u8, u8)> {
+    let (year, month, day) = civil_from_days(days);
+    (1..=9999).contains(&year).then_some((year as i32, month as u8, day as u8))
+}
+
+/// Hour, minute, second and microsecond of a time of day.
+fn clock(micros: i64) -> (u8, u8, u8, u32) {
+    let seconds = micros / 1_000_000;
+    ((seconds / 3600) as u8, (seconds / 60 % 60) as u8, (seconds % 60) as u8, (micros % 1_000_000) as u32)
+}
+
+fn instant<'py>(
+    py: Python<'py>,
+    value: &Value,
+    ty: DataType,
+    micros: i64,
+    zone: Option<&Bound<'py, PyTzInfo>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let Some((year, month, day)) = civil(micros.div_euclid(MICROS_PER_DAY)) else { return Ok(text(py, value, ty)) };
+    let (hour, minute, second, fraction) = clock(micros.rem_euclid(MICROS_PER_DAY));
+    Ok(PyDateTime::new(py, year, month, day, hour, minute, second, fraction, zone)?.into_any())
+}
