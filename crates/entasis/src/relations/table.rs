@@ -43,10 +43,6 @@ impl Relation for TableRelation {
         Statistics { rows: Some(self.snapshot.rows()), columns }
     }
 
-    fn is_unique(&self, column: usize) -> bool {
-        self.snapshot.column_statistics(column).unique
-    }
-
     fn table(&self) -> Option<&TableSnapshot> {
         Some(&self.snapshot)
     }
