@@ -196,11 +196,13 @@ fn hash_valid(vector: &Vector, positions: Option<&[u16]>, rows: usize, cache: &m
         },
         Some(dictionary) => {
             let codes = vector.codes();
+            // Codes at NULL positions may be of another dictionary; what they hash to is mended by the caller.
+            let code = |p: usize| (codes[p] as usize).min(dictionary.len().saturating_sub(1));
             match (cache.hashes(dictionary, rows), positions) {
-                (Some(hashes), None) => writer.write(|i| hashes[codes[i] as usize]),
-                (Some(hashes), Some(p)) => writer.write(|i| hashes[codes[p[i] as usize] as usize]),
-                (None, None) => hash_flat(dictionary.values(), writer, |i| codes[i] as usize),
-                (None, Some(p)) => hash_flat(dictionary.values(), writer, |i| codes[p[i] as usize] as usize),
+                (Some(hashes), None) => writer.write(|i| hashes[code(i)]),
+                (Some(hashes), Some(p)) => writer.write(|i| hashes[code(p[i] as usize)]),
+                (None, None) => hash_flat(dictionary.values(), writer, code),
+                (None, Some(p)) => hash_flat(dictionary.values(), writer, |i| code(p[i] as usize)),
             }
         }
     }

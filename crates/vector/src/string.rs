@@ -21,7 +21,7 @@ use std::cmp::Ordering;
 pub const INLINE_BYTES: usize = 12;
 
 /// A string of bytes, inline or by pointer. Copy; see the module's rule on lifetimes.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 #[repr(C, align(8))]
 pub struct StringView {
     len: u32,
@@ -30,12 +30,6 @@ pub struct StringView {
 }
 
 const _: () = assert!(size_of::<StringView>() == 16 && align_of::<StringView>() == 8);
-
-impl Default for StringView {
-    fn default() -> StringView {
-        StringView { len: 0, prefix: [0; 4], rest: [0; 8] }
-    }
-}
 
 impl StringView {
     /// A view of at most [`INLINE_BYTES`] bytes, which it holds itself.

@@ -436,6 +436,10 @@ impl<'a> Graph<'a> {
         }
         let program = Program::compile_as_is(std::slice::from_ref(expr), &self.input[at..=at])?;
         let output = &program.outputs()[0];
+        if output.id == self.input[at].id {
+            // Nothing is left but the column: a CASE whose conditions are constant.
+            return Ok(Some(column));
+        }
         let (ty, physical, nullable, range) = (output.ty, output.physical, output.nullable, output.range);
         Ok(Some(self.finish(Kind::PerEntry(program), vec![column], ty, physical, nullable, range)))
     }

@@ -232,9 +232,8 @@ fn take_fraction(bytes: &mut &[u8]) -> i64 {
     let Some(rest) = bytes.strip_prefix(b".") else { return 0 };
     let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
     let mut micros = 0;
-    for place in 0..6 {
-        micros = micros * 10 + if place < digits { i64::from(rest[place] - b'0') } else { 0 };
-    }
+    let padded = rest[..digits].iter().map(|digit| i64::from(digit - b'0')).chain(std::iter::repeat(0));
+    padded.take(6).for_each(|digit| micros = micros * 10 + digit);
     *bytes = &rest[digits..];
     micros
 }

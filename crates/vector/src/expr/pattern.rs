@@ -166,7 +166,7 @@ fn matches_general(steps: &[Step], text: &str) -> bool {
 
 /// Finds a needle of at least one byte.
 ///
-/// It looks for the needle's first and last byte at their distance, eight candidate places at a time, and compares only
+/// It looks for the needle's first and last byte at their distance, sixteen candidate places at a time, and compares only
 /// where both are there: for text, where neither is rare, the pair still is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finder {
@@ -186,32 +186,47 @@ impl Finder {
     /// Where the needle first stands in `text`.
     #[inline]
     pub fn find(&self, text: &[u8]) -> Option<usize> {
-        const LANES: usize = 16;
         let needle = &self.needle[..];
         let places = (text.len() + 1).checked_sub(needle.len())?;
         let (first, last) = (needle[0], needle[needle.len() - 1]);
         let firsts = &text[..places];
         let lasts = &text[needle.len() - 1..][..places];
+        let found = |place: usize| &text[place..place + needle.len()] == needle;
         let mut at = 0;
-        while at + LANES <= places {
-            // Both loops over a fixed number of lanes become vector instructions.
-            let (f, l) = (&firsts[at..at + LANES], &lasts[at..at + LANES]);
-            let mut hits = [0u8; LANES];
-            for lane in 0..LANES {
-                hits[lane] = u8::from(f[lane] == first) & u8::from(l[lane] == last);
+        while at < places {
+            if places < LANES {
+                let pairs = firsts.iter().zip(lasts).enumerate();
+                return pairs.filter(|(_, (f, l))| **f == first && **l == last).map(|(p, _)| p).find(|p| found(*p));
             }
-            let mut any = u128::from_le_bytes(hits);
-            while any != 0 {
-                let place = at + any.trailing_zeros() as usize / 8;
-                if &text[place..place + needle.len()] == needle {
+            // The last block overlaps the one before, where nothing was found.
+            let start = at.min(places - LANES);
+            let mut hits = candidates(&firsts[start..], &lasts[start..], first, last);
+            while hits != 0 {
+                let place = start + hits.trailing_zeros() as usize / 8;
+                if found(place) {
                     return Some(place);
                 }
-                any &= any - 1;
+                hits &= hits - 1;
             }
-            at += LANES;
+            at = start + LANES;
         }
-        (at..places).find(|&place| &text[place..place + needle.len()] == needle)
+        None
     }
+}
+
+/// Candidate places that are looked at together: one vector register.
+const LANES: usize = 16;
+
+/// A byte of 1 for each of the first places where both bytes are there. The loop becomes three vector instructions.
+#[inline(always)]
+fn candidates(firsts: &[u8], lasts: &[u8], first: u8, last: u8) -> u128 {
+    let firsts: &[u8; LANES] = firsts.first_chunk().expect("a whole block");
+    let lasts: &[u8; LANES] = lasts.first_chunk().expect("a whole block");
+    let mut hits = [0u8; LANES];
+    for ((hit, f), l) in hits.iter_mut().zip(firsts).zip(lasts) {
+        *hit = u8::from(*f == first) & u8::from(*l == last);
+    }
+    u128::from_le_bytes(hits)
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use super::compile::{Graph, Kind, NodeId};
 use super::kernels::select::Keep;
 use super::{ColumnMeta, Expr};
 use crate::types::PhysicalType;
-use crate::{ColumnId, DataType, Result, Vector};
+use crate::{ColumnId, DataType, Result, Value, Vector};
 use std::collections::HashMap;
 use std::collections::HashSet;
 use std::fmt;
@@ -255,6 +255,10 @@ impl<'a> Emitter<'a> {
         }
         let register = match &node.kind {
             Kind::Column(at) => self.register(Initial::Column(*at)),
+            Kind::Constant(Value::Integer(bits)) if node.ty == DataType::Uuid => {
+                let ordered = Value::Integer(crate::vector::uuid_to_ordered(*bits));
+                self.register(Initial::Constant(Vector::constant(node.physical, &ordered)?))
+            }
             Kind::Constant(value) => self.register(Initial::Constant(Vector::constant(node.physical, value)?)),
             Kind::Retype => self.emit(node.args[0], rows)?,
             Kind::Case => self.case(id, rows)?,

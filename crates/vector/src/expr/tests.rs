@@ -259,7 +259,7 @@ fn many_rows_give_what_single_rows_give() {
                 (found, expected) => panic!("{expr} in round {round}: {found:?}, row by row {expected:?}"),
             }
             if expr.ty() == Boolean {
-                let program = Program::compile(&[expr.clone()], &metas).unwrap();
+                let program = Program::compile(std::slice::from_ref(&expr), &metas).unwrap();
                 let picks = Machine::new(program.clone()).select(&chunk).map(<[u16]>::to_vec);
                 if let Ok(expected) = expected {
                     let holds = |r: &u16| expected[*r as usize] == Value::Boolean(true);

@@ -27,6 +27,7 @@ pub trait Integer: Native + Ord + Into<Wide> {
     fn wrapping(op: ArithmeticOp, a: Self, b: Self) -> Self;
     fn overflowing(op: ArithmeticOp, a: Self, b: Self) -> (Self, bool);
     fn low_bits(self) -> u32;
+    fn is_below_zero(self) -> bool;
     fn from_wide(v: i128) -> Self;
 }
 
@@ -75,6 +76,10 @@ macro_rules! integer {
             #[inline(always)]
             fn low_bits(self) -> u32 {
                 self as u32
+            }
+            #[inline(always)]
+            fn is_below_zero(self) -> bool {
+                (self as i128) < 0
             }
             #[inline(always)]
             fn from_wide(v: i128) -> $t {
@@ -329,7 +334,7 @@ pub fn single(function: Single, a: &Vector, ty: DataType, rows: Rows<'_>, out: &
                 let mut failed = false;
                 let negate = function == Single::Negate;
                 unary(x, rows, out.values_mut(), |v: T| {
-                    if negate || v < T::ZERO {
+                    if negate || v.is_below_zero() {
                         let (value, overflow) = T::overflowing(ArithmeticOp::Subtract, T::ZERO, v);
                         failed |= overflow;
                         value
@@ -340,7 +345,7 @@ pub fn single(function: Single, a: &Vector, ty: DataType, rows: Rows<'_>, out: &
                 if failed {
                     first_failure(rows, out, |p| {
                         let v = x.get(p);
-                        let overflow = (negate || v < T::ZERO)
+                        let overflow = (negate || v.is_below_zero())
                             && T::overflowing(ArithmeticOp::Subtract, T::ZERO, v).1;
                         let shown = Value::Integer(Into::<Wide>::into(v).0);
                         let message = || format!("integer overflow: -({}) does not fit {ty}", shown.display(ty));

@@ -161,24 +161,31 @@ pub fn strict(
             target.iter_mut().zip(validity).for_each(|(t, v)| *t &= v);
         }
     }
-    let mut valid = [0u16; CHUNK_ROWS];
-    let rows = match out.validity() {
-        // The view at a NULL position may be of a string that is gone, so no kernel may follow it.
-        Some(words) if args.iter().any(|arg| arg.physical() == PhysicalType::Str) && rows.len() <= CHUNK_ROWS => {
-            let mut end = 0;
-            rows.each(|p| {
-                valid[end] = p as u16;
-                end += usize::from(bitmap::get(words, p));
-            });
-            Rows::Sparse(&valid[..end], rows.limit())
-        }
-        _ => rows,
-    };
-    body(rows, out)?;
+    // The view at a NULL position may be of a string that is gone, so no kernel may follow it.
+    let strings = args.iter().any(|arg| arg.physical() == PhysicalType::Str);
+    if strings && out.validity().is_some() {
+        valid_only(rows, out, body)?;
+    } else {
+        body(rows, out)?;
+    }
     if constant {
         out.make_constant();
     }
     Ok(())
+}
+
+/// Runs `body` for those of `rows` that are valid in `out`.
+fn valid_only(rows: Rows<'_>, out: &mut Vector, body: impl FnOnce(Rows<'_>, &mut Vector) -> Result<()>) -> Result<()> {
+    let mut list = [0u16; CHUNK_ROWS];
+    let mut end = 0;
+    let words = out.validity().expect("the caller has looked");
+    rows.each(|p| {
+        if bitmap::get(words, p) {
+            list[end] = p as u16;
+            end += 1;
+        }
+    });
+    body(Rows::Sparse(&list[..end], rows.limit()), out)
 }
 
 /// The error of the first row that is valid in `out` and for which `failure` has one.
