@@ -1,1 +1,25 @@
-//! x
+//! Testkit: what the tests of Entasis stand on. Development only; nothing that is shipped depends on it.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`reference`] | the reference engine: a slow and obvious interpreter of plans |
+//! | [`random`] | seeded numbers |
+//! | [`generator`] | random tables and queries, as SQL text |
+//! | [`expressions`] | random expressions over random chunks |
+//! | [`plans`] | random plans over stored tables |
+//! | [`compare`] | when two results are the same |
+//! | [`configuration`] | the settings under which tests run again |
+//! | [`text_test`] | the runner of `tests/slt` |
+//! | [`golden`] | files that hold what a test should print |
+//!
+//! The tests themselves are in `tests/suite`. `docs/design/testing.md` says which kind of test is for what.
+
+pub mod compare;
+pub mod configuration;
+pub mod expressions;
+pub mod generator;
+pub mod golden;
+pub mod plans;
+pub mod random;
+pub mod reference;
+pub mod text_test;

@@ -1,0 +1,374 @@
+//! The reference engine: what a plan means, one row at a time.
+//!
+//! A slow and obvious interpreter of [`Plan`]. Every node turns whole inputs into whole outputs, every join is a nested
+//! loop, every group is found by looking through the groups so far, every expression walks its tree for each row. It
+//! shares no code with the engine: not its kernels, hash functions, sorts or chunks; only [`Value`] and the calendar.
+//! So a result that both agree on is right, or wrong twice in the same way for different reasons.
+//!
+//! | file | what it says |
+//! |---|---|
+//! | this one | what each node gives |
+//! | [`expression`] | what each expression is |
+//! | [`cast`] | what each conversion gives |
+//! | [`aggregate`] | what each aggregate gives |
+//!
+//! It is exact about results and about *whether* a statement fails, not about the words of an error, and it answers
+//! "not supported" where it has no opinion. Functions that another library computes are called with vectors of one row.
+
+pub mod aggregate;
+pub mod cast;
+pub mod expression;
+
+use entasis_engine::exec::QueryContext;
+use entasis_engine::plan::{Join, JoinKind, Node, Plan, Scan, SetKind, SetOperation, SortKey};
+use entasis_engine::relation::{Relation, ScanRequest};
+use entasis_vector::expr::Expr;
+use entasis_vector::{Chunk, ColumnId, DataType, Error, Result, Value, Vector};
+use expression::{Row, evaluate, holds, order};
+
+/// Rows with the identities of their columns.
+#[derive(Debug, Clone)]
+pub struct Table {
+    /// What stands where in each row.
+    pub columns: Vec<ColumnId>,
+    /// The rows.
+    pub rows: Vec<Vec<Value>>,
+}
+
+impl Table {
+    fn new(columns: Vec<ColumnId>) -> Table {
+        Table { columns, rows: Vec::new() }
+    }
+    fn row(&self, i: usize) -> Row<'_> {
+        Row { columns: &self.columns, values: &self.rows[i] }
+    }
+    fn all_null(&self) -> Vec<Value> {
+        vec![Value::Null; self.columns.len()]
+    }
+}
+
+/// The rows of a plan's result, its output columns in order.
+///
+/// # Errors
+/// What the statement raises, and "not supported" where the reference has no opinion.
+pub fn run(plan: &Plan) -> Result<Vec<Vec<Value>>> {
+    let table = rows_of(&plan.root)?;
+    let positions: Vec<usize> =
+        plan.output.iter().map(|output| position(&table.columns, output.column)).collect::<Result<_>>()?;
+    Ok(table.rows.iter().map(|row| positions.iter().map(|&p| row[p].clone()).collect()).collect())
+}
+
+fn position(columns: &[ColumnId], id: ColumnId) -> Result<usize> {
+    columns.iter().position(|c| *c == id).ok_or_else(|| Error::internal(format!("no column {id} in the input")))
+}
+
+/// The rows that a node gives.
+///
+/// # Errors
+/// As for [`run`].
+pub fn rows_of(node: &Node) -> Result<Table> {
+    let mut out = Table::new(node.columns());
+    match node {
+        Node::Scan(scan) => out.rows = scan_rows(scan)?,
+        Node::Values(values) => out.rows = values.rows.clone(),
+        Node::Filter(filter) => {
+            let input = rows_of(&filter.input)?;
+            for (i, row) in input.rows.iter().enumerate() {
+                if all_hold(&filter.predicates, input.row(i))? {
+                    out.rows.push(row.clone());
+                }
+            }
+        }
+        Node::Project(project) => {
+            let input = rows_of(&project.input)?;
+            for (i, row) in input.rows.iter().enumerate() {
+                let mut values = row.clone();
+                for (_, expr) in &project.exprs {
+                    values.push(evaluate(expr, input.row(i))?);
+                }
+                out.rows.push(values);
+            }
+        }
+        Node::Join(join) => out.rows = join_rows(join)?,
+        Node::Aggregate(node) => {
+            let input = rows_of(&node.input)?;
+            out.rows = aggregate::groups(node, &input)?;
+        }
+        Node::Distinct(distinct) => {
+            let input = rows_of(&distinct.input)?;
+            for row in &input.rows {
+                let mut key = Vec::with_capacity(distinct.keys.len());
+                for id in &distinct.keys {
+                    key.push(row[position(&input.columns, *id)?].clone());
+                }
+                if !out.rows.contains(&key) {
+                    out.rows.push(key);
+                }
+            }
+        }
+        Node::Sort(sort) => {
+            let input = rows_of(&sort.input)?;
+            out.rows = sorted(&input, &sort.keys)?;
+            if let Some(limit) = sort.limit {
+                out.rows.truncate(limit);
+            }
+        }
+        Node::Limit(limit) => {
+            let input = rows_of(&limit.input)?;
+            out.rows = input.rows.into_iter().skip(limit.offset).take(limit.count.unwrap_or(usize::MAX)).collect();
+        }
+        Node::SetOperation(set) => out.rows = set_rows(set)?,
+    }
+    Ok(out)
+}
+
+fn all_hold(predicates: &[Expr], row: Row<'_>) -> Result<bool> {
+    for predicate in predicates {
+        if !holds(predicate, row)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The rows of `input` by `keys`; rows that are equal in all keys stay in their order.
+fn sorted(input: &Table, keys: &[SortKey]) -> Result<Vec<Vec<Value>>> {
+    let mut keyed: Vec<(Vec<Value>, &Vec<Value>)> = Vec::new();
+    for (i, row) in input.rows.iter().enumerate() {
+        let key = keys.iter().map(|key| evaluate(&key.expr, input.row(i))).collect::<Result<_>>()?;
+        keyed.push((key, row));
+    }
+    keyed.sort_by(|(a, _), (b, _)| order_by_keys(keys, a, b));
+    Ok(keyed.into_iter().map(|(_, row)| row.clone()).collect())
+}
+
+/// The order of two rows by the values of their sort keys.
+pub fn order_by_keys(keys: &[SortKey], a: &[Value], b: &[Value]) -> std::cmp::Ordering {
+    use std::cmp::Ordering::{Equal, Greater, Less};
+    for ((key, a), b) in keys.iter().zip(a).zip(b) {
+        let found = match (a.is_null(), b.is_null()) {
+            (true, true) => Equal,
+            (true, false) => {
+                if key.nulls_first {
+                    Less
+                } else {
+                    Greater
+                }
+            }
+            (false, true) => {
+                if key.nulls_first {
+                    Greater
+                } else {
+                    Less
+                }
+            }
+            (false, false) => {
+                let ascending = order(a, b, key.expr.ty());
+                if key.descending { ascending.reverse() } else { ascending }
+            }
+        };
+        if found != Equal {
+            return found;
+        }
+    }
+    Equal
+}
+
+// ---- scans ----------------------------------------------------------------------------------------------------------
+
+fn scan_rows(scan: &Scan) -> Result<Vec<Vec<Value>>> {
+    let all = relation_rows(&*scan.relation)?;
+    let columns: Vec<ColumnId> = scan.columns.iter().map(|(id, _)| *id).collect();
+    let mut rows = Vec::new();
+    for row in all {
+        let values: Vec<Value> = scan.columns.iter().map(|(_, index)| row[*index].clone()).collect();
+        if all_hold(&scan.filters, Row { columns: &columns, values: &values })? {
+            rows.push(values);
+        }
+    }
+    Ok(rows)
+}
+
+/// All rows of a relation, in its order, in full: tables value by value, others through an unfiltered scan.
+///
+/// # Errors
+/// I/O and input errors of files.
+pub fn relation_rows(relation: &dyn Relation) -> Result<Vec<Vec<Value>>> {
+    let types: Vec<DataType> = relation.schema().iter().map(|field| field.ty).collect();
+    let mut rows = Vec::new();
+    if let Some(table) = relation.table() {
+        for group in table.row_groups() {
+            for slot in 0..group.rows() {
+                let mut row = Vec::with_capacity(types.len());
+                for (column, ty) in types.iter().enumerate() {
+                    let mut vector = Vector::new(ty.physical());
+                    group.decode(column, slot, 1, &mut vector);
+                    row.push(vector.value(0, *ty));
+                }
+                rows.push(row);
+            }
+        }
+        return Ok(rows);
+    }
+    let ids = (0..types.len()).map(|i| (ColumnId(i as u32), i)).collect();
+    let request = ScanRequest { columns: ids, filters: Vec::new() };
+    let source = relation.scan(&request, &QueryContext::default())?;
+    let mut worker = source.worker()?;
+    let mut chunk = Chunk::new();
+    let mut morsels: Vec<(u64, Vec<Vec<Value>>)> = Vec::new();
+    while worker.next(&mut chunk)? {
+        let part = (0..chunk.len()).map(|r| types.iter().enumerate().map(|(c, ty)| chunk.value(r, c, *ty)).collect());
+        morsels.push((worker.morsel(), part.collect()));
+    }
+    morsels.sort_by_key(|(morsel, _)| *morsel);
+    Ok(morsels.into_iter().flat_map(|(_, part)| part).collect())
+}
+
+// ---- joins ----------------------------------------------------------------------------------------------------------
+
+/// What a pair of rows is to a join.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pair {
+    /// All keys and residuals are true.
+    Match,
+    /// The residuals are true and the first key is NULL, because one of its sides is.
+    Unknown,
+    /// Anything else.
+    Miss,
+}
+
+fn join_rows(join: &Join) -> Result<Vec<Vec<Value>>> {
+    let left = rows_of(&join.left)?;
+    let right = rows_of(&join.right)?;
+    let columns: Vec<ColumnId> = left.columns.iter().chain(&right.columns).copied().collect();
+    let mut right_matched = vec![false; right.rows.len()];
+    let mut rows = Vec::new();
+    for (l, left_row) in left.rows.iter().enumerate() {
+        let mut matches = Vec::new();
+        let mut unknown = false;
+        for (r, right_row) in right.rows.iter().enumerate() {
+            let both: Vec<Value> = left_row.iter().chain(right_row).cloned().collect();
+            match pair(join, left.row(l), right.row(r), Row { columns: &columns, values: &both })? {
+                Pair::Match => {
+                    right_matched[r] = true;
+                    matches.push(both);
+                }
+                Pair::Unknown => unknown = true,
+                Pair::Miss => {}
+            }
+        }
+        let alone = || left_row.iter().cloned().chain(right.all_null()).collect();
+        let matched = !matches.is_empty();
+        match join.kind {
+            JoinKind::Inner | JoinKind::Right => rows.extend(matches),
+            JoinKind::Left | JoinKind::Full if matched => rows.extend(matches),
+            JoinKind::Left | JoinKind::Full => rows.push(alone()),
+            JoinKind::Semi if matched => rows.push(left_row.clone()),
+            JoinKind::Anti if !matched => rows.push(left_row.clone()),
+            JoinKind::NullAwareAnti if !matched && !unknown => rows.push(left_row.clone()),
+            JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => {}
+            JoinKind::Mark { null_aware, .. } => {
+                let mark = if matched || !(null_aware && unknown) { Value::Boolean(matched) } else { Value::Null };
+                rows.push(left_row.iter().cloned().chain([mark]).collect());
+            }
+            JoinKind::Single if matches.len() > 1 => {
+                return Err(Error::input("a scalar subquery gave more than one row"));
+            }
+            JoinKind::Single => rows.push(matches.pop().unwrap_or_else(alone)),
+        }
+    }
+    if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
+        for (right_row, _) in right.rows.iter().zip(&right_matched).filter(|(_, matched)| !**matched) {
+            rows.push(left.all_null().into_iter().chain(right_row.iter().cloned()).collect());
+        }
+    }
+    Ok(rows)
+}
+
+fn pair(join: &Join, left: Row<'_>, right: Row<'_>, both: Row<'_>) -> Result<Pair> {
+    let mut result = Pair::Match;
+    for (i, key) in join.on.iter().enumerate() {
+        let (l, r) = (evaluate(&key.left, left)?, evaluate(&key.right, right)?);
+        let unknown = (l.is_null() || r.is_null()) && !key.null_equals_null;
+        if unknown && i == 0 {
+            result = Pair::Unknown;
+        } else if unknown || l != r {
+            return Ok(Pair::Miss);
+        }
+    }
+    Ok(if all_hold(&join.residual, both)? { result } else { Pair::Miss })
+}
+
+// ---- set operations -------------------------------------------------------------------------------------------------
+
+fn set_rows(set: &SetOperation) -> Result<Vec<Vec<Value>>> {
+    let mut inputs = Vec::new();
+    for (node, columns) in &set.inputs {
+        let table = rows_of(node)?;
+        let positions: Vec<usize> = columns.iter().map(|id| position(&table.columns, *id)).collect::<Result<_>>()?;
+        let rows = table.rows.iter().map(|row| positions.iter().map(|&p| row[p].clone()).collect::<Vec<Value>>());
+        inputs.push(rows.collect::<Vec<_>>());
+    }
+    let mut inputs = inputs.into_iter();
+    let mut rows = inputs.next().unwrap_or_default();
+    for mut other in inputs {
+        // Each row of `other` stands for at most one row of the left side, so `ALL` counts.
+        match set.kind {
+            SetKind::Union => rows.append(&mut other),
+            SetKind::Intersect => {
+                if !set.all {
+                    rows = distinct(rows);
+                }
+                rows.retain(|row| take(&mut other, row));
+            }
+            SetKind::Except => {
+                if !set.all {
+                    rows = distinct(rows);
+                }
+                rows.retain(|row| !take(&mut other, row));
+            }
+        }
+    }
+    Ok(if set.all { rows } else { distinct(rows) })
+}
+
+fn take(rows: &mut Vec<Vec<Value>>, row: &[Value]) -> bool {
+    let found = rows.iter().position(|other| other == row);
+    if let Some(i) = found {
+        rows.swap_remove(i);
+    }
+    found.is_some()
+}
+
+fn distinct(rows: Vec<Vec<Value>>) -> Vec<Vec<Value>> {
+    let mut unique: Vec<Vec<Value>> = Vec::new();
+    for row in rows {
+        if !unique.contains(&row) {
+            unique.push(row);
+        }
+    }
+    unique
+}
+
+// ---- one-row vectors, for what other libraries compute --------------------------------------------------------------
+
+/// A vector of one position that holds `value`.
+fn one_row(value: &Value, ty: DataType) -> Result<Vector> {
+    let value = match value {
+        Value::Integer(bits) if ty == DataType::Uuid => Value::Integer(entasis_vector::vector::uuid_to_ordered(*bits)),
+        other => other.clone(),
+    };
+    Vector::from_values(ty.physical(), &[value])
+}
+
+/// What a library function gives for one row.
+fn call(
+    function: &dyn entasis_vector::expr::ExternalFunction,
+    args: &[(Value, DataType)],
+    ty: DataType,
+) -> Result<Value> {
+    let vectors = args.iter().map(|(value, ty)| one_row(value, *ty)).collect::<Result<Vec<_>>>()?;
+    let mut out = Vector::new(ty.physical());
+    function.evaluate(&vectors, 1, &mut out)?;
+    Ok(out.value(0, ty))
+}

@@ -1,0 +1,168 @@
+//! The runner of SQL text tests (`tests/slt/**/*.slt`, the format of sqllogictest).
+//!
+//! A file gets a database of its own with the settings of a [`Configuration`], and every record of it is run, so that
+//! one run shows all failures. On top of the format:
+//!
+//! - `__TEST_DIR__` in a statement is a temporary directory of the file's own, gone after the run.
+//! - NULL prints as `NULL`, an empty text as `(empty)`; several blanks count as one.
+//! - column types are checked: `I` integers, `R` floats and decimals, `B` booleans, `T` text, `D` dates, times and
+//!   intervals, `?` anything.
+//! - `statement error <regex>` is matched against the error as a user reads it.
+
+use crate::configuration::{Configuration, files_below, tests_directory};
+use entasis_vector::DataType;
+use sqllogictest::{ColumnType, DB, DBOutput, Record, Runner};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Runs all files under `configuration`. `ENTASIS_SLT=text` runs only files whose path holds that text.
+///
+/// # Errors
+/// All failures, each with file, line and configuration.
+pub fn run_all(configuration: &Configuration) -> Result<(), String> {
+    let root = tests_directory();
+    let wanted = std::env::var("ENTASIS_SLT").unwrap_or_default();
+    let (mut failures, mut files) = (Vec::new(), 0);
+    for file in files_below(&root.join("slt"), "slt") {
+        let name = file.strip_prefix(&root).map_or_else(|_| file.display().to_string(), |p| p.display().to_string());
+        if !name.contains(&wanted) || configuration.skips(&name).is_some() {
+            continue;
+        }
+        files += 1;
+        failures.extend(run_file(&file, &name, configuration));
+    }
+    if failures.is_empty() {
+        return if files > 0 { Ok(()) } else { Err(format!("no file matches '{wanted}'")) };
+    }
+    let count = failures.len();
+    Err(format!("{count} failures under '{}':\n\n{}", configuration.name, failures.join("\n")))
+}
+
+/// Runs one file; returns its failures.
+pub fn run_file(file: &Path, name: &str, configuration: &Configuration) -> Vec<String> {
+    let records = match sqllogictest::parse_file::<Kind>(file) {
+        Ok(records) => records,
+        Err(error) => return vec![format!("{name}: {error}")],
+    };
+    let directory = TemporaryDirectory::new();
+    let (database, _connection) = match configuration.connect() {
+        Ok(connected) => connected,
+        Err(error) => return vec![format!("{name} [{}]: {error}", configuration.name)],
+    };
+    let mut runner = Runner::new(|| {
+        let connection = database.connect();
+        let directory = directory.0.display().to_string();
+        let ready = configuration.settings.iter().try_for_each(|setting| connection.execute(setting).map(drop));
+        async move { ready.map(|()| Session { connection, directory }) }
+    });
+    runner.with_column_validator(|found, expected| {
+        found.len() == expected.len() && found.iter().zip(expected).all(|(f, e)| *e == Kind::Any || f == e)
+    });
+    let mut failures = Vec::new();
+    for record in records {
+        if matches!(record, Record::Halt { .. }) {
+            break;
+        }
+        if let Err(error) = runner.run(record) {
+            failures.push(format!("[{}] {}", configuration.name, error.display(false)));
+        }
+    }
+    failures
+}
+
+struct Session {
+    connection: entasis::Connection,
+    directory: String,
+}
+
+impl DB for Session {
+    type Error = entasis::Error;
+    type ColumnType = Kind;
+
+    fn run(&mut self, sql: &str) -> entasis::Result<DBOutput<Kind>> {
+        let rows = self.connection.execute(&sql.replace("__TEST_DIR__", &self.directory))?;
+        if rows.schema().is_empty() {
+            return Ok(DBOutput::StatementComplete(rows.changed().unwrap_or(0)));
+        }
+        let types: Vec<DataType> = rows.schema().iter().map(|field| field.ty).collect();
+        let print = |row: Vec<entasis::Value>| {
+            let cells = row.iter().zip(&types).map(|(value, ty)| value.display(*ty).to_string());
+            cells.map(|cell| if cell.is_empty() { "(empty)".to_string() } else { cell }).collect()
+        };
+        let printed = rows.row_values().map(print).collect();
+        Ok(DBOutput::Rows { types: types.iter().map(|ty| Kind::of(*ty)).collect(), rows: printed })
+    }
+
+    fn engine_name(&self) -> &str {
+        "entasis"
+    }
+}
+
+/// The letters that stand for types in test files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Integer,
+    Real,
+    Boolean,
+    Text,
+    Time,
+    Any,
+}
+
+impl Kind {
+    fn of(ty: DataType) -> Kind {
+        match ty {
+            _ if ty.is_integer() => Kind::Integer,
+            _ if ty.is_float() || ty.is_decimal() => Kind::Real,
+            DataType::Boolean => Kind::Boolean,
+            DataType::Varchar => Kind::Text,
+            DataType::Date | DataType::Time | DataType::Timestamp | DataType::TimestampTz | DataType::Interval => {
+                Kind::Time
+            }
+            _ => Kind::Any,
+        }
+    }
+}
+
+impl ColumnType for Kind {
+    fn from_char(value: char) -> Option<Kind> {
+        Some(match value {
+            'I' => Kind::Integer,
+            'R' => Kind::Real,
+            'B' => Kind::Boolean,
+            'T' => Kind::Text,
+            'D' => Kind::Time,
+            '?' => Kind::Any,
+            _ => return None,
+        })
+    }
+    fn to_char(&self) -> char {
+        match self {
+            Kind::Integer => 'I',
+            Kind::Real => 'R',
+            Kind::Boolean => 'B',
+            Kind::Text => 'T',
+            Kind::Time => 'D',
+            Kind::Any => '?',
+        }
+    }
+}
+
+struct TemporaryDirectory(PathBuf);
+
+impl TemporaryDirectory {
+    fn new() -> TemporaryDirectory {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let name = format!("entasis-test-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        TemporaryDirectory(path)
+    }
+}
+
+impl Drop for TemporaryDirectory {
+    fn drop(&mut self) {
+        // A directory that stays behind is no failure of what was tested.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,9 @@
+//! All tests that need the whole database, in one binary. See `docs/design/testing.md`.
+
+mod bad_input;
+mod differential;
+mod expressions;
+mod plans;
+mod random_plans;
+mod slt;
+mod tpch;

@@ -1,0 +1,28 @@
+//! Golden plans: the 22 queries of TPC-H at scale 0.01, optimized, as text under `tests/plans`. A change of the
+//! optimizer or of an estimate shows as a diff there. For a few queries, the plan after each rule that changed it.
+
+use crate::tpch::SMALL;
+use entasis_engine::exec::Settings;
+use entasis_engine::optimizer::optimize_traced;
+use entasis_testkit::golden;
+
+/// Queries whose way through the rules is kept too: a subquery that becomes a join, implied filters, a semi join.
+const TRACED: [&str; 3] = ["q07", "q17", "q20"];
+
+#[test]
+fn plans_are_the_golden_ones() {
+    let connection = SMALL.connect();
+    let mut failures = Vec::new();
+    for (name, sql) in entasis::tpch::QUERIES {
+        let bound = connection.plan(sql).expect("the query is valid");
+        let written = bound.to_string();
+        let (optimized, trace) = optimize_traced(bound, &Settings::default()).expect("the rules keep the plan sound");
+        failures.extend(golden::check(&format!("plans/{name}.txt"), &optimized.to_string()).err());
+        if TRACED.contains(&name) {
+            let steps = trace.iter().map(|(rule, text)| format!("\nafter {rule}\n{text}"));
+            let text = format!("as bound\n{written}{}", steps.collect::<String>());
+            failures.extend(golden::check(&format!("plans/{name}_steps.txt"), &text).err());
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

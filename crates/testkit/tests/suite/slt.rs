@@ -1,0 +1,38 @@
+//! The SQL text tests, once under each configuration.
+
+use entasis_testkit::configuration::{self, Configuration};
+use entasis_testkit::text_test;
+
+macro_rules! configurations {
+    ($($name:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                if let Err(failures) = text_test::run_all(&Configuration::load(stringify!($name))) {
+                    panic!("{failures}");
+                }
+            }
+        )*
+
+        /// The names of the tests above; every configuration must be among them.
+        pub(crate) const ALL: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+configurations!(default, chunks_of_3, hash_collisions, one_thread, optimizer_off, small_and_colliding, two_threads);
+
+#[test]
+fn every_configuration_is_run() {
+    let mut all = ALL.to_vec();
+    all.sort_unstable();
+    assert_eq!(configuration::names(), all);
+}
+
+#[test]
+fn skip_lists_name_files_that_exist() {
+    for name in ALL {
+        for (path, _) in Configuration::load(name).skips {
+            assert!(configuration::tests_directory().join(&path).exists(), "{name}: no such file: {path}");
+        }
+    }
+}
