@@ -177,9 +177,9 @@ pub fn hash_column(
             } else {
                 hash_valid(vector, positions, rows, cache, &mut writer);
             }
-            for r in 0..rows {
+            for (r, hash) in writer.out.iter_mut().enumerate() {
                 if !bitmap::get(validity, at(r)) {
-                    writer.out[r] = if combine { self::combine(old[r], NULL_HASH) } else { NULL_HASH };
+                    *hash = if combine { self::combine(old[r], NULL_HASH) } else { NULL_HASH };
                 }
             }
             cache.old = old;
