@@ -80,6 +80,8 @@ pub fn hash_bytes(bytes: &[u8]) -> u64 {
 pub struct HashCache {
     entries: Vec<CachedDictionary>,
     next: usize,
+    /// Scratch: the hashes before NULLs are mixed in.
+    old: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -161,7 +163,11 @@ pub fn hash_column(
         (_, Some(validity)) => {
             // NULLs are rare: hash all positions as if valid, then mend. The old hashes are needed for that.
             let at = |r: usize| positions.map_or(r, |p| p[r] as usize);
-            let old: Option<Vec<u64>> = combine.then(|| writer.out.to_vec());
+            let mut old = std::mem::take(&mut cache.old);
+            if combine {
+                old.clear();
+                old.extend_from_slice(writer.out);
+            }
             if vector.physical() == PhysicalType::Str && vector.encoding() == Encoding::Flat {
                 // The view at a NULL position may be of a string that is gone.
                 let views = vector.values::<StringView>();
@@ -171,14 +177,12 @@ pub fn hash_column(
             } else {
                 hash_valid(vector, positions, rows, cache, &mut writer);
             }
-            for r in 0..rows {
+            for (r, hash) in writer.out.iter_mut().enumerate() {
                 if !bitmap::get(validity, at(r)) {
-                    writer.out[r] = match &old {
-                        Some(old) => self::combine(old[r], NULL_HASH),
-                        None => NULL_HASH,
-                    };
+                    *hash = if combine { self::combine(old[r], NULL_HASH) } else { NULL_HASH };
                 }
             }
+            cache.old = old;
         }
         (_, None) => hash_valid(vector, positions, rows, cache, &mut writer),
     }
@@ -194,10 +198,12 @@ fn hash_valid(vector: &Vector, positions: Option<&[u16]>, rows: usize, cache: &m
                 hash_flat(vector, writer, |i| p[i] as usize);
             }
         },
+        // All rows are NULL.
+        Some(dictionary) if dictionary.is_empty() => writer.write(|_| NULL_HASH),
         Some(dictionary) => {
             let codes = vector.codes();
             // Codes at NULL positions may be of another dictionary; what they hash to is mended by the caller.
-            let code = |p: usize| (codes[p] as usize).min(dictionary.len().saturating_sub(1));
+            let code = |p: usize| (codes[p] as usize).min(dictionary.len() - 1);
             match (cache.hashes(dictionary, rows), positions) {
                 (Some(hashes), None) => writer.write(|i| hashes[code(i)]),
                 (Some(hashes), Some(p)) => writer.write(|i| hashes[code(p[i] as usize)]),

@@ -377,7 +377,7 @@ impl<'a> Graph<'a> {
             }
             Expr::InList { input, list } => {
                 let input = self.lower(input)?;
-                let kind = Kind::InList(Arc::new(List::new(list, self.node(input).physical)?));
+                let kind = Kind::InList(Arc::new(List::new(list, self.node(input).ty, self.node(input).physical)?));
                 let node = self.strict(kind, vec![input], DataType::Boolean);
                 if list.iter().any(Value::is_null) {
                     self.nodes[node].nullable = true;

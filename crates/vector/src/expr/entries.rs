@@ -5,8 +5,8 @@
 //! columns that come flat, the expression runs over the rows. If an entry raises an error (it may belong to no row), the
 //! rows decide, too. String results become a dictionary again, of distinct values.
 
-use super::kernels::Rows;
 use super::kernels::select::place;
+use super::kernels::{Rows, as_held};
 use super::machine::Frame;
 use super::program::Program;
 use crate::buffer::Native;
@@ -88,7 +88,10 @@ impl Entries {
                 _ => Some(Value::Null),
             };
             match (&self.kept[at].state, null) {
-                (State::Values(results), Some(null)) => return map_values(results, column, &null, rows, out),
+                (State::Values(results), Some(null)) => {
+                    let null = as_held(null, program.outputs()[0].ty);
+                    return map_values(results, column, &null, rows, out);
+                }
                 (State::Codes(dictionary, codes), Some(Value::Null)) => {
                     map_codes(dictionary, codes, column, rows, out);
                     return Ok(());

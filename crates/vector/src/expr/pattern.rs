@@ -105,7 +105,11 @@ impl Pattern {
         match &self.form {
             Form::Exact(wanted) => text == wanted,
             Form::Pieces { prefix, pieces, suffix } => {
-                if text.len() < prefix.len() + suffix.len() || !text.starts_with(prefix) || !text.ends_with(suffix) {
+                // PERF: an empty affix is not compared. An empty Vec has no memory behind it, and comparing no bytes there
+                // makes the masked loads of the C library's memcmp suppress a fault, at 200 ns a call.
+                let starts = || prefix.is_empty() || text.starts_with(prefix);
+                let ends = || suffix.is_empty() || text.ends_with(suffix);
+                if text.len() < prefix.len() + suffix.len() || !starts() || !ends() {
                     return false;
                 }
                 let mut rest = &text[prefix.len()..text.len() - suffix.len()];
@@ -166,7 +170,7 @@ fn matches_general(steps: &[Step], text: &str) -> bool {
 
 /// Finds a needle of at least one byte.
 ///
-/// It looks for the needle's first and last byte at their distance, sixteen candidate places at a time, and compares only
+/// It looks for the needle's first and last byte at their distance, eight candidate places at a time, and compares only
 /// where both are there: for text, where neither is rare, the pair still is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finder {
@@ -192,15 +196,26 @@ impl Finder {
         let firsts = &text[..places];
         let lasts = &text[needle.len() - 1..][..places];
         let found = |place: usize| &text[place..place + needle.len()] == needle;
+        if places < LANES {
+            let mut pairs = firsts.iter().zip(lasts);
+            let mut at = 0;
+            // The next place where both bytes are, until one is it.
+            while let Some(skipped) = pairs.position(|(f, l)| *f == first && *l == last) {
+                if found(at + skipped) {
+                    return Some(at + skipped);
+                }
+                at += skipped + 1;
+            }
+            return None;
+        }
+        let (first, last) = (spread(first), spread(last));
         let mut at = 0;
         while at < places {
-            if places < LANES {
-                let pairs = firsts.iter().zip(lasts).enumerate();
-                return pairs.filter(|(_, (f, l))| **f == first && **l == last).map(|(p, _)| p).find(|p| found(*p));
-            }
             // The last block overlaps the one before, where nothing was found.
             let start = at.min(places - LANES);
-            let mut hits = candidates(&firsts[start..], &lasts[start..], first, last);
+            // Bytes of zero are places where both are as wanted.
+            let differences = (word(firsts, start) ^ first) | (word(lasts, start) ^ last);
+            let mut hits = differences.wrapping_sub(spread(1)) & !differences & spread(0x80);
             while hits != 0 {
                 let place = start + hits.trailing_zeros() as usize / 8;
                 if found(place) {
@@ -214,19 +229,17 @@ impl Finder {
     }
 }
 
-/// Candidate places that are looked at together: one vector register.
-const LANES: usize = 16;
+/// Candidate places that are looked at together: the bytes of a word.
+const LANES: usize = 8;
 
-/// A byte of 1 for each of the first places where both bytes are there. The loop becomes three vector instructions.
+/// The byte in all lanes.
+const fn spread(byte: u8) -> u64 {
+    u64::from_ne_bytes([byte; LANES])
+}
+
 #[inline(always)]
-fn candidates(firsts: &[u8], lasts: &[u8], first: u8, last: u8) -> u128 {
-    let firsts: &[u8; LANES] = firsts.first_chunk().expect("a whole block");
-    let lasts: &[u8; LANES] = lasts.first_chunk().expect("a whole block");
-    let mut hits = [0u8; LANES];
-    for ((hit, f), l) in hits.iter_mut().zip(firsts).zip(lasts) {
-        *hit = u8::from(*f == first) & u8::from(*l == last);
-    }
-    u128::from_le_bytes(hits)
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + LANES].try_into().expect("eight bytes"))
 }
 
 #[cfg(test)]

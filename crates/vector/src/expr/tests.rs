@@ -358,3 +358,23 @@ fn shared_subexpressions_are_computed_once() {
     let program = Program::compile(&[guarded, product], &metas()).unwrap();
     assert_eq!(program.to_string().matches("* checked").count(), 1, "{program}");
 }
+
+#[test]
+fn uuids_are_the_same_as_text_as_constants_and_in_lists() {
+    let text_of = |byte: &str| text(&format!("{byte}000000-0000-0000-0000-000000000001"));
+    let (low, high) = (cast(text_of("01"), DataType::Uuid), cast(text_of("f1"), DataType::Uuid));
+    let metas = [ColumnMeta::new(ColumnId(0), Varchar)];
+    let mut chunk = Chunk::new();
+    chunk.reset(2);
+    let group = chunk.push_group(Selection::ALL);
+    let texts = [evaluate_constant(&text_of("01")).unwrap(), evaluate_constant(&text_of("f1")).unwrap()];
+    chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), group);
+    let read = cast(column(0, Varchar), DataType::Uuid);
+    let constants = [evaluate_constant(&low).unwrap(), evaluate_constant(&high).unwrap()];
+    assert_eq!(run(&read, &chunk, &metas).unwrap(), constants);
+    let holds =
+        |expr| run(&expr, &chunk, &metas).unwrap().iter().map(|v| *v == Value::Boolean(true)).collect::<Vec<_>>();
+    assert_eq!(holds(Expr::compare(CompareOp::Lt, read.clone(), high)), [true, false]);
+    let list = vec![constants[1].clone()];
+    assert_eq!(holds(Expr::InList { input: Box::new(read), list }), [false, true]);
+}

@@ -36,7 +36,7 @@ pub fn cast(a: &Vector, from: DataType, to: DataType, lenient: bool, rows: Rows<
         _ if to.is_integer() && from.is_integer() => integer_to_integer(a, from, to, lenient, rows, out),
         DataType::Varchar => to_text(a, from, rows, out),
         DataType::Date | DataType::Int64 if from == DataType::Varchar => from_text(a, to, lenient, rows, out),
-        _ => row_by_row(&[(a, from)], rows, out, |values| match convert(&values[0], from, to) {
+        _ => row_by_row(&[(a, from)], to, rows, out, |values| match convert(&values[0], from, to) {
             Err(error) if lenient && error.kind() == ErrorKind::Input => Ok(Value::Null),
             result => result,
         }),

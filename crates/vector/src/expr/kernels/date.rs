@@ -98,7 +98,7 @@ pub fn truncated(
             Ok(())
         });
     }
-    row_by_row(&[(a, from)], rows, out, |values| {
+    row_by_row(&[(a, from)], to, rows, out, |values| {
         let at = integer(&values[0])?;
         let at = if from == DataType::Date { at.checked_mul(MICROS_PER_DAY) } else { Some(at) };
         let start = at.and_then(|at| truncate(part, at)).ok_or_else(|| out_of_range(to))?;
@@ -129,7 +129,7 @@ pub fn arithmetic(
     rows: Rows<'_>,
     out: &mut Vector,
 ) -> Result<()> {
-    row_by_row(&[a, b], rows, out, |values| combine(op, (&values[0], a.1), (&values[1], b.1), ty))
+    row_by_row(&[a, b], ty, rows, out, |values| combine(op, (&values[0], a.1), (&values[1], b.1), ty))
 }
 
 fn combine(op: ArithmeticOp, a: (&Value, DataType), b: (&Value, DataType), ty: DataType) -> Result<Value> {
@@ -187,7 +187,7 @@ fn combine(op: ArithmeticOp, a: (&Value, DataType), b: (&Value, DataType), ty: D
 /// # Errors
 /// Input, if a part has no counterpart.
 pub fn negate(a: &Vector, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
-    row_by_row(&[(a, DataType::Interval)], rows, out, |values| match &values[0] {
+    row_by_row(&[(a, DataType::Interval)], DataType::Interval, rows, out, |values| match &values[0] {
         Value::Interval(v) => negate_interval(*v).map(Value::Interval).ok_or_else(|| out_of_range(DataType::Interval)),
         other => Err(Error::internal(format!("{other:?} where an interval is expected"))),
     })

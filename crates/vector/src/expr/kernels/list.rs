@@ -1,12 +1,12 @@
 //! `x IN (constants)`.
 
-use super::{Rows, operand, strict, unary};
+use super::{Rows, as_held, operand, strict, unary};
 use crate::expr::kernels::arithmetic::{Integer, Wide, with_integer};
 use crate::hash::hash_bytes;
 use crate::types::PhysicalType;
 use crate::value::canonical_bits;
 use crate::vector::Vector;
-use crate::{Error, Result, StringView, Value};
+use crate::{DataType, Error, Result, StringView, Value};
 use std::collections::HashSet;
 
 /// The constants of a list, ready for look-up. NULLs are left out; whether there was one is kept.
@@ -34,17 +34,17 @@ enum Members {
 const BITS_SPAN: i128 = 8192;
 
 impl List {
-    /// The constants `values`, which are held as `physical`.
+    /// The constants `values` of type `ty`, looked for in vectors of `physical`.
     ///
     /// # Errors
     /// Internal, if a value is of another type.
-    pub fn new(values: &[Value], physical: PhysicalType) -> Result<List> {
+    pub fn new(values: &[Value], ty: DataType, physical: PhysicalType) -> Result<List> {
         let has_null = values.iter().any(Value::is_null);
         let mut integers = HashSet::new();
         let mut floats = HashSet::new();
         let mut strings: Vec<Box<[u8]>> = Vec::new();
         for value in values {
-            match value {
+            match &as_held(value.clone(), ty) {
                 Value::Null => {}
                 Value::Boolean(v) => drop(integers.insert(i128::from(*v))),
                 Value::Integer(v) => drop(integers.insert(*v)),
@@ -57,6 +57,8 @@ impl List {
                 Value::Interval(v) => drop(integers.insert(v.estimate())),
             }
         }
+        // What has no room in the vectors is nowhere in them.
+        with_integer!(physical, T => integers.retain(|v| T::try_from(*v).is_ok()), ());
         let members = match physical {
             PhysicalType::F32 | PhysicalType::F64 => Members::Floats(floats),
             PhysicalType::Interval => Members::Intervals(integers),

@@ -20,7 +20,7 @@ pub mod string;
 
 use crate::buffer::Native;
 use crate::types::PhysicalType;
-use crate::vector::Vector;
+use crate::vector::{Vector, uuid_to_ordered};
 use crate::{CHUNK_ROWS, DataType, Error, Result, Value, bitmap};
 
 /// The positions for which a kernel computes.
@@ -200,12 +200,21 @@ pub fn first_failure(rows: Rows<'_>, out: &Vector, failure: impl Fn(usize) -> Op
     })
 }
 
-/// Computes row by row over single values: for what is rare. `f` sees operands that are not NULL.
+/// A value of type `ty` as vectors hold it: UUIDs in the order of their bytes.
+pub fn as_held(value: Value, ty: DataType) -> Value {
+    match value {
+        Value::Integer(bits) if ty == DataType::Uuid => Value::Integer(uuid_to_ordered(bits)),
+        other => other,
+    }
+}
+
+/// Computes values of type `ty` row by row over single values: for what is rare. `f` sees operands that are not NULL.
 ///
 /// # Errors
 /// Those of `f`.
 pub fn row_by_row(
     args: &[(&Vector, DataType)],
+    ty: DataType,
     rows: Rows<'_>,
     out: &mut Vector,
     mut f: impl FnMut(&[Value]) -> Result<Value>,
@@ -218,11 +227,11 @@ pub fn row_by_row(
             if !out.is_valid(p) {
                 return Ok(());
             }
-            for (value, (arg, ty)) in values.iter_mut().zip(args) {
-                *value = arg.value(p, *ty);
+            for (value, (arg, from)) in values.iter_mut().zip(args) {
+                *value = arg.value(p, *from);
             }
             let value = f(&values[..args.len()])?;
-            out.write_value(p, &value)
+            out.write_value(p, &as_held(value, ty))
         })
     })
 }
