@@ -34,7 +34,7 @@ fn the_question_of_the_readme() {
     let output = run(&["-c", sql]);
     assert!(output.status.success(), "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.contains("│ carrier │") && text.contains("│ UA      │ 58665 │"), "{text}");
+    assert!(text.contains("│ carrier │") && text.contains("│ UA      │  58665 │"), "{text}");
     assert!(text.ends_with("16 rows\n"), "{text}");
 }
 

@@ -14,6 +14,7 @@ use entasis_engine::relation::Relation;
 use entasis_sql::Statement;
 use entasis_vector::{DataType, Error, Result, Schema, Value};
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, RwLock};
 
 /// Asked for names that the catalog does not have: variables of the host program.
@@ -59,8 +60,7 @@ impl Connection {
         self.cancel.clear();
         let mut rows = Rows::empty();
         for parsed in entasis_sql::parse(sql)? {
-            let bound = self.bind(&parsed, parameters)?;
-            rows = statement::run(self, bound)?;
+            rows = self.run(&parsed, parameters)?;
         }
         Ok(rows)
     }
@@ -77,10 +77,22 @@ impl Connection {
         };
         let mut changed = 0;
         for parameters in sets {
-            let bound = self.bind(parsed, parameters)?;
-            changed += statement::run(self, bound)?.changed().unwrap_or(0);
+            changed += self.run(parsed, parameters)?.changed().unwrap_or(0);
         }
         Ok(changed)
+    }
+
+    /// Binds and runs one statement, with a stack that suits it. A panic below is an error of the statement.
+    fn run(&self, parsed: &entasis_sql::Parsed, parameters: &[(Value, DataType)]) -> Result<Rows> {
+        let run = || statement::run(self, self.bind(parsed, parameters)?);
+        let guarded = || {
+            catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+                let what = panic.downcast_ref::<String>().map(String::as_str);
+                let what = what.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+                Err(Error::internal(format!("{what}; the statement failed, the database goes on")))
+            })
+        };
+        entasis_sql::on_deep_stack(parsed.is_deep(), guarded)
     }
 
     fn bind(&self, parsed: &entasis_sql::Parsed, parameters: &[(Value, DataType)]) -> Result<Statement> {

@@ -32,15 +32,31 @@ fn translate(error: DataFusionError) -> Error {
         },
         DataFusionError::ArrowError(inner, _) => entasis_arrow::arrow_error(*inner),
         DataFusionError::NotImplemented(message) => Error::not_supported(clean(&message)),
-        DataFusionError::Internal(message) => Error::internal(clean(&message)),
+        DataFusionError::Internal(message) => match no_signature(&message) {
+            Some(message) => Error::input(message),
+            None => Error::internal(clean(&message)),
+        },
         DataFusionError::ResourcesExhausted(message) => Error::resource(clean(&message)),
         DataFusionError::IoError(inner) => Error::new(ErrorKind::Io, inner.to_string()),
         DataFusionError::SchemaError(inner, _) => schema_error(*inner),
+        DataFusionError::Plan(message) if no_signature(&message).is_some() => {
+            Error::input(no_signature(&message).unwrap_or_default())
+        }
         DataFusionError::Plan(message)
         | DataFusionError::Execution(message)
         | DataFusionError::Configuration(message) => Error::input(clean(&message)),
         other => Error::input(clean(&other.to_string())),
     }
+}
+
+/// "there is no function sum(VARCHAR)", of the library's list of all the ways in which the arguments do not fit.
+fn no_signature(message: &str) -> Option<String> {
+    if !message.contains("failed to match any signature") {
+        return None;
+    }
+    let function = message.split("Function '").nth(1)?.split('\'').next()?;
+    let ty = message.split("(DataType: ").nth(1)?.split(").").next()?.split(')').next()?;
+    Some(format!("there is no function {function}({})", sql_types(ty)))
 }
 
 fn schema_error(error: SchemaError) -> Error {

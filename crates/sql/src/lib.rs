@@ -34,7 +34,7 @@ mod tests;
 pub use bind::bind;
 pub use catalog::Catalog;
 pub use complete::is_complete;
-pub use parse::{Parsed, parse};
+pub use parse::{Parsed, on_deep_stack, parse};
 pub use statement::{Constraint, ObjectKind, Statement};
 
 /// Names of all scalar and aggregate functions, sorted, for completion.

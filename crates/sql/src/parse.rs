@@ -186,7 +186,7 @@ impl Parsed {
         self.parameters
     }
     /// Whether it must be handled on a large stack.
-    pub(crate) fn is_deep(&self) -> bool {
+    pub fn is_deep(&self) -> bool {
         self.deep
     }
 }
@@ -213,6 +213,10 @@ pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
         match token.token {
             Token::SemiColon => finish(&mut current)?,
             Token::EOF => {}
+            // E'…': the tokenizer has replaced the escapes already.
+            Token::EscapedStringLiteral(text) => {
+                current.push(TokenWithSpan { token: Token::SingleQuotedString(text), span: token.span });
+            }
             _ => current.push(token),
         }
     }
@@ -233,7 +237,7 @@ pub(crate) fn parse_query(sql: &str) -> Result<Box<ast::Query>> {
 }
 
 /// Runs `f` with enough stack for a deep statement, on this thread if it is not deep.
-pub(crate) fn on_deep_stack<T: Send>(deep: bool, f: impl FnOnce() -> T + Send) -> T {
+pub fn on_deep_stack<T: Send>(deep: bool, f: impl FnOnce() -> T + Send) -> T {
     if !deep {
         return f();
     }

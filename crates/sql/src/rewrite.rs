@@ -13,7 +13,7 @@ use crate::parse::{parse_query, span_position};
 use datafusion_sql::sqlparser::ast::{
     Distinct, ExcludeSelectItem, Expr, Function, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName,
     ObjectNamePart, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias,
-    TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
@@ -67,7 +67,8 @@ pub(crate) fn visible(name: &str) -> &str {
 
 /// The table alias under which a set operation travels through the binder.
 fn set_marker(kind: SetKind, all: bool) -> String {
-    format!("{HIDDEN}{kind:?} {all}")
+    // Lower case, as the rewriter folds every name.
+    format!("{HIDDEN}{kind:?} {all}").to_lowercase()
 }
 
 /// The set operation behind a table alias, and whether it is `ALL`.
@@ -95,6 +96,9 @@ impl VisitorMut for Rewriter {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         if let Some(with) = &mut query.with {
+            if with.recursive {
+                return ControlFlow::Break(Error::not_supported("recursive CTEs"));
+            }
             for cte in &mut with.cte_tables {
                 fold_alias(&mut cte.alias);
             }
@@ -150,6 +154,20 @@ impl VisitorMut for Rewriter {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         match expr {
+            // A literal with an exponent is a DOUBLE; the binder would make a decimal of hundreds of digits of it.
+            Expr::Value(literal) => {
+                if let Value::Number(text, _) = &literal.value
+                    && text.contains(['e', 'E'])
+                {
+                    let double = format!("SELECT CAST('{text}' AS DOUBLE)");
+                    let mut template = parse_query(&double).expect("a constant but for the digits");
+                    if let SetExpr::Select(select) = &mut *template.body
+                        && let Some(SelectItem::UnnamedExpr(cast)) = select.projection.pop()
+                    {
+                        *expr = cast;
+                    }
+                }
+            }
             Expr::Identifier(ident) => fold(ident),
             Expr::CompoundIdentifier(idents) => idents.iter_mut().for_each(fold),
             Expr::Function(function) => return self.function(function),
