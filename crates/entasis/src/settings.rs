@@ -63,7 +63,8 @@ fn parse_bool(text: &str) -> Result<bool> {
 fn find(name: &str) -> Result<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
         let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
-        Error::input(format!("there is no setting '{name}'")).with_hint(format!("the settings are {}", names.join(", ")))
+        Error::input(format!("there is no setting '{name}'"))
+            .with_hint(format!("the settings are {}", names.join(", ")))
     })
 }
 

@@ -42,7 +42,14 @@ mod tests {
 
     #[test]
     fn semicolons_in_quotes_and_comments_do_not_count() {
-        for text in ["SELECT 1;", "SELECT ';';\n", "SELECT 1; -- done", "SELECT \"a;\";", "/* ; */ SELECT 1;", "SELECT 'it''s';"] {
+        for text in [
+            "SELECT 1;",
+            "SELECT ';';\n",
+            "SELECT 1; -- done",
+            "SELECT \"a;\";",
+            "/* ; */ SELECT 1;",
+            "SELECT 'it''s';",
+        ] {
             assert!(is_complete(text), "{text}");
         }
         for text in ["", "SELECT 1", "SELECT ';", "SELECT 1 -- ;", "SELECT /* ;", "SELECT 'it'';", "SELECT 1; SELECT"] {

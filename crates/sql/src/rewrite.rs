@@ -11,9 +11,9 @@
 use crate::functions::Library;
 use crate::parse::{parse_query, span_position};
 use datafusion_sql::sqlparser::ast::{
-    Distinct, ExcludeSelectItem, Expr, Function, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName,
-    ObjectNamePart, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias,
-    TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
+    BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, GroupByExpr, Ident, JoinConstraint, JoinOperator,
+    ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement,
+    TableAlias, TableFactor, TableWithJoins, UnaryOperator, Value, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
@@ -77,6 +77,67 @@ pub(crate) fn marked_set(alias: &str) -> Option<(SetKind, bool)> {
         .into_iter()
         .flat_map(|kind| [(kind, false), (kind, true)])
         .find(|(kind, all)| set_marker(*kind, *all) == alias)
+}
+
+/// In a column of `VALUES` that holds a float somewhere, plain numbers are floats too. The binder would make decimals of
+/// all of them, floats included.
+fn settle_numbers(mut rows: Vec<&mut Vec<Expr>>) {
+    let columns = rows.iter().map(|row| row.len()).max().unwrap_or(0);
+    for column in 0..columns {
+        if rows.iter().filter_map(|row| row.get(column)).any(is_float) {
+            for expr in rows.iter_mut().filter_map(|row| row.get_mut(column)).filter(|expr| is_number(expr)) {
+                *expr = as_double(&expr.to_string());
+            }
+        }
+    }
+}
+
+/// The leftmost operand of a chain of AND and OR that is not in brackets.
+fn first_operand(expr: &mut Expr) -> Option<&mut Expr> {
+    match expr {
+        Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, .. } => {
+            if matches!(**left, Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }) {
+                first_operand(left)
+            } else {
+                Some(left)
+            }
+        }
+        _ => None,
+    }
+}
+
+fn is_float(expr: &Expr) -> bool {
+    match expr {
+        Expr::Cast { data_type, .. } => {
+            let name = data_type.to_string().to_ascii_uppercase();
+            name.starts_with("DOUBLE") || name.starts_with("REAL") || name.starts_with("FLOAT")
+        }
+        Expr::Value(literal) => matches!(&literal.value, Value::Number(text, _) if text.contains(['e', 'E'])),
+        Expr::UnaryOp { expr, .. } | Expr::Nested(expr) => is_float(expr),
+        _ => false,
+    }
+}
+
+/// A number, with a sign perhaps, that is no float by itself.
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Value(literal) => matches!(&literal.value, Value::Number(..)),
+        Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } => is_number(expr),
+        _ => false,
+    }
+}
+
+/// `CAST('digits' AS DOUBLE)`.
+fn as_double(digits: &str) -> Expr {
+    let mut template =
+        parse_query(&format!("SELECT CAST('{digits}' AS DOUBLE)")).expect("a constant but for the digits");
+    match &mut *template.body {
+        SetExpr::Select(select) => match select.projection.pop() {
+            Some(SelectItem::UnnamedExpr(cast)) => cast,
+            _ => unreachable!("the template has one item"),
+        },
+        _ => unreachable!("the template is a SELECT"),
+    }
 }
 
 struct Rewriter {
@@ -159,13 +220,24 @@ impl VisitorMut for Rewriter {
                 if let Value::Number(text, _) = &literal.value
                     && text.contains(['e', 'E'])
                 {
-                    let double = format!("SELECT CAST('{text}' AS DOUBLE)");
-                    let mut template = parse_query(&double).expect("a constant but for the digits");
-                    if let SetExpr::Select(select) = &mut *template.body
-                        && let Some(SelectItem::UnnamedExpr(cast)) = select.projection.pop()
-                    {
-                        *expr = cast;
-                    }
+                    *expr = as_double(text);
+                }
+            }
+            Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+                if let Some(operand) = first_operand(right) {
+                    // The parser takes everything that follows for the right side: `a IS DISTINCT FROM b AND c` is
+                    // `(a IS DISTINCT FROM b) AND c`.
+                    let nothing = || Box::new(Expr::Value(Value::Null.into()));
+                    let left = std::mem::replace(left, nothing());
+                    let taken = Box::new(std::mem::replace(operand, *nothing()));
+                    let distinct = matches!(expr, Expr::IsDistinctFrom(..));
+                    let (Expr::IsDistinctFrom(_, right) | Expr::IsNotDistinctFrom(_, right)) = expr else {
+                        unreachable!("matched above")
+                    };
+                    let test = if distinct { Expr::IsDistinctFrom } else { Expr::IsNotDistinctFrom };
+                    *first_operand(right).expect("found above") = test(left, taken);
+                    *expr = std::mem::replace(right, *nothing());
+                    return self.pre_visit_expr(expr);
                 }
             }
             Expr::Identifier(ident) => fold(ident),
@@ -229,6 +301,10 @@ impl Rewriter {
     fn set_expr(&mut self, body: &mut SetExpr) -> ControlFlow<Error> {
         match body {
             SetExpr::Select(select) => self.select(select),
+            SetExpr::Values(values) => {
+                settle_numbers(values.rows.iter_mut().map(|row| &mut row.content).collect());
+                ControlFlow::Continue(())
+            }
             SetExpr::SetOperation { op, set_quantifier, left, right } => {
                 self.set_expr(left)?;
                 self.set_expr(right)?;

@@ -22,7 +22,8 @@ fn input() -> Vec<ColumnMeta> {
 
 fn make_rows(count: usize, groups: u64, chance: &mut Chance) -> Vec<Vec<Value>> {
     let make = |chance: &mut Chance, value: Value| if chance.below(8) == 0 { Value::Null } else { value };
-    let text = |n: u64| Value::Text(format!("{}{n}", if n.is_multiple_of(3) { "a rather long text " } else { "t" }).into());
+    let text =
+        |n: u64| Value::Text(format!("{}{n}", if n.is_multiple_of(3) { "a rather long text " } else { "t" }).into());
     (0..count)
         .map(|_| {
             let (a, b) = (chance.below(groups.min(9)), chance.below(groups) as i128);
