@@ -7,14 +7,19 @@ SF     ?= 1
 
 .PHONY: demo test check fmt python python-test bench-tpch clean
 
+# Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
+# the front end's dependencies are compiled once a profile.
+TARGET    := $(or $(CARGO_TARGET_DIR),target)
+EXTENSION := crates/python/python/entasis/_entasis.abi3.so
+
 ## Build the release binary and show what it does.
 demo:
-	cargo build --release -p entasis-cli
-	cargo run --release -q -p entasis-cli -- demo
+	cargo build --release --workspace
+	$(TARGET)/release/entasis demo
 
 ## All tests: Rust, then Python.
 test:
-	cargo test --workspace --exclude entasis-python
+	cargo test --workspace
 	$(MAKE) python-test
 
 ## What CI checks besides the tests.
@@ -37,17 +42,21 @@ python: $(VENV)/ready
 
 MATURIN = cd crates/python && VIRTUAL_ENV=$(abspath $(VENV)) $(abspath $(VENV))/bin/maturin develop --quiet
 
-# The tests build the package as `cargo test` builds everything else, so that nothing is compiled twice.
+# The tests and benchmarks take the extension from the workspace's build and the rest of the package as it stands.
 python-test: $(VENV)/ready
-	$(MATURIN)
-	$(VENV)/bin/python -m pytest -q crates/python/tests
+	cargo build --workspace
+	cp $(TARGET)/debug/lib_entasis.so $(EXTENSION)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests
+	rm -f $(EXTENSION)
 
 ## TPC-H beside DuckDB and Hyper in one run: make bench-tpch SF=1
-bench-tpch: python
+bench-tpch: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
-	cargo build --release -q -p entasis-bench
-	$(VENV)/bin/python bench/tpch.py --scale $(SF)
+	cargo build --release --workspace
+	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/tpch.py --scale $(SF)
+	rm -f $(EXTENSION)
 
 clean:
 	cargo clean
-	rm -rf $(VENV)
+	rm -rf $(VENV) $(EXTENSION)

@@ -93,10 +93,11 @@ impl Importer {
 
     /// `values` as a dictionary: the last one, or a new one unless it has many more values than there are rows.
     fn dictionary_of(&mut self, values: &ArrayRef, rows: usize, ty: DataType) -> Result<Option<Arc<Dictionary>>> {
-        if let Some((known, known_ty, dictionary)) = &self.dictionary {
-            if *known_ty == ty && (Arc::ptr_eq(known, values) || known.to_data().ptr_eq(&values.to_data())) {
-                return Ok(Some(dictionary.clone()));
-            }
+        if let Some((known, known_ty, dictionary)) = &self.dictionary
+            && *known_ty == ty
+            && (Arc::ptr_eq(known, values) || known.to_data().ptr_eq(&values.to_data()))
+        {
+            return Ok(Some(dictionary.clone()));
         }
         if values.null_count() > 0 || values.is_empty() || values.len() > rows.max(CHUNK_ROWS) {
             return Ok(None);

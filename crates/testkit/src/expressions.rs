@@ -252,7 +252,7 @@ impl Expressions {
             DataType::Varchar => {
                 let of =
                     ["", "a", "ab", "Ab", "12", "-7", "größe", "exactly12byt", "a text longer than a view", "a_b%c"];
-                text(*self.random.pick::<&str>(&of))
+                text(self.random.pick::<&str>(&of))
             }
             DataType::Blob => {
                 Value::Bytes(Arc::from(*self.random.pick(&[&b""[..], b"a", b"\0\xff", b"a blob longer than a view"])))

@@ -432,12 +432,12 @@ impl Generator {
     // ---- FROM ------------------------------------------------------------------------------------------------------
 
     fn from(&mut self, depth: usize) -> (String, Scope) {
-        let (mut sql, mut scope) = self.from_item(depth);
+        let (mut sql, mut scope) = self.item_of_from(depth);
         if self.shape == Shape::Large {
             return (sql, scope);
         }
         for _ in 0..*self.random.pick(&[0, 0, 1, 1, 1, 2]) {
-            let (item, right) = self.from_item(depth);
+            let (item, right) = self.item_of_from(depth);
             let kind = *self.random.pick(&["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN"]);
             if kind == "CROSS JOIN" {
                 sql = format!("{sql} CROSS JOIN {item}");
@@ -450,7 +450,7 @@ impl Generator {
         (sql, scope)
     }
 
-    fn from_item(&mut self, depth: usize) -> (String, Scope) {
+    fn item_of_from(&mut self, depth: usize) -> (String, Scope) {
         let alias = format!("r{}", self.aliases);
         self.aliases += 1;
         let (sql, columns) = if depth > 1 && self.random.chance(12) {
@@ -622,7 +622,7 @@ impl Generator {
     }
 
     fn scalar_subquery(&mut self, family: Family, outer: &Scope, tame: bool) -> String {
-        let (from, scope) = self.from_item(1);
+        let (from, scope) = self.item_of_from(1);
         let argument = self.leaf(family, &scope, tame);
         let call = match family {
             Boolean => format!("bool_or({argument})"),
@@ -700,7 +700,7 @@ impl Generator {
 
     /// A subquery of one column over one table, correlated half of the time.
     fn plain_block(&mut self, outer: &Scope, family: Family) -> Block {
-        let (from, scope) = self.from_item(1);
+        let (from, scope) = self.item_of_from(1);
         let item = self.leaf(family, &scope, false);
         let mut conditions = Vec::new();
         if self.random.chance(50) {

@@ -1,8 +1,8 @@
 //! Align: gives a stream's columns in another order, fewer or repeated, and each in the physical type that is asked for.
 //!
 //! Where streams meet (`UNION`), where an operator keeps all columns that it is given (a sort), and where a result leaves
-//! the engine, order and physical types must be settled. Only wide decimals change type: one that travels in 64 bits is
-//! widened to 128. All else passes through with its selection.
+//! the engine, order and physical types must be settled. Only decimals change type: one that travels in 64 bits is widened
+//! to 128, and one in 128 whose type needs no more than 64 is narrowed. All else passes through with its selection.
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use entasis_vector::expr::ColumnMeta;
@@ -10,8 +10,8 @@ use entasis_vector::{Chunk, Error, PhysicalType, Result, Selection, Vector};
 
 /// See the module.
 pub(crate) struct Align {
-    /// For each output column: where it stands in the input, and whether it is widened.
-    columns: Vec<(usize, bool)>,
+    /// For each output column: where it stands in the input, and the type that it changes to, if it does.
+    columns: Vec<(usize, Option<PhysicalType>)>,
 }
 
 impl Align {
@@ -22,9 +22,11 @@ impl Align {
     pub(crate) fn new(input: &[ColumnMeta], positions: &[usize], output: &[ColumnMeta]) -> Result<Align> {
         let columns =
             positions.iter().zip(output).map(|(&position, to)| match (input[position].physical, to.physical) {
-                (from, to) if from == to => Ok((position, false)),
-                (PhysicalType::I64, PhysicalType::I128) => Ok((position, true)),
-                (from, to) => Err(Error::internal(format!("a column cannot change from {from:?} to {to:?}"))),
+                (from, ty) if from == ty => Ok((position, None)),
+                (PhysicalType::I64, PhysicalType::I128) | (PhysicalType::I128, PhysicalType::I64) => {
+                    Ok((position, Some(to.physical)))
+                }
+                (from, ty) => Err(Error::internal(format!("a column cannot change from {from:?} to {ty:?}"))),
             });
         Ok(Align { columns: columns.collect::<Result<_>>()? })
     }
@@ -32,10 +34,10 @@ impl Align {
 
 impl OperatorFactory for Align {
     fn worker(&self) -> Result<Box<dyn Operator>> {
-        let wide = self.columns.iter().map(|_| Vector::new(PhysicalType::I128)).collect();
+        let changed = self.columns.iter().map(|(_, ty)| Vector::new(ty.unwrap_or(PhysicalType::I64))).collect();
         Ok(Box::new(Worker {
             columns: self.columns.clone(),
-            wide,
+            changed,
             flat: Vector::new(PhysicalType::I64),
             output: Chunk::new(),
         }))
@@ -43,8 +45,8 @@ impl OperatorFactory for Align {
 }
 
 struct Worker {
-    columns: Vec<(usize, bool)>,
-    wide: Vec<Vector>,
+    columns: Vec<(usize, Option<PhysicalType>)>,
+    changed: Vec<Vector>,
     flat: Vector,
     output: Chunk,
 }
@@ -57,12 +59,15 @@ impl Operator for Worker {
             output.push_group(group.clone());
         }
         let mut dense = None;
-        for ((position, widened), wide) in self.columns.iter().zip(&mut self.wide) {
-            if *widened {
+        for ((position, change), changed) in self.columns.iter().zip(&mut self.changed) {
+            if let Some(ty) = change {
                 chunk.flatten_column(*position, &mut self.flat);
-                widen(&self.flat, chunk.len(), wide);
+                match ty {
+                    PhysicalType::I128 => widen(&self.flat, chunk.len(), changed),
+                    _ => narrow(&self.flat, chunk.len(), changed),
+                }
                 let group = *dense.get_or_insert_with(|| output.push_group(Selection::ALL));
-                output.push_column(wide.clone(), group);
+                output.push_column(changed.clone(), group);
             } else {
                 let column = chunk.column(*position);
                 output.push_column(column.vector.clone(), column.group);
@@ -79,6 +84,16 @@ pub(crate) fn widen(flat: &Vector, rows: usize, out: &mut Vector) {
     let values = out.begin_flat::<i128>(rows.max(entasis_vector::CHUNK_ROWS));
     for (to, &from) in values.iter_mut().zip(&flat.values::<i64>()[..rows]) {
         *to = from.into();
+    }
+    out.set_validity(flat.validity_buffer().cloned());
+}
+
+/// The first `rows` positions of a flat vector of 128-bit integers, which fit 64 bits, as 64-bit ones.
+fn narrow(flat: &Vector, rows: usize, out: &mut Vector) {
+    let values = out.begin_flat::<i64>(rows.max(entasis_vector::CHUNK_ROWS));
+    for (to, &from) in values.iter_mut().zip(&flat.values::<i128>()[..rows]) {
+        // What does not fit stands at a NULL position.
+        *to = from as i64;
     }
     out.set_validity(flat.validity_buffer().cloned());
 }

@@ -201,8 +201,13 @@ impl Graph {
                 self.above.push(condition);
                 continue;
             }
-            if free(read, self) && !may_fail(&condition) {
-                self.filter_relation(read.trailing_zeros() as usize, condition);
+            if free(read, self) {
+                // One that may fail waits above: the relation alone has rows that the region would not show it.
+                if may_fail(&condition) {
+                    self.above.push(condition);
+                } else {
+                    self.filter_relation(read.trailing_zeros() as usize, condition);
+                }
                 continue;
             }
             let is_equality =

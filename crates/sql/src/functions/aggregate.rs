@@ -76,11 +76,6 @@ impl External {
         let schema = ArrowSchema::new(named.clone());
         Ok(External(Arc::new(Inner { udf, types, args: named, exprs, schema, result, ty, ignore_nulls, within_group })))
     }
-
-    /// Type of the result.
-    pub(crate) fn ty(&self) -> DataType {
-        self.0.ty
-    }
 }
 
 impl Inner {

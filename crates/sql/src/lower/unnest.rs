@@ -59,7 +59,6 @@ struct Pulled {
 impl Lowering<'_> {
     /// Joins `outer` with the subquery `sub`. `key` is the equality of `IN` (outer, inner), `residual` are further
     /// conditions, `values` are wanted expressions over the subquery's columns.
-    #[expect(clippy::too_many_arguments, reason = "one for each part of a join")]
     pub(super) fn join_subquery(
         &mut self,
         outer: Node,
@@ -96,7 +95,6 @@ impl Lowering<'_> {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "one for each part of a join")]
     fn join_pulled(
         &mut self,
         outer: Node,
