@@ -33,7 +33,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Views within views.
-const MAX_VIEWS: usize = 64;
+const MAX_VIEWS: usize = 16;
 /// Prefix of a table name that is a path.
 const PATH: &str = "\u{1}path:";
 
