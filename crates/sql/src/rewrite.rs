@@ -437,6 +437,13 @@ fn fold_alias(alias: &mut TableAlias) {
 /// Folds the columns of `USING`.
 fn fold_joins(table: &mut TableWithJoins) {
     for join in &mut table.joins {
+        // SEMI and ANTI without a side keep the left one.
+        let nothing = JoinOperator::CrossJoin(JoinConstraint::None);
+        join.join_operator = match std::mem::replace(&mut join.join_operator, nothing) {
+            JoinOperator::Semi(constraint) => JoinOperator::LeftSemi(constraint),
+            JoinOperator::Anti(constraint) => JoinOperator::LeftAnti(constraint),
+            other => other,
+        };
         let constraint = match &mut join.join_operator {
             JoinOperator::Join(c)
             | JoinOperator::Inner(c)
