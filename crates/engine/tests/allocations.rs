@@ -1,10 +1,15 @@
-//! A pipeline at rest allocates nothing per chunk: scan → filter → project → join, counted by the allocator.
+//! A pipeline at rest allocates nothing per chunk, counted by the allocator:
+//! 1. scan → filter → project → join, between two chunks of the result;
+//! 2. aggregates, DISTINCT, top-N and sort, which give their result at the end, by running them over twice the rows.
 //!
 //! This is a leaf with `unsafe`: a global allocator cannot be written without.
 #![allow(unsafe_code)]
 
 use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker, Settings, execute};
-use entasis_engine::plan::{Columns, Filter, Join, JoinKey, JoinKind, Node, Output, Plan, Project, Scan, Values};
+use entasis_engine::plan::{
+    Aggregate, AggregateCall, AggregateFunction, Columns, Filter, Join, JoinKey, JoinKind, Node, Output, Plan, Project,
+    Scan, Sort, SortKey, Values,
+};
 use entasis_engine::relation::{Relation, ScanRequest, Source, Statistics};
 use entasis_storage::{Table, TableSnapshot};
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
@@ -107,20 +112,39 @@ fn table(rows: i64) -> TableSnapshot {
     table.snapshot()
 }
 
-/// Runs scan → (filter → project →) join with one worker and says how often chunks after the first quarter allocated.
-fn steady_allocations(rows: i64, compute: bool) -> usize {
+/// A scan of `rows` rows, and its columns.
+fn scan(rows: i64) -> (Columns, Vec<ColumnId>, Scan) {
     let mut columns = Columns::default();
     let ids: Vec<ColumnId> = [("a", DataType::Int64), ("b", DataType::Int32), ("c", DataType::Varchar)]
         .map(|(name, ty)| columns.add(name, ty, false))
         .to_vec();
+    let relation = Arc::new(Stored(table(rows)));
+    let scan = Scan { relation, columns: ids.iter().copied().zip(0..).collect(), filters: Vec::new() };
+    (columns, ids, scan)
+}
+
+/// Runs a plan with one worker.
+fn run(root: Node, columns: Columns, output: &[ColumnId]) -> Counts {
+    let output = output.iter().map(|&column| Output { name: column.to_string(), column }).collect();
+    let plan = Plan { root, columns, output };
+    let settings = Settings { threads: 1, ..Settings::default() };
+    let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
+    let counter = Counter::default();
+    execute(&plan, &context, &counter).unwrap();
+    drop(plan);
+    std::mem::take(&mut counter.0.lock().unwrap())
+}
+
+/// Runs scan → (filter → project →) join and says how often chunks after the first quarter allocated.
+fn steady_allocations(rows: i64, compute: bool) -> usize {
+    let (mut columns, ids, mut scan) = scan(rows);
     let number = |v: i128, ty| Expr::literal(Value::Integer(v), ty);
     let compare = |op, id, v, columns: &Columns| Expr::compare(op, columns.expr(id), number(v, columns.ty(id)));
     let mut output = vec![ids[0], ids[2]];
-    let mut root = Node::Scan(Scan {
-        relation: Arc::new(Stored(table(rows))),
-        columns: ids.iter().copied().zip(0..).collect(),
-        filters: if compute { vec![compare(CompareOp::Lt, ids[1], 90, &columns)] } else { vec![] },
-    });
+    if compute {
+        scan.filters = vec![compare(CompareOp::Lt, ids[1], 90, &columns)];
+    }
+    let mut root = Node::Scan(scan);
     if compute {
         let predicates = vec![compare(CompareOp::NotEq, ids[1], 3, &columns)];
         root = Node::Filter(Filter { input: Box::new(root), predicates });
@@ -145,15 +169,67 @@ fn steady_allocations(rows: i64, compute: bool) -> usize {
         on: vec![JoinKey { left: columns.expr(ids[1]), right: columns.expr(key), null_equals_null: false }],
         residual: Vec::new(),
     });
-    let output = output.into_iter().map(|column| Output { name: column.to_string(), column }).collect();
-    let plan = Plan { root: join, columns, output };
-    let settings = Settings { threads: 1, ..Settings::default() };
-    let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
-    let counter = Counter::default();
-    execute(&plan, &context, &counter).unwrap();
-    let counts = counter.0.lock().unwrap();
+    let counts = run(join, columns, &output);
     assert_eq!(counts.rows as i64, rows / 100 * if compute { 59 } else { 60 });
     counts.at[counts.at.len() - 1] - counts.at[counts.at.len() / 4]
+}
+
+/// What stands above the scan.
+#[derive(Debug, Clone, Copy)]
+enum Breaker {
+    /// Sum, minimum, maximum and mean by a number.
+    GroupByNumber,
+    /// Count and smallest text by text and number.
+    GroupByText,
+    /// Without groups.
+    Total,
+    /// The distinct texts.
+    Distinct,
+    /// The first ten rows.
+    Top,
+    /// All rows in another order.
+    Sort,
+}
+
+/// Allocations up to the first chunk of the result, so: while the rows were taken.
+fn allocations_until_result(breaker: Breaker, rows: i64) -> usize {
+    let (mut columns, ids, scan) = scan(rows);
+    let input = Box::new(Node::Scan(scan));
+    let call = |function, argument: Option<ColumnId>, ty, columns: &Columns| AggregateCall {
+        function,
+        args: argument.map(|id| columns.expr(id)).into_iter().collect(),
+        distinct: false,
+        filter: None,
+        order_by: Vec::new(),
+        ty,
+    };
+    let sort = |input: Box<Node>, id, limit: Option<usize>, columns: &Columns| {
+        let key = SortKey { expr: columns.expr(id), descending: limit.is_none(), nulls_first: false };
+        Node::Sort(Sort { input, keys: vec![key], limit })
+    };
+    use AggregateFunction::*;
+    let of_number = |function, ty| call(function, Some(ids[0]), ty, &columns);
+    let int = DataType::Int64;
+    let numbers =
+        vec![of_number(Sum, int), of_number(Min, int), of_number(Max, int), of_number(Avg, DataType::Float64)];
+    let texts = vec![call(CountStar, None, int, &columns), call(Min, Some(ids[2]), DataType::Varchar, &columns)];
+    let mut aggregate = |groups: &[usize], calls: Vec<AggregateCall>| {
+        let groups: Vec<_> =
+            groups.iter().map(|&g| (columns.add("group", columns.ty(ids[g]), false), columns.expr(ids[g]))).collect();
+        let aggregates: Vec<_> = calls.into_iter().map(|c| (columns.add("aggregate", c.ty, true), c)).collect();
+        let output = groups.iter().map(|g| g.0).chain(aggregates.iter().map(|a| a.0)).collect::<Vec<_>>();
+        (Node::Aggregate(Aggregate { input: input.clone(), groups, aggregates }), output)
+    };
+    let (root, output) = match breaker {
+        Breaker::GroupByNumber => aggregate(&[1], numbers),
+        Breaker::GroupByText => aggregate(&[2, 1], texts),
+        Breaker::Total => aggregate(&[], numbers),
+        Breaker::Distinct => aggregate(&[2], Vec::new()),
+        Breaker::Top => (sort(input, ids[0], Some(10), &columns), ids.clone()),
+        Breaker::Sort => (sort(input, ids[0], None, &columns), ids.clone()),
+    };
+    let before = ALLOCATIONS.load(Ordering::Relaxed);
+    run(root, columns, &output).at[0] - before
 }
 
 #[test]
@@ -161,4 +237,14 @@ fn a_pipeline_at_rest_does_not_allocate() {
     // One after the other: the counter is the process's.
     assert_eq!(steady_allocations(600_000, false), 0, "scan and join");
     assert_eq!(steady_allocations(600_000, true), 0, "scan, filter, project and join");
+
+    use Breaker::*;
+    let chunks = 600_000 / CHUNK_ROWS;
+    for breaker in [GroupByNumber, GroupByText, Total, Distinct, Top, Sort] {
+        let [once, twice] = [600_000, 1_200_000].map(|rows| allocations_until_result(breaker, rows));
+        let more = twice.saturating_sub(once);
+        // A sort keeps its rows, in segments of 65,536 that grow twice. The others keep what they have.
+        let bound = if matches!(breaker, Sort) { chunks / 2 } else { 16 };
+        assert!(more <= bound, "{breaker:?}: {once} allocations, {more} more for {chunks} more chunks");
+    }
 }

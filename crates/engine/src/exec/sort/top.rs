@@ -15,9 +15,10 @@ use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, PhysicalType, Result
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-/// Rows that a worker keeps at most before it looks which are the first.
+/// Rows that a worker keeps at most before it looks which are the first: where each row comes before the last one, it
+/// looks every few chunks only.
 pub fn room_for(limit: usize) -> usize {
-    (limit * 2).max(1024)
+    (limit * 2).max(8 * CHUNK_ROWS)
 }
 
 /// The sink for an order with a small limit.
