@@ -114,6 +114,10 @@ impl Materialized {
     pub fn ids(&self) -> impl Iterator<Item = u32> + '_ {
         self.segments.iter().enumerate().flat_map(|(s, &rows)| (0..rows).map(move |r| (s << 16 | r) as u32))
     }
+    /// The largest row id plus one, or more: ids are not dense where one worker's rows end and the next one's begin.
+    pub fn id_space(&self) -> usize {
+        self.segments.last().map_or(0, |last| (self.segments.len() - 1) * SEGMENT_ROWS + last)
+    }
     /// True if some value of `column` is NULL.
     pub fn has_nulls(&self, column: usize) -> bool {
         self.columns[column].has_nulls
@@ -748,6 +752,16 @@ mod tests {
         rows.read(1, 0, 131, 200, &mut out);
         for i in 0..200 {
             assert_eq!(out.value(i, DataType::Varchar), text(131 + i));
+        }
+    }
+
+    #[test]
+    fn the_id_space_ends_behind_the_last_row() {
+        let mut rows = Materialized::new(&columns());
+        assert_eq!(rows.id_space(), 0);
+        for first in (0..2 * SEGMENT_ROWS).step_by(1024) {
+            rows.append(&chunk(first, 1024), &[0, 1, 2], None);
+            assert_eq!(rows.id_space(), rows.ids().last().unwrap() as usize + 1);
         }
     }
 

@@ -11,6 +11,7 @@
 
 #[cfg(test)]
 mod differential;
+mod distincts;
 mod empties;
 mod factor;
 mod groups;
@@ -52,6 +53,7 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("reduce", reduce::apply, "makes semi joins, which join ordering places"),
     ("join order", join_order::apply, "needs all filters in place, to know how many rows are left"),
     ("groups", groups::apply, "functional dependencies become visible as equalities in the ordered joins"),
+    ("distincts", distincts::apply, "one call that keeps a key as any_value is split like the others"),
     ("prune", prune::apply, "last: join ordering and grouping have moved what reads what"),
 ];
 

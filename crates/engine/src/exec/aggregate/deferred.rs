@@ -9,7 +9,9 @@ use super::feed::{Feeder, true_rows};
 use super::layout::DeferredSpec;
 use super::state::State;
 use super::table::{GroupTable, read_keys};
+use crate::exec::QueryContext;
 use crate::exec::materialized::Materialized;
+use crate::exec::operator::Tasks;
 use crate::exec::sort::order_rows;
 use crate::plan::SortKey;
 use entasis_vector::expr::{ColumnMeta, Expr};
@@ -97,13 +99,17 @@ impl Deferred {
     }
 
     /// Takes over the rows of `other`, whose group g is the own group `map[g]`.
-    pub fn merge(&mut self, other: &Deferred, map: &[u32]) {
+    ///
+    /// # Errors
+    /// Interrupted.
+    pub fn merge(&mut self, other: &Deferred, map: &[u32], context: &QueryContext) -> Result<()> {
         let theirs = other.materialized();
         let mut vectors: Vec<Vector> = theirs.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
         let mut read = Chunk::new();
         for segment in 0..theirs.segments() {
             let rows = theirs.segment_rows(segment);
             for first in (0..rows).step_by(CHUNK_ROWS) {
+                context.check()?;
                 let count = CHUNK_ROWS.min(rows - first);
                 read_keys(theirs, segment, first, count, &mut vectors, &mut read);
                 self.staged.reset(count);
@@ -116,6 +122,7 @@ impl Deferred {
                 self.collect();
             }
         }
+        Ok(())
     }
 
     fn materialized(&self) -> &Materialized {
@@ -128,13 +135,15 @@ impl Deferred {
     /// Feeds everything collected to `states`.
     ///
     /// # Errors
-    /// Those of the states.
+    /// Those of the states; interrupted.
     pub fn feed(
         &mut self,
         spec: &DeferredSpec,
         group_count: usize,
         states: &mut [State],
         feeder: &mut Feeder,
+        tasks: &dyn Tasks,
+        context: &QueryContext,
     ) -> Result<()> {
         let rows = self.materialized();
         let ids: Vec<u32> = match spec.order.is_empty() {
@@ -147,13 +156,14 @@ impl Deferred {
                 let keys: Vec<SortKey> = std::iter::once(key(0, false, false))
                     .chain(spec.order.iter().map(|&(column, descending, first)| key(column + 1, descending, first)))
                     .collect();
-                order_rows(rows, &keys)?
+                order_rows(rows, &keys, tasks)?
             }
         };
         let mut vectors: Vec<Vector> = rows.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
         let mut groups = Vec::new();
         let mut chunk = Chunk::new();
         for ids in ids.chunks(CHUNK_ROWS) {
+            context.check()?;
             chunk.reset(ids.len());
             let dense = chunk.push_group(Selection::ALL);
             for (column, vector) in vectors.iter_mut().enumerate() {

@@ -70,7 +70,7 @@ pub fn merge_partials(
             context.check()?;
             whole.absorb(partial)?;
         }
-        whole.complete(layout)?;
+        whole.complete(layout, tasks)?;
         return Ok(vec![Part::new(whole)?]);
     }
     let bits = groups.div_ceil(PARTITION_GROUPS).next_power_of_two().trailing_zeros().clamp(4, 10);

@@ -10,6 +10,7 @@ use super::layout::Layout;
 use super::state::{Rows, State};
 use super::table::{GroupTable, partition_of};
 use crate::exec::materialized::Materialized;
+use crate::exec::operator::Tasks;
 use crate::exec::{QueryContext, Reservation};
 use entasis_vector::{CHUNK_ROWS, Chunk, Error, Result, Selection, Vector};
 
@@ -24,6 +25,7 @@ pub struct Partial {
     pub rows: usize,
     groups: Vec<u32>,
     feeder: Feeder,
+    context: QueryContext,
     /// What all of this takes.
     pub reservation: Reservation,
     key_columns: Vec<usize>,
@@ -57,6 +59,7 @@ impl Partial {
             rows: 0,
             groups: Vec::new(),
             feeder: Feeder::default(),
+            context: context.clone(),
             reservation: Reservation::new(&context.memory),
             key_columns: (0..layout.keys.len()).collect(),
             gathered: layout.keys.iter().map(|meta| Vector::new(meta.physical)).collect(),
@@ -129,6 +132,7 @@ impl Partial {
             own.begin_merge(theirs);
         }
         for ids in ids.chunks(CHUNK_ROWS) {
+            self.context.check()?;
             self.staged.reset(ids.len());
             let dense = self.staged.push_group(Selection::ALL);
             for (column, vector) in self.gathered.iter_mut().enumerate() {
@@ -182,7 +186,7 @@ impl Partial {
             }
         }
         for (own, theirs) in self.deferred.iter_mut().zip(&deferred) {
-            own.merge(theirs, &map);
+            own.merge(theirs, &map, &self.context)?;
         }
         drop((deferred, reservation));
         self.reserve()
@@ -227,11 +231,11 @@ impl Partial {
     /// Feeds what was deferred and asks external functions for their results: the states are then ready to be read.
     ///
     /// # Errors
-    /// Those of the states; resource.
-    pub fn complete(&mut self, layout: &Layout) -> Result<()> {
+    /// Those of the states; resource; interrupted.
+    pub fn complete(&mut self, layout: &Layout, tasks: &dyn Tasks) -> Result<()> {
         let groups = self.table.groups();
         for (mut deferred, spec) in std::mem::take(&mut self.deferred).into_iter().zip(&layout.deferred) {
-            deferred.feed(spec, groups, &mut self.states, &mut self.feeder)?;
+            deferred.feed(spec, groups, &mut self.states, &mut self.feeder, tasks, &self.context)?;
         }
         for (state, spec) in self.states.iter_mut().zip(layout.results_of_states()) {
             let State::External(external) = state else { continue };
@@ -240,6 +244,7 @@ impl Partial {
             let mut results = Materialized::new(std::slice::from_ref(meta));
             let mut out = Vector::new(meta.physical);
             for start in (0..groups).step_by(CHUNK_ROWS) {
+                self.context.check()?;
                 let rows = CHUNK_ROWS.min(groups - start);
                 external.finish(start, rows, &mut out)?;
                 results.append_vectors(&[(&out, None)], rows);

@@ -2,7 +2,7 @@
 
 use super::filter::{FilterSlot, KeySet};
 use super::table::{BuildInput, Facts, choose, key_span};
-use super::{Built, BuiltSlot, Computed, ComputedWorker, id_space};
+use super::{Built, BuiltSlot, Computed, ComputedWorker};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
@@ -70,7 +70,7 @@ impl Sink for BuildSink {
             slot.publish(KeySet::of(&rows, span, tasks)?);
         }
         let null_keys = if self.null_aware { null_keys(&rows, nulls) } else { Vec::new() };
-        let words = if self.marks { id_space(&rows).div_ceil(64) } else { 0 };
+        let words = if self.marks { rows.id_space().div_ceil(64) } else { 0 };
         let matched: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
         memory.resize(rows.bytes() + table.bytes() + null_keys.len() * 4 + words * 8)?;
         self.recorder.note_bytes(memory.bytes());

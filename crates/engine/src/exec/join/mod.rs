@@ -146,14 +146,6 @@ impl Built {
     }
 }
 
-/// Row ids that a table must have room for: ids are not dense where one worker's rows end and the next one's begin.
-pub(crate) fn id_space(rows: &Materialized) -> usize {
-    match rows.segments() {
-        0 => 0,
-        n => (n - 1) << 16 | rows.segment_rows(n - 1),
-    }
-}
-
 /// Columns computed from a stream's columns, without a program where all are plain columns of it.
 #[derive(Clone)]
 pub(crate) struct Computed {

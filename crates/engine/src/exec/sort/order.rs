@@ -25,8 +25,13 @@ use entasis_vector::{CHUNK_ROWS, Error, Interval, Native, PhysicalType, Result, 
 use std::cmp::Ordering;
 use std::sync::Mutex;
 
-/// Rows that are worth a task of their own.
+/// Rows that are worth a task of their own. Also the most of one where values must be compared, which takes so long that
+/// a cancelled statement would be waited for.
 const TASK_ROWS: usize = 32 << 10;
+/// Rows of a task at most where codes tell all.
+const MOST_EXACT_ROWS: usize = 256 << 10;
+/// Samples that a run gives for the boundaries.
+const SAMPLES: usize = 16;
 /// Bytes of a string in a code, at most.
 const PREFIX_BYTES: u32 = 8;
 
@@ -44,8 +49,8 @@ pub struct OrderKey {
 /// The ids of all `rows` in the order of `keys`, whose expressions are columns of `rows`. Ties stay in the order of ids.
 ///
 /// # Errors
-/// Internal, if a key is not a column.
-pub fn order_rows(rows: &Materialized, keys: &[SortKey]) -> Result<Vec<u32>> {
+/// Internal, if a key is not a column; those of `tasks`.
+pub fn order_rows(rows: &Materialized, keys: &[SortKey], tasks: &dyn Tasks) -> Result<Vec<u32>> {
     let key = |key: &SortKey| {
         let Expr::Column { id, .. } = &key.expr else { return Err(Error::internal("an order key is not a column")) };
         let column = rows.columns().iter().position(|meta| meta.id == *id);
@@ -53,7 +58,7 @@ pub fn order_rows(rows: &Materialized, keys: &[SortKey]) -> Result<Vec<u32>> {
         Ok(OrderKey { column, descending: key.descending, nulls_first: key.nulls_first })
     };
     let keys = keys.iter().map(key).collect::<Result<Vec<OrderKey>>>()?;
-    order(rows, &keys, rows.ids().collect(), None)
+    order(rows, &keys, rows.ids().collect(), Some(tasks))
 }
 
 /// The row ids `arrival`, put in the order of `keys`. Ties stay as they are in `arrival`. With `tasks`, in parallel.
@@ -132,7 +137,8 @@ fn order_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], tasks: Option<&dyn Tas
         return Ok(run.iter().map(row).collect());
     };
 
-    let count = (arrival.len() / TASK_ROWS).min(16);
+    let most = if codes.is_exact() { MOST_EXACT_ROWS } else { TASK_ROWS };
+    let count = (arrival.len() / TASK_ROWS).min(16).max(arrival.len().div_ceil(most));
     let size = arrival.len().div_ceil(count);
     let slots: Vec<Mutex<Vec<E>>> = (0..count).map(|_| Mutex::default()).collect();
     tasks.run(count, &|i| {
@@ -143,10 +149,11 @@ fn order_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], tasks: Option<&dyn Tas
     let runs: Vec<Vec<E>> =
         slots.into_iter().map(|slot| slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
 
-    // Boundaries between stretches: every run's own quantiles, sorted, and of these every count-th.
-    let mut samples: Vec<E> = runs.iter().flat_map(|run| run.iter().step_by(size.div_ceil(count))).copied().collect();
+    // Boundaries between stretches: every run's own quantiles, sorted, and of these so many that there are as many
+    // stretches as runs.
+    let mut samples: Vec<E> = runs.iter().flat_map(|run| run.iter().step_by(size.div_ceil(SAMPLES))).copied().collect();
     samples.sort_unstable_by(compare);
-    let boundaries: Vec<E> = samples.iter().step_by(count).skip(1).copied().collect();
+    let boundaries: Vec<E> = samples.iter().step_by(SAMPLES).skip(1).copied().collect();
     let stretches: Vec<Mutex<Vec<u32>>> = (0..=boundaries.len()).map(|_| Mutex::default()).collect();
     tasks.run(stretches.len(), &|i| {
         let place = |run: &[E], at: usize| match at.checked_sub(1).and_then(|at| boundaries.get(at)) {

@@ -6,7 +6,6 @@
 //! chains of distinct keys are short.
 
 use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
-use crate::exec::join::id_space;
 use entasis_vector::hash::{HashCache, hash_column};
 use entasis_vector::{CHUNK_ROWS, Result, Vector};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -26,7 +25,7 @@ impl Chained {
         let table = Chained {
             heads: (0..slots).map(|_| AtomicU64::new(u64::from(NO_ROW))).collect(),
             shift: 64 - slots.trailing_zeros(),
-            next: empty_chains(id_space(input.rows)),
+            next: empty_chains(input.rows.id_space()),
         };
         let shared = input.rows.segments() > 1;
         input.tasks.run(input.rows.segments(), &|segment| {

@@ -7,7 +7,6 @@
 //! for keys that occur twice).
 
 use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains, for_each_key};
-use crate::exec::join::id_space;
 use entasis_vector::{Result, bitmap};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -106,7 +105,7 @@ impl<S: Slots> Indexed<S> {
             return Ok(table);
         }
         table.heads.iter_mut().for_each(|head| *head.get_mut() = NO_ROW);
-        table.next = empty_chains(id_space(input.rows));
+        table.next = empty_chains(input.rows.id_space());
         table.insert_all(input)?;
         Ok(table)
     }
