@@ -1,27 +1,37 @@
 //! Results: rows in memory, as chunks, as values or as Arrow.
 
 use arrow_array::RecordBatch;
-use entasis_engine::exec::ResultSet;
-use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, Result, Schema, Selection, Value, Vector};
-use std::sync::Arc;
+use entasis_engine::exec::operator::Tasks;
+use entasis_engine::exec::scheduler::PoolTasks;
+use entasis_engine::exec::{CancelFlag, QueryContext, ResultSet};
+use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Error, Field, Result, Schema, Selection, Value, Vector};
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// Chunks that make one Arrow batch.
+const BATCH_CHUNKS: usize = 64;
 
 /// The result of a statement. Its memory counts against the database's limit until it is dropped.
-#[derive(Debug)]
 pub struct Rows {
     schema: Schema,
     set: ResultSet,
     changed: Option<u64>,
+    /// Settings and workers of the database.
+    context: QueryContext,
 }
 
 impl Rows {
     /// No rows of no columns: what a statement without a result gives.
     pub(crate) fn empty() -> Rows {
         let set = ResultSet { types: vec![], chunks: vec![], rows: 0, memory: vec![] };
-        Rows { schema: Schema::new(), set, changed: None }
+        Rows::new(Schema::new(), set, QueryContext::default())
     }
 
-    pub(crate) fn new(schema: Schema, set: ResultSet) -> Rows {
-        Rows { schema, set, changed: None }
+    /// `context`: whose workers turn the rows into Arrow.
+    pub(crate) fn new(schema: Schema, set: ResultSet, context: QueryContext) -> Rows {
+        // What interrupts a later statement does not concern these rows.
+        let context = QueryContext { cancel: CancelFlag::default(), ..context };
+        Rows { schema, set, changed: None, context }
     }
 
     /// No rows, but a count of the rows that the statement changed.
@@ -44,7 +54,8 @@ impl Rows {
             }
             chunks.push(chunk);
         }
-        Ok(Rows::new(schema, ResultSet { types, chunks, rows: rows.len(), memory: vec![] }))
+        let set = ResultSet { types, chunks, rows: rows.len(), memory: vec![] };
+        Ok(Rows::new(schema, set, QueryContext::default()))
     }
 
     /// Names and types of the columns; empty for statements without a result.
@@ -81,13 +92,33 @@ impl Rows {
         Arc::new(entasis_arrow::schema_to_arrow(&self.schema))
     }
 
-    /// The rows as Arrow batches, one a chunk.
+    /// The rows as Arrow batches of up to 131,072, made by all workers.
     ///
     /// # Errors
     /// Input, if a value has no place in Arrow.
     pub fn record_batches(&self) -> Result<Vec<RecordBatch>> {
         let schema = self.arrow_schema();
         let types: Vec<DataType> = self.schema.iter().map(|field| field.ty).collect();
-        self.set.chunks.iter().map(|chunk| entasis_arrow::chunk_to_batch(chunk, &schema, &types)).collect()
+        let parts: Vec<&[Chunk]> = self.set.chunks.chunks(BATCH_CHUNKS).collect();
+        let slots: Vec<OnceLock<RecordBatch>> = parts.iter().map(|_| OnceLock::new()).collect();
+        PoolTasks(&self.context).run(parts.len(), &|part| {
+            let chunks = parts[part].iter();
+            let batches: Vec<RecordBatch> =
+                chunks.map(|chunk| entasis_arrow::chunk_to_batch(chunk, &schema, &types)).collect::<Result<_>>()?;
+            let batch = match &batches[..] {
+                [batch] => batch.clone(),
+                batches => {
+                    arrow_select::concat::concat_batches(&schema, batches).map_err(entasis_arrow::arrow_error)?
+                }
+            };
+            slots[part].set(batch).map_err(|_| Error::internal("a batch was made twice"))
+        })?;
+        Ok(slots.into_iter().filter_map(OnceLock::into_inner).collect())
+    }
+}
+
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Rows({} of {} columns)", self.rows(), self.schema.len())
     }
 }

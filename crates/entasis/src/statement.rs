@@ -48,7 +48,7 @@ pub(crate) fn run(connection: &Connection, statement: Statement) -> Result<Rows>
             insert(connection, &table, columns, plan)
         }
         Statement::CopyTo { plan, path, options } => {
-            let sink = files::copy_to(&path, &plan.schema(), &options)?;
+            let sink = files::copy_to(&path, &plan.schema(), &options, &connection.context())?;
             execute(connection, plan, &*sink)?;
             Ok(Rows::changed_rows(sink.commit()?))
         }
@@ -91,9 +91,10 @@ pub(crate) fn execute(connection: &Connection, plan: Plan, sink: &dyn ResultSink
 /// Runs a query and keeps its rows.
 pub(crate) fn query(connection: &Connection, plan: Plan) -> Result<Rows> {
     let schema = plan.schema();
-    let collector = Collector::new(&connection.context(), schema.iter().map(|field| field.ty).collect());
+    let context = connection.context();
+    let collector = Collector::new(&context, schema.iter().map(|field| field.ty).collect());
     execute(connection, plan, &collector)?;
-    Ok(Rows::new(schema, collector.into_chunks()))
+    Ok(Rows::new(schema, collector.into_chunks(), context))
 }
 
 fn text(text: &str) -> Value {

@@ -62,7 +62,7 @@ fn description<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Option<Bound<'py, 
 }
 
 fn capsule<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyCapsule>> {
-    let batches = rows.record_batches().map_err(|error| raised(&error))?;
+    let batches = py.detach(|| rows.record_batches()).map_err(|error| raised(&error))?;
     arrow::capsule(py, rows.arrow_schema(), batches)
 }
 
@@ -72,8 +72,7 @@ fn package<'py>(py: Python<'py>, name: &str, method: &str) -> PyResult<Bound<'py
 }
 
 fn to_arrow<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let table = package(result.py(), "pyarrow", "arrow")?.call_method1("table", (result,))?;
-    table.call_method0("combine_chunks")
+    package(result.py(), "pyarrow", "arrow")?.call_method1("table", (result,))
 }
 
 fn to_pandas<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {

@@ -113,8 +113,10 @@ impl<'a> Builder<'a> {
     }
 
     fn recorder(&self, node: &Node) -> Arc<Recorder> {
-        let profile = self.context.settings.profile;
-        Recorder::new(if profile { node_title(node, self.columns) } else { String::new() })
+        match self.context.settings.profile {
+            true => Recorder::measuring(node_title(node, self.columns), self.context),
+            false => Recorder::new(String::new()),
+        }
     }
 
     /// Ends a stream in `sink`: one pipeline a part.
@@ -257,8 +259,9 @@ impl<'a> Builder<'a> {
             .collect();
         let input = self.node(&plan.input, &below, &filters)?;
         let groups = estimate_rows(node, self.columns);
-        let blocking = aggregate(&input.columns, &plan.groups, &calls, groups, self.context)?;
         let recorder = self.recorder(node);
+        let context = recorder.context(self.context);
+        let blocking = aggregate(&input.columns, &plan.groups, &calls, groups, &context, &recorder)?;
         let input = self.compacted(input, &recorder);
         Ok(self.block(node, input, blocking, recorder))
     }
@@ -272,8 +275,8 @@ impl<'a> Builder<'a> {
         let filters: Vec<Pushed> = filters.iter().filter(|f| plan.keys.contains(&f.column)).cloned().collect();
         let input = self.node(&plan.input, &needed, &filters)?;
         let groups = estimate_rows(node, self.columns);
-        let blocking = distinct(&input.columns, &plan.keys, groups, self.context)?;
         let recorder = self.recorder(node);
+        let blocking = distinct(&input.columns, &plan.keys, groups, &recorder.context(self.context), &recorder)?;
         Ok(self.block(node, input, blocking, recorder))
     }
 
@@ -285,7 +288,7 @@ impl<'a> Builder<'a> {
         // A sort keeps what it is given.
         let kept: Vec<ColumnMeta> = input.columns.iter().filter(|meta| below.contains(&meta.id)).cloned().collect();
         let input = align(input, &kept, &recorder)?;
-        let blocking = sort(&input.columns, &plan.keys, plan.limit, self.context)?;
+        let blocking = sort(&input.columns, &plan.keys, plan.limit, &recorder.context(self.context))?;
         Ok(self.block(node, input, blocking, recorder))
     }
 
@@ -344,13 +347,14 @@ impl<'a> Builder<'a> {
                 return Ok(union);
             }
             let groups = estimate_rows(node, self.columns);
-            let blocking = distinct(&union.columns, &set.columns, groups, self.context)?;
+            let context = recorder.context(self.context);
+            let blocking = distinct(&union.columns, &set.columns, groups, &context, &recorder)?;
             return Ok(self.block_same(node, union, blocking, recorder));
         }
         let [left, right] =
             <[Stream; 2]>::try_from(streams).map_err(|_| Error::internal("INTERSECT and EXCEPT have two inputs"))?;
-        let (sink, blocking) =
-            set_operation(set.kind, set.all, &left.columns, &right.columns, &set.columns, self.context)?;
+        let context = recorder.context(self.context);
+        let (sink, blocking) = set_operation(set.kind, set.all, &left.columns, &right.columns, &set.columns, &context)?;
         self.end(left, sink, &recorder);
         Ok(self.block_same(node, right, blocking, recorder))
     }
@@ -413,7 +417,7 @@ impl<'a> Builder<'a> {
             built: built.clone(),
             parts: Arc::default(),
             recorder: recorder.clone(),
-            context: self.context.clone(),
+            context: recorder.context(self.context),
         };
         self.end(build, Arc::new(sink), &recorder);
 

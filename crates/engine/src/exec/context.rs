@@ -95,6 +95,8 @@ pub struct MemoryBudget {
     limit: AtomicUsize,
     used: AtomicUsize,
     peak: AtomicUsize,
+    /// The budget that this is a part of: what is used here is used there.
+    whole: Option<Arc<MemoryBudget>>,
 }
 
 impl Default for MemoryBudget {
@@ -106,7 +108,12 @@ impl Default for MemoryBudget {
 impl MemoryBudget {
     /// A budget of `limit` bytes.
     pub fn new(limit: usize) -> MemoryBudget {
-        MemoryBudget { limit: AtomicUsize::new(limit), used: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
+        let [used, peak] = [0, 0].map(AtomicUsize::new);
+        MemoryBudget { limit: AtomicUsize::new(limit), used, peak, whole: None }
+    }
+    /// A part of `whole` without a limit of its own, to count what one operator uses.
+    pub fn part_of(whole: &Arc<MemoryBudget>) -> Arc<MemoryBudget> {
+        Arc::new(MemoryBudget { whole: Some(whole.clone()), ..MemoryBudget::default() })
     }
     /// The limit in bytes.
     pub fn limit(&self) -> usize {
@@ -126,6 +133,9 @@ impl MemoryBudget {
     }
 
     fn grow(&self, bytes: usize) -> Result<()> {
+        if let Some(whole) = &self.whole {
+            whole.grow(bytes)?;
+        }
         let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let limit = self.limit();
         if used > limit {
@@ -140,6 +150,13 @@ impl MemoryBudget {
         }
         self.peak.fetch_max(used, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn shrink(&self, bytes: usize) {
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+        if let Some(whole) = &self.whole {
+            whole.shrink(bytes);
+        }
     }
 }
 
@@ -171,7 +188,7 @@ impl Reservation {
         if bytes > self.bytes {
             self.budget.grow(bytes - self.bytes)?;
         } else {
-            self.budget.used.fetch_sub(self.bytes - bytes, Ordering::Relaxed);
+            self.budget.shrink(self.bytes - bytes);
         }
         self.bytes = bytes;
         Ok(())
@@ -180,7 +197,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.budget.shrink(self.bytes);
     }
 }
 
@@ -199,5 +216,18 @@ mod tests {
         assert_eq!((budget.used(), budget.peak()), (100, 800));
         drop(a);
         assert_eq!(budget.used(), 0);
+    }
+
+    #[test]
+    fn a_part_counts_in_the_whole() {
+        let budget = Arc::new(MemoryBudget::new(1000));
+        let part = MemoryBudget::part_of(&budget);
+        let mut a = Reservation::new(&part);
+        a.resize(600).unwrap();
+        assert!(a.resize(1100).is_err());
+        a.resize(500).unwrap();
+        assert_eq!((part.used(), part.peak(), budget.used()), (500, 600, 500));
+        drop(a);
+        assert_eq!((part.used(), budget.used()), (0, 0));
     }
 }

@@ -4,6 +4,7 @@
 //! build and the probe of one join, the source and the sink of one aggregation. Workers count in memory of their own
 //! and add it up once, when they finish; without [`crate::exec::Settings::profile`] they do not read the clock.
 
+use crate::exec::{MemoryBudget, QueryContext};
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +29,7 @@ pub struct ProfileNode {
     pub chunks: u64,
     /// Time in this operator alone, summed over workers.
     pub nanoseconds: u64,
-    /// Bytes of memory that it kept, at most.
+    /// Bytes of memory that it had reserved, at most.
     pub bytes: u64,
     /// Decisions and their reasons.
     pub details: Vec<String>,
@@ -102,7 +103,8 @@ pub(crate) struct Recorder {
     rows: AtomicU64,
     chunks: AtomicU64,
     nanoseconds: AtomicU64,
-    bytes: AtomicU64,
+    /// What the operator's parts reserve; absent without profiling.
+    memory: Option<Arc<MemoryBudget>>,
     /// Blocks of storage that were looked at, and those of them that were not read.
     blocks: AtomicU64,
     skipped_blocks: AtomicU64,
@@ -118,6 +120,16 @@ impl Recorder {
     /// A recorder of a node that `EXPLAIN` shows as `title`.
     pub(crate) fn new(title: String) -> Arc<Recorder> {
         Arc::new(Recorder { title, ..Recorder::default() })
+    }
+    /// The same, which also counts the memory that is reserved in its [`Recorder::context`].
+    pub(crate) fn measuring(title: String, context: &QueryContext) -> Arc<Recorder> {
+        let memory = Some(MemoryBudget::part_of(&context.memory));
+        Arc::new(Recorder { title, memory, ..Recorder::default() })
+    }
+    /// `context` for the physical parts of this node.
+    pub(crate) fn context(&self, context: &QueryContext) -> QueryContext {
+        let memory = self.memory.as_ref().unwrap_or(&context.memory).clone();
+        QueryContext { memory, ..context.clone() }
     }
     /// Adds the recorder of an input.
     pub(crate) fn add_child(&self, child: &Arc<Recorder>) {
@@ -135,10 +147,6 @@ impl Recorder {
     /// Time in this operator alone.
     pub(crate) fn add_time(&self, nanoseconds: u64) {
         self.nanoseconds.fetch_add(nanoseconds, Ordering::Relaxed);
-    }
-    /// Memory that is kept now.
-    pub(crate) fn note_bytes(&self, bytes: usize) {
-        self.bytes.fetch_max(bytes as u64, Ordering::Relaxed);
     }
     /// Blocks that a scan looked at, and how many of them their bounds ruled out.
     pub(crate) fn add_blocks(&self, blocks: u64, skipped: u64) {
@@ -161,7 +169,7 @@ impl Recorder {
             rows: self.rows.load(Ordering::Relaxed),
             chunks: self.chunks.load(Ordering::Relaxed),
             nanoseconds: self.nanoseconds.load(Ordering::Relaxed),
-            bytes: self.bytes.load(Ordering::Relaxed),
+            bytes: self.memory.as_ref().map_or(0, |memory| memory.peak() as u64),
             details,
             children: lock(&self.children).iter().map(|child| child.report()).collect(),
         }

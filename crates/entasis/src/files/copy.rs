@@ -2,18 +2,19 @@
 //!
 //! 1. Workers turn their chunks into text (CSV) or record batches (Parquet), without a lock, morsel by morsel.
 //! 2. Under the lock a finished part waits until nobody can bring an earlier one: each worker's current morsel only grows,
-//!    so parts up to the least of them may be written. The file so has the rows in the order of their source.
+//!    so parts up to the least of them may be written. The file so has the rows in the order of their source. Parquet
+//!    row groups are encoded without the lock again ([`super::row_groups`]).
 //! 3. All goes to a temporary file beside the target, which [`FileSink::commit`] renames. A statement that fails leaves
 //!    neither a half file nor a temporary one, and an older target as it was.
 
 use super::csv::write::WriteOptions;
+use super::row_groups::RowGroups;
 use super::{Format, count_option, text_option};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use entasis_arrow::{chunk_to_batch, schema_to_arrow};
-use entasis_engine::exec::{ResultSink, ResultWorker};
+use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker};
 use entasis_vector::{Chunk, DataType, Error, Result, Schema, Value};
-use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use std::collections::BTreeMap;
@@ -33,7 +34,12 @@ const PART_ROWS: usize = 16_384;
 ///
 /// # Errors
 /// Input, if an option is unknown or ill-typed; I/O, if the file cannot be created.
-pub fn copy_to(path: &str, schema: &Schema, options: &[(String, Value)]) -> Result<Box<FileSink>> {
+pub fn copy_to(
+    path: &str,
+    schema: &Schema,
+    options: &[(String, Value)],
+    context: &QueryContext,
+) -> Result<Box<FileSink>> {
     let settings = Settings::new(path, options)?;
     let types: Vec<DataType> = schema.iter().map(|field| field.ty).collect();
     if settings.format == Format::Parquet && types.contains(&DataType::Interval) {
@@ -45,12 +51,8 @@ pub fn copy_to(path: &str, schema: &Schema, options: &[(String, Value)]) -> Resu
     let mut out = match settings.format {
         Format::Csv => Output::Csv(BufWriter::with_capacity(PART_BYTES, file)),
         Format::Parquet => {
-            let properties = WriterProperties::builder()
-                .set_compression(settings.compression)
-                .set_max_row_group_row_count(Some(settings.row_group_rows))
-                .build();
-            let writer = ArrowWriter::try_new(file, arrow.clone(), Some(properties));
-            Output::Parquet(Box::new(writer.map_err(|e| write_error(path, &e))?))
+            let properties = WriterProperties::builder().set_compression(settings.compression).build();
+            Output::Parquet(Box::new(RowGroups::new(file, arrow.clone(), properties, settings.row_group_rows)?))
         }
     };
     if settings.format == Format::Csv {
@@ -60,7 +62,8 @@ pub fn copy_to(path: &str, schema: &Schema, options: &[(String, Value)]) -> Resu
     }
     let state = State { out: Some(out), waiting: BTreeMap::new(), current: Vec::new(), rows: 0 };
     let format = RowFormat { schema: schema.clone(), types, arrow, settings };
-    Ok(Box::new(FileSink(Arc::new(Shared { path: path.to_owned(), format, state: Mutex::new(state), temporary }))))
+    let (path, context) = (path.to_owned(), context.clone());
+    Ok(Box::new(FileSink(Arc::new(Shared { path, format, state: Mutex::new(state), temporary, context }))))
 }
 
 /// What the options of `COPY … TO` say.
@@ -111,10 +114,6 @@ fn codec(name: &str) -> Result<Compression> {
     }
 }
 
-fn write_error(path: &str, error: &dyn std::fmt::Display) -> Error {
-    Error::io(format!("'{path}'"), &std::io::Error::other(error.to_string()))
-}
-
 /// A file beside the target that is removed unless it has been renamed.
 #[derive(Debug)]
 struct Temporary {
@@ -149,6 +148,7 @@ struct Shared {
     format: RowFormat,
     state: Mutex<State>,
     temporary: Temporary,
+    context: QueryContext,
 }
 
 /// How rows become parts.
@@ -171,7 +171,7 @@ struct State {
 
 enum Output {
     Csv(BufWriter<File>),
-    Parquet(Box<ArrowWriter<File>>),
+    Parquet(Box<RowGroups>),
 }
 
 /// Rows of one morsel, ready to be written.
@@ -186,7 +186,10 @@ impl Output {
             (Output::Csv(out), Part::Text(text)) => {
                 out.write_all(&text).map_err(|e| Error::io(format!("'{path}'"), &e))
             }
-            (Output::Parquet(out), Part::Batch(batch)) => out.write(&batch).map_err(|e| write_error(path, &e)),
+            (Output::Parquet(out), Part::Batch(batch)) => {
+                out.add(batch);
+                Ok(())
+            }
             _ => Err(Error::internal("a part of another format than the file's")),
         }
     }
@@ -194,7 +197,7 @@ impl Output {
     fn finish(self, path: &str) -> Result<()> {
         match self {
             Output::Csv(mut out) => out.flush().map_err(|e| Error::io(format!("'{path}'"), &e)),
-            Output::Parquet(out) => out.close().map(|_| ()).map_err(|e| write_error(path, &e)),
+            Output::Parquet(out) => out.finish().map_err(|e| e.with_context(format!("'{path}'"))),
         }
     }
 }
@@ -207,6 +210,12 @@ impl FileSink {
     pub fn commit(&self) -> Result<u64> {
         let mut state = self.0.lock();
         self.0.write_ready(&mut state)?;
+        if let Some(Output::Parquet(out)) = &mut state.out {
+            out.complete();
+        }
+        drop(state);
+        self.0.encode_complete()?;
+        let mut state = self.0.lock();
         let out = state.out.take().ok_or_else(|| Error::internal("the file has been committed before"))?;
         out.finish(&self.0.path)?;
         std::fs::rename(&self.0.temporary.path, &self.0.path)
@@ -230,6 +239,23 @@ impl Shared {
             }
         }
         Ok(())
+    }
+
+    /// Encodes row groups as long as there are complete ones.
+    fn encode_complete(&self) -> Result<()> {
+        loop {
+            let (group, encoder) = match &mut self.lock().out {
+                Some(Output::Parquet(out)) => match out.take() {
+                    Some(group) => (group, out.encoder()),
+                    None => return Ok(()),
+                },
+                _ => return Ok(()),
+            };
+            let columns = encoder.encode(&group, &self.context)?;
+            if let Some(Output::Parquet(out)) = &mut self.lock().out {
+                out.append(group.number, columns).map_err(|e| e.with_context(format!("'{}'", self.path)))?;
+            }
+        }
     }
 }
 
@@ -277,9 +303,12 @@ impl FileWorker {
     /// Gives the parts away, and writes what can be written.
     fn hand_over(&mut self, next: Option<u64>) -> Result<()> {
         let shared = self.shared.clone();
-        let mut state = shared.lock();
-        self.give(next, &mut state);
-        shared.write_ready(&mut state)
+        {
+            let mut state = shared.lock();
+            self.give(next, &mut state);
+            shared.write_ready(&mut state)?;
+        }
+        shared.encode_complete()
     }
 }
 
@@ -357,9 +386,10 @@ mod tests {
     #[test]
     fn what_two_workers_write_is_read_back_in_order() {
         let directory = Directory::new();
-        for name in ["a.parquet", "a.csv"] {
+        let small_groups = [("row_group_size".to_owned(), Value::Integer(700))];
+        for (name, options) in [("a.parquet", &small_groups[..]), ("b.parquet", &[]), ("a.csv", &[])] {
             let path = directory.path(name);
-            let sink = copy_to(&path, &schema(), &[]).unwrap();
+            let sink = copy_to(&path, &schema(), options, &QueryContext::default()).unwrap();
             let mut workers = [sink.worker().unwrap(), sink.worker().unwrap()];
             // Worker 1 is far ahead of worker 0.
             for (worker, morsels) in [(1, [1, 2, 5]), (0, [0, 3, 4])] {
@@ -373,7 +403,10 @@ mod tests {
             }
             assert!(!std::fs::exists(&path).unwrap(), "nothing is there before the commit");
             assert_eq!(sink.commit().unwrap(), 18_000);
-            assert_eq!(directory.names().len(), if name == "a.csv" { 2 } else { 1 });
+            assert_eq!(
+                directory.names().len(),
+                ["a.parquet", "b.parquet", "a.csv"].iter().position(|n| *n == name).unwrap() + 1
+            );
             let relation = open(&path, &Options::default()).unwrap();
             assert_eq!(relation.schema()[1].name.as_ref(), "a text");
             let rows = read(&*relation, vec![], 2048).unwrap();
@@ -389,16 +422,16 @@ mod tests {
     fn a_failed_copy_leaves_nothing() {
         let directory = Directory::new();
         let path = directory.write("a.csv", "old");
-        let sink = copy_to(&path, &schema(), &[]).unwrap();
+        let sink = copy_to(&path, &schema(), &[], &QueryContext::default()).unwrap();
         let mut worker = sink.worker().unwrap();
         worker.push(&chunk(0, 10)).unwrap();
         drop((worker, sink));
         assert_eq!(directory.names(), ["a.csv"]);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "old");
-        let error = copy_to(&directory.path("none/a.csv"), &schema(), &[]).err().unwrap();
+        let error = copy_to(&directory.path("none/a.csv"), &schema(), &[], &QueryContext::default()).err().unwrap();
         assert!(error.message().contains("none/a.csv"), "{error}");
         let interval = vec![Field::new("i", DataType::Interval)];
-        assert!(copy_to(&directory.path("i.parquet"), &interval, &[]).is_err());
+        assert!(copy_to(&directory.path("i.parquet"), &interval, &[], &QueryContext::default()).is_err());
     }
 
     #[test]
@@ -411,7 +444,7 @@ mod tests {
             ("nullstr".to_owned(), Value::Text("NA".into())),
         ];
         let schema = vec![Field::new("s", DataType::Varchar), Field::new("b", DataType::Boolean)];
-        let sink = copy_to(&path, &schema, &options).unwrap();
+        let sink = copy_to(&path, &schema, &options, &QueryContext::default()).unwrap();
         let mut chunk = Chunk::new();
         chunk.reset(3);
         let group = chunk.push_group(Selection::from_indices(&[2, 1, 0]));
@@ -423,6 +456,6 @@ mod tests {
         worker.finish().unwrap();
         assert_eq!(sink.commit().unwrap(), 3);
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "\"a|b\"|true\n\"NA\"|true\nNA|true\n");
-        assert!(copy_to(&path, &schema, &[("headr".to_owned(), Value::Null)]).is_err());
+        assert!(copy_to(&path, &schema, &[("headr".to_owned(), Value::Null)], &QueryContext::default()).is_err());
     }
 }

@@ -19,6 +19,7 @@ pub mod csv;
 mod glob;
 pub mod parquet;
 mod prune;
+mod row_groups;
 mod type_name;
 
 pub use copy::{FileSink, copy_to};

@@ -32,6 +32,7 @@ mod tests;
 
 use crate::exec::QueryContext;
 use crate::exec::operator::{Blocking, Flow, Sink, SinkWorker, Tasks};
+use crate::exec::profile::Recorder;
 use crate::plan::AggregateCall;
 use crate::relation::{Source, SourceWorker};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine};
@@ -54,18 +55,20 @@ pub const BYPASS_ROWS: usize = 1 << 20;
 ///
 /// # Errors
 /// Those of compiling the expressions; not supported, for types that an aggregate does not take.
-pub fn aggregate(
+pub(crate) fn aggregate(
     input: &[ColumnMeta],
     groups: &[(ColumnId, Expr)],
     aggregates: &[(ColumnId, AggregateCall)],
     expected_groups: f64,
     context: &QueryContext,
+    recorder: &Arc<Recorder>,
 ) -> Result<Blocking> {
     let layout = Layout::new(input, groups, aggregates)?;
     let output = layout.output.clone();
     let shared = Arc::new(Shared {
         layout,
         context: context.clone(),
+        recorder: recorder.clone(),
         expected_groups: expected_groups.clamp(0.0, u32::MAX as f64) as usize,
         partials: Mutex::default(),
         finished: OnceLock::new(),
@@ -81,11 +84,12 @@ pub fn aggregate(
 ///
 /// # Errors
 /// Internal, if a key is not a column of `input`.
-pub fn distinct(
+pub(crate) fn distinct(
     input: &[ColumnMeta],
     keys: &[ColumnId],
     expected_groups: f64,
     context: &QueryContext,
+    recorder: &Arc<Recorder>,
 ) -> Result<Blocking> {
     let group = |&id: &ColumnId| {
         let meta = input.iter().find(|meta| meta.id == id);
@@ -93,12 +97,14 @@ pub fn distinct(
         Ok((id, Expr::column(id, meta.ty)))
     };
     let groups = keys.iter().map(group).collect::<Result<Vec<_>>>()?;
-    aggregate(input, &groups, &[], expected_groups, context)
+    aggregate(input, &groups, &[], expected_groups, context, recorder)
 }
 
 struct Shared {
     layout: Layout,
     context: QueryContext,
+    /// Told how groups were found.
+    recorder: Arc<Recorder>,
     /// An estimate.
     expected_groups: usize,
     partials: Mutex<Vec<Partial>>,
@@ -134,10 +140,32 @@ impl Sink for AggregateSink {
         if partials.is_empty() {
             partials.push(self.shared.new_partial()?);
         }
+        let found = describe(&partials);
         let parts = merge_partials(&self.shared.layout, &self.shared.context, partials, tasks)?;
+        self.shared.recorder.note(format!("{found}; merged into {}", count(parts.len(), "part")));
         let set = self.shared.finished.set(Finished::new(parts));
         set.map_err(|_| Error::internal("an aggregation was finished twice"))
     }
+}
+
+/// How the groups of `partials` were found.
+fn describe(partials: &[Partial]) -> String {
+    let mut kinds: Vec<(&str, usize, usize)> = Vec::new();
+    for partial in partials {
+        let kind = partial.table.kind();
+        match kinds.iter_mut().find(|(name, ..)| *name == kind) {
+            Some((_, tables, groups)) => (*tables, *groups) = (*tables + 1, *groups + partial.table.groups()),
+            None => kinds.push((kind, 1, partial.table.groups())),
+        }
+    }
+    let text = |(kind, tables, groups): &(&str, usize, usize)| {
+        format!("{} {kind} with {}", count(*tables, "table"), count(*groups, "group"))
+    };
+    kinds.iter().map(text).collect::<Vec<_>>().join(", ")
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 struct AggregateWorker {

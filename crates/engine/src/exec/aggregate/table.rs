@@ -100,6 +100,15 @@ impl GroupTable {
     pub fn keys(&self) -> &Materialized {
         &self.keys
     }
+    /// How groups are found, for `EXPLAIN ANALYZE`.
+    pub fn kind(&self) -> &'static str {
+        match self.kind {
+            Kind::One => "of one group",
+            Kind::Direct(_) => "indexed by key",
+            Kind::Hashed(_) => "hashed",
+            Kind::Appended(_) => "not looked up, as groups hardly repeat,",
+        }
+    }
     /// True if no two groups have equal keys.
     pub fn is_unique(&self) -> bool {
         !matches!(self.kind, Kind::Appended(_))

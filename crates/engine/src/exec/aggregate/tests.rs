@@ -178,7 +178,7 @@ fn check(keys: &[usize], calls: &[(ColumnId, AggregateCall)], rows: &[Vec<Value>
     metas[2].range = Some((-3, 3));
     let groups: Vec<(ColumnId, Expr)> =
         keys.iter().map(|&k| (ColumnId(50 + k as u32), Expr::column(ColumnId(k as u32), metas[k].ty))).collect();
-    let blocking = aggregate(&metas, &groups, calls, 10.0, &context(chunk_rows, collide)).unwrap();
+    let blocking = aggregate(&metas, &groups, calls, 10.0, &context(chunk_rows, collide), &Arc::default()).unwrap();
     let mut chance = Chance(rows.len() as u64 * 77 + 5);
     push_all(&*blocking.sink, &metas, rows, chunk_rows, workers, &mut chance).unwrap();
     let mut result = drain(&*blocking.source, &blocking.output, chunk_rows).unwrap();
@@ -259,7 +259,7 @@ fn keys_that_do_not_repeat_are_not_looked_up() {
     let metas = [column(0, DataType::Int64)];
     let groups = [(ColumnId(1), Expr::column(ColumnId(0), DataType::Int64))];
     let count = (ColumnId(2), call(AggregateFunction::CountStar, None, DataType::Int64));
-    let blocking = aggregate(&metas, &groups, &[count], 10.0, &context(2048, false)).unwrap();
+    let blocking = aggregate(&metas, &groups, &[count], 10.0, &context(2048, false), &Arc::default()).unwrap();
     let mut worker = blocking.sink.worker().unwrap();
     let distinct = 100_000i64;
     for _ in 0..2 {
@@ -293,7 +293,7 @@ fn a_sum_that_does_not_fit_is_an_error() {
         args: vec![Expr::column(ColumnId(0), DataType::Int64)],
         ..call(AggregateFunction::Sum, None, DataType::Int64)
     };
-    let blocking = aggregate(&metas, &[], &[(ColumnId(1), sum)], 1.0, &context(2048, false)).unwrap();
+    let blocking = aggregate(&metas, &[], &[(ColumnId(1), sum)], 1.0, &context(2048, false), &Arc::default()).unwrap();
     let rows = vec![vec![Value::Integer(i64::MAX.into())]; 3];
     push_all(&*blocking.sink, &metas, &rows, 2, 1, &mut Chance(3)).unwrap();
     let error = drain(&*blocking.source, &blocking.output, 2048).unwrap_err();
@@ -305,14 +305,14 @@ fn memory_is_charged_and_given_back() {
     let context = context(2048, false);
     let metas = input();
     let keys = [ColumnId(6), ColumnId(3)];
-    let blocking = distinct(&metas, &keys, 1.0, &context).unwrap();
+    let blocking = distinct(&metas, &keys, 1.0, &context, &Arc::default()).unwrap();
     let rows = make_rows(3000, 100, &mut Chance(11));
     push_all(&*blocking.sink, &metas, &rows, 2048, 2, &mut Chance(12)).unwrap();
     assert!(context.memory.used() > 3000 * 24);
     drop(blocking);
     assert_eq!(context.memory.used(), 0);
     context.memory.set_limit(10_000);
-    let blocking = distinct(&metas, &keys, 1.0, &context).unwrap();
+    let blocking = distinct(&metas, &keys, 1.0, &context, &Arc::default()).unwrap();
     let mut worker = blocking.sink.worker().unwrap();
     let error = worker.push(&mut chunk_of(&metas, &rows[..2048], &mut Chance(13))).unwrap_err();
     assert_eq!(error.kind(), entasis_vector::ErrorKind::Resource);

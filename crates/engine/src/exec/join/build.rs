@@ -73,7 +73,6 @@ impl Sink for BuildSink {
         let words = if self.marks { rows.id_space().div_ceil(64) } else { 0 };
         let matched: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
         memory.resize(rows.bytes() + table.bytes() + null_keys.len() * 4 + words * 8)?;
-        self.recorder.note_bytes(memory.bytes());
         let built = Built { rows, table, null_keys, matched, _memory: memory };
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
     }

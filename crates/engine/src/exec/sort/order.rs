@@ -33,7 +33,7 @@ const MOST_EXACT_ROWS: usize = 256 << 10;
 /// Samples that a run gives for the boundaries.
 const SAMPLES: usize = 16;
 /// Bytes of a string in a code, at most.
-const PREFIX_BYTES: u32 = 8;
+const PREFIX_BYTES: u32 = 16;
 
 /// One key of an order over the columns of a [`Materialized`].
 #[derive(Debug, Clone, Copy)]
@@ -351,13 +351,13 @@ fn monotone(v: f64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
-/// The first `bytes` bytes of a string, at most eight, padded with zeros.
+/// The first `bytes` bytes of a string, at most sixteen, padded with zeros.
 fn prefix(view: StringView, bytes: u32) -> u128 {
-    let mut padded = [0; 8];
+    let mut padded = [0; 16];
     let text = view.as_bytes();
     let taken = text.len().min(bytes as usize);
     padded[..taken].copy_from_slice(&text[..taken]);
-    u128::from(u64::from_be_bytes(padded).checked_shr(64 - bytes * 8).unwrap_or(0))
+    u128::from_be_bytes(padded).checked_shr(128 - bytes * 8).unwrap_or(0)
 }
 
 /// Length of the longest string, and whether one has a zero byte.
