@@ -317,6 +317,13 @@ impl Materialized {
         }
     }
 
+    /// The string in `column` of a row; `None` if it is NULL.
+    pub fn string(&self, row: u32, column: usize) -> Option<StringView> {
+        let column = &self.columns[column];
+        debug_assert_eq!(column.physical, PhysicalType::Str);
+        column.is_valid(row).then(|| column.get::<StringView>(row))
+    }
+
     /// Writes `rows` values of `column`, from offset `first` of `segment`, to `out`, flat.
     pub fn read(&self, column: usize, segment: usize, first: usize, rows: usize, out: &mut Vector) {
         let column = self.begin(column, rows, out);

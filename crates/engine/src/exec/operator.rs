@@ -102,6 +102,12 @@ pub trait Tasks: Sync {
     /// # Errors
     /// The first error of a task; the rest may not run.
     fn run(&self, count: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()>;
+
+    /// Fails once the statement is to stop. Asked within tasks that may take long.
+    ///
+    /// # Errors
+    /// Interrupted.
+    fn check(&self) -> Result<()>;
 }
 
 /// An operator that takes all its input before it gives output: sink of one pipeline (or several), source of the next.

@@ -215,6 +215,10 @@ impl Tasks for PoolTasks<'_> {
         });
         outcome.into_result()
     }
+
+    fn check(&self) -> Result<()> {
+        self.0.check()
+    }
 }
 
 #[cfg(test)]
@@ -254,6 +258,9 @@ mod tests {
                     });
                 }
             });
+            Ok(())
+        }
+        fn check(&self) -> Result<()> {
             Ok(())
         }
     }

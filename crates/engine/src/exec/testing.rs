@@ -39,6 +39,9 @@ impl Tasks for TwoThreads {
         });
         first_error.into_inner().unwrap()
     }
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
 }
 
 pub fn context(chunk_rows: usize, hash_collisions: bool) -> QueryContext {

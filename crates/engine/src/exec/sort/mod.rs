@@ -10,6 +10,7 @@
 pub mod order;
 #[cfg(test)]
 mod tests;
+pub mod ties;
 pub mod top;
 
 pub use order::order_rows;

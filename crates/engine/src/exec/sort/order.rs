@@ -10,12 +10,14 @@
 //! | strings | their first bytes, as many as fit |
 //!
 //! A column with NULLs takes one more bit on top; descending keys are inverted. If everything fits, comparing codes is
-//! comparing rows; else equal codes are told apart by comparing the values themselves. Last comes the order of arrival,
-//! so every order is total and rows that are equal stay in their order.
+//! comparing rows; else equal codes are told apart by the values themselves ([`super::ties`]). Last comes the order of
+//! arrival, so every order is total and rows that are equal stay in their order.
 //!
-//! Ranges of rows are encoded and sorted in parallel. The sorted runs are then cut at common boundaries, and each
-//! stretch is merged by a stable sort, which finds the runs in it.
+//! 1. Ranges of rows are encoded and sorted by code, in parallel.
+//! 2. The sorted runs are cut at common boundaries, and each stretch is merged by a stable sort, which finds the runs in
+//!    it; then its ties are settled. Rows of one code are in one stretch.
 
+use super::ties::Ties;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::plan::SortKey;
@@ -25,8 +27,8 @@ use entasis_vector::{CHUNK_ROWS, Error, Interval, Native, PhysicalType, Result, 
 use std::cmp::Ordering;
 use std::sync::Mutex;
 
-/// Rows that are worth a task of their own. Also the most of one where values must be compared, which takes so long that
-/// a cancelled statement would be waited for.
+/// Rows that are worth a task of their own. Also the most of one where ties are to be settled, which takes so long that a
+/// cancelled statement would be waited for.
 const TASK_ROWS: usize = 32 << 10;
 /// Rows of a task at most where codes tell all.
 const MOST_EXACT_ROWS: usize = 256 << 10;
@@ -75,7 +77,7 @@ pub fn order(rows: &Materialized, keys: &[OrderKey], arrival: Vec<u32>, tasks: O
 }
 
 /// A row while it is sorted: its code, and below that its place in the order of arrival.
-trait Entry: Ord + Copy + Send + Sync {
+pub(super) trait Entry: Ord + Copy + Send + Sync {
     fn new(code: u128, place: u32) -> Self;
     fn code(self) -> u128;
     fn place(self) -> u32;
@@ -119,21 +121,19 @@ impl Entry for (u128, u32) {
 
 fn order_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], tasks: Option<&dyn Tasks>) -> Result<Vec<u32>> {
     let row = |entry: &E| arrival[entry.place() as usize];
-    let compare = |a: &E, b: &E| {
-        let by_values = || codes.compare(row(a), row(b));
-        a.code().cmp(&b.code()).then_with(by_values).then_with(|| a.cmp(b))
-    };
+    let check = || tasks.map_or(Ok(()), Tasks::check);
+    let ties = Ties { codes, row: &row, check: &check };
     let sorted_run = |first: usize, rows: usize| {
         let mut run: Vec<E> = Vec::with_capacity(rows);
         codes.encode(arrival, first, rows, |place, code| run.push(E::new(code, place)));
-        match codes.is_exact() {
-            true => run.sort_unstable(),
-            false => run.sort_unstable_by(compare),
-        }
+        run.sort_unstable();
         run
     };
     let Some(tasks) = tasks.filter(|_| arrival.len() > 2 * TASK_ROWS) else {
-        let run = sorted_run(0, arrival.len());
+        let mut run = sorted_run(0, arrival.len());
+        if !codes.is_exact() {
+            ties.settle(&mut run)?;
+        }
         return Ok(run.iter().map(row).collect());
     };
 
@@ -152,21 +152,22 @@ fn order_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], tasks: Option<&dyn Tas
     // Boundaries between stretches: every run's own quantiles, sorted, and of these so many that there are as many
     // stretches as runs.
     let mut samples: Vec<E> = runs.iter().flat_map(|run| run.iter().step_by(size.div_ceil(SAMPLES))).copied().collect();
-    samples.sort_unstable_by(compare);
+    samples.sort_unstable();
     let boundaries: Vec<E> = samples.iter().step_by(SAMPLES).skip(1).copied().collect();
     let stretches: Vec<Mutex<Vec<u32>>> = (0..=boundaries.len()).map(|_| Mutex::default()).collect();
     tasks.run(stretches.len(), &|i| {
         let place = |run: &[E], at: usize| match at.checked_sub(1).and_then(|at| boundaries.get(at)) {
-            Some(boundary) => run.partition_point(|entry| compare(entry, boundary) == Ordering::Less),
+            Some(boundary) if codes.is_exact() => run.partition_point(|entry| entry < boundary),
+            Some(boundary) => run.partition_point(|entry| entry.code() < boundary.code()),
             None if at == 0 => 0,
             None => run.len(),
         };
         let parts = runs.iter().map(|run| &run[place(run, i)..place(run, i + 1)]);
         let mut stretch: Vec<E> = Vec::with_capacity(parts.clone().map(<[E]>::len).sum());
         parts.for_each(|part| stretch.extend_from_slice(part));
-        match codes.is_exact() {
-            true => stretch.sort(),
-            false => stretch.sort_by(compare),
+        stretch.sort();
+        if !codes.is_exact() {
+            ties.settle(&mut stretch)?;
         }
         *lock(&stretches[i]) = stretch.iter().map(row).collect();
         Ok(())
@@ -183,7 +184,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 /// How rows become codes.
-struct Codes<'a> {
+pub(super) struct Codes<'a> {
     rows: &'a Materialized,
     keys: &'a [OrderKey],
     /// The keys that take part, from the first.
@@ -255,8 +256,21 @@ impl<'a> Codes<'a> {
         self.inexact_from.is_none()
     }
 
+    /// The rows.
+    pub(super) fn rows(&self) -> &'a Materialized {
+        self.rows
+    }
+
+    /// If codes end within a string: its column, the bytes that they have of it, and whether the order descends.
+    pub(super) fn text_to_go_on(&self) -> Option<(usize, usize, bool)> {
+        let part = self.parts.last()?;
+        let ends_within = matches!(part.kind, PartKind::Text) && self.inexact_from == Some(self.parts.len() - 1);
+        let bits = part.bits - part.dropped;
+        (ends_within && bits.is_multiple_of(8)).then_some((part.key.column, bits as usize / 8, part.key.descending))
+    }
+
     /// Compares two rows by the keys that their codes do not tell apart.
-    fn compare(&self, a: u32, b: u32) -> Ordering {
+    pub(super) fn compare(&self, a: u32, b: u32) -> Ordering {
         let keys = &self.keys[self.inexact_from.unwrap_or(self.keys.len())..];
         keys.iter().fold(Ordering::Equal, |order, key| {
             order.then_with(|| self.rows.compare(key.column, a, b, key.descending, key.nulls_first))
@@ -353,11 +367,15 @@ fn monotone(v: f64) -> u64 {
 
 /// The first `bytes` bytes of a string, at most sixteen, padded with zeros.
 fn prefix(view: StringView, bytes: u32) -> u128 {
-    let mut padded = [0; 16];
     let text = view.as_bytes();
-    let taken = text.len().min(bytes as usize);
-    padded[..taken].copy_from_slice(&text[..taken]);
-    u128::from_be_bytes(padded).checked_shr(128 - bytes * 8).unwrap_or(0)
+    padded(&text[..text.len().min(bytes as usize)]).checked_shr(128 - bytes * 8).unwrap_or(0)
+}
+
+/// Up to sixteen bytes as a number whose order is theirs, but for zero bytes at the end.
+pub(super) fn padded(bytes: &[u8]) -> u128 {
+    let mut padded = [0; 16];
+    padded[..bytes.len()].copy_from_slice(bytes);
+    u128::from_be_bytes(padded)
 }
 
 /// Length of the longest string, and whether one has a zero byte.

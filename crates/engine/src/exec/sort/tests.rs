@@ -16,6 +16,21 @@ fn input() -> Vec<ColumnMeta> {
         .collect()
 }
 
+/// Codes and levels end after 16, 32, 48 bytes.
+const TEXTS: [&str; 11] = [
+    "",
+    "a",
+    "a\0",
+    "same prefix",
+    "same prefix, longer",
+    "same prefiy",
+    "sixteen bytes or",
+    "sixteen bytes or\0",
+    "sixteen bytes or thirty-two of it",
+    "sixteen bytes or thirty-two of it, and even more than forty-eight: a",
+    "sixteen bytes or thirty-two of it, and even more than forty-eight: b",
+];
+
 fn make_rows(count: usize, chance: &mut Chance) -> Vec<Vec<Value>> {
     let float = |n: u64| match n {
         0 => f64::NAN,
@@ -28,9 +43,7 @@ fn make_rows(count: usize, chance: &mut Chance) -> Vec<Vec<Value>> {
             let n = chance.below(30);
             let row = [
                 Value::Integer(n as i128 - 15),
-                Value::Text(
-                    ["", "a", "a\0", "same prefix", "same prefix, longer", "same prefiy"][n as usize % 6].into(),
-                ),
+                Value::Text(TEXTS[n as usize % TEXTS.len()].into()),
                 Value::Float(float(chance.below(12))),
                 Value::Integer((chance.below(9) as i128 - 4) << 90),
                 Value::Boolean(n.is_multiple_of(2)),
@@ -122,6 +135,7 @@ fn large_orders_are_merged_in_stretches() {
     let rows = make_rows(150_000, &mut Chance(22));
     check(&[(0, true, false), (1, false, false)], None, &rows, 2048, 2);
     check(&[(3, false, false), (2, true, false)], Some(40_000), &rows, 2048, 2);
+    check(&[(1, true, false), (0, false, false)], None, &rows, 2048, 2);
 }
 
 #[test]
