@@ -94,7 +94,7 @@ impl Lowering<'_> {
             if !subquery::is_subquery(&expr) {
                 return Ok(Transformed::no(expr));
             }
-            let read = subquery::outer_columns(&expr);
+            let read = subquery::outer_columns(&expr)?;
             let reads = |scope: &Scope| read.iter().any(|column| scope.schema.has_column(column));
             let (node, side) = match (reads(left), reads(right)) {
                 (true, true) => {

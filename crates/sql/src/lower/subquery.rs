@@ -12,8 +12,8 @@ use super::join::split_keys;
 use super::unnest::{Outcome, Purpose};
 use super::{Lowered, Lowering, Scope, fold, take};
 use crate::error::from_datafusion;
-use datafusion_common::Column;
-use datafusion_common::tree_node::TreeNode;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, Result as DfResult};
 use datafusion_expr::expr::{InSubquery, SetComparison, SetQuantifier};
 use datafusion_expr::{Expr as DfExpr, ExprSchemable, Operator, Subquery};
 use entasis_engine::plan::{Join, JoinKey, JoinKind, Node};
@@ -30,21 +30,27 @@ pub(super) fn contains(expr: &DfExpr) -> bool {
     expr.exists(|e| Ok(is_subquery(e))).unwrap_or(true)
 }
 
-/// The columns outside of it that a subquery reads, with what it is compared with.
-pub(super) fn outer_columns(expr: &DfExpr) -> Vec<Column> {
+/// The columns outside of it that a subquery reads, at any depth, with what it is compared with.
+pub(super) fn outer_columns(expr: &DfExpr) -> DfResult<Vec<Column>> {
     let (compared, subquery) = match expr {
         DfExpr::ScalarSubquery(subquery) => (None, subquery),
         DfExpr::Exists(exists) => (None, &exists.subquery),
         DfExpr::InSubquery(InSubquery { expr, subquery, .. })
         | DfExpr::SetComparison(SetComparison { expr, subquery, .. }) => (Some(expr), subquery),
-        _ => return Vec::new(),
+        _ => return Ok(Vec::new()),
     };
-    let compared = compared.into_iter().flat_map(|expr| expr.column_refs()).cloned();
-    let correlated = subquery.outer_ref_columns.iter().filter_map(|column| match column {
-        DfExpr::OuterReferenceColumn(_, column) => Some(column.clone()),
-        _ => None,
-    });
-    compared.chain(correlated).collect()
+    let mut columns: Vec<Column> = compared.into_iter().flat_map(|expr| expr.column_refs()).cloned().collect();
+    subquery.subquery.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|part| {
+                if let DfExpr::OuterReferenceColumn(_, column) = part {
+                    columns.push(column.clone());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(columns)
 }
 
 impl Lowering<'_> {
