@@ -34,32 +34,6 @@ fn samples(ty: DataType) -> Vec<Value> {
     }
 }
 
-const TYPES: [DataType; 23] = [
-    DataType::Null,
-    DataType::Boolean,
-    DataType::Int8,
-    DataType::Int16,
-    DataType::Int32,
-    DataType::Int64,
-    DataType::UInt8,
-    DataType::UInt16,
-    DataType::UInt32,
-    DataType::UInt64,
-    DataType::Float32,
-    DataType::Float64,
-    DataType::Decimal { precision: 4, scale: 1 },
-    DataType::Decimal { precision: 18, scale: 2 },
-    DataType::Decimal { precision: 38, scale: 10 },
-    DataType::Varchar,
-    DataType::Blob,
-    DataType::Date,
-    DataType::Time,
-    DataType::Timestamp,
-    DataType::TimestampTz,
-    DataType::Interval,
-    DataType::Uuid,
-];
-
 /// 200 rows that repeat the samples, every fifth NULL.
 fn rows(ty: DataType, nulls: bool) -> Vec<Value> {
     let samples = samples(ty);
@@ -76,7 +50,7 @@ fn check(array: &ArrayRef, offset: usize, count: usize, ty: DataType, expected: 
 
 #[test]
 fn every_type_survives_with_nulls_selections_slices_and_encodings() {
-    for ty in TYPES {
+    for ty in DataType::ALL {
         for nulls in [false, true] {
             let values = rows(ty, nulls);
             let flat = vector_of(&values, ty).unwrap();

@@ -128,34 +128,12 @@ mod tests {
 
     #[test]
     fn every_type_comes_back() {
-        let types = [
-            DataType::Null,
-            DataType::Boolean,
-            DataType::Int8,
-            DataType::Int16,
-            DataType::Int32,
-            DataType::Int64,
-            DataType::UInt8,
-            DataType::UInt16,
-            DataType::UInt32,
-            DataType::UInt64,
-            DataType::Float32,
-            DataType::Float64,
-            DataType::Decimal { precision: 15, scale: 2 },
-            DataType::Decimal { precision: 38, scale: 38 },
-            DataType::Varchar,
-            DataType::Blob,
-            DataType::Date,
-            DataType::Time,
-            DataType::Timestamp,
-            DataType::TimestampTz,
-            DataType::Interval,
-            DataType::Uuid,
-        ];
-        for ty in types {
+        let widest = DataType::Decimal { precision: 38, scale: 38 };
+        let types = || DataType::ALL.into_iter().chain([widest]);
+        for ty in types() {
             assert_eq!(from_arrow_type(&to_arrow_type(ty)).unwrap(), ty);
         }
-        let schema: Schema = types.iter().map(|&ty| Field::new(ty.to_string(), ty)).collect();
+        let schema: Schema = types().map(|ty| Field::new(ty.to_string(), ty)).collect();
         assert_eq!(schema_from_arrow(&schema_to_arrow(&schema)).unwrap(), schema);
     }
 

@@ -5,7 +5,7 @@
 
 use crate::exec::QueryContext;
 use entasis_storage::TableSnapshot;
-use entasis_vector::expr::Expr;
+use entasis_vector::expr::{Expr, Program};
 use entasis_vector::{Chunk, ColumnId, Result, Schema, Value};
 use std::fmt;
 use std::sync::Arc;
@@ -51,6 +51,10 @@ pub trait Source: Send + Sync {
     /// # Errors
     /// As in [`Relation::scan`].
     fn worker(&self) -> Result<Box<dyn SourceWorker>>;
+    /// The compiled expressions that each worker runs, for `EXPLAIN (VERBOSE)`.
+    fn programs(&self) -> Vec<&Program> {
+        Vec::new()
+    }
     /// The share of the scan that is done, 0 to 1, if it can be told.
     fn progress(&self) -> Option<f64> {
         None

@@ -14,7 +14,7 @@ use entasis_engine::relation::Relation;
 use entasis_sql::{Constraint, ObjectKind, Statement};
 use entasis_storage::{AppendedRows, Appender, IfExists, Table, View};
 use entasis_vector::expr::Expr;
-use entasis_vector::{Chunk, DataType, Error, Result, Schema, Selection, Value, Vector};
+use entasis_vector::{Chunk, DataType, Error, Result, Selection, Value, Vector};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs a bound statement.
@@ -57,7 +57,6 @@ pub(crate) fn run(connection: &Connection, statement: Statement) -> Result<Rows>
             catalog.create_view(View { name, sql, schema: columns }, taken(if_not_exists, or_replace))?;
             Ok(Rows::empty())
         }
-        Statement::Describe { columns } => describe(&columns),
         Statement::ShowTables => {
             let rows: Vec<Vec<Value>> = connection.tables().iter().map(|name| vec![text(name)]).collect();
             Rows::from_values(&[("name", DataType::Varchar)], &rows)
@@ -135,18 +134,6 @@ fn refuse_keys(constraints: &[Constraint]) -> Result<()> {
 
 fn stored(connection: &Connection, name: &str) -> Result<Arc<Table>> {
     connection.shared.catalog.table(name).ok_or_else(|| Error::input(format!("\"{name}\" is not a table to write to")))
-}
-
-fn describe(columns: &Schema) -> Result<Rows> {
-    let rows: Vec<Vec<Value>> = columns
-        .iter()
-        .map(|field| {
-            let null = if field.nullable { "YES" } else { "NO" };
-            vec![text(&field.name), text(&field.ty.to_string()), text(null)]
-        })
-        .collect();
-    let header = [("column_name", DataType::Varchar), ("column_type", DataType::Varchar), ("null", DataType::Varchar)];
-    Rows::from_values(&header, &rows)
 }
 
 fn drop_objects(connection: &Connection, kind: ObjectKind, names: &[String], if_exists: bool) -> Result<Rows> {
@@ -326,7 +313,8 @@ fn copy_from(table: &Table, columns: &[usize], path: &str, options: &[(String, V
 
 // ---- EXPLAIN ------------------------------------------------------------------------------------------------------
 
-/// `EXPLAIN`: one row a line. `VERBOSE` shows the plan after each rule of the optimizer that changed it.
+/// `EXPLAIN`: one row a line. `VERBOSE` shows the plan after each rule of the optimizer that changed it, and at the end the
+/// programs into which its expressions are compiled.
 fn explain(connection: &Connection, statement: Statement, analyze: bool, verbose: bool) -> Result<Rows> {
     let plan = match statement {
         Statement::Query(plan)
@@ -357,6 +345,9 @@ fn explain(connection: &Connection, statement: Statement, analyze: bool, verbose
         lines += &exec::execute(&plan, &context, &collector)?.to_string();
     } else {
         lines += &plan.to_string();
+    }
+    if verbose {
+        lines += &format!("\nprograms\n{}", exec::programs(&plan, &context)?);
     }
     let rows: Vec<Vec<Value>> = lines.lines().map(|line| vec![text(line)]).collect();
     Rows::from_values(&[("plan", DataType::Varchar)], &rows)

@@ -1,13 +1,14 @@
 //! Syntax trees to statements: names resolved, types settled, queries lowered.
 
+use crate::coerce::coerce;
 use crate::context::{Context, sql_type, unknown_table};
 use crate::error::from_datafusion;
 use crate::lower;
-use crate::parse::{Ast, Parsed, on_deep_stack, span_position};
+use crate::parse::{Ast, Parsed, on_deep_stack, parse, span_position};
 use crate::rewrite::{display_names, rewrite};
 use crate::{Catalog, Constraint, ObjectKind, Statement};
-use datafusion_optimizer::AnalyzerRule;
-use datafusion_optimizer::analyzer::type_coercion::TypeCoercion;
+use datafusion_common::Result as DfResult;
+use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
 use datafusion_sql::sqlparser::ast::{
     self, ColumnOption, CreateTable, CreateTableOptions, Expr, Ident, IndexColumn, Insert, ObjectName, ObjectType,
     Query, SelectItem, SetExpr, SqlOption, TableConstraint, TableFactor, TableObject, Visit, Visitor,
@@ -38,6 +39,33 @@ pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataTyp
     })
 }
 
+/// The rows that a `DESCRIBE …` in `FROM` gives.
+///
+/// # Errors
+/// Those of binding what is described, without places: its text is not the statement's.
+pub(crate) fn describe(text: &str, catalog: &dyn Catalog, params: &[(Value, DataType)]) -> Result<LogicalPlan> {
+    let described = parse(text)?.into_iter().next().map(|parsed| {
+        on_deep_stack(parsed.is_deep(), || match &parsed.ast {
+            Ast::Describe(query) => Binder { catalog, params }.described(query),
+            _ => Err(Error::internal(format!("{text} is not DESCRIBE"))),
+        })
+    });
+    let schema = described.unwrap_or_else(|| Ok(Schema::new()))?;
+    description(&schema).map_err(from_datafusion)
+}
+
+/// What `DESCRIBE` says of these columns.
+fn description(columns: &Schema) -> DfResult<LogicalPlan> {
+    let row = |field: &Field| {
+        let null = if field.nullable { "YES" } else { "NO" };
+        vec![lit(field.name.as_ref()), lit(field.ty.to_string()), lit(null)]
+    };
+    let names = ["column_name", "column_type", "null"];
+    let values = LogicalPlanBuilder::values(columns.iter().map(row).collect())?;
+    let named = (1..).zip(names).map(|(i, name)| ident(format!("column{i}")).alias(name));
+    values.project(named)?.build()
+}
+
 struct Binder<'a> {
     catalog: &'a dyn Catalog,
     params: &'a [(Value, DataType)],
@@ -52,7 +80,11 @@ impl Binder<'_> {
                 verbose: *verbose,
                 statement: Box::new(self.statement(statement)?),
             },
-            Ast::Describe(query) => Statement::Describe { columns: self.describe(query)? },
+            Ast::Describe(query) => {
+                let plan = description(&self.described(query)?).map_err(from_datafusion)?;
+                let context = Context::new(self.catalog, self.params);
+                Statement::Query(lower::lower(&plan, context.options(), self.params)?)
+            }
             Ast::Summarize(query) => Statement::Summarize { plan: self.query(query)? },
             Ast::ShowTables => Statement::ShowTables,
             Ast::ShowSettings => Statement::ShowSettings,
@@ -152,7 +184,7 @@ impl Binder<'_> {
         rewrite(&mut statement, suffix)?;
         let context = Context::new(self.catalog, self.params);
         let plan = context.plan(statement).map_err(from_datafusion)?;
-        let plan = TypeCoercion::new().analyze(plan, context.options()).map_err(from_datafusion)?;
+        let plan = coerce(plan).map_err(from_datafusion)?;
         lower::lower(&plan, context.options(), self.params)
     }
 
@@ -166,7 +198,7 @@ impl Binder<'_> {
         }
     }
 
-    fn describe(&self, query: &Query) -> Result<Schema> {
+    fn described(&self, query: &Query) -> Result<Schema> {
         // A table knows more of its columns than a query over it.
         if let SetExpr::Select(select) = &*query.body
             && let ([from], [SelectItem::Wildcard(_)]) = (select.from.as_slice(), select.projection.as_slice())

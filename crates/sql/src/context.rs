@@ -6,14 +6,15 @@
 
 use crate::Catalog;
 use crate::functions::Library;
-use crate::functions::native::{self, Kind, OperatorResult};
+use crate::functions::native::{self, EXACT, Kind, OperatorResult, exact};
 use crate::lower;
+use crate::parse::DESCRIBE;
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, IntervalUnit, Schema, SchemaRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, TableReference};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::planner::{
-    ContextProvider, ExprPlanner, PlannedRelation, PlannerResult, RawBinaryExpr, RelationPlanner,
+    ContextProvider, ExprPlanner, PlannedRelation, PlannerResult, RawAggregateExpr, RawBinaryExpr, RelationPlanner,
     RelationPlannerContext, RelationPlanning, TypePlanner,
 };
 use datafusion_expr::{
@@ -69,12 +70,12 @@ impl TableSource for Source {
     }
 }
 
-/// A view, as the plan of its query.
-struct ViewSource {
+/// A view or something else that is a query, as its plan.
+struct Derived {
     plan: LogicalPlan,
 }
 
-impl TableSource for ViewSource {
+impl TableSource for Derived {
     fn schema(&self) -> SchemaRef {
         Arc::new(self.plan.schema().as_arrow().clone())
     }
@@ -164,7 +165,7 @@ impl<'a> Context<'a> {
             let error = crate::error::from_datafusion(e);
             external(Error::new(error.kind(), format!("in a view: {}", error.message())))
         })?;
-        Ok(Arc::new(ViewSource { plan }))
+        Ok(Arc::new(Derived { plan }))
     }
 }
 
@@ -209,6 +210,13 @@ impl ContextProvider for Context<'_> {
             })
             .collect::<Result<Vec<_>>>()
             .map_err(|e| external(e.with_context(format!("arguments of {name}"))))?;
+        if let (DESCRIBE, [(_, Value::Text(text), _)]) = (name, args.as_slice()) {
+            let plan = crate::bind::describe(text, self.catalog, self.params).map_err(|error| {
+                let error = Error::new(error.kind(), format!("in DESCRIBE: {}", error.message()));
+                external(error)
+            })?;
+            return Ok(Arc::new(Derived { plan }));
+        }
         let relation = self.catalog.table_function(name, &args).map_err(|e| {
             let names = self.catalog.table_functions();
             let near = crate::names::nearest(name, names.iter().map(String::as_str)).filter(|near| *near != name);
@@ -233,6 +241,9 @@ impl ContextProvider for Context<'_> {
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        if name == EXACT {
+            return Some(native::udf(EXACT, Kind::Exact));
+        }
         Library::get().scalar(&name.to_ascii_lowercase())
     }
 
@@ -457,6 +468,7 @@ impl ExprPlanner for Operators {
             return Ok(PlannerResult::Original(expr));
         };
         let RawBinaryExpr { op, left, right } = expr;
+        let (left, right) = (bracketed(left, &op, false), bracketed(right, &op, true));
         let interval = ArrowType::Interval(IntervalUnit::MonthDayNano);
         let number = |t: &ArrowType| t.is_numeric();
         let text = |t: &ArrowType| matches!(t, ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8);
@@ -509,6 +521,19 @@ impl ExprPlanner for Operators {
         Ok(PlannerResult::Planned(planned))
     }
 
+    /// Arguments under names that say all of them.
+    fn plan_aggregate(&self, mut expr: RawAggregateExpr) -> DfResult<PlannerResult<RawAggregateExpr>> {
+        let filter = expr.filter.iter_mut().map(|filter| &mut **filter);
+        let keys = expr.order_by.iter_mut().map(|key| &mut key.expr);
+        for arg in expr.args.iter_mut().chain(filter).chain(keys) {
+            #[expect(deprecated)]
+            if !matches!(arg, Expr::Column(_) | Expr::Literal(..) | Expr::Wildcard { .. }) {
+                *arg = exact(std::mem::take(arg));
+            }
+        }
+        Ok(PlannerResult::Original(expr))
+    }
+
     fn plan_extract(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
         library_call("date_part", args)
     }
@@ -523,6 +548,21 @@ impl ExprPlanner for Operators {
 
     fn plan_overlay(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
         library_call("overlay", args)
+    }
+}
+
+/// An operand under a name that says which operator is applied first, where brackets say so: the binder's names of
+/// `(a + b) * c` and `a + b * c` are the same.
+fn bracketed(operand: Expr, around: &BinaryOperator, right: bool) -> Expr {
+    use BinaryOperator as Op;
+    let around = match around {
+        Op::Plus | Op::Minus => Operator::Plus.precedence(),
+        Op::Multiply | Op::Divide | Op::DuckIntegerDivide => Operator::Multiply.precedence(),
+        _ => return operand,
+    };
+    match &operand {
+        Expr::BinaryExpr(inner) if inner.op.precedence() < around + u8::from(right) => exact(operand),
+        _ => operand,
     }
 }
 

@@ -1,5 +1,7 @@
 //! DataFusion's errors in our words: who is at fault, SQL's names of types, and no word of how the binder works.
 
+use crate::functions::native::EXACT;
+use crate::hidden::visible;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::{DataFusionError, SchemaError};
 use entasis_vector::error::Position;
@@ -124,7 +126,12 @@ fn clean(message: &str) -> String {
     let text = text.split(" No function matches the given name").next().unwrap_or(text);
     let text = text.split("You might need to add explicit type casts").next().unwrap_or(text);
     let text = text.split('\n').next().unwrap_or(text).trim().trim_end_matches('.');
-    sql_types(text)
+    readable(&sql_types(text))
+}
+
+/// A text of the binder's without what only it needs.
+pub(crate) fn readable(text: &str) -> String {
+    visible(&text.replace(EXACT, ""))
 }
 
 /// Replaces Arrow's names of types by SQL's.

@@ -10,7 +10,7 @@
 //! 1. [`parse`] cuts a script into statements, refuses what is nested too deeply, and reads the forms that the parser
 //!    does not know (`SUMMARIZE`, `COPY … (any option)`, `DESCRIBE SELECT …`).
 //! 2. [`bind`] rewrites the syntax tree where DataFusion's meaning is not ours (`rewrite`), binds names against a
-//!    [`Catalog`] (`context`), coerces types, and lowers the result to the engine's plan (`lower`), where subqueries
+//!    [`Catalog`] (`context`), coerces types (`coerce`), and lowers the result to the engine's plan (`lower`), where subqueries
 //!    become joins.
 //!
 //! What this crate does not know: storage, files, how a plan is run. Tables, files and table functions are
@@ -18,11 +18,13 @@
 
 mod bind;
 mod catalog;
+mod coerce;
 mod complete;
 mod context;
 mod dialect;
 mod error;
 mod functions;
+mod hidden;
 mod lower;
 mod names;
 mod parse;

@@ -140,6 +140,9 @@ pub(crate) const KEYWORDS: [&str; 109] = [
     "WITH",
 ];
 
+/// The table function that stands for a `DESCRIBE` in `FROM`. No user can write its name.
+pub(crate) const DESCRIBE: &str = "\u{1}describe";
+
 /// A parsed statement with its text.
 #[derive(Debug, Clone)]
 pub struct Parsed {
@@ -256,6 +259,7 @@ fn parse_statement(sql: &str, lines: &[usize], mut tokens: Vec<TokenWithSpan>) -
     let deep = nesting > SHALLOW_NESTING || chain > SHALLOW_CHAIN;
     let parameters = number_parameters(&mut tokens)?;
     select_all_where_unsaid(&mut tokens);
+    describe_in_from(&mut tokens, sql, lines);
     let start = tokens.first().map_or(Location::empty(), |t| t.span.start);
     let end = tokens.last().map_or(Location::empty(), |t| t.span.end);
     let text = sql[offset(sql, lines, start)..offset(sql, lines, end)].trim().to_string();
@@ -371,6 +375,52 @@ fn select_all_where_unsaid(tokens: &mut Vec<TokenWithSpan>) {
             let added = [Token::make_keyword("SELECT"), Token::Mul];
             tokens.splice(i..i, added.map(|token| TokenWithSpan { token, span }));
         }
+    }
+}
+
+/// `FROM (DESCRIBE …)`: the parser knows queries there and nothing else, so the text goes to a function.
+fn describe_in_from(tokens: &mut Vec<TokenWithSpan>, sql: &str, lines: &[usize]) {
+    let is = |token: Option<&TokenWithSpan>, words: &[&str]| match token.map(|token| &token.token) {
+        Some(Token::Word(word)) => {
+            word.quote_style.is_none() && words.iter().any(|w| word.value.eq_ignore_ascii_case(w))
+        }
+        Some(Token::Comma) => words.contains(&","),
+        _ => false,
+    };
+    for open in (1..tokens.len()).rev() {
+        let is_described = tokens[open].token == Token::LParen
+            && is(tokens.get(open - 1), &["FROM", "JOIN", ","])
+            && is(tokens.get(open + 1), &["DESCRIBE", "DESC"])
+            && matches!(
+                tokens.get(open + 2).map(|t| &t.token),
+                Some(Token::Word(_) | Token::SingleQuotedString(_) | Token::LParen)
+            );
+        if !is_described {
+            continue;
+        }
+        let mut level = 0usize;
+        let close = tokens[open..].iter().position(|token| {
+            match token.token {
+                Token::LParen => level += 1,
+                Token::RParen => level -= 1,
+                _ => {}
+            }
+            level == 0
+        });
+        let Some(close) = close.map(|close| open + close) else { continue };
+        let text =
+            &sql[offset(sql, lines, tokens[open + 1].span.start)..offset(sql, lines, tokens[close - 1].span.end)];
+        let call = [
+            Token::make_keyword("SELECT"),
+            Token::Mul,
+            Token::make_keyword("FROM"),
+            Token::make_word(DESCRIBE, Some('"')),
+            Token::LParen,
+            Token::SingleQuotedString(text.to_string()),
+            Token::RParen,
+        ];
+        let span = tokens[open + 1].span;
+        tokens.splice(open + 1..close, call.map(|token| TokenWithSpan { token, span }));
     }
 }
 

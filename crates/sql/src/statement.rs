@@ -6,7 +6,7 @@ use entasis_vector::{Field, Schema, Value};
 /// A bound statement.
 #[derive(Debug, Clone)]
 pub enum Statement {
-    /// Rows are wanted.
+    /// Rows are wanted: those of a query, or of `DESCRIBE`.
     Query(Plan),
     /// The plan of a statement is wanted.
     Explain {
@@ -76,11 +76,6 @@ pub enum Statement {
         if_not_exists: bool,
         /// An existing view of that name is replaced.
         or_replace: bool,
-    },
-    /// The columns of a table or query are wanted.
-    Describe {
-        /// They.
-        columns: Schema,
     },
     /// The names of tables and views are wanted.
     ShowTables,

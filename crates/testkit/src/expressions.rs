@@ -16,7 +16,7 @@ use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{
     Chunk, ColumnId, DataType, Dictionary, Encoding, Interval, PhysicalType, Selection, Value, Vector,
 };
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// A chunk, what its rows are, and expressions over it.
 #[derive(Debug)]
@@ -38,33 +38,15 @@ const FINE: DataType = DataType::Decimal { precision: 18, scale: 4 };
 const WIDE: DataType = DataType::Decimal { precision: 30, scale: 3 };
 const PRODUCT: DataType = DataType::Decimal { precision: 38, scale: 6 };
 
-/// Types of columns and expressions.
-pub const TYPES: &[DataType] = &[
-    DataType::Boolean,
-    DataType::Int8,
-    DataType::Int16,
-    DataType::Int32,
-    DataType::Int64,
-    DataType::UInt8,
-    DataType::UInt16,
-    DataType::UInt32,
-    DataType::UInt64,
-    DataType::Float32,
-    DataType::Float64,
-    MONEY,
-    FINE,
-    WIDE,
-    PRODUCT,
-    DataType::Varchar,
-    DataType::Varchar,
-    DataType::Blob,
-    DataType::Date,
-    DataType::Time,
-    DataType::Timestamp,
-    DataType::TimestampTz,
-    DataType::Interval,
-    DataType::Uuid,
-];
+/// Types of columns and expressions: all that values have, with the decimals above, and text more often.
+pub static TYPES: LazyLock<Vec<DataType>> = LazyLock::new(|| {
+    let types = DataType::ALL.into_iter().flat_map(|ty| match ty {
+        DataType::Null | DataType::Decimal { .. } => vec![],
+        DataType::Varchar => vec![MONEY, FINE, WIDE, PRODUCT, ty, ty],
+        _ => vec![ty],
+    });
+    types.collect()
+});
 
 const NUMBERS: &[DataType] = &[
     DataType::Int8,
@@ -91,7 +73,7 @@ pub fn case(seed: u64) -> Case {
     let depth = if tame { 3 } else { 2 };
     let exprs = (0..3)
         .map(|_| {
-            let ty = *generator.random.pick(TYPES);
+            let ty = *generator.random.pick(&TYPES);
             generator.expression(ty, depth)
         })
         .collect();
@@ -124,7 +106,7 @@ impl Expressions {
         let dense = chunk.push_group(Selection::ALL);
         let mut all = Vec::new();
         for _ in 0..self.random.between(3, 7) {
-            let ty = *self.random.pick(TYPES);
+            let ty = *self.random.pick(&TYPES);
             let at: Vec<usize> = if self.random.chance(60) {
                 chunk.push_column(Vector::new(ty.physical()), sparse);
                 picks.iter().map(|p| usize::from(*p)).collect()
@@ -568,7 +550,7 @@ impl Expressions {
         if !self.columns.is_empty() && self.random.chance(80) {
             self.random.pick(&self.columns.clone()).ty
         } else {
-            *self.random.pick(TYPES)
+            *self.random.pick(&TYPES)
         }
     }
 }

@@ -70,7 +70,7 @@ impl Relation for StoredTable {
 fn table(random: &mut Random, number: usize) -> Arc<dyn Relation> {
     // Every table has one integer and one text, so that joins find keys.
     let mut types = vec![DataType::Int32, DataType::Varchar];
-    types.extend((0..random.between(1, 4)).map(|_| *random.pick(TYPES)));
+    types.extend((0..random.between(1, 4)).map(|_| *random.pick(&TYPES)));
     let schema: Schema = types.iter().enumerate().map(|(i, ty)| Field::new(format!("c{i}"), *ty)).collect();
     let rows = *random.pick(&[0, 1, 4, 9, 14]);
     let mut values = Expressions { random: random.clone(), tame: true, columns: Vec::new() };
@@ -160,7 +160,7 @@ impl Plans {
     }
 
     fn values(&mut self) -> Node {
-        let types: Vec<DataType> = (0..self.random().below(3)).map(|_| *self.random().pick(TYPES)).collect();
+        let types: Vec<DataType> = (0..self.random().below(3)).map(|_| *self.random().pick(&TYPES)).collect();
         let columns = types.iter().map(|ty| self.columns.add("v", *ty, true)).collect();
         let rows = (0..self.random().below(4))
             .map(|_| {
@@ -183,7 +183,7 @@ impl Plans {
         self.read(&[&input]);
         let mut exprs = Vec::new();
         for _ in 0..self.random().between(1, 3) {
-            let ty = *self.random().pick(TYPES);
+            let ty = *self.random().pick(&TYPES);
             let expr = self.expressions.expression(ty, 2);
             exprs.push((self.columns.add("p", ty, true), expr));
         }
@@ -275,7 +275,7 @@ impl Plans {
         let money = DataType::Decimal { precision: 6, scale: 2 };
         let sum_of_money = DataType::Decimal { precision: 38, scale: 2 };
         let mut call = self.count_star();
-        let any = *self.random().pick(TYPES);
+        let any = *self.random().pick(&TYPES);
         let integer = *self.random().pick(&integers);
         let (function, argument, ty) = match self.random().below(9) {
             0 => (AggregateFunction::CountStar, None, DataType::Int64),

@@ -107,6 +107,33 @@ impl PhysicalType {
 }
 
 impl DataType {
+    /// Every type once, and of decimals one of few digits, one of as many as 64 bits hold, and one of all.
+    pub const ALL: [DataType; 23] = [
+        DataType::Null,
+        DataType::Boolean,
+        DataType::Int8,
+        DataType::Int16,
+        DataType::Int32,
+        DataType::Int64,
+        DataType::UInt8,
+        DataType::UInt16,
+        DataType::UInt32,
+        DataType::UInt64,
+        DataType::Float32,
+        DataType::Float64,
+        DataType::Decimal { precision: 4, scale: 1 },
+        DataType::Decimal { precision: 18, scale: 2 },
+        DataType::Decimal { precision: 38, scale: 10 },
+        DataType::Varchar,
+        DataType::Blob,
+        DataType::Date,
+        DataType::Time,
+        DataType::Timestamp,
+        DataType::TimestampTz,
+        DataType::Interval,
+        DataType::Uuid,
+    ];
+
     /// The physical type that holds every value of this type.
     pub const fn physical(self) -> PhysicalType {
         match self {

@@ -43,8 +43,6 @@ use std::sync::Arc;
 /// Columns that somebody above reads.
 type Needed = BTreeSet<ColumnId>;
 
-/// Limits of at most so many rows are taken from the first rows, by one worker.
-const SMALL_LIMIT: usize = 65_536;
 /// Rows that a relation without statistics is taken to have.
 const UNKNOWN_ROWS: f64 = 1e6;
 
@@ -305,10 +303,8 @@ impl<'a> Builder<'a> {
         needed: &Needed,
     ) -> Result<Stream> {
         let mut input = self.node(input, needed, &[])?;
-        let end = count.map_or(usize::MAX, |count| count.saturating_add(offset));
-        if end <= SMALL_LIMIT {
-            input.parts.iter_mut().for_each(|part| part.ordered = true);
-        }
+        // One worker takes the morsels in the order of the source, and which rows are first is a matter of that alone.
+        input.parts.iter_mut().for_each(|part| part.ordered = true);
         let operator = Limit::new(offset, count);
         Ok(input.then(Arc::new(operator), &self.recorder(node)))
     }

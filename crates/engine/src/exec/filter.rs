@@ -22,6 +22,10 @@ impl OperatorFactory for Filter {
     fn worker(&self) -> Result<Box<dyn Operator>> {
         Ok(Box::new(Worker(Machine::new(self.0.clone()))))
     }
+
+    fn programs(&self) -> Vec<&Program> {
+        vec![&self.0]
+    }
 }
 
 struct Worker(Machine);

@@ -1,7 +1,7 @@
 //! Limit: a range of the rows in the order in which they come, then a stop.
 //!
-//! All workers count on one counter. Which rows are "first" is a matter of arrival unless the pipeline runs on one
-//! worker, which the physical planner arranges for small limits and for ordered inputs.
+//! The physical planner gives the pipeline to one worker, so that the rows come in the order of the source: without an
+//! `ORDER BY`, `LIMIT` gives the first rows as they are stored. The parts of a `UNION ALL` count on one counter.
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use entasis_vector::{Buffer, Chunk, Result};

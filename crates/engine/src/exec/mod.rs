@@ -27,6 +27,7 @@ pub use result::{Collector, ResultSet};
 pub use scheduler::WorkerPool;
 
 use crate::plan::Plan;
+use entasis_vector::expr::Program;
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 use std::time::Instant;
@@ -46,6 +47,41 @@ pub fn execute(plan: &Plan, context: &QueryContext, sink: &dyn ResultSink) -> Re
         root: context.settings.profile.then(|| root.report()),
         nanoseconds: u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
     })
+}
+
+/// The compiled expressions of an optimized plan: each operator that has any, in the order in which they run, and below it
+/// its programs. Nothing is run.
+///
+/// # Errors
+/// Those of compiling expressions and of opening relations.
+pub fn programs(plan: &Plan, context: &QueryContext) -> Result<String> {
+    let mut context = context.clone();
+    // Recorders know what their operators are called.
+    Arc::make_mut(&mut context.settings).profile = true;
+    let sink = Collector::new(&context, Vec::new());
+    let (pipelines, _) = build::Builder::build(plan, &context, Arc::new(result::Output(&sink)))?;
+    let mut text = String::new();
+    let mut write = |recorder: &profile::Recorder, programs: Vec<&Program>| {
+        if !programs.is_empty() {
+            text += &format!("{}\n", recorder.title());
+        }
+        for line in programs.iter().map(|program| program.to_string()).collect::<Vec<_>>().join("\n").lines() {
+            text += &format!("    {line}\n");
+        }
+    };
+    let mut seen = Vec::new();
+    for pipeline in &pipelines {
+        write(&pipeline.part.recorder, pipeline.part.source.programs());
+        for (operator, recorder) in &pipeline.part.operators {
+            write(recorder, operator.programs());
+        }
+        // Several pipelines may end in one sink.
+        if !seen.iter().any(|sink| Arc::ptr_eq(sink, &pipeline.sink)) {
+            write(&pipeline.recorder, pipeline.sink.programs());
+            seen.push(pipeline.sink.clone());
+        }
+    }
+    Ok(text)
 }
 
 /// Where the rows of a statement end.

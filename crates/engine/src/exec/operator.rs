@@ -10,7 +10,7 @@
 //! who keeps something copies it.
 
 use crate::relation::Source;
-use entasis_vector::expr::ColumnMeta;
+use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 
@@ -39,6 +39,11 @@ pub trait OperatorFactory: Send + Sync {
     /// # Errors
     /// Resource, if it needs memory that is not there.
     fn worker(&self) -> Result<Box<dyn Operator>>;
+
+    /// The compiled expressions that each worker runs, for `EXPLAIN (VERBOSE)`.
+    fn programs(&self) -> Vec<&Program> {
+        Vec::new()
+    }
 }
 
 /// A streaming operator in one worker's pipeline.
@@ -66,6 +71,11 @@ pub trait Sink: Send + Sync {
     /// # Errors
     /// Resource, if it needs memory that is not there.
     fn worker(&self) -> Result<Box<dyn SinkWorker>>;
+
+    /// The compiled expressions that each worker runs, for `EXPLAIN (VERBOSE)`.
+    fn programs(&self) -> Vec<&Program> {
+        Vec::new()
+    }
 
     /// All workers of all pipelines that end here have finished: completes the shared part. `tasks` runs work on all
     /// workers.

@@ -131,6 +131,10 @@ impl Recorder {
         let memory = self.memory.as_ref().unwrap_or(&context.memory).clone();
         QueryContext { memory, ..context.clone() }
     }
+    /// What `EXPLAIN` calls the node.
+    pub(crate) fn title(&self) -> &str {
+        &self.title
+    }
     /// Adds the recorder of an input.
     pub(crate) fn add_child(&self, child: &Arc<Recorder>) {
         lock(&self.children).push(child.clone());

@@ -34,6 +34,10 @@ impl OperatorFactory for Project {
     fn worker(&self) -> Result<Box<dyn Operator>> {
         Ok(Box::new(Worker { machine: Machine::new(self.program.clone()), output: Chunk::new() }))
     }
+
+    fn programs(&self) -> Vec<&Program> {
+        vec![&self.program]
+    }
 }
 
 struct Worker {

@@ -178,6 +178,10 @@ impl Source for TableScan {
         }))
     }
 
+    fn programs(&self) -> Vec<&Program> {
+        self.stages.iter().map(|stage| &*stage.program).collect()
+    }
+
     fn progress(&self) -> Option<f64> {
         let groups = self.snapshot.row_groups().len().max(1);
         Some(self.next.load(Ordering::Relaxed) as f64 / groups as f64)

@@ -3,13 +3,16 @@
 //! None of them can be invoked; lowering turns each into the engine's expression (`crate::lower::expr`). They shadow
 //! the library's functions of the same name, whose types or meaning differ from DuckDB's and PostgreSQL's.
 
+use crate::hidden::hidden;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, TimeUnit};
 use datafusion_common::{DataFusionError, Result as DfResult, ScalarValue};
+use datafusion_expr::expr::{ScalarFunction, schema_name_from_exprs};
 use datafusion_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use entasis_vector::Error;
 use entasis_vector::expr::{ArithmeticOp, DatePart};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// What a native function computes.
@@ -41,6 +44,8 @@ pub(crate) enum Kind {
     Operator(ArithmeticOp, OperatorResult),
     /// `uuid()`
     Uuid,
+    /// Its argument. In the binder, it is called by all that it says; see [`exact`].
+    Exact,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -80,6 +85,8 @@ pub(crate) struct Native {
     name: &'static str,
     pub(crate) kind: Kind,
     signature: Signature,
+    /// Of [`Kind::Exact`]: what tells the argument from all others, if that is known.
+    tag: Option<u64>,
 }
 
 /// All native functions by every name they have.
@@ -128,11 +135,34 @@ pub(crate) fn all() -> Vec<(&'static str, Arc<ScalarUDF>)> {
 
 /// The binder's view of one native function.
 pub(crate) fn udf(name: &'static str, kind: Kind) -> Arc<ScalarUDF> {
+    tagged(name, kind, None)
+}
+
+fn tagged(name: &'static str, kind: Kind, tag: Option<u64>) -> Arc<ScalarUDF> {
     let volatility = if kind == Kind::Uuid { Volatility::Volatile } else { Volatility::Immutable };
     // A function without arguments cannot have a user-defined signature.
     let signature =
         if kind == Kind::Uuid { Signature::nullary(volatility) } else { Signature::user_defined(volatility) };
-    Arc::new(ScalarUDF::from(Native { name, kind, signature }))
+    Arc::new(ScalarUDF::from(Native { name, kind, signature, tag }))
+}
+
+/// The name of [`Kind::Exact`], which no user can write.
+pub(crate) const EXACT: &str = "\u{1}exact";
+
+/// `expr` under a name that says all of it.
+///
+/// The binder finds the results of groups and aggregates by name, and its names leave out casts, brackets and what
+/// subqueries say: `min(x)` and `min(CAST(x AS BIGINT))` would be one column. What may differ from something else in no
+/// more than that is wrapped by this.
+pub(crate) fn exact(expr: Expr) -> Expr {
+    let exact = tagged(EXACT, Kind::Exact, Some(number(&expr)));
+    Expr::ScalarFunction(ScalarFunction::new_udf(exact, vec![expr]))
+}
+
+fn number(of: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    of.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// A date part by any of its names.
@@ -196,6 +226,18 @@ impl ScalarUDFImpl for Native {
         &self.signature
     }
 
+    fn schema_name(&self, args: &[Expr]) -> DfResult<String> {
+        match (self.kind, args) {
+            // The binder's name, with a number of what that leaves out in a hidden part. Where there is no tag, it is
+            // that of the text, which lacks only what subqueries say and stays while their types are settled.
+            (Kind::Exact, [arg]) => {
+                let tag = self.tag.unwrap_or_else(|| number(&arg.to_string()));
+                Ok(format!("{}{}", arg.schema_name(), hidden(tag)))
+            }
+            _ => Ok(format!("{}({})", self.name, schema_name_from_exprs(args)?)),
+        }
+    }
+
     fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
         use ArrowType::{Float64, Int64, Utf8};
         let is_float = |t: &ArrowType| t.is_numeric() || *t == ArrowType::Null;
@@ -225,6 +267,7 @@ impl ScalarUDFImpl for Native {
             },
             (Kind::Operator(..), _) => args.to_vec(),
             (Kind::Uuid, []) => vec![],
+            (Kind::Exact, [arg]) => vec![arg.clone()],
             _ => return self.wrong(args),
         })
     }
@@ -234,7 +277,7 @@ impl ScalarUDFImpl for Native {
             Kind::Text(_) | Kind::Substring => ArrowType::Utf8,
             Kind::CharLength | Kind::OctetLength => ArrowType::Int64,
             Kind::Test(_) => ArrowType::Boolean,
-            Kind::Abs | Kind::NullIf => args.first().cloned().unwrap_or(ArrowType::Null),
+            Kind::Abs | Kind::NullIf | Kind::Exact => args.first().cloned().unwrap_or(ArrowType::Null),
             Kind::Float(_) => ArrowType::Float64,
             Kind::Extract(DatePart::Epoch) => ArrowType::Float64,
             Kind::Extract(_) | Kind::DatePart => ArrowType::Int64,
@@ -251,6 +294,9 @@ impl ScalarUDFImpl for Native {
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> DfResult<FieldRef> {
         let types: Vec<ArrowType> = args.arg_fields.iter().map(|f| f.data_type().clone()).collect();
         let mut ty = self.return_type(&types)?;
+        if let (Kind::Exact, [arg]) = (self.kind, args.arg_fields) {
+            return Ok(arg.clone());
+        }
         if matches!(self.kind, Kind::DatePart | Kind::DateTrunc) {
             let part = match args.scalar_arguments.first() {
                 Some(Some(ScalarValue::Utf8(Some(name)) | ScalarValue::Utf8View(Some(name)))) => {

@@ -7,6 +7,7 @@ use crate::error::from_datafusion;
 use crate::functions::Library;
 use crate::functions::aggregate::External;
 use crate::functions::scalar::argument_field;
+use crate::hidden::visible;
 use arrow_schema::{FieldRef, SortOptions};
 use datafusion_expr::expr::{AggregateFunction as DfAggregate, NullTreatment};
 use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable};
@@ -25,7 +26,7 @@ impl Lowering<'_> {
         for expr in &aggregate.group_expr {
             let expr = self.expr(expr, &scope, &mut node)?;
             let name = fields.next().map_or("group", |field| field.name());
-            let column = self.columns.add(super::visible(name), expr.ty(), true);
+            let column = self.columns.add(visible(name), expr.ty(), true);
             columns.push(column);
             groups.push((column, expr));
         }
@@ -34,7 +35,7 @@ impl Lowering<'_> {
             let call = self.call(expr, &scope, &mut node)?;
             let name = fields.next().map_or("aggregate", |field| field.name());
             let nullable = !matches!(call.function, AggregateFunction::Count | AggregateFunction::CountStar);
-            let column = self.columns.add(super::visible(name), call.ty, nullable);
+            let column = self.columns.add(visible(name), call.ty, nullable);
             columns.push(column);
             calls.push((column, call));
         }
@@ -176,27 +177,14 @@ impl Lowering<'_> {
         }
         let mut aggregates = Vec::new();
         let mut first = |lowering: &mut Self, name: &str, expr: Expr| -> Result<_> {
-            let udf =
-                Library::get().aggregate("first_value").ok_or_else(|| Error::internal("first_value is missing"))?;
-            let ty = expr.ty();
-            let field = argument_field(to_arrow_type(ty), true);
-            let external = External::new(udf, vec![field.clone()], vec![None], field, false, None)?;
-            let column = lowering.columns.add(name, ty, true);
-            let call = AggregateCall {
-                function: AggregateFunction::External(Arc::new(external)),
-                args: vec![expr],
-                distinct: false,
-                filter: None,
-                order_by: order.clone(),
-                ty,
-            };
-            aggregates.push((column, call));
+            let column = lowering.columns.add(name, expr.ty(), true);
+            aggregates.push((column, first_value(expr, order.clone())?));
             Ok(column)
         };
         let mut columns = Vec::new();
         for (expr, field) in on.select_expr.iter().zip(on.schema.fields()) {
             let expr = self.expr(expr, &scope, &mut node)?;
-            columns.push(first(self, super::visible(field.name()), expr)?);
+            columns.push(first(self, &visible(field.name()), expr)?);
         }
         // The result keeps the order, so its keys go through the groups, too.
         let mut keys = Vec::new();
@@ -210,6 +198,16 @@ impl Lowering<'_> {
         }
         Ok(Lowered { node, scope: Scope { schema: on.schema.clone(), columns } })
     }
+}
+
+/// The value of the first row in the given order, NULL or not.
+pub(super) fn first_value(expr: Expr, order_by: Vec<SortKey>) -> Result<AggregateCall> {
+    let udf = Library::get().aggregate("first_value").ok_or_else(|| Error::internal("first_value is missing"))?;
+    let ty = expr.ty();
+    let field = argument_field(to_arrow_type(ty), true);
+    let external = External::new(udf, vec![field.clone()], vec![None], field, false, None)?;
+    let function = AggregateFunction::External(Arc::new(external));
+    Ok(AggregateCall { function, args: vec![expr], distinct: false, filter: None, order_by, ty })
 }
 
 /// The argument of a sum or average without the widening that the binder put around it: the engine's sums are wide.

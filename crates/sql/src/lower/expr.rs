@@ -6,7 +6,7 @@
 use super::fold;
 use super::literal::{from_scalar, into_value, to_scalar};
 use super::{Lowering, Scope};
-use crate::error::from_datafusion;
+use crate::error::{from_datafusion, readable};
 use crate::functions::Library;
 use crate::functions::native::{FloatFunction, Kind, Native, TestFunction, TextFunction, date_part};
 use crate::functions::scalar::{External, argument_field};
@@ -94,7 +94,7 @@ impl Lowering<'_> {
         let lowered = cast_null(self.expr(expr, scope, node)?, DataType::Boolean);
         match lowered.ty() {
             DataType::Boolean => Ok(lowered),
-            other => Err(Error::input(format!("a condition is {other}, not BOOLEAN: {expr}"))),
+            other => Err(Error::input(readable(&format!("a condition is {other}, not BOOLEAN: {expr}")))),
         }
     }
 
@@ -431,6 +431,7 @@ fn native_call(kind: Kind, mut args: Vec<Expr>, ty: DataType) -> Result<Expr> {
             let (Some(a), Some(b)) = (a, b) else { return Err(Error::internal("an operator without operands")) };
             return Ok(fold::arithmetic(op, a, b, ty));
         }
+        Kind::Exact => return Ok(args.remove(0)),
         Kind::Uuid => {
             // The library's function gives text.
             let udf = datafusion_functions::string::uuid();

@@ -10,23 +10,25 @@
 
 mod aggregate;
 mod expr;
+mod first;
 mod fold;
+mod join;
 mod literal;
 mod subquery;
 mod unnest;
 
 use crate::context::Source;
-use crate::error::from_datafusion;
-use crate::rewrite::{marked_set, visible};
+use crate::error::readable;
+use crate::hidden::visible;
+use crate::rewrite::marked_set;
+use datafusion_common::DFSchemaRef;
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::{DFSchemaRef, JoinType, NullEquality};
 use datafusion_expr::simplify::SimplifyContext;
 use datafusion_expr::{self as df, Expr as DfExpr, LogicalPlan};
 use entasis_engine::plan::{
-    Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Output, Plan, Project, Scan, SetKind,
-    SetOperation, Sort, SortKey, Values,
+    Columns, Distinct, Filter, Limit, Node, Output, Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Values,
 };
-use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -67,8 +69,7 @@ pub(crate) fn lower(plan: &LogicalPlan, options: &ConfigOptions, params: &[(Valu
         .map(|(field, &column)| {
             let (name, own) = (visible(field.name()), &lowering.columns.get(column).name);
             // A column that comes as it is keeps the case in which its table has it.
-            let name = if own.eq_ignore_ascii_case(name) { own.as_str() } else { name };
-            Output { name: name.to_string(), column }
+            Output { name: if own.eq_ignore_ascii_case(&name) { own.clone() } else { name }, column }
         })
         .collect();
     Ok(Plan { root: lowered.node, columns: lowering.columns, output })
@@ -84,7 +85,7 @@ pub(crate) fn constant(expr: &DfExpr, params: &[(Value, DataType)]) -> Result<(V
     let mut node = one_row();
     match lowering.expr(expr, &scope, &mut node)? {
         Expr::Literal { value, ty } => Ok((value, ty)),
-        _ => Err(Error::input(format!("{expr} is not a constant"))),
+        _ => Err(Error::input(readable(&format!("{expr} is not a constant")))),
     }
 }
 
@@ -384,107 +385,6 @@ impl<'a> Lowering<'a> {
         let node = Node::SetOperation(SetOperation { kind: SetKind::Union, all: true, inputs: computed, columns });
         Ok(Lowered { node, scope })
     }
-
-    // ---- joins ---------------------------------------------------------------------------------------------------
-
-    fn join(&mut self, join: &df::Join) -> Result<Lowered> {
-        let left = self.plan(&join.left)?;
-        // A lateral subquery sees the left side.
-        if let Some(subquery) = lateral(&join.right) {
-            return self.lateral_join(join, left, subquery);
-        }
-        let right = self.plan(&join.right)?;
-        let kind = match join.join_type {
-            JoinType::Inner => JoinKind::Inner,
-            JoinType::Left => JoinKind::Left,
-            JoinType::Right => JoinKind::Right,
-            JoinType::Full => JoinKind::Full,
-            JoinType::LeftSemi | JoinType::RightSemi => JoinKind::Semi,
-            JoinType::LeftAnti | JoinType::RightAnti => JoinKind::Anti,
-            JoinType::LeftMark | JoinType::RightMark => return Err(Error::internal("the binder made a mark join")),
-        };
-        let both = join.left.schema().join(join.right.schema()).map_err(from_datafusion)?;
-        let mut columns = left.scope.columns.clone();
-        columns.extend(&right.scope.columns);
-        let scope = Scope { schema: Arc::new(both), columns };
-        let null_equals_null = join.null_equality == NullEquality::NullEqualsNull;
-
-        let (mut left_node, mut right_node) = (left.node, right.node);
-        let mut on = Vec::new();
-        for (l, r) in &join.on {
-            let l = self.expr(l, &left.scope, &mut left_node)?;
-            let r = self.expr(r, &right.scope, &mut right_node)?;
-            on.push(JoinKey { left: l, right: r, null_equals_null });
-        }
-        let has_subquery = join.filter.as_ref().is_some_and(subquery::contains);
-        if has_subquery && kind != JoinKind::Inner {
-            return Err(Error::not_supported("subqueries in the ON of an outer join"));
-        }
-        let mut residual = Vec::new();
-        if let Some(filter) = join.filter.as_ref().filter(|_| !has_subquery) {
-            let mut nothing = one_row();
-            self.expr(filter, &scope, &mut nothing)?.split_conjunction(&mut residual);
-        }
-        let swap = matches!(join.join_type, JoinType::RightSemi | JoinType::RightAnti);
-        if swap {
-            std::mem::swap(&mut left_node, &mut right_node);
-            for key in &mut on {
-                std::mem::swap(&mut key.left, &mut key.right);
-            }
-        }
-        split_keys(&left_node, &right_node, &mut on, &mut residual);
-        let (left_box, right_box) = (Box::new(left_node), Box::new(right_node));
-        let mut node = Node::Join(Join { left: left_box, right: right_box, kind, on, residual });
-        if let Some(filter) = join.filter.as_ref().filter(|_| has_subquery) {
-            self.filter_node(filter, &scope, &mut node)?;
-        }
-        let columns = match join.join_type {
-            JoinType::LeftSemi | JoinType::LeftAnti => left.scope.columns,
-            JoinType::RightSemi | JoinType::RightAnti => right.scope.columns,
-            _ => scope.columns,
-        };
-        Ok(Lowered { node, scope: Scope { schema: join.schema.clone(), columns } })
-    }
-
-    fn lateral_join(&mut self, join: &df::Join, left: Lowered, right: &LogicalPlan) -> Result<Lowered> {
-        let kind = match join.join_type {
-            JoinType::Inner => JoinKind::Inner,
-            JoinType::Left => JoinKind::Left,
-            _ => return Err(Error::not_supported("RIGHT and FULL JOIN LATERAL")),
-        };
-        self.outer.push(left.scope.clone());
-        let right = self.plan(right);
-        self.outer.pop();
-        let right = right?;
-        let both = join.left.schema().join(join.right.schema()).map_err(from_datafusion)?;
-        let mut columns = left.scope.columns;
-        columns.extend(&right.scope.columns);
-        let scope = Scope { schema: Arc::new(both), columns };
-        let mut residual = Vec::new();
-        let mut nothing = one_row();
-        for (l, r) in &join.on {
-            let l = self.expr(l, &scope, &mut nothing)?;
-            let r = self.expr(r, &scope, &mut nothing)?;
-            residual.push(Expr::compare(CompareOp::Eq, l, r));
-        }
-        if let Some(filter) = &join.filter {
-            if subquery::contains(filter) {
-                return Err(Error::not_supported("subqueries in the ON of a lateral join"));
-            }
-            self.expr(filter, &scope, &mut nothing)?.split_conjunction(&mut residual);
-        }
-        let node = self.lateral(left.node, right.node, kind, residual)?;
-        Ok(Lowered { node, scope: Scope { schema: join.schema.clone(), columns: scope.columns } })
-    }
-}
-
-/// The subquery of a join's right side, if it refers to the left.
-fn lateral(plan: &LogicalPlan) -> Option<&LogicalPlan> {
-    match plan {
-        LogicalPlan::Subquery(_) => Some(plan),
-        LogicalPlan::SubqueryAlias(alias) => lateral(&alias.input).map(|_| plan),
-        _ => None,
-    }
 }
 
 /// Tells a sort that only the first rows are wanted, through the projections between.
@@ -494,41 +394,4 @@ fn limit_sort(node: &mut Node, count: usize) {
         Node::Project(project) => limit_sort(&mut project.input, count),
         _ => {}
     }
-}
-
-/// Makes keys of those residuals that compare one side with the other for equality.
-fn split_keys(left: &Node, right: &Node, on: &mut Vec<JoinKey>, residual: &mut Vec<Expr>) {
-    if residual.is_empty() {
-        return;
-    }
-    let left: HashSet<ColumnId> = left.columns().into_iter().collect();
-    let right: HashSet<ColumnId> = right.columns().into_iter().collect();
-    for predicate in std::mem::take(residual) {
-        match as_key(predicate, &left, &right) {
-            Ok(key) => on.push(key),
-            Err(predicate) => residual.push(predicate),
-        }
-    }
-}
-
-/// An equality between an expression over `left` and one over `right` as a key; anything else as it was.
-fn as_key(predicate: Expr, left: &HashSet<ColumnId>, right: &HashSet<ColumnId>) -> Result<JoinKey, Expr> {
-    let Expr::Compare { op: op @ (CompareOp::Eq | CompareOp::NotDistinctFrom), left: a, right: b } = predicate else {
-        return Err(predicate);
-    };
-    let null_equals_null = op == CompareOp::NotDistinctFrom;
-    if reads_only(&a, left) && reads_only(&b, right) {
-        return Ok(JoinKey { left: *a, right: *b, null_equals_null });
-    }
-    if reads_only(&b, left) && reads_only(&a, right) {
-        return Ok(JoinKey { left: *b, right: *a, null_equals_null });
-    }
-    Err(Expr::Compare { op, left: a, right: b })
-}
-
-/// True if the expression reads columns, and all of them are among `columns`.
-fn reads_only(expr: &Expr, columns: &HashSet<ColumnId>) -> bool {
-    let mut read = Vec::new();
-    expr.collect_columns(&mut read);
-    !read.is_empty() && read.iter().all(|id| columns.contains(id)) && !expr.is_volatile()
 }

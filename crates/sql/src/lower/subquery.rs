@@ -8,25 +8,49 @@
 //! | `x < ANY (…)`, `x < ALL (…)` | mark join | mark join |
 
 use super::expr::same_type;
+use super::join::split_keys;
 use super::unnest::{Outcome, Purpose};
 use super::{Lowered, Lowering, Scope, fold, take};
 use crate::error::from_datafusion;
-use datafusion_common::tree_node::TreeNode;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, Result as DfResult};
 use datafusion_expr::expr::{InSubquery, SetComparison, SetQuantifier};
 use datafusion_expr::{Expr as DfExpr, ExprSchemable, Operator, Subquery};
 use entasis_engine::plan::{Join, JoinKey, JoinKind, Node};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result};
 
+/// True if the expression is a subquery, with what it is compared with.
+pub(super) fn is_subquery(expr: &DfExpr) -> bool {
+    matches!(expr, DfExpr::ScalarSubquery(_) | DfExpr::Exists(_) | DfExpr::InSubquery(_) | DfExpr::SetComparison(_))
+}
+
 /// True if there is a subquery in the expression.
 pub(super) fn contains(expr: &DfExpr) -> bool {
-    expr.exists(|e| {
-        Ok(matches!(
-            e,
-            DfExpr::ScalarSubquery(_) | DfExpr::Exists(_) | DfExpr::InSubquery(_) | DfExpr::SetComparison(_)
-        ))
-    })
-    .unwrap_or(true)
+    expr.exists(|e| Ok(is_subquery(e))).unwrap_or(true)
+}
+
+/// The columns outside of it that a subquery reads, at any depth, with what it is compared with.
+pub(super) fn outer_columns(expr: &DfExpr) -> DfResult<Vec<Column>> {
+    let (compared, subquery) = match expr {
+        DfExpr::ScalarSubquery(subquery) => (None, subquery),
+        DfExpr::Exists(exists) => (None, &exists.subquery),
+        DfExpr::InSubquery(InSubquery { expr, subquery, .. })
+        | DfExpr::SetComparison(SetComparison { expr, subquery, .. }) => (Some(expr), subquery),
+        _ => return Ok(Vec::new()),
+    };
+    let mut columns: Vec<Column> = compared.into_iter().flat_map(|expr| expr.column_refs()).cloned().collect();
+    subquery.subquery.apply_with_subqueries(|node| {
+        node.apply_expressions(|expr| {
+            expr.apply(|part| {
+                if let DfExpr::OuterReferenceColumn(_, column) = part {
+                    columns.push(column.clone());
+                }
+                Ok(TreeNodeRecursion::Continue)
+            })
+        })
+    })?;
+    Ok(columns)
 }
 
 impl Lowering<'_> {
@@ -149,7 +173,7 @@ impl Lowering<'_> {
         if !free.iter().any(|id| outer_columns.contains(id)) {
             let mut residual = residual;
             let mut on: Vec<JoinKey> = Vec::new();
-            super::split_keys(&outer, &sub, &mut on, &mut residual);
+            split_keys(&outer, &sub, &mut on, &mut residual);
             return Ok(Node::Join(Join { left: Box::new(outer), right: Box::new(sub), kind, on, residual }));
         }
         Ok(self.join_subquery(outer, sub, Purpose::Lateral, kind, None, residual, vec![])?.node)

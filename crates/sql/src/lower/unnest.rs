@@ -12,12 +12,12 @@
 //! An aggregate without groups gives one row even for no input. After unnesting it gives none for outer rows without
 //! matches, so the join has to be an outer one, and counts, which would be zero, are made so above it.
 //!
-//! Not unnested: `LIMIT` in a correlated subquery, other than under `EXISTS`.
+//! `LIMIT 1` is an aggregate by then ([`super::first`]). Not unnested: any other `LIMIT` in a correlated subquery.
 
-use super::{Lowering, as_key, fold};
+use super::join::{as_key, split_keys};
+use super::{Lowering, fold};
 use entasis_engine::plan::{
-    Aggregate, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Project,
-    SetOperation, Sort,
+    Aggregate, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Node, Project, SetOperation, Sort,
 };
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
@@ -75,6 +75,8 @@ impl Lowering<'_> {
             let on = key.map(|(left, right)| JoinKey { left, right, null_equals_null: false });
             return Ok(Outcome { node: join(outer, sub, kind, on, residual), values });
         }
+        let values_read = values.iter().chain(&residual).chain(key.iter().map(|(_, inner)| inner));
+        let sub = self.first_rows(sub, &free, purpose, values_read)?;
         // A subquery that always gives a row always exists.
         if purpose == Purpose::Exists && is_single_row(&sub) {
             return Ok(self.always(outer, kind));
@@ -223,7 +225,9 @@ impl Lowering<'_> {
                 Ok((Node::Project(Project { input: Box::new(input), exprs }), columns))
             }
             Node::Sort(Sort { input, keys: _, limit: None }) => self.depend(*input, domain),
-            Node::Sort(_) | Node::Limit(_) => Err(Error::not_supported("LIMIT in a correlated subquery")),
+            Node::Sort(_) | Node::Limit(_) => {
+                Err(Error::not_supported("LIMIT in a correlated subquery, other than LIMIT 1"))
+            }
             Node::Distinct(Distinct { input, mut keys }) => {
                 let (input, columns) = self.depend(*input, domain)?;
                 keys.extend(&columns);
@@ -514,20 +518,12 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
             Some(pulled)
         }
         Node::Sort(Sort { input, limit: None, .. }) => pull(*input, free, purpose, columns),
-        Node::Sort(Sort { input, limit: Some(1..), .. }) if purpose == Purpose::Exists => {
-            pull(*input, free, purpose, columns)
-        }
-        Node::Limit(Limit { input, offset: 0, count }) => {
-            let pulled = pull(*input, free, purpose, columns)?;
-            let harmless = count.is_none_or(|count| count > 0) && (pulled.single_row || purpose == Purpose::Exists);
-            harmless.then_some(pulled)
-        }
         Node::Sort(_) | Node::Limit(_) | Node::SetOperation(_) | Node::Scan(_) | Node::Values(_) => None,
     }
 }
 
 /// True if the node gives exactly one row, whatever it reads.
-fn is_single_row(node: &Node) -> bool {
+pub(super) fn is_single_row(node: &Node) -> bool {
     match node {
         Node::Aggregate(aggregate) => aggregate.groups.is_empty(),
         Node::Project(Project { input, .. }) | Node::Sort(Sort { input, limit: None, .. }) => is_single_row(input),
@@ -567,7 +563,7 @@ fn rejoin(left: Node, right: Node, kind: JoinKind, mut on: Vec<JoinKey>, mut res
     // What makes IN NULL is its own key alone; conditions of the correlation stay beside it.
     let lone_key = matches!(kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. });
     if !lone_key {
-        super::split_keys(&left, &right, &mut on, &mut residual);
+        split_keys(&left, &right, &mut on, &mut residual);
     }
     Node::Join(Join { left: Box::new(left), right: Box::new(right), kind, on, residual })
 }
@@ -585,7 +581,7 @@ fn reads_within(expr: &Expr, columns: &HashSet<ColumnId>) -> bool {
 }
 
 /// Replaces columns, once: what is put in is not looked through again.
-fn substitute(expr: Expr, map: &HashMap<ColumnId, Expr>) -> Expr {
+pub(super) fn substitute(expr: Expr, map: &HashMap<ColumnId, Expr>) -> Expr {
     if map.is_empty() {
         return expr;
     }
@@ -610,7 +606,7 @@ fn substitute_join(on: Vec<JoinKey>, residual: Vec<Expr>, map: &HashMap<ColumnId
 }
 
 /// The expressions of a node, its inputs' not included.
-fn exprs_mut(node: &mut Node) -> Vec<&mut Expr> {
+pub(super) fn exprs_mut(node: &mut Node) -> Vec<&mut Expr> {
     match node {
         Node::Scan(scan) => scan.filters.iter_mut().collect(),
         Node::Filter(filter) => filter.predicates.iter_mut().collect(),
@@ -660,7 +656,7 @@ pub(super) fn free_columns(node: &Node) -> HashSet<ColumnId> {
 }
 
 /// The tree with new columns in place of those that it makes; `map` says which.
-fn refresh(mut node: Node, columns: &mut Columns, map: &mut HashMap<ColumnId, ColumnId>) -> Node {
+pub(super) fn refresh(mut node: Node, columns: &mut Columns, map: &mut HashMap<ColumnId, ColumnId>) -> Node {
     fn walk(node: &mut Node, columns: &mut Columns, map: &mut HashMap<ColumnId, ColumnId>) {
         node.children_mut().into_iter().for_each(|child| walk(child, columns, map));
         for id in made_mut(node) {

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | this one | what each node gives |
 //! | [`expression`] | what each expression is |
+//! | [`permitted`] | what each expression may be where an error stands in a part of it |
 //! | [`cast`] | what each conversion gives |
 //! | [`aggregate`] | what each aggregate gives |
 //!
@@ -18,6 +19,7 @@
 pub mod aggregate;
 pub mod cast;
 pub mod expression;
+pub mod permitted;
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::plan::{Join, JoinKind, Node, Plan, Scan, SetKind, SetOperation, SortKey};

@@ -366,7 +366,10 @@ impl fmt::Display for Code {
         for (r, initial) in self.registers.iter().enumerate() {
             match initial {
                 Initial::Column(at) => writeln!(f, "r{r} <- column {at}")?,
-                Initial::Constant(vector) => writeln!(f, "r{r} <- constant [{:?}]", vector.physical())?,
+                Initial::Constant(vector) => {
+                    let (physical, ty) = (vector.physical(), plain(vector.physical()));
+                    writeln!(f, "r{r} <- {} [{physical:?}]", vector.value(0, ty).display(ty))?;
+                }
                 Initial::Computed(_) => {}
             }
         }
@@ -392,6 +395,26 @@ impl fmt::Display for Code {
             }
         }
         Ok(())
+    }
+}
+
+/// The type under which values of a physical type print as they are held: dates as days, decimals without a point.
+fn plain(physical: PhysicalType) -> DataType {
+    match physical {
+        PhysicalType::Bool => DataType::Boolean,
+        PhysicalType::I8 => DataType::Int8,
+        PhysicalType::I16 => DataType::Int16,
+        PhysicalType::I32 => DataType::Int32,
+        PhysicalType::I64 => DataType::Int64,
+        PhysicalType::I128 => DataType::Decimal { precision: 38, scale: 0 },
+        PhysicalType::U8 => DataType::UInt8,
+        PhysicalType::U16 => DataType::UInt16,
+        PhysicalType::U32 => DataType::UInt32,
+        PhysicalType::U64 => DataType::UInt64,
+        PhysicalType::F32 => DataType::Float32,
+        PhysicalType::F64 => DataType::Float64,
+        PhysicalType::Str => DataType::Varchar,
+        PhysicalType::Interval => DataType::Interval,
     }
 }
 

@@ -35,7 +35,7 @@ use crate::exec::operator::{Blocking, Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::plan::AggregateCall;
 use crate::relation::{Source, SourceWorker};
-use entasis_vector::expr::{ColumnMeta, Expr, Machine};
+use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
 use finish::{Finished, Morsel, merge_partials};
 use layout::Layout;
@@ -133,6 +133,10 @@ impl Sink for AggregateSink {
             bypass: 0,
             tried: false,
         }))
+    }
+
+    fn programs(&self) -> Vec<&Program> {
+        self.shared.layout.program.as_deref().into_iter().collect()
     }
 
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {

@@ -7,7 +7,7 @@ use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::{QueryContext, Reservation};
-use entasis_vector::expr::ColumnMeta;
+use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Error, Result};
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,6 +44,10 @@ impl Sink for BuildSink {
             memory: Reservation::new(&self.context.memory),
             parts: self.parts.clone(),
         }))
+    }
+
+    fn programs(&self) -> Vec<&Program> {
+        self.columns.program().into_iter().collect()
     }
 
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {

@@ -173,6 +173,11 @@ impl Computed {
         Ok(Computed { program: Some(program), positions: (0..exprs.len()).collect(), metas })
     }
 
+    /// What computes the values; `None` if they are columns.
+    pub(crate) fn program(&self) -> Option<&Program> {
+        self.program.as_deref()
+    }
+
     /// What is known of the values.
     pub(crate) fn metas(&self) -> &[ColumnMeta] {
         &self.metas

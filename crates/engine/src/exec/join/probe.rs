@@ -47,6 +47,11 @@ pub(crate) struct Residual {
 }
 
 impl OperatorFactory for Probe {
+    fn programs(&self) -> Vec<&Program> {
+        let residual = self.residual.as_ref().map(|residual| &*residual.program);
+        self.keys.program().into_iter().chain(residual).collect()
+    }
+
     fn worker(&self) -> Result<Box<dyn Operator>> {
         let built = self.built.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
         let vectors = |columns: &[usize]| -> Vec<Vector> {

@@ -163,6 +163,10 @@ impl Sink for SortSink {
         }))
     }
 
+    fn programs(&self) -> Vec<&Program> {
+        self.shared.program.as_deref().into_iter().collect()
+    }
+
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
         let shared = &self.shared;
         let mut rows = Materialized::new(&shared.stored);

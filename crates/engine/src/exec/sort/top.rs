@@ -63,6 +63,10 @@ impl Sink for TopSink {
         }))
     }
 
+    fn programs(&self) -> Vec<&Program> {
+        self.shared.program.as_deref().into_iter().collect()
+    }
+
     fn finish(&self, _tasks: &dyn Tasks) -> Result<()> {
         let mut rows = Materialized::new(&self.columns());
         let mut reservation = Reservation::new(&self.shared.context.memory);

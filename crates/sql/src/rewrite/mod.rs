@@ -6,14 +6,23 @@
 //! * **`INTERSECT` and `EXCEPT`** are bags under `ALL`; DataFusion plans them as semi and anti joins. They travel through
 //!   the binder as a `UNION ALL`, which coerces the columns of both sides, under a table alias that no user can write
 //!   ([`set_marker`]); lowering turns them back.
+//! * **A `WITH` may hide another** of the same name ([`ctes`]), and **rows may be compared** ([`rows`]).
+//! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it; a call of
+//!   [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
 //! * **Features that are not there yet** are refused here, by name and place.
 
+mod ctes;
+mod rows;
+
 use crate::functions::Library;
+use crate::functions::native::EXACT;
+use crate::hidden::{MARK, hidden};
 use crate::parse::{parse_query, span_position};
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, GroupByExpr, Ident, JoinConstraint, JoinOperator,
-    ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement,
-    TableAlias, TableFactor, TableWithJoins, UnaryOperator, Value, VisitMut, VisitorMut,
+    BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select,
+    SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias, TableFactor, TableWithJoins,
+    Value, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
@@ -21,15 +30,13 @@ use entasis_vector::{Error, Result};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// Separates what the binder needs to tell names apart from what users see.
-const HIDDEN: char = '\u{1}';
-
 /// Rewrites a query for the binder. `suffix` renames every result that might clash, for queries that the binder refused
 /// for it.
 ///
 /// # Errors
 /// Not supported, for features that are not there yet; input, for unknown functions.
 pub(crate) fn rewrite(statement: &mut Statement, suffix: bool) -> Result<()> {
+    let _ = statement.visit(&mut ctes::Ctes::default());
     let mut rewriter = Rewriter { suffix };
     match statement.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
@@ -60,15 +67,10 @@ pub(crate) fn display_names(query: &Query) -> Vec<Option<String>> {
     }
 }
 
-/// A name without what only the binder needs.
-pub(crate) fn visible(name: &str) -> &str {
-    name.split(HIDDEN).next().unwrap_or(name)
-}
-
 /// The table alias under which a set operation travels through the binder.
 fn set_marker(kind: SetKind, all: bool) -> String {
     // Lower case, as the rewriter folds every name.
-    format!("{HIDDEN}{kind:?} {all}").to_lowercase()
+    format!("{MARK}{kind:?} {all}").to_lowercase()
 }
 
 /// The set operation behind a table alias, and whether it is `ALL`.
@@ -77,19 +79,6 @@ pub(crate) fn marked_set(alias: &str) -> Option<(SetKind, bool)> {
         .into_iter()
         .flat_map(|kind| [(kind, false), (kind, true)])
         .find(|(kind, all)| set_marker(*kind, *all) == alias)
-}
-
-/// In a column of `VALUES` that holds a float somewhere, plain numbers are floats too. The binder would make decimals of
-/// all of them, floats included.
-fn settle_numbers(mut rows: Vec<&mut Vec<Expr>>) {
-    let columns = rows.iter().map(|row| row.len()).max().unwrap_or(0);
-    for column in 0..columns {
-        if rows.iter().filter_map(|row| row.get(column)).any(is_float) {
-            for expr in rows.iter_mut().filter_map(|row| row.get_mut(column)).filter(|expr| is_number(expr)) {
-                *expr = as_double(&expr.to_string());
-            }
-        }
-    }
 }
 
 /// The leftmost operand of a chain of AND and OR that is not in brackets.
@@ -106,27 +95,6 @@ fn first_operand(expr: &mut Expr) -> Option<&mut Expr> {
     }
 }
 
-fn is_float(expr: &Expr) -> bool {
-    match expr {
-        Expr::Cast { data_type, .. } => {
-            let name = data_type.to_string().to_ascii_uppercase();
-            name.starts_with("DOUBLE") || name.starts_with("REAL") || name.starts_with("FLOAT")
-        }
-        Expr::Value(literal) => matches!(&literal.value, Value::Number(text, _) if text.contains(['e', 'E'])),
-        Expr::UnaryOp { expr, .. } | Expr::Nested(expr) => is_float(expr),
-        _ => false,
-    }
-}
-
-/// A number, with a sign perhaps, that is no float by itself.
-fn is_number(expr: &Expr) -> bool {
-    match expr {
-        Expr::Value(literal) => matches!(&literal.value, Value::Number(..)),
-        Expr::UnaryOp { op: UnaryOperator::Minus | UnaryOperator::Plus, expr } => is_number(expr),
-        _ => false,
-    }
-}
-
 /// `CAST('digits' AS DOUBLE)`.
 fn as_double(digits: &str) -> Expr {
     let mut template =
@@ -137,6 +105,30 @@ fn as_double(digits: &str) -> Expr {
             _ => unreachable!("the template has one item"),
         },
         _ => unreachable!("the template is a SELECT"),
+    }
+}
+
+/// `exact(expr)`
+fn exact(expr: Expr) -> Expr {
+    let arg = FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
+    let args = FunctionArgumentList { duplicate_treatment: None, args: vec![arg], clauses: Vec::new() };
+    Expr::Function(Function {
+        name: ObjectName::from(Ident::with_quote('"', EXACT)),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(args),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: Vec::new(),
+    })
+}
+
+/// A result as the visitor wants it.
+fn flow(result: Result<()>) -> ControlFlow<Error> {
+    match result {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
     }
 }
 
@@ -251,7 +243,18 @@ impl VisitorMut for Rewriter {
                 return unsupported("GROUPING SETS, ROLLUP and CUBE", expr.span());
             }
             Expr::Lambda(_) => return unsupported("lambda functions", expr.span()),
+            Expr::BinaryOp { .. } | Expr::InList { .. } | Expr::InSubquery { .. } => {
+                return flow(rows::expression(expr));
+            }
             _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Expr::Cast { .. } = expr {
+            let cast = std::mem::replace(expr, Expr::Value(Value::Null.into()));
+            *expr = exact(cast);
         }
         ControlFlow::Continue(())
     }
@@ -301,10 +304,6 @@ impl Rewriter {
     fn set_expr(&mut self, body: &mut SetExpr) -> ControlFlow<Error> {
         match body {
             SetExpr::Select(select) => self.select(select),
-            SetExpr::Values(values) => {
-                settle_numbers(values.rows.iter_mut().map(|row| &mut row.content).collect());
-                ControlFlow::Continue(())
-            }
             SetExpr::SetOperation { op, set_quantifier, left, right } => {
                 self.set_expr(left)?;
                 self.set_expr(right)?;
@@ -354,7 +353,10 @@ impl Rewriter {
             return unsupported("GROUPING SETS, ROLLUP and CUBE", select.span());
         }
         for table in &mut select.from {
-            fold_joins(table);
+            flow(settle_joins(table))?;
+        }
+        for expr in [&mut select.selection, &mut select.having].into_iter().flatten() {
+            flow(rows::condition(expr))?;
         }
         if let Some(Distinct::On(_)) = &select.distinct
             && matches!(select.group_by, GroupByExpr::All(_))
@@ -382,7 +384,7 @@ impl Rewriter {
                     let alias = match (is_name, is_new && !(self.suffix && (wildcard || i > 0))) {
                         (true, true) => continue,
                         (false, true) => name,
-                        (_, false) => format!("{name}{HIDDEN}{i}"),
+                        (_, false) => format!("{name}{}", hidden(i as u64)),
                     };
                     let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
                     *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', alias) };
@@ -390,7 +392,7 @@ impl Rewriter {
                 SelectItem::ExprWithAlias { alias, .. } => {
                     fold(alias);
                     if !seen.insert(alias.value.clone()) {
-                        *alias = Ident::with_quote('"', format!("{}{HIDDEN}{i}", alias.value));
+                        *alias = Ident::with_quote('"', format!("{}{}", alias.value, hidden(i as u64)));
                     }
                 }
                 SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => {
@@ -434,8 +436,8 @@ fn fold_alias(alias: &mut TableAlias) {
     }
 }
 
-/// Folds the columns of `USING`.
-fn fold_joins(table: &mut TableWithJoins) {
+/// Folds the columns of `USING`, and rewrites comparisons of rows in `ON`.
+fn settle_joins(table: &mut TableWithJoins) -> Result<()> {
     for join in &mut table.joins {
         // SEMI and ANTI without a side keep the left one.
         let nothing = JoinOperator::CrossJoin(JoinConstraint::None);
@@ -460,8 +462,11 @@ fn fold_joins(table: &mut TableWithJoins) {
             | JoinOperator::RightAnti(c) => c,
             _ => continue,
         };
-        if let JoinConstraint::Using(names) = constraint {
-            names.iter_mut().for_each(fold_name);
+        match constraint {
+            JoinConstraint::Using(names) => names.iter_mut().for_each(fold_name),
+            JoinConstraint::On(condition) => rows::condition(condition)?,
+            JoinConstraint::Natural | JoinConstraint::None => {}
         }
     }
+    Ok(())
 }

@@ -1,0 +1,196 @@
+//! Types of operands: DataFusion's coercion, and before it, at every expression, one rule of ours.
+//!
+//! **A float wins over a decimal.** Where operands, results of a `CASE`, rows of `VALUES` or inputs of a `UNION` mix the
+//! two, DataFusion makes decimals of them, which cannot hold what a float may be; PostgreSQL and DuckDB make DOUBLEs of
+//! them, and so do we: the decimals are cast before DataFusion's rule looks. A REAL beside a decimal becomes a DOUBLE.
+//!
+//! Expressions and nodes are visited inputs first, so that each sees the types that its inputs really have.
+
+use arrow_schema::DataType as ArrowType;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
+use datafusion_common::{DFSchema, Result as DfResult};
+use datafusion_expr::expr::{InSubquery, SetComparison};
+use datafusion_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
+use datafusion_expr::expr_schema::cast_subquery;
+use datafusion_expr::utils::merge_schema;
+use datafusion_expr::{Cast, Expr, ExprSchemable, Join, LogicalPlan, Operator, Union, Values, cast};
+use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
+use std::sync::Arc;
+
+const DOUBLE: ArrowType = ArrowType::Float64;
+/// Functions of the library that bring their arguments to one type.
+const UNIFYING: [&str; 6] = ["coalesce", "greatest", "least", "nullif", "nvl", "nvl2"];
+
+/// The plan with the types of all operands settled.
+///
+/// # Errors
+/// Those of DataFusion's coercion: operands that fit no operator.
+pub(crate) fn coerce(plan: LogicalPlan) -> DfResult<LogicalPlan> {
+    Ok(plan.transform_up_with_subqueries(coerce_node)?.data)
+}
+
+fn coerce_node(plan: LogicalPlan) -> DfResult<Transformed<LogicalPlan>> {
+    let schema = merge_schema(&plan.inputs());
+    let plan = match plan {
+        LogicalPlan::Filter(mut filter) => {
+            filter.predicate = filter.predicate.cast_to(&ArrowType::Boolean, &schema)?;
+            LogicalPlan::Filter(filter)
+        }
+        LogicalPlan::Values(values) => LogicalPlan::Values(settle_values(values)?),
+        LogicalPlan::Union(union) => LogicalPlan::Union(settle_union(union)?),
+        LogicalPlan::Join(join) => LogicalPlan::Join(settle_keys(join)?),
+        other => other,
+    };
+    let names = NamePreserver::new(&plan);
+    let mut rewriter = Rewriter { schema: &schema, coercion: TypeCoercionRewriter::new(&schema) };
+    plan.map_expressions(|expr| {
+        let name = names.save(&expr);
+        Ok(expr.rewrite(&mut rewriter)?.update_data(|expr| name.restore(expr)))
+    })?
+    .map_data(|plan| TypeCoercionRewriter::new(&schema).coerce_plan(plan))?
+    .map_data(|plan| plan.recompute_schema())
+}
+
+struct Rewriter<'a> {
+    schema: &'a DFSchema,
+    coercion: TypeCoercionRewriter<'a>,
+}
+
+impl TreeNodeRewriter for Rewriter<'_> {
+    type Node = Expr;
+
+    fn f_up(&mut self, expr: Expr) -> DfResult<Transformed<Expr>> {
+        self.coercion.f_up(settle(expr, self.schema)?)
+    }
+}
+
+/// True if there are a float and a decimal among the types.
+fn mixes<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> bool {
+    types.clone().any(ArrowType::is_floating) && types.clone().any(ArrowType::is_decimal)
+}
+
+/// Casts the decimals among `exprs`, if there is a float among them.
+fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
+    let types = exprs.iter().map(|expr| expr.get_type(schema)).collect::<DfResult<Vec<_>>>()?;
+    if mixes(types.iter()) {
+        for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| ty.is_decimal()) {
+            let decimal = std::mem::take(*expr);
+            **expr = cast(decimal, DOUBLE);
+        }
+    }
+    Ok(())
+}
+
+fn settle(mut expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
+    match &mut expr {
+        Expr::BinaryExpr(binary) if !matches!(binary.op, Operator::And | Operator::Or) => {
+            settle_all(vec![&mut *binary.left, &mut *binary.right], schema)?;
+        }
+        Expr::Between(between) => {
+            settle_all(vec![&mut *between.expr, &mut *between.low, &mut *between.high], schema)?;
+        }
+        Expr::InList(list) => settle_all([&mut *list.expr].into_iter().chain(&mut list.list).collect(), schema)?,
+        Expr::Case(case) => {
+            let (mut compared, mut results) = (Vec::new(), Vec::new());
+            compared.extend(case.expr.as_deref_mut());
+            let simple = !compared.is_empty();
+            for (when, then) in &mut case.when_then_expr {
+                if simple {
+                    compared.push(&mut **when);
+                }
+                results.push(&mut **then);
+            }
+            results.extend(case.else_expr.as_deref_mut());
+            settle_all(compared, schema)?;
+            settle_all(results, schema)?;
+        }
+        Expr::ScalarFunction(function) if UNIFYING.contains(&function.func.name()) => {
+            let first = usize::from(function.func.name() == "nvl2");
+            settle_all(function.args.iter_mut().skip(first).collect(), schema)?;
+        }
+        Expr::InSubquery(InSubquery { expr, subquery, .. })
+        | Expr::SetComparison(SetComparison { expr, subquery, .. }) => {
+            let types = [expr.get_type(schema)?, subquery.subquery.schema().field(0).data_type().clone()];
+            if mixes(types.iter()) {
+                match types[0].is_decimal() {
+                    true => **expr = cast(std::mem::take(&mut **expr), DOUBLE),
+                    false => *subquery = cast_subquery(subquery.clone(), &DOUBLE)?,
+                }
+            }
+        }
+        _ => {}
+    }
+    Ok(expr)
+}
+
+/// The binder has cast the rows of `VALUES` already. The casts at the top are its own: a user's are wrapped
+/// (`functions::native::exact`).
+fn settle_values(mut values: Values) -> DfResult<Values> {
+    let nothing = DFSchema::empty();
+    let mut types: Vec<ArrowType> = values.schema.fields().iter().map(|field| field.data_type().clone()).collect();
+    for (column, ty) in types.iter_mut().enumerate().filter(|(_, ty)| ty.is_decimal()) {
+        let given = values.values.iter().map(|row| bare(&row[column]).get_type(&nothing));
+        if mixes(given.collect::<DfResult<Vec<_>>>()?.iter()) {
+            for row in &mut values.values {
+                row[column] = bare(&row[column]).clone().cast_to(&DOUBLE, &nothing)?;
+            }
+            *ty = DOUBLE;
+        }
+    }
+    values.schema = Arc::new(with_types(&values.schema, types)?);
+    Ok(values)
+}
+
+/// A number without the cast around it.
+fn bare(expr: &Expr) -> &Expr {
+    match expr {
+        Expr::Cast(Cast { expr: inner, .. })
+            if inner.get_type(&DFSchema::empty()).is_ok_and(|ty| ty.is_numeric() || ty.is_null()) =>
+        {
+            inner
+        }
+        other => other,
+    }
+}
+
+fn settle_union(mut union: Union) -> DfResult<Union> {
+    let columns = union.schema.fields().len();
+    let ty = |input: &LogicalPlan, column: usize| input.schema().field(column).data_type().clone();
+    let mixed: Vec<bool> = (0..columns)
+        .map(|column| mixes(union.inputs.iter().map(|input| ty(input, column)).collect::<Vec<_>>().iter()))
+        .collect();
+    for input in &mut union.inputs {
+        let own: Vec<ArrowType> = (0..columns).map(|column| ty(input, column)).collect();
+        let settled: Vec<ArrowType> = own
+            .iter()
+            .zip(&mixed)
+            .map(|(ty, mixed)| if *mixed && ty.is_decimal() { DOUBLE } else { ty.clone() })
+            .collect();
+        if own != settled {
+            let schema = with_types(input.schema(), settled)?;
+            *input = Arc::new(coerce_plan_expr_for_schema(input.as_ref().clone(), &schema)?);
+        }
+    }
+    // What the binder thought before its inputs were settled must not count.
+    let first = (0..columns).map(|column| ty(&union.inputs[0], column)).collect();
+    union.schema = Arc::new(with_types(&union.schema, first)?);
+    Ok(union)
+}
+
+fn settle_keys(mut join: Join) -> DfResult<Join> {
+    for (left, right) in &mut join.on {
+        let types = [left.get_type(join.left.schema())?, right.get_type(join.right.schema())?];
+        if mixes(types.iter()) {
+            let decimal = if types[0].is_decimal() { left } else { right };
+            *decimal = cast(std::mem::take(decimal), DOUBLE);
+        }
+    }
+    Ok(join)
+}
+
+fn with_types(schema: &DFSchema, types: Vec<ArrowType>) -> DfResult<DFSchema> {
+    let fields = schema.iter().zip(types);
+    let fields =
+        fields.map(|((table, field), ty)| (table.cloned(), Arc::new(field.as_ref().clone().with_data_type(ty))));
+    DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())
+}

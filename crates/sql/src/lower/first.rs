@@ -1,0 +1,110 @@
+//! `LIMIT 1` in a correlated subquery: the first of each outer row's rows is an aggregate.
+//!
+//! ```text
+//! Limit 1                      Aggregate by 1: first_value(v ORDER BY k) AS v
+//!   Sort by k            ⇒       rows
+//!     rows
+//! ```
+//!
+//! The group of a constant is there if there are rows, and only then, as the first row is; unnesting adds the keys of the
+//! correlation to it. Under `EXISTS`, any `LIMIT` but 0 says nothing and goes.
+//!
+//! One column at most: the aggregates of two columns might take them from two rows that are equal in order.
+
+use super::Lowering;
+use super::aggregate::first_value;
+use super::unnest::{Purpose, exprs_mut, free_columns, is_single_row, refresh, substitute};
+use entasis_engine::plan::{Aggregate, Limit, Node, Project, Sort, SortKey};
+use entasis_vector::expr::Expr;
+use entasis_vector::{ColumnId, DataType, Error, Result, Value};
+use std::collections::{HashMap, HashSet};
+
+impl Lowering<'_> {
+    /// The subquery `node` without the limits that would keep it from being unnested. `read` is what is read of it, and
+    /// `free` the columns that make it correlated.
+    pub(super) fn first_rows<'e>(
+        &mut self,
+        node: Node,
+        free: &HashSet<ColumnId>,
+        purpose: Purpose,
+        read: impl Iterator<Item = &'e Expr>,
+    ) -> Result<Node> {
+        let node = if purpose == Purpose::Exists { without_limit(node) } else { node };
+        let mut wanted = Vec::new();
+        match purpose {
+            Purpose::Lateral => wanted = node.columns(),
+            _ => read.for_each(|expr| expr.collect_columns(&mut wanted)),
+        }
+        self.firsts(node, free, &wanted.into_iter().collect())
+    }
+
+    fn firsts(&mut self, mut node: Node, free: &HashSet<ColumnId>, wanted: &HashSet<ColumnId>) -> Result<Node> {
+        if let Node::Limit(Limit { input, offset: 0, count: Some(1) }) = node {
+            if is_single_row(&input) {
+                return Ok(*input);
+            }
+            if free_columns(&input).is_disjoint(free) {
+                return Ok(Node::Limit(Limit { input, offset: 0, count: Some(1) }));
+            }
+            return self.first(*input, wanted);
+        }
+        let mut wanted = wanted.clone();
+        let mut read = Vec::new();
+        exprs_mut(&mut node).into_iter().for_each(|expr| expr.collect_columns(&mut read));
+        match &node {
+            Node::Distinct(distinct) => read.extend(&distinct.keys),
+            Node::SetOperation(set) => read.extend(set.inputs.iter().flat_map(|(_, columns)| columns)),
+            _ => {}
+        }
+        wanted.extend(read);
+        for child in node.children_mut() {
+            let taken = std::mem::replace(child, super::one_row());
+            *child = self.firsts(taken, free, &wanted)?;
+        }
+        Ok(node)
+    }
+
+    /// The first row of `input`, of which only `wanted` columns count.
+    fn first(&mut self, input: Node, wanted: &HashSet<ColumnId>) -> Result<Node> {
+        let (input, keys) = unsorted(input);
+        let columns: Vec<ColumnId> = input.columns().into_iter().filter(|id| wanted.contains(id)).collect();
+        if columns.len() > 1 {
+            return Err(Error::not_supported("LIMIT in a correlated subquery of several columns"));
+        }
+        // The result has the columns' ids, so the input gets others.
+        let mut fresh = HashMap::new();
+        let input = refresh(input, &mut self.columns, &mut fresh);
+        let renamed: HashMap<ColumnId, Expr> = fresh.iter().map(|(old, new)| (*old, self.columns.expr(*new))).collect();
+        let key = |key: SortKey| SortKey { expr: substitute(key.expr, &renamed), ..key };
+        let keys: Vec<SortKey> = keys.into_iter().map(key).collect();
+        let aggregates = columns.into_iter().map(|id| Ok((id, first_value(renamed[&id].clone(), keys.clone())?)));
+        let aggregates = aggregates.collect::<Result<Vec<_>>>()?;
+        let there = Expr::literal(Value::Integer(1), DataType::Int32);
+        let groups = vec![(self.columns.add("there", DataType::Int32, false), there)];
+        Ok(Node::Aggregate(Aggregate { input: Box::new(input), groups, aggregates }))
+    }
+}
+
+/// What stands under a sort, and its keys, which may read what is projected above it.
+fn unsorted(node: Node) -> (Node, Vec<SortKey>) {
+    match node {
+        Node::Sort(Sort { input, keys, .. }) => (*input, keys),
+        Node::Project(Project { input, exprs }) => {
+            let (input, keys) = unsorted(*input);
+            (Node::Project(Project { input: Box::new(input), exprs }), keys)
+        }
+        other => (other, Vec::new()),
+    }
+}
+
+/// A node of which only whether it gives rows is asked, without limits and sorts at its top.
+fn without_limit(node: Node) -> Node {
+    match node {
+        Node::Limit(Limit { input, offset: 0, count: None | Some(1..) }) => without_limit(*input),
+        Node::Sort(Sort { input, limit: None | Some(1..), .. }) => without_limit(*input),
+        Node::Project(Project { input, exprs }) => {
+            Node::Project(Project { input: Box::new(without_limit(*input)), exprs })
+        }
+        other => other,
+    }
+}

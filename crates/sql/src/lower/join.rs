@@ -1,0 +1,196 @@
+//! Joins.
+//!
+//! Equalities between the sides become keys, all other conditions residuals. The right side of a lateral join is a
+//! subquery over the left ([`super::unnest`]). Subqueries in the condition of an inner join filter its pairs; in that of
+//! an outer join each is computed below it, on the side that it refers to.
+//!
+//! Not lowered: a subquery in the condition of an outer join that refers to both sides.
+
+use super::{Lowered, Lowering, Scope, one_row, subquery, take};
+use crate::context::external;
+use crate::error::from_datafusion;
+use crate::hidden::hidden;
+use arrow_schema::Field;
+use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, JoinType, NullEquality};
+use datafusion_expr::{self as df, Expr as DfExpr, LogicalPlan, ident};
+use entasis_arrow::to_arrow_type;
+use entasis_engine::plan::{Join, JoinKey, JoinKind, Node, Project};
+use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::{ColumnId, Error, Result};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+impl Lowering<'_> {
+    pub(super) fn join(&mut self, join: &df::Join) -> Result<Lowered> {
+        let left = self.plan(&join.left)?;
+        // A lateral subquery sees the left side.
+        if let Some(subquery) = lateral(&join.right) {
+            return self.lateral_join(join, left, subquery);
+        }
+        let right = self.plan(&join.right)?;
+        let kind = match join.join_type {
+            JoinType::Inner => JoinKind::Inner,
+            JoinType::Left => JoinKind::Left,
+            JoinType::Right => JoinKind::Right,
+            JoinType::Full => JoinKind::Full,
+            JoinType::LeftSemi | JoinType::RightSemi => JoinKind::Semi,
+            JoinType::LeftAnti | JoinType::RightAnti => JoinKind::Anti,
+            JoinType::LeftMark | JoinType::RightMark => return Err(Error::internal("the binder made a mark join")),
+        };
+        let both = join.left.schema().join(join.right.schema()).map_err(from_datafusion)?;
+        let mut columns = left.scope.columns.clone();
+        columns.extend(&right.scope.columns);
+        let scope = Scope { schema: Arc::new(both), columns };
+        let null_equals_null = join.null_equality == NullEquality::NullEqualsNull;
+
+        let (mut left_node, mut right_node) = (left.node, right.node);
+        let mut on = Vec::new();
+        for (l, r) in &join.on {
+            let l = self.expr(l, &left.scope, &mut left_node)?;
+            let r = self.expr(r, &right.scope, &mut right_node)?;
+            on.push(JoinKey { left: l, right: r, null_equals_null });
+        }
+        // Conditions with subqueries filter the pairs of an inner join; elsewhere they are part of the match.
+        let (inner, has_subquery) = (kind == JoinKind::Inner, join.filter.as_ref().is_some_and(subquery::contains));
+        let mut residual = Vec::new();
+        if let Some(filter) = join.filter.as_ref().filter(|_| !(inner && has_subquery)) {
+            let sides = [(&mut left_node, &left.scope), (&mut right_node, &right.scope)];
+            let (filter, scope) = self.subqueries_below(filter, scope.clone(), sides)?;
+            let mut nothing = one_row();
+            self.expr(&filter, &scope, &mut nothing)?.split_conjunction(&mut residual);
+        }
+        let swap = matches!(join.join_type, JoinType::RightSemi | JoinType::RightAnti);
+        if swap {
+            std::mem::swap(&mut left_node, &mut right_node);
+            for key in &mut on {
+                std::mem::swap(&mut key.left, &mut key.right);
+            }
+        }
+        split_keys(&left_node, &right_node, &mut on, &mut residual);
+        let (left_box, right_box) = (Box::new(left_node), Box::new(right_node));
+        let mut node = Node::Join(Join { left: left_box, right: right_box, kind, on, residual });
+        if let Some(filter) = join.filter.as_ref().filter(|_| inner && has_subquery) {
+            self.filter_node(filter, &scope, &mut node)?;
+        }
+        let columns = match join.join_type {
+            JoinType::LeftSemi | JoinType::LeftAnti => left.scope.columns,
+            JoinType::RightSemi | JoinType::RightAnti => right.scope.columns,
+            _ => scope.columns,
+        };
+        Ok(Lowered { node, scope: Scope { schema: join.schema.clone(), columns } })
+    }
+
+    /// Puts the subqueries of a join's condition below the join: the value of each becomes a column of the side that it
+    /// refers to, which keeps that side's rows as they are. Returns the condition over those columns, and its scope.
+    fn subqueries_below(
+        &mut self,
+        condition: &DfExpr,
+        mut scope: Scope,
+        [(left_node, left), (right_node, right)]: [(&mut Node, &Scope); 2],
+    ) -> Result<(DfExpr, Scope)> {
+        let mut made = 0;
+        let condition = condition.clone().transform_down(|expr| {
+            if !subquery::is_subquery(&expr) {
+                return Ok(Transformed::no(expr));
+            }
+            let read = subquery::outer_columns(&expr)?;
+            let reads = |scope: &Scope| read.iter().any(|column| scope.schema.has_column(column));
+            let (node, side) = match (reads(left), reads(right)) {
+                (true, true) => {
+                    let what = "a subquery over both sides in the ON of an outer join";
+                    return Err(external(Error::not_supported(what)));
+                }
+                (_, false) => (&mut *left_node, left),
+                (false, true) => (&mut *right_node, right),
+            };
+            let value = self.expr(&expr, side, node).map_err(external)?;
+            let column = self.columns.add("subquery", value.ty(), true);
+            let field = Field::new(hidden(made), to_arrow_type(value.ty()), true);
+            made += 1;
+            *node = Node::Project(Project { input: take(node), exprs: vec![(column, value)] });
+            let fields = DFSchema::from_unqualified_fields(vec![field.clone()].into(), HashMap::new())?;
+            scope.schema = Arc::new(scope.schema.join(&fields)?);
+            scope.columns.push(column);
+            Ok(Transformed::new(ident(field.name().as_str()), true, TreeNodeRecursion::Jump))
+        });
+        Ok((condition.map_err(from_datafusion)?.data, scope))
+    }
+
+    fn lateral_join(&mut self, join: &df::Join, left: Lowered, right: &LogicalPlan) -> Result<Lowered> {
+        let kind = match join.join_type {
+            JoinType::Inner => JoinKind::Inner,
+            JoinType::Left => JoinKind::Left,
+            _ => return Err(Error::not_supported("RIGHT and FULL JOIN LATERAL")),
+        };
+        self.outer.push(left.scope.clone());
+        let right = self.plan(right);
+        self.outer.pop();
+        let right = right?;
+        let both = join.left.schema().join(join.right.schema()).map_err(from_datafusion)?;
+        let mut columns = left.scope.columns;
+        columns.extend(&right.scope.columns);
+        let scope = Scope { schema: Arc::new(both), columns };
+        let mut residual = Vec::new();
+        let mut nothing = one_row();
+        for (l, r) in &join.on {
+            let l = self.expr(l, &scope, &mut nothing)?;
+            let r = self.expr(r, &scope, &mut nothing)?;
+            residual.push(Expr::compare(CompareOp::Eq, l, r));
+        }
+        if let Some(filter) = &join.filter {
+            if subquery::contains(filter) {
+                return Err(Error::not_supported("subqueries in the ON of a lateral join"));
+            }
+            self.expr(filter, &scope, &mut nothing)?.split_conjunction(&mut residual);
+        }
+        let node = self.lateral(left.node, right.node, kind, residual)?;
+        Ok(Lowered { node, scope: Scope { schema: join.schema.clone(), columns: scope.columns } })
+    }
+}
+
+/// The subquery of a join's right side, if it refers to the left.
+fn lateral(plan: &LogicalPlan) -> Option<&LogicalPlan> {
+    match plan {
+        LogicalPlan::Subquery(_) => Some(plan),
+        LogicalPlan::SubqueryAlias(alias) => lateral(&alias.input).map(|_| plan),
+        _ => None,
+    }
+}
+
+/// Makes keys of those residuals that compare one side with the other for equality.
+pub(super) fn split_keys(left: &Node, right: &Node, on: &mut Vec<JoinKey>, residual: &mut Vec<Expr>) {
+    if residual.is_empty() {
+        return;
+    }
+    let left: HashSet<ColumnId> = left.columns().into_iter().collect();
+    let right: HashSet<ColumnId> = right.columns().into_iter().collect();
+    for predicate in std::mem::take(residual) {
+        match as_key(predicate, &left, &right) {
+            Ok(key) => on.push(key),
+            Err(predicate) => residual.push(predicate),
+        }
+    }
+}
+
+/// An equality between an expression over `left` and one over `right` as a key; anything else as it was.
+pub(super) fn as_key(predicate: Expr, left: &HashSet<ColumnId>, right: &HashSet<ColumnId>) -> Result<JoinKey, Expr> {
+    let Expr::Compare { op: op @ (CompareOp::Eq | CompareOp::NotDistinctFrom), left: a, right: b } = predicate else {
+        return Err(predicate);
+    };
+    let null_equals_null = op == CompareOp::NotDistinctFrom;
+    if reads_only(&a, left) && reads_only(&b, right) {
+        return Ok(JoinKey { left: *a, right: *b, null_equals_null });
+    }
+    if reads_only(&b, left) && reads_only(&a, right) {
+        return Ok(JoinKey { left: *b, right: *a, null_equals_null });
+    }
+    Err(Expr::Compare { op, left: a, right: b })
+}
+
+/// True if the expression reads columns, and all of them are among `columns`.
+fn reads_only(expr: &Expr, columns: &HashSet<ColumnId>) -> bool {
+    let mut read = Vec::new();
+    expr.collect_columns(&mut read);
+    !read.is_empty() && read.iter().all(|id| columns.contains(id)) && !expr.is_volatile()
+}
