@@ -84,6 +84,10 @@ class Hyper:
     def query(self, sql):
         return self.connection.execute_list_query(sql)
 
+    def close(self):
+        self.connection.close()
+        self.process.close()
+
     def pid(self):
         children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
         return int(max(children, key=lambda child: peak_bytes(int(child))))
@@ -120,6 +124,8 @@ def serve(name, threads):
         except Exception as error:  # the figure is lost, not the run
             answer = {"error": f"{type(error).__name__}: {error}"}
         print(json.dumps(answer), file=answers, flush=True)
+    if hasattr(engine, "close"):
+        engine.close()
 
 
 class Worker:
@@ -132,6 +138,10 @@ class Worker:
     def answer(self):
         line = self.process.stdout.readline()
         return json.loads(line) if line else {"error": "the process ended"}
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
 
     def ask(self, **command):
         self.process.stdin.write(json.dumps(command) + "\n")
@@ -236,6 +246,7 @@ def main():
             "peak_bytes_after_load": load_peak[name],
             "peak_bytes": workers[name].ask(do="memory")["bytes"],
         }
+        workers[name].end()
     first = summary[names[0]]
 
     def line(label, key, form):
