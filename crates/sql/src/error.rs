@@ -126,7 +126,18 @@ fn clean(message: &str) -> String {
     let text = text.split(" No function matches the given name").next().unwrap_or(text);
     let text = text.split("You might need to add explicit type casts").next().unwrap_or(text);
     let text = text.split('\n').next().unwrap_or(text).trim().trim_end_matches('.');
-    readable(&sql_types(text))
+    readable(&reworded(text).unwrap_or_else(|| sql_types(text)))
+}
+
+/// Messages that speak of more than what is wrong.
+fn reworded(message: &str) -> Option<String> {
+    if let Some((before, _)) = message.split_once("\" must appear in the GROUP BY clause") {
+        let (_, column) = before.rsplit_once('"')?;
+        return Some(format!("the column {column} must stand in GROUP BY or in an aggregate function"));
+    }
+    let (columns, names) = message.strip_prefix("Source table contains ")?.split_once(" columns but only ")?;
+    let (names, _) = names.split_once(" names given")?;
+    Some(format!("{columns} columns are given {names} names"))
 }
 
 /// A text of the binder's without what only it needs.
@@ -187,6 +198,13 @@ mod tests {
         let error = DataFusionError::Plan("Cannot coerce arithmetic expression Utf8 + Int64 to valid types".into());
         let text = from_datafusion(error).to_string();
         assert_eq!(text, "Error: Cannot coerce arithmetic expression VARCHAR + BIGINT to valid types");
+        let error = DataFusionError::Plan(
+            "Column in SELECT must be in GROUP BY or an aggregate function: While expanding wildcard, column \"t.a\" must \
+             appear in the GROUP BY clause or must be part of an aggregate function, currently only \"t.b\" appears"
+                .into(),
+        );
+        let text = from_datafusion(error).to_string();
+        assert_eq!(text, "Error: the column t.a must stand in GROUP BY or in an aggregate function");
         let own = DataFusionError::External(Box::new(Error::not_supported("window functions")));
         assert_eq!(from_datafusion(own.context("x")).kind(), ErrorKind::NotSupported);
     }

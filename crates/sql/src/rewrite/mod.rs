@@ -20,9 +20,9 @@ use crate::hidden::{MARK, hidden};
 use crate::parse::{parse_query, span_position};
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select,
-    SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias, TableFactor, TableWithJoins,
-    Value, VisitMut, VisitorMut,
+    FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy,
+    OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias,
+    TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
@@ -174,6 +174,7 @@ impl VisitorMut for Rewriter {
                 Some(_) => return ControlFlow::Break(Error::input("a query has both LIMIT and FETCH")),
             }
         }
+        order_by_results(query);
         self.set_expr(&mut query.body)
     }
 
@@ -243,6 +244,7 @@ impl VisitorMut for Rewriter {
                 return unsupported("GROUPING SETS, ROLLUP and CUBE", expr.span());
             }
             Expr::Lambda(_) => return unsupported("lambda functions", expr.span()),
+            Expr::Tuple(_) => return unsupported("row values other than in comparisons and IN", expr.span()),
             Expr::BinaryOp { .. } | Expr::InList { .. } | Expr::InSubquery { .. } => {
                 return flow(rows::expression(expr));
             }
@@ -363,6 +365,16 @@ impl Rewriter {
         {
             return ControlFlow::Break(Error::not_supported("DISTINCT ON with GROUP BY ALL"));
         }
+        // GROUP BY (a, b) groups by both.
+        if let GroupByExpr::Expressions(groups, _) = &mut select.group_by {
+            *groups = std::mem::take(groups)
+                .into_iter()
+                .flat_map(|group| match group {
+                    Expr::Tuple(parts) => parts,
+                    other => vec![other],
+                })
+                .collect();
+        }
         let wildcard = select
             .projection
             .iter()
@@ -411,6 +423,28 @@ impl Rewriter {
             }
         }
         ControlFlow::Continue(())
+    }
+}
+
+/// `SELECT DISTINCT f(x) … ORDER BY f(x)` orders by a result: by its number, since the binder would look for `x`.
+fn order_by_results(query: &mut Query) {
+    let SetExpr::Select(select) = &*query.body else { return };
+    let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else { return };
+    if !matches!(select.distinct, Some(Distinct::Distinct)) {
+        return;
+    }
+    for key in keys.iter_mut().map(|key| &mut key.expr) {
+        let same = |item: &SelectItem| match item {
+            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr == key,
+            _ => false,
+        };
+        let is_name = matches!(key, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_));
+        let Some(place) = select.projection.iter().position(same).filter(|_| !is_name) else { continue };
+        let is_wildcard =
+            |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+        if !select.projection[..place].iter().any(is_wildcard) {
+            *key = Expr::Value(Value::Number((place + 1).to_string(), false).into());
+        }
     }
 }
 
