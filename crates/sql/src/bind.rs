@@ -66,9 +66,9 @@ fn description(columns: &Schema) -> DfResult<LogicalPlan> {
     values.project(named)?.build()
 }
 
-struct Binder<'a> {
-    catalog: &'a dyn Catalog,
-    params: &'a [(Value, DataType)],
+pub(crate) struct Binder<'a> {
+    pub(crate) catalog: &'a dyn Catalog,
+    pub(crate) params: &'a [(Value, DataType)],
 }
 
 impl Binder<'_> {
@@ -138,10 +138,10 @@ impl Binder<'_> {
                 let names = names.iter().map(table_name).collect::<Result<_>>()?;
                 Ok(Statement::Drop { kind, names, if_exists: *if_exists })
             }
-            Sql::Update(_) => Err(Error::not_supported("UPDATE")),
-            Sql::Delete(_) => Err(Error::not_supported("DELETE")),
+            Sql::Update(update) => self.update(update),
+            Sql::Delete(delete) => self.delete(delete),
             Sql::Merge(_) => Err(Error::not_supported("MERGE")),
-            Sql::Truncate(_) => Err(Error::not_supported("TRUNCATE")),
+            Sql::Truncate(truncate) => self.truncate(truncate),
             Sql::AlterTable(_) | Sql::AlterView { .. } => Err(Error::not_supported("ALTER")),
             Sql::CreateIndex(_) => Err(Error::not_supported("CREATE INDEX")),
             Sql::CreateSchema { .. } => Err(Error::not_supported("schemas")),
@@ -162,7 +162,7 @@ impl Binder<'_> {
     }
 
     /// Binds and lowers a query.
-    fn query(&self, query: &Query) -> Result<Plan> {
+    pub(crate) fn query(&self, query: &Query) -> Result<Plan> {
         let names = display_names(query);
         let mut plan = match self.bind_query(query, false) {
             // Two results of one name are no error for us: rename what the binder cannot tell apart.
@@ -188,7 +188,7 @@ impl Binder<'_> {
         lower::lower(&plan, context.options(), self.params)
     }
 
-    fn table(&self, name: &str) -> Result<Arc<dyn Relation>> {
+    pub(crate) fn table(&self, name: &str) -> Result<Arc<dyn Relation>> {
         match self.catalog.table(name) {
             Some(relation) => Ok(relation),
             None if self.catalog.view(name).is_some() => {
@@ -350,7 +350,7 @@ impl Binder<'_> {
 // ---- names -------------------------------------------------------------------------------------------------------
 
 /// The name of a table or view, in lower case.
-fn table_name(name: &ObjectName) -> Result<String> {
+pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
     let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
     match parts.as_slice() {
         [table] => Ok(table.value.to_lowercase()),
@@ -377,7 +377,7 @@ fn target_columns(table: &str, schema: &Schema, names: &[Ident]) -> Result<Vec<u
     Ok(columns)
 }
 
-fn find_column(schema: &[Field], name: &Ident) -> Result<usize> {
+pub(crate) fn find_column(schema: &[Field], name: &Ident) -> Result<usize> {
     let found = schema.iter().position(|field| field.name.eq_ignore_ascii_case(&name.value));
     found.ok_or_else(|| {
         let error = locate_ident(Error::input(format!("there is no column {}", name.value)), name);

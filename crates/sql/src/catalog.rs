@@ -9,6 +9,13 @@ pub trait Catalog: Sync {
     /// The table of that name. Names are case-insensitive and arrive in lower case, quoted or not.
     fn table(&self, name: &str) -> Option<Arc<dyn Relation>>;
 
+    /// The table of that name with one more column, [`crate::ROW_ID`], as the last: what `UPDATE` and `DELETE` ask for the
+    /// rows that they change. `None` if there is none whose rows can be changed.
+    fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
+        let _ = name;
+        None
+    }
+
     /// The text of the `SELECT` behind the view of that name.
     fn view(&self, name: &str) -> Option<String>;
 

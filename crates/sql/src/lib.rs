@@ -26,6 +26,7 @@ mod error;
 mod functions;
 mod hidden;
 mod lower;
+mod modify;
 mod names;
 mod parse;
 mod rewrite;
@@ -36,6 +37,7 @@ mod tests;
 pub use bind::bind;
 pub use catalog::Catalog;
 pub use complete::is_complete;
+pub use modify::ROW_ID;
 pub use parse::{Parsed, on_deep_stack, parse};
 pub use statement::{Constraint, ObjectKind, Statement};
 

@@ -55,6 +55,28 @@ pub enum Statement {
         /// The rows.
         plan: Plan,
     },
+    /// Rows of a table to change.
+    Update {
+        /// The table.
+        table: String,
+        /// The columns that change.
+        columns: Vec<usize>,
+        /// The rows: an id ([`crate::ROW_ID`]), then a new value for each of `columns`, of its type. If an id comes out more
+        /// than once, one of its rows counts.
+        plan: Plan,
+    },
+    /// Rows of a table to remove.
+    Delete {
+        /// The table.
+        table: String,
+        /// The ids of the rows ([`crate::ROW_ID`]); one may come out more than once.
+        plan: Plan,
+    },
+    /// Tables whose rows are all to be removed; some may not exist.
+    Truncate {
+        /// Their names.
+        names: Vec<String>,
+    },
     /// Objects to remove.
     Drop {
         /// Tables or views.
