@@ -29,6 +29,11 @@ impl entasis_sql::Catalog for Names<'_> {
         replacement.and_then(|find| find(name))
     }
 
+    fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
+        let table = self.0.shared.catalog.table(name)?;
+        Some(Arc::new(TableRelation::with_row_ids(table.snapshot())))
+    }
+
     fn view(&self, name: &str) -> Option<String> {
         self.0.shared.catalog.view(name).map(|view| view.sql.clone())
     }

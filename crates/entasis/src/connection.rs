@@ -84,7 +84,12 @@ impl Connection {
 
     /// Binds and runs one statement, with a stack that suits it. A panic below is an error of the statement.
     fn run(&self, parsed: &entasis_sql::Parsed, parameters: &[(Value, DataType)]) -> Result<Rows> {
-        let run = || statement::run(self, self.bind(parsed, parameters)?);
+        let target = parsed.changes().and_then(|name| self.shared.catalog.table(&name));
+        let run = || {
+            // Opened before its rows are asked for, so that they are still there when they are changed.
+            let open = target.as_ref().map(|table| table.statement());
+            statement::run(self, self.bind(parsed, parameters)?, open)
+        };
         let guarded = || {
             catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
                 let what = panic.downcast_ref::<String>().map(String::as_str);

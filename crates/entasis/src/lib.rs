@@ -30,6 +30,7 @@ pub mod config;
 pub mod connection;
 pub mod database;
 pub mod files;
+mod modify;
 mod relations;
 pub mod rows;
 mod settings;

@@ -6,7 +6,7 @@
 
 use crate::connection::Connection;
 use crate::rows::Rows;
-use crate::{files, settings, summarize};
+use crate::{files, modify, settings, summarize};
 use entasis_engine::exec::{self, Collector, Profile, Reservation, ResultSink, ResultWorker};
 use entasis_engine::optimizer;
 use entasis_engine::plan::{Columns, Node, Output, Plan, Scan};
@@ -17,8 +17,12 @@ use entasis_vector::expr::Expr;
 use entasis_vector::{Chunk, DataType, Error, Result, Selection, Value, Vector};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Runs a bound statement.
-pub(crate) fn run(connection: &Connection, statement: Statement) -> Result<Rows> {
+/// Runs a bound statement. `open`: the table whose rows it changes, opened for writing before it was bound.
+pub(crate) fn run(
+    connection: &Connection,
+    statement: Statement,
+    open: Option<entasis_storage::Statement<'_>>,
+) -> Result<Rows> {
     let catalog = &connection.shared.catalog;
     match statement {
         Statement::Query(plan) => query(connection, plan),
@@ -52,6 +56,9 @@ pub(crate) fn run(connection: &Connection, statement: Statement) -> Result<Rows>
             execute(connection, plan, &*sink)?;
             Ok(Rows::changed_rows(sink.commit()?))
         }
+        Statement::Update { table, columns, plan } => modify::update(connection, &columns, plan, opened(open, &table)?),
+        Statement::Delete { table, plan } => modify::delete(connection, plan, opened(open, &table)?),
+        Statement::Truncate { names } => modify::truncate(connection, &names),
         Statement::Drop { kind, names, if_exists } => drop_objects(connection, kind, &names, if_exists),
         Statement::CreateView { name, sql, columns, if_not_exists, or_replace } => {
             catalog.create_view(View { name, sql, schema: columns }, taken(if_not_exists, or_replace))?;
@@ -94,6 +101,13 @@ pub(crate) fn query(connection: &Connection, plan: Plan) -> Result<Rows> {
     let collector = Collector::new(&context, schema.iter().map(|field| field.ty).collect());
     execute(connection, plan, &collector)?;
     Ok(Rows::new(schema, collector.into_chunks(), context))
+}
+
+fn opened<'a>(
+    open: Option<entasis_storage::Statement<'a>>,
+    table: &str,
+) -> Result<entasis_storage::Statement<'a>> {
+    open.ok_or_else(|| Error::internal(format!("the table {table} was not opened for writing")))
 }
 
 fn text(text: &str) -> Value {

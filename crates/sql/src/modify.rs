@@ -10,7 +10,7 @@ use crate::lower;
 use crate::parse::parse_query;
 use crate::{Catalog, Statement};
 use datafusion_sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Query, SelectItem, SetExpr, TableAlias,
+    self, Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Query, SelectItem, SetExpr, TableAlias,
     TableFactor, TableWithJoins, Truncate, Update, UpdateTableFromKind,
 };
 use entasis_engine::relation::Relation;
@@ -21,6 +21,22 @@ use std::sync::Arc;
 pub const ROW_ID: &str = "entasis:row_id";
 /// What the target is called within the query, so that other mentions of the same table do not get the column.
 const TARGET: &str = "entasis:target";
+
+/// The name of the table that an `UPDATE` or `DELETE` changes.
+pub(crate) fn target_name(statement: &ast::Statement) -> Option<String> {
+    let table = match statement {
+        ast::Statement::Update(update) => Some(&update.table),
+        ast::Statement::Delete(delete) => {
+            let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+            from.first()
+        }
+        _ => None,
+    };
+    match &table?.relation {
+        TableFactor::Table { name, .. } => table_name(name).ok(),
+        _ => None,
+    }
+}
 
 /// The catalog, and the target with its row ids.
 struct WithTarget<'a> {

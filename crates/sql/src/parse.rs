@@ -188,6 +188,13 @@ impl Parsed {
     pub fn parameters(&self) -> usize {
         self.parameters
     }
+    /// The table, in lower case, of which it changes rows that it asks for first: that of an `UPDATE` or `DELETE`.
+    pub fn changes(&self) -> Option<String> {
+        match &self.ast {
+            Ast::Sql(statement) => crate::modify::target_name(statement),
+            _ => None,
+        }
+    }
     /// Whether it must be handled on a large stack.
     pub fn is_deep(&self) -> bool {
         self.deep

@@ -3,18 +3,27 @@
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, Statistics};
 use entasis_storage::TableSnapshot;
-use entasis_vector::{Error, Result, Schema, Value};
+use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
 use std::sync::Arc;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct TableRelation {
     snapshot: TableSnapshot,
+    /// The table's columns, and the row id if that is wanted.
+    schema: Schema,
 }
 
 impl TableRelation {
     pub(crate) fn new(snapshot: TableSnapshot) -> TableRelation {
-        TableRelation { snapshot }
+        TableRelation { schema: snapshot.schema().clone(), snapshot }
+    }
+
+    /// With [`entasis_sql::ROW_ID`] as one more column, which the engine's scan knows as that after the table's last.
+    pub(crate) fn with_row_ids(snapshot: TableSnapshot) -> TableRelation {
+        let mut relation = TableRelation::new(snapshot);
+        relation.schema.push(Field { nullable: false, ..Field::new(entasis_sql::ROW_ID, DataType::UInt64) });
+        relation
     }
 }
 
@@ -24,11 +33,15 @@ impl Relation for TableRelation {
     }
 
     fn schema(&self) -> &Schema {
-        self.snapshot.schema()
+        &self.schema
+    }
+
+    fn is_unique(&self, column: usize) -> bool {
+        column == self.snapshot.schema().len() || self.snapshot.column_statistics(column).unique
     }
 
     fn statistics(&self) -> Statistics {
-        let columns = (0..self.schema().len())
+        let columns = (0..self.snapshot.schema().len())
             .map(|column| {
                 let summary = self.snapshot.column_statistics(column);
                 ColumnStatistics {
