@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 SF     ?= 1
 
-.PHONY: demo test check fmt python python-test bench-tpch clean
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -50,12 +50,19 @@ python-test: $(VENV)/ready
 	rm -f $(EXTENSION)
 
 ## TPC-H beside DuckDB and Hyper in one run: make bench-tpch SF=1
-bench-tpch: $(VENV)/ready
+bench-tpch: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/tpch.py --scale $(SF)
+	rm -f $(EXTENSION)
+
+## Ordinary statements beside DuckDB: make bench-statements SF=1
+bench-statements: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/statements.py --scale $(SF)
+	rm -f $(EXTENSION)
+
+bench-build: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt
 	cargo build --release --workspace
 	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/tpch.py --scale $(SF)
-	rm -f $(EXTENSION)
 
 clean:
 	cargo clean
