@@ -4,8 +4,8 @@
 //! row group spans only morsels that follow one another without a gap: what they gave is a *piece*, or several once it
 //! is as large as a row group, and the commit sorts pieces by morsel.
 
-use crate::builder::{Effort, GroupBuilder};
-use crate::row_group::RowGroup;
+use crate::builder::GroupBuilder;
+use crate::row_group::Piece;
 use crate::sketch::Sketch;
 use crate::table::Table;
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Vector};
@@ -18,22 +18,22 @@ pub struct Appender {
     /// The first and the last morsel of the piece that is being built.
     first_morsel: u64,
     last_morsel: u64,
-    pieces: Vec<(u64, RowGroup)>,
+    pieces: Vec<(u64, Piece)>,
     pieces_bytes: usize,
 }
 
 /// The rows that an [`Appender`] took, encoded.
 #[derive(Debug)]
 pub struct AppendedRows {
-    /// Row groups by the first of the morsels they stem from; those of equal ones in their order.
-    pub(crate) pieces: Vec<(u64, RowGroup)>,
+    /// Pieces by the first of the morsels they stem from; those of equal ones in their order.
+    pub(crate) pieces: Vec<(u64, Piece)>,
     /// By column.
     pub(crate) sketches: Vec<Sketch>,
 }
 
 impl Appender {
     pub(crate) fn new(table: Arc<Table>) -> Appender {
-        let builder = GroupBuilder::new(table.schema(), Effort { dictionaries: true, sketch: true });
+        let builder = GroupBuilder::new(table.schema(), table.effort(true));
         Appender { table, builder, first_morsel: 0, last_morsel: 0, pieces: Vec::new(), pieces_bytes: 0 }
     }
 
@@ -111,7 +111,7 @@ impl Appender {
 impl AppendedRows {
     /// Rows.
     pub fn rows(&self) -> u64 {
-        self.pieces.iter().map(|(_, piece)| piece.rows() as u64).sum()
+        self.pieces.iter().map(|(_, piece)| piece.rows as u64).sum()
     }
 }
 

@@ -1,36 +1,55 @@
-//! Tables: row groups of 1024-slot blocks, snapshots, and the catalog that names them.
+//! Tables whose columns are updated in place: a tree of versions over row groups of 1024-slot blocks, snapshots,
+//! transactions, and the catalog that names them.
 //!
 //! ```text
-//! Catalog ── Table ── head ──▶ version (immutable) ─▶ row groups ─▶ slices ─▶ blocks
-//!                                ▲                    ≤ 131072      1024      1024 slots of
-//!             TableSnapshot ─────┘                    slots         slots     one column, encoded
+//! Catalog ── Table ── head ─▶ Root ─▶ row groups ─▶ slices ─▶ blocks        nodes that nobody shares are written in place,
+//!                              ▲      ≤ 131072      1024      1024 slots    others are copied first
+//!            TableSnapshot ────┘      slots         slots     of one column
 //! ```
-//! Everything below the head is immutable and shared by `Arc`. A writer fills an [`Appender`] of its own, encodes there,
-//! and [`Table::commit`] hangs the finished row groups into a new version: readers go on with the version they have,
-//! and nobody waits for anybody.
+//! A reader holds a snapshot and sees one version; a writer never disturbs it. Where rows stand is the layout's choice:
+//! in the order of insertion, or in partitions of a layout key with ghost slots for what is to come.
 //!
-//! Reading order: [`block`] (what 1024 values look like in memory) → [`builder`] (how they get there) → [`row_group`] →
-//! [`table`] → [`catalog`].
+//! Reading order: [`layout`] → [`block`] (what 1024 slots look like in memory) → `tree` (who may write them, and how
+//! versions share them) → [`row_group`] (how they are read) → `write` (the five operations) → [`writer`] → [`table`] →
+//! [`catalog`]. Bulk: [`builder`] and [`appender`].
 //!
-//! Knows no SQL and no operator. Rows can only be added; update, delete and durability are not here.
+//! Knows no SQL, no operator and no file.
 
 pub mod appender;
 pub mod block;
 pub mod builder;
 pub mod catalog;
+pub mod datum;
 mod hash;
+mod key;
+pub mod layout;
+pub mod log;
+pub mod lookup;
+mod read;
 pub mod row_group;
 pub mod sketch;
+pub mod snapshot;
 pub mod table;
+mod tree;
+mod write;
+pub mod writer;
 pub mod zone;
 
+#[cfg(test)]
+mod model_tests;
 #[cfg(test)]
 mod tests;
 
 pub use appender::{AppendedRows, Appender};
 pub use catalog::{Catalog, IfExists, View};
+pub use datum::Datum;
+pub use layout::{Layout, TableOptions};
+pub use lookup::SlotRange;
 pub use row_group::RowGroup;
-pub use table::{Table, TableSnapshot};
+pub use snapshot::TableSnapshot;
+pub use table::Table;
+pub use write::RowId;
+pub use writer::{Statement, TableFork, TableWriter};
 pub use zone::{ColumnSummary, Zone};
 
 /// Slots of a block and of a slice.

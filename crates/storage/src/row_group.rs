@@ -1,171 +1,120 @@
 //! Row groups: up to 131072 slots of all columns, and how they are read.
 //!
 //! ```text
-//! row group   slices of 1024 slots                runs: fewer than 1024 slots in all, sizes at least halve
-//!             [1024] [1024] [1024] … [1024]       [512] [37] [16] [1]
-//!             each: one block a column
+//! row group   slices of 1024 slots       [1024] [1024] [1024] … [1024]
+//! partitions  contiguous slots           |  0  |   1   |  2 |  …  | n |    each holds one range of the layout key,
+//!             their fences, ascending    k0    k1      k2               unordered inside, ghosts among its slots
 //! ```
-//! A row group never changes. One that has taken single rows ends in *runs*: adding a row adds a run of one row to a new
-//! version of the group, and runs of similar size are merged, as in a binary counter. Each row is so copied at most
-//! ten times before it stands in a full slice, whoever holds older versions; nothing is ever written in place.
+//! A slot is a row iff it is live. A table without a layout key has no partitions. A row group is a node of the version
+//! tree: what a snapshot shows of it never changes.
 //!
-//! **Reading.** A window of up to 2048 slots is decoded column by column. It comes out as a constant if all its blocks
-//! are the same constant, as codes if they share a dictionary, and flat otherwise. Strings are views into the blocks and
-//! dictionaries, good as long as the snapshot is held.
+//! Zones only widen, so older versions may share them.
 
-use crate::block::{Block, Fixed, Values, constant_view, with_fixed};
-use crate::builder::{Effort, GroupBuilder};
+use crate::BLOCK_ROWS;
+use crate::block::Block;
+use crate::key::Fences;
+use crate::read::{self, Slices};
+use crate::tree::slice::WORDS;
+use crate::tree::{Edit, Link, Node, Slice, Stamp};
 use crate::zone::Zone;
-use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
-use entasis_vector::{CHUNK_ROWS, Dictionary, Field, Result, StringView, Vector};
+use entasis_vector::{CHUNK_ROWS, StringView, Vector, bitmap};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Up to 1024 slots of all columns.
-#[derive(Debug)]
-pub(crate) struct Slice {
-    pub(crate) rows: usize,
-    pub(crate) blocks: Box<[Arc<Block>]>,
+/// A contiguous range of slots that holds one range of the layout key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Partition {
+    pub(crate) start: u32,
+    pub(crate) end: u32,
+    /// Live slots.
+    pub(crate) rows: u32,
 }
 
-/// Up to 131072 rows of a table. Slots are dense from 0, and all are live.
+impl Partition {
+    pub(crate) fn slots(&self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    /// Slots that are not live.
+    pub(crate) fn ghosts(&self) -> usize {
+        (self.end - self.start - self.rows) as usize
+    }
+}
+
+/// See the module.
 pub struct RowGroup {
-    /// Slices of exactly 1024 slots.
-    slices: Vec<Arc<Slice>>,
-    /// What follows them.
-    runs: Vec<Arc<Slice>>,
-    rows: usize,
-    /// Zones by column: of all slices, of all runs, of both.
-    slices_zones: Box<[Zone]>,
-    runs_zones: Box<[Zone]>,
-    zones: Box<[Zone]>,
-    slices_bytes: usize,
-    runs_bytes: usize,
-    /// True if rows were added after the group was built, so that building it anew may encode it better.
-    grown: bool,
+    pub(crate) stamp: Stamp,
+    pub(crate) block_slots: usize,
+    pub(crate) slices: Vec<Link<Slice>>,
+    /// Live slots.
+    pub(crate) rows: usize,
+    /// By column.
+    pub(crate) zones: Arc<[Zone]>,
+    /// In the order of slots, which they cover.
+    pub(crate) partitions: Vec<Partition>,
+    /// The fences of the partitions.
+    pub(crate) fences: Fences,
+    /// True if some of it was written since it was encoded.
+    pub(crate) is_hot: bool,
 }
 
-/// The part of a window that lies in one block.
-struct Piece<'a> {
-    block: &'a Block,
-    /// First slot in the block.
-    from: usize,
-    /// First position in the window.
-    at: usize,
-    rows: usize,
+impl Node for RowGroup {
+    fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    fn copy(&self, edit: &Edit) -> RowGroup {
+        RowGroup {
+            stamp: edit.stamp,
+            slices: self.slices.clone(),
+            zones: self.zones.clone(),
+            partitions: self.partitions.clone(),
+            fences: self.fences.clone(),
+            ..*self
+        }
+    }
+
+    fn retire(link: Link<RowGroup>, edit: &mut Edit) {
+        edit.retire_group(link);
+    }
+}
+
+impl Slices for RowGroup {
+    fn block_slots(&self) -> usize {
+        self.block_slots
+    }
+    fn block(&self, slice: usize, column: usize) -> (&Block, &[u64; WORDS]) {
+        let slice = &*self.slices[slice];
+        (slice.block(column), slice.live())
+    }
 }
 
 impl RowGroup {
-    /// A row group of slices that are full but for the last one.
-    pub(crate) fn new(mut slices: Vec<Arc<Slice>>, columns: usize) -> RowGroup {
-        let runs = slices.pop_if(|slice| slice.rows < BLOCK_ROWS).into_iter().collect();
-        let empty = RowGroup {
-            slices: Vec::new(),
-            runs: Vec::new(),
-            rows: 0,
-            slices_zones: vec![Zone::EMPTY; columns].into(),
-            runs_zones: vec![Zone::EMPTY; columns].into(),
-            zones: vec![Zone::EMPTY; columns].into(),
-            slices_bytes: 0,
-            runs_bytes: 0,
-            grown: false,
-        };
-        RowGroup { grown: false, ..empty.with(slices, runs) }
-    }
-
-    /// This row group with more slices, and with `runs` in place of its own.
-    fn with(&self, more: Vec<Arc<Slice>>, runs: Vec<Arc<Slice>>) -> RowGroup {
-        debug_assert!(more.iter().all(|slice| slice.rows == BLOCK_ROWS));
-        let mut slices_zones = self.slices_zones.clone();
-        let mut slices_bytes = self.slices_bytes;
-        let mut previous = self.slices.last();
-        for slice in &more {
-            merge_zones(&mut slices_zones, slice);
-            slices_bytes += slice_bytes(slice, previous);
-            previous = Some(slice);
-        }
-        let mut slices = Vec::with_capacity(self.slices.len() + more.len());
-        slices.extend_from_slice(&self.slices);
-        slices.extend(more);
-
-        let mut runs_zones: Box<[Zone]> = vec![Zone::EMPTY; slices_zones.len()].into();
-        runs.iter().for_each(|run| merge_zones(&mut runs_zones, run));
-        let mut zones = slices_zones.clone();
-        zones.iter_mut().zip(&runs_zones).for_each(|(zone, runs_zone)| zone.merge(runs_zone));
-        let runs_rows = runs.iter().map(|run| run.rows).sum::<usize>();
-        debug_assert!(runs_rows < BLOCK_ROWS);
-        let rows = slices.len() * BLOCK_ROWS + runs_rows;
-        debug_assert!(rows <= ROW_GROUP_ROWS);
-        let runs_bytes = runs.iter().map(|run| slice_bytes(run, None)).sum();
-        RowGroup { slices, runs, rows, slices_zones, runs_zones, zones, slices_bytes, runs_bytes, grown: true }
-    }
-
-    /// This row group with the rows of `added` after its own; together they must fit one.
-    ///
-    /// Costs about as much as `added` is large, whatever the size of this group.
-    pub(crate) fn grow(&self, added: &RowGroup, schema: &[Field]) -> Result<RowGroup> {
-        if self.runs.is_empty() {
-            return Ok(self.with(added.slices.clone(), added.runs.clone()));
-        }
-        let runs_rows = self.rows % BLOCK_ROWS;
-        let mut builder = GroupBuilder::new(schema, Effort { dictionaries: false, sketch: false });
-        if runs_rows + added.rows >= BLOCK_ROWS {
-            builder.append_group(self, self.rows - runs_rows..self.rows, schema)?;
-            builder.append_group(added, 0..added.rows, schema)?;
-            let mut slices = builder.finish_slices();
-            let rest = slices.pop_if(|slice| slice.rows < BLOCK_ROWS);
-            return Ok(self.with(slices, rest.into_iter().collect()));
-        }
-        let mut runs = self.runs.clone();
-        runs.extend_from_slice(&added.runs);
-        // Like a binary counter: the last runs are merged while the one before is not at least twice as large.
-        let mut from = runs.len() - 1;
-        let mut rows = runs[from].rows;
-        while from > 0 && runs[from - 1].rows < rows * 2 {
-            from -= 1;
-            rows += runs[from].rows;
-        }
-        if from + 1 < runs.len() {
-            let merged = RowGroup::new_of_runs(runs.split_off(from), schema.len());
-            builder.append_group(&merged, 0..merged.rows, schema)?;
-            runs.extend(builder.finish_slices());
-        }
-        Ok(self.with(Vec::new(), runs))
-    }
-
-    /// A group that has nothing but runs.
-    fn new_of_runs(runs: Vec<Arc<Slice>>, columns: usize) -> RowGroup {
-        RowGroup::new(Vec::new(), columns).with(Vec::new(), runs)
-    }
-
-    /// The same rows encoded anew with full effort, if the group has grown since that was done.
-    pub(crate) fn settle(self: &Arc<RowGroup>, schema: &[Field]) -> Result<Arc<RowGroup>> {
-        if !self.grown {
-            return Ok(self.clone());
-        }
-        let mut builder = GroupBuilder::new(schema, Effort { dictionaries: true, sketch: false });
-        builder.append_group(self, 0..self.rows, schema)?;
-        Ok(Arc::new(builder.finish()))
-    }
-
     // ---- what is known of it -----------------------------------------------------------------------------------
 
-    /// Rows, 1 to 131072.
+    /// Rows: slots that are live.
     pub fn rows(&self) -> usize {
         self.rows
     }
 
-    /// Blocks of each column: 1024 slots each, but for the last one.
-    pub fn blocks(&self) -> usize {
-        self.rows.div_ceil(BLOCK_ROWS)
+    /// Slots, live or not.
+    pub fn slots(&self) -> usize {
+        self.slices.len() * self.block_slots
     }
 
-    /// Bounds of a column within slots 1024 · `block` to 1024 · `block` + 1023.
+    /// Blocks of each column.
+    pub fn blocks(&self) -> usize {
+        self.slices.len()
+    }
+
+    /// Slots of each block.
+    pub fn block_slots(&self) -> usize {
+        self.block_slots
+    }
+
+    /// Bounds of a column within a block.
     pub fn zone(&self, column: usize, block: usize) -> &Zone {
-        match self.slices.get(block) {
-            Some(slice) => &slice.blocks[column].zone,
-            None => &self.runs_zones[column],
-        }
+        &self.slices[block].block(column).zone
     }
 
     /// Bounds of a column within the whole row group.
@@ -173,206 +122,128 @@ impl RowGroup {
         &self.zones[column]
     }
 
-    /// Bytes of memory.
+    /// Bytes of memory; those of dictionaries only where the slice before does not have the same.
     pub fn bytes(&self) -> usize {
-        self.slices_bytes + self.runs_bytes
+        let columns = self.zones.len();
+        let of_block = |slice: usize, column: usize| {
+            let block = self.slices[slice].block(column);
+            let shared = slice > 0 && self.slices[slice - 1].block(column).shares_dictionary(block);
+            block.bytes() + if shared { 0 } else { dictionary_bytes(block) }
+        };
+        let blocks: usize = (0..columns).map(|c| (0..self.blocks()).map(|s| of_block(s, c)).sum::<usize>()).sum();
+        blocks + self.slices.len() * (size_of::<Slice>() + columns * size_of::<usize>())
     }
 
-    /// True if each value of the column is greater than the one before, and none is NULL.
+    /// True if each live value of the column is greater than the one before, and none is NULL.
     pub(crate) fn ascends(&self, column: usize) -> bool {
-        let mut blocks = self.slices.iter().chain(&self.runs).map(|slice| &slice.blocks[column]);
         let mut last: Option<&Zone> = None;
-        blocks.all(|block| {
+        self.slices.iter().filter(|slice| slice.rows() > 0).map(|slice| slice.block(column)).all(|block| {
             let after = last.is_none_or(|zone| zone.max.total_cmp(&block.zone.min).is_lt());
             last = Some(&block.zone);
             after && block.ascending
         })
     }
 
+    /// Rows that are NULL in a column.
+    pub(crate) fn nulls(&self, column: usize) -> u64 {
+        if self.zones[column].nulls == 0 {
+            return 0;
+        }
+        let of_slice = |slice: &Link<Slice>| -> u64 {
+            let block = slice.block(column);
+            if block.zone.nulls == 0 {
+                return 0;
+            }
+            let words = slice.live().iter().enumerate();
+            words.map(|(word, live)| u64::from((live & !block.valid_word(word)).count_ones())).sum()
+        };
+        self.slices.iter().map(of_slice).sum()
+    }
+
     // ---- reading -----------------------------------------------------------------------------------------------
 
-    /// The blocks of a window of slots.
-    fn pieces(&self, column: usize, window: Range<usize>) -> impl Iterator<Item = Piece<'_>> {
-        debug_assert!(window.end <= self.rows);
-        let first_slice = window.start / BLOCK_ROWS;
-        let mut start = first_slice.min(self.slices.len()) * BLOCK_ROWS;
-        self.slices
-            .get(first_slice..)
-            .unwrap_or_default()
-            .iter()
-            .chain(&self.runs)
-            .map_while(move |slice| {
-                if start >= window.end {
-                    return None;
+    /// Live slots within some.
+    pub fn live_rows(&self, slots: Range<usize>) -> usize {
+        if slots == (0..self.slots()) {
+            return self.rows;
+        }
+        self.live_words(slots).map(|(_, word)| word.count_ones() as usize).sum()
+    }
+
+    /// True if all of `slots` are live.
+    pub fn is_full(&self, slots: Range<usize>) -> bool {
+        let width = self.block_slots;
+        let slices = slots.start / width..slots.end.div_ceil(width);
+        self.slices[slices].iter().all(|slice| slice.rows() == width) || self.live_rows(slots.clone()) == slots.len()
+    }
+
+    /// Calls `each` with the position in the window, from its start, of every live slot.
+    pub fn each_live(&self, window: Range<usize>, mut each: impl FnMut(usize)) {
+        let start = window.start;
+        for (first, mut word) in self.live_words(window) {
+            while word != 0 {
+                each(first + word.trailing_zeros() as usize - start);
+                word &= word - 1;
+            }
+        }
+    }
+
+    /// The live bits of a window, in words: the slot of bit 0, and the bits of those in the window.
+    pub(crate) fn live_words(&self, window: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
+        let width = self.block_slots;
+        let slices = window.start / width..window.end.div_ceil(width);
+        slices.flat_map(move |number| {
+            let slice = &*self.slices[number];
+            let start = number * width;
+            let (first, last) = (window.start.max(start) - start, window.end.min(start + width) - start);
+            (first / 64..last.div_ceil(64)).map(move |word| {
+                let mut bits = slice.live()[word];
+                if word == first / 64 {
+                    bits &= u64::MAX << (first % 64);
                 }
-                let end = start + slice.rows;
-                let (first, last) = (window.start.max(start), window.end.min(end));
-                let piece = Piece {
-                    block: &slice.blocks[column],
-                    from: first.saturating_sub(start),
-                    at: first - window.start,
-                    rows: last.saturating_sub(first),
-                };
-                start = end;
-                Some(piece)
+                if (word + 1) * 64 > last {
+                    bits &= u64::MAX >> ((word + 1) * 64 - last);
+                }
+                (start + word * 64, bits)
             })
-            .filter(|piece| piece.rows > 0)
+        })
+    }
+
+    /// True if `slot` is a row.
+    pub fn is_live(&self, slot: usize) -> bool {
+        self.slices[slot / self.block_slots].is_live(slot % self.block_slots)
     }
 
     /// Decodes `rows` slots of a column, from slot `first` on, to positions 0 to `rows` - 1 of `out`, which has the
-    /// column's default physical type. At most 2048 rows; the window may start anywhere.
+    /// column's default physical type. At most 2048 slots; the window may start anywhere. Positions of slots that are
+    /// not live are arbitrary.
     pub fn decode(&self, column: usize, first: usize, rows: usize, out: &mut Vector) {
-        self.decode_window(column, first..first + rows, rows.max(CHUNK_ROWS), out);
+        read::decode(self, column, first..first + rows, rows.max(CHUNK_ROWS), out);
     }
 
-    /// Decodes a window to a vector that has room for `capacity` values.
-    pub(crate) fn decode_window(&self, column: usize, window: Range<usize>, capacity: usize, out: &mut Vector) {
-        if self.decode_constant(column, window.clone(), out) {
-            return;
-        }
-        if let Some(dictionary) = self.window_dictionary(column, window.clone()) {
-            let target = out.begin_codes(dictionary, capacity);
-            for piece in self.pieces(column, window.clone()) {
-                if let Values::Dictionary { codes, .. } = &piece.block.values {
-                    codes.widen(piece.from, &mut target[piece.at..piece.at + piece.rows]);
-                }
-            }
-        } else {
-            with_fixed!(
-                out.physical(),
-                T => {
-                    let target = out.begin_flat::<T>(capacity);
-                    for piece in self.pieces(column, window.clone()) {
-                        piece.block.decode_fixed(piece.from, &mut target[piece.at..piece.at + piece.rows]);
-                    }
-                },
-                {
-                    let target = out.begin_strings(capacity).views;
-                    for piece in self.pieces(column, window.clone()) {
-                        piece.block.decode_views(piece.from, &mut target[piece.at..piece.at + piece.rows]);
-                    }
-                    out.set_strings_stable(true);
-                }
-            );
-        }
-        self.decode_validity(column, window, out);
-    }
-
-    /// Like [`RowGroup::decode`], but only the given positions of `out`, all below `rows`, need be defined.
+    /// Like [`RowGroup::decode`], but only the given positions of `out`, of live slots, need be defined.
     pub fn decode_selected(&self, column: usize, first: usize, positions: &[u16], rows: usize, out: &mut Vector) {
-        let window = first..first + rows;
-        if self.decode_constant(column, window.clone(), out) {
-            return;
-        }
-        if let Some(dictionary) = self.window_dictionary(column, window.clone()) {
-            let target = out.begin_codes(dictionary, rows.max(CHUNK_ROWS));
-            for piece in self.pieces(column, window.clone()) {
-                if let Values::Dictionary { codes, .. } = &piece.block.values {
-                    piece.each_slot(positions, |position, slot| target[position] = codes.get(slot));
-                }
-            }
-        } else {
-            with_fixed!(
-                out.physical(),
-                T => {
-                    let target = out.begin_flat::<T>(rows.max(CHUNK_ROWS));
-                    for piece in self.pieces(column, window.clone()) {
-                        piece.decode_fixed(positions, target);
-                    }
-                },
-                {
-                    let target = out.begin_strings(rows.max(CHUNK_ROWS)).views;
-                    for piece in self.pieces(column, window.clone()) {
-                        piece.each_slot(positions, |position, slot| target[position] = piece.block.view(slot));
-                    }
-                    out.set_strings_stable(true);
-                }
-            );
-        }
-        self.decode_validity(column, window, out);
+        read::decode_selected(self, column, first..first + rows, positions, rows.max(CHUNK_ROWS), out);
     }
+}
 
-    /// Decodes a window whose blocks all are one and the same constant.
-    fn decode_constant(&self, column: usize, window: Range<usize>, out: &mut Vector) -> bool {
-        let mut pieces = self.pieces(column, window);
-        let Some(Piece { block: head, .. }) = pieces.next() else {
-            out.begin(0);
-            return true;
-        };
-        let Values::Constant(value) = &head.values else { return false };
-        if !pieces.all(|piece| matches!(&piece.block.values, Values::Constant(other) if other == value)) {
-            return false;
-        }
-        out.begin(1);
-        if value.is_null() {
-            out.set_null(0);
-        } else {
-            with_fixed!(
-                out.physical(),
-                T => out.values_mut::<T>()[0] = T::of_value(value),
-                {
-                    out.values_mut::<StringView>()[0] = constant_view(value);
-                    out.set_strings_stable(true);
-                }
-            );
-        }
-        out.make_constant();
-        true
-    }
-
-    /// The dictionary that all blocks of a window share, if they do.
-    fn window_dictionary(&self, column: usize, window: Range<usize>) -> Option<&Arc<Dictionary>> {
-        let mut shared: Option<&Arc<Dictionary>> = None;
-        for piece in self.pieces(column, window) {
-            let Values::Dictionary { dictionary, .. } = &piece.block.values else { return None };
-            match shared {
-                None => shared = Some(dictionary),
-                Some(other) if Arc::ptr_eq(other, dictionary) => {}
-                Some(_) => return None,
-            }
-        }
-        shared
-    }
-
-    fn decode_validity(&self, column: usize, window: Range<usize>, out: &mut Vector) {
-        let rows = window.len();
-        if self.pieces(column, window.clone()).any(|piece| piece.block.zone.nulls > 0) {
-            let words = out.validity_mut(rows);
-            for piece in self.pieces(column, window) {
-                piece.block.clear_null_bits(piece.from, words, piece.at, piece.rows);
-            }
+impl Block {
+    fn shares_dictionary(&self, other: &Block) -> bool {
+        use crate::block::Values::Dictionary;
+        match (&self.values, &other.values) {
+            (Dictionary { dictionary: a, .. }, Dictionary { dictionary: b, .. }) => Arc::ptr_eq(a, b),
+            _ => false,
         }
     }
 }
 
-impl Piece<'_> {
-    /// Calls `each` with every position that falls into this piece, and its slot in the block.
-    #[inline]
-    fn each_slot(&self, positions: &[u16], mut each: impl FnMut(usize, usize)) {
-        let window = self.at..self.at + self.rows;
-        for &position in positions {
-            let position = position as usize;
-            if window.contains(&position) {
-                each(position, position - self.at + self.from);
-            }
+fn dictionary_bytes(block: &Block) -> usize {
+    match &block.values {
+        crate::block::Values::Dictionary { dictionary, .. } => {
+            let heap = dictionary.values().heap().map_or(0, |heap| heap.bytes());
+            dictionary.len() * size_of::<StringView>() + heap
         }
-    }
-
-    fn decode_fixed<T: Fixed>(&self, positions: &[u16], out: &mut [T]) {
-        match &self.block.values {
-            Values::Constant(value) => {
-                let value = T::of_value(value);
-                self.each_slot(positions, |position, _| out[position] = value);
-            }
-            Values::FrameOfReference { base, codes } => {
-                self.each_slot(positions, |position, slot| out[position] = T::of_code(*base, codes.get(slot)));
-            }
-            Values::Flat(buffer) => {
-                let values = buffer.as_slice::<T>();
-                self.each_slot(positions, |position, slot| out[position] = values[slot]);
-            }
-            Values::Dictionary { .. } | Values::Strings(_) => unreachable!("strings have no fixed width"),
-        }
+        _ => 0,
     }
 }
 
@@ -382,25 +253,53 @@ impl std::fmt::Debug for RowGroup {
     }
 }
 
-fn merge_zones(zones: &mut [Zone], slice: &Slice) {
-    zones.iter_mut().zip(&slice.blocks).for_each(|(zone, block)| zone.merge(&block.zone));
+/// Rows that a builder has encoded, and that hang in no table yet.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    pub(crate) block_slots: usize,
+    pub(crate) slices: Vec<EncodedSlice>,
+    pub(crate) rows: usize,
 }
 
-/// Bytes of a slice; those of its dictionaries only where the slice before does not have the same.
-fn slice_bytes(slice: &Slice, previous: Option<&Arc<Slice>>) -> usize {
-    let mut bytes = 0;
-    for (column, block) in slice.blocks.iter().enumerate() {
-        bytes += block.bytes();
-        if let Values::Dictionary { dictionary, .. } = &block.values {
-            let counted = previous.is_some_and(|slice| match &slice.blocks[column].values {
-                Values::Dictionary { dictionary: other, .. } => Arc::ptr_eq(dictionary, other),
-                _ => false,
-            });
-            if !counted {
-                bytes += dictionary.len() * size_of::<StringView>();
-                bytes += dictionary.values().heap().map_or(0, |heap| heap.bytes());
-            }
-        }
+/// Up to 1024 slots of all columns, of which the first `rows` are live.
+#[derive(Debug)]
+pub(crate) struct EncodedSlice {
+    pub(crate) rows: usize,
+    pub(crate) live: [u64; WORDS],
+    pub(crate) blocks: Vec<Block>,
+}
+
+impl EncodedSlice {
+    pub(crate) fn new(rows: usize, blocks: Vec<Block>) -> EncodedSlice {
+        EncodedSlice { rows, live: first_slots(rows), blocks }
     }
-    bytes
+}
+
+/// The bitmap of the first slots.
+pub(crate) fn first_slots(rows: usize) -> [u64; WORDS] {
+    let mut live = [0; WORDS];
+    live[..rows / 64].fill(u64::MAX);
+    (rows / 64 * 64..rows).for_each(|slot| bitmap::set(&mut live, slot, true));
+    debug_assert!(rows <= BLOCK_ROWS);
+    live
+}
+
+impl Slices for Piece {
+    fn block_slots(&self) -> usize {
+        self.block_slots
+    }
+    fn block(&self, slice: usize, column: usize) -> (&Block, &[u64; WORDS]) {
+        (&self.slices[slice].blocks[column], &self.slices[slice].live)
+    }
+}
+
+impl Piece {
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.slices
+            .iter()
+            .flat_map(|slice| &slice.blocks)
+            .map(|block| block.bytes() + dictionary_bytes(block) / 64)
+            .sum()
+    }
 }

@@ -1,89 +1,105 @@
-//! Tables and their versions.
+//! Tables: the head of the version tree, and who may change it when.
 //!
-//! A table's head names its newest version: a list of row groups that never changes. A snapshot is a share of it.
+//! A table's head is the branch that snapshots are taken of. Two locks, always in this order:
 //!
-//! **Commit**, under the head's lock, all or nothing:
-//! 1. The workers' pieces are sorted by morsel, which is the order of the rows.
-//! 2. Neighbouring small pieces are encoded together to row groups of decent size.
-//! 3. A small piece goes onto the last row group while that has room (`RowGroup::grow`), so that a million single-row
-//!    inserts cost a million small steps; a row group that is full is encoded once more with all its rows at hand.
-//!    Large pieces become row groups as they are.
-//! 4. The new list becomes the head.
+//! - *writers*: one statement or commit changes the table at a time. Held as long as that takes.
+//! - *head*: held to take a snapshot, to change single rows in place, to let a finished fork take the head's place. Never
+//!   held for long, so readers do not wait for writers.
+//!
+//! So single rows are written to the head ([`Table::write`]), and whatever takes its time works on a fork and ends in a
+//! fast-forward ([`Table::statement`], [`Table::commit`]). Transactions hold forks without any lock, and take both to
+//! commit ([`crate::transaction`]).
 
-use crate::ROW_GROUP_ROWS;
 use crate::appender::{AppendedRows, Appender};
 use crate::builder::{Effort, GroupBuilder};
-use crate::row_group::RowGroup;
+use crate::layout::TableOptions;
+use crate::row_group::Piece;
 use crate::sketch::Sketch;
-use crate::zone::{ColumnSummary, Zone};
-use entasis_vector::{DataType, Result, Schema, Value};
+use crate::snapshot::{Summaries, TableSnapshot};
+use crate::tree::{Branch, Epochs, Root};
+use crate::write::{Shape, Writer};
+use crate::writer::{Statement, TableFork, TableWriter};
+use entasis_vector::{Result, Schema};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-
-/// A piece of fewer rows is small: it is joined with its neighbours.
-const SMALL_ROWS: usize = ROW_GROUP_ROWS / 4;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A table: a name, columns, and the newest version of its rows.
 pub struct Table {
-    name: String,
-    schema: Schema,
+    pub(crate) shape: Shape,
+    pub(crate) epochs: Arc<Epochs>,
+    writers: Mutex<()>,
     head: Mutex<Head>,
 }
 
-struct Head {
-    version: Arc<Version>,
+/// The newest version.
+pub(crate) struct Head {
+    pub(crate) branch: Branch,
     /// By column, of all rows ever added.
-    sketches: Vec<Sketch>,
-}
-
-/// The rows of a table at one time.
-struct Version {
-    groups: Vec<Arc<RowGroup>>,
-    rows: u64,
-    bytes: usize,
-    /// By column, made when first asked for.
-    summaries: Box<[OnceLock<ColumnSummary>]>,
-}
-
-impl Version {
-    fn new(groups: Vec<Arc<RowGroup>>, columns: usize) -> Arc<Version> {
-        let rows = groups.iter().map(|group| group.rows() as u64).sum();
-        let bytes = groups.iter().map(|group| group.bytes()).sum();
-        Arc::new(Version { groups, rows, bytes, summaries: (0..columns).map(|_| OnceLock::new()).collect() })
-    }
+    pub(crate) sketches: Vec<Sketch>,
+    /// Of this version, if `is_changed` is false.
+    summaries: Arc<Summaries>,
+    pub(crate) is_changed: bool,
 }
 
 impl Table {
-    /// An empty table.
+    /// An empty table in the order of insertion.
     pub fn new(name: impl Into<String>, schema: Schema) -> Arc<Table> {
-        let version = Version::new(Vec::new(), schema.len());
-        let sketches = vec![Sketch::default(); schema.len()];
-        Arc::new(Table { name: name.into(), schema, head: Mutex::new(Head { version, sketches }) })
+        Table::with_options(name, schema, TableOptions::default())
+    }
+
+    /// An empty table.
+    pub fn with_options(name: impl Into<String>, schema: Schema, options: TableOptions) -> Arc<Table> {
+        let shape = Shape::new(name.into(), schema, options);
+        let epochs = Arc::new(Epochs::default());
+        let fences = match &shape.key {
+            Some(key) => key.no_fences(),
+            None => crate::key::Fences::Words(Vec::new()),
+        };
+        let root = |stamp| Root { stamp, rows: 0, groups: Vec::new(), fences };
+        let head = Head {
+            branch: Branch::new(epochs.clone(), shape.options.block_slots, root),
+            sketches: vec![Sketch::default(); shape.schema.len()],
+            summaries: Arc::new(Summaries::new(shape.schema.len())),
+            is_changed: false,
+        };
+        Arc::new(Table { shape, epochs, writers: Mutex::new(()), head: Mutex::new(head) })
     }
 
     /// Its name, as it was written when the table was created.
     pub fn name(&self) -> &str {
-        &self.name
+        &self.shape.name
     }
 
     /// Its columns.
     pub fn schema(&self) -> &Schema {
-        &self.schema
+        &self.shape.schema
+    }
+
+    /// How it is laid out.
+    pub fn options(&self) -> &TableOptions {
+        &self.shape.options
     }
 
     /// Rows in the newest version.
     pub fn rows(&self) -> u64 {
-        self.head().version.rows
+        self.head().branch.root.rows
     }
 
     /// Bytes of memory of the newest version.
-    pub fn bytes(&self) -> usize {
-        self.head().version.bytes
+    pub fn bytes(self: &Arc<Table>) -> usize {
+        self.snapshot().bytes()
     }
 
     /// The newest version, for as long as the snapshot is held.
     pub fn snapshot(self: &Arc<Table>) -> TableSnapshot {
-        TableSnapshot { version: self.head().version.clone(), table: self.clone() }
+        let mut head = self.head();
+        if std::mem::take(&mut head.is_changed) {
+            head.summaries = Arc::new(Summaries::new(self.schema().len()));
+        }
+        let summaries = head.summaries.clone();
+        let (root, stamp) = head.branch.pin();
+        drop(head);
+        TableSnapshot::new(self.clone(), root, stamp, summaries)
     }
 
     /// What one worker adds rows with.
@@ -91,167 +107,138 @@ impl Table {
         Appender::new(self.clone())
     }
 
-    /// Adds the rows that the appenders of one statement took: all of them, or none. They stand behind the rows that
-    /// are there, in the order of their morsels. Returns how many they are.
+    /// Writes single rows to the newest version. Nobody can take a snapshot meanwhile, so this is for short work.
+    pub fn write(&self) -> TableWriter<'_> {
+        let writers = self.writers();
+        TableWriter::of_head(self, writers, self.head())
+    }
+
+    /// Writes many rows, all or nothing. Other writers wait, readers do not.
+    pub fn statement(self: &Arc<Table>) -> Statement<'_> {
+        let writers = self.writers();
+        Statement::new(writers, TableFork::new(self, None))
+    }
+
+    /// Adds the rows that the appenders of one statement took: all of them, or none. Without a layout key, they stand
+    /// behind the rows that are there, in the order of their morsels. Returns how many they are.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB.
-    pub fn commit(&self, appended: Vec<AppendedRows>) -> Result<u64> {
+    pub fn commit(self: &Arc<Table>, appended: Vec<AppendedRows>) -> Result<u64> {
         let rows = appended.iter().map(AppendedRows::rows).sum();
         if rows == 0 {
             return Ok(0);
         }
         let (pieces, sketches): (Vec<_>, Vec<_>) = appended.into_iter().map(|a| (a.pieces, a.sketches)).unzip();
-        let mut pieces: Vec<(u64, RowGroup)> = pieces.into_iter().flatten().collect();
+        let mut pieces: Vec<(u64, Piece)> = pieces.into_iter().flatten().collect();
         pieces.sort_by_key(|(morsel, _)| *morsel);
         let pieces = self.join_small(pieces.into_iter().map(|(_, piece)| piece))?;
-
-        let mut head = self.head();
-        let mut groups = head.version.groups.clone();
-        for piece in pieces {
-            self.add_piece(&mut groups, piece)?;
-        }
-        head.version = Version::new(groups, self.schema.len());
-        for sketches in &sketches {
-            head.sketches.iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));
+        let few = rows <= 64;
+        if few {
+            let writers = self.writers();
+            let mut head = self.head();
+            let Head { branch, is_changed, .. } = &mut *head;
+            *is_changed = true;
+            Writer { shape: &self.shape, branch }.hang(pieces)?;
+            branch.sweep();
+            head.count(&sketches);
+            drop(head);
+            drop(writers);
+        } else {
+            let mut statement = self.statement();
+            statement.hang(pieces)?;
+            sketches.iter().for_each(|sketches| statement.count(sketches));
+            statement.commit();
         }
         Ok(rows)
     }
 
-    fn head(&self) -> MutexGuard<'_, Head> {
-        // A panic under the lock leaves the head as it was: it is changed last, by moves.
+    pub(crate) fn writers(&self) -> MutexGuard<'_, ()> {
+        self.writers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn head(&self) -> MutexGuard<'_, Head> {
+        // What single rows are changed by does not panic half-way but by a defect, which the check of debug builds
+        // would find; forks become the head by moves.
         self.head.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Frees what no snapshot shows any more. Writers do so by and by.
+    pub fn sweep(&self) {
+        self.head().branch.sweep_now();
+    }
+
+    /// Nodes of older versions that are not freed.
+    pub fn retired(&self) -> usize {
+        self.head().branch.retired()
+    }
+
+    /// How builders encode rows of this table.
+    pub(crate) fn effort(&self, sketch: bool) -> Effort {
+        let options = &self.shape.options;
+        Effort {
+            dictionaries: true,
+            sketch,
+            block_rows: options.block_slots,
+            capacity: 0,
+            group_rows: options.group_slots,
+        }
+    }
+
     /// Encodes neighbouring small pieces together.
-    fn join_small(&self, pieces: impl Iterator<Item = RowGroup>) -> Result<Vec<RowGroup>> {
+    fn join_small(&self, pieces: impl Iterator<Item = Piece>) -> Result<Vec<Piece>> {
+        let full = self.shape.options.group_slots;
         let mut joined = Vec::new();
-        let mut small: Vec<RowGroup> = Vec::new();
+        let mut small: Vec<Piece> = Vec::new();
         let mut small_rows = 0;
-        let flush = |small: &mut Vec<RowGroup>, joined: &mut Vec<RowGroup>| -> Result<()> {
+        let flush = |small: &mut Vec<Piece>, joined: &mut Vec<Piece>| -> Result<()> {
             if small.len() <= 1 {
                 joined.append(small);
                 return Ok(());
             }
-            let mut builder = GroupBuilder::new(&self.schema, Effort { dictionaries: true, sketch: false });
+            let mut builder = GroupBuilder::new(self.schema(), self.effort(false));
             for piece in small.drain(..) {
-                builder.append_group(&piece, 0..piece.rows(), &self.schema)?;
+                builder.append_slots(&piece, 0..piece.rows, self.schema())?;
             }
             joined.push(builder.finish());
             Ok(())
         };
         for piece in pieces {
-            if piece.rows() >= SMALL_ROWS || small_rows + piece.rows() > ROW_GROUP_ROWS {
+            let is_small = piece.rows < full / 4;
+            if !is_small || small_rows + piece.rows > full {
                 flush(&mut small, &mut joined)?;
                 small_rows = 0;
             }
-            if piece.rows() >= SMALL_ROWS {
-                joined.push(piece);
-            } else {
-                small_rows += piece.rows();
+            if is_small {
+                small_rows += piece.rows;
                 small.push(piece);
+            } else {
+                joined.push(piece);
             }
         }
         flush(&mut small, &mut joined)?;
         Ok(joined)
     }
+}
 
-    fn add_piece(&self, groups: &mut Vec<Arc<RowGroup>>, piece: RowGroup) -> Result<()> {
-        if let Some(last) = groups.last_mut()
-            && piece.rows() < SMALL_ROWS
-        {
-            if last.rows() + piece.rows() <= ROW_GROUP_ROWS {
-                *last = Arc::new(last.grow(&piece, &self.schema)?);
-                return Ok(());
-            }
-            *last = last.settle(&self.schema)?;
+impl Head {
+    /// Counts the distinct values of rows that were added.
+    pub(crate) fn count(&mut self, sketches: &[Vec<Sketch>]) {
+        for sketches in sketches {
+            self.sketches.iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));
         }
-        groups.push(Arc::new(piece));
-        Ok(())
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        // Snapshots, forks and statements hold the table, so none is left.
+        self.head.get_mut().unwrap_or_else(PoisonError::into_inner).branch.free();
     }
 }
 
 impl fmt::Debug for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Table({}, {} rows)", self.name, self.rows())
-    }
-}
-
-/// The rows of a table as they were when the snapshot was taken. It pins them, and every string that was decoded from
-/// them. Cheap to clone.
-#[derive(Clone)]
-pub struct TableSnapshot {
-    table: Arc<Table>,
-    version: Arc<Version>,
-}
-
-impl TableSnapshot {
-    /// The table's name.
-    pub fn name(&self) -> &str {
-        self.table.name()
-    }
-
-    /// The table.
-    pub fn table(&self) -> &Arc<Table> {
-        &self.table
-    }
-
-    /// The columns.
-    pub fn schema(&self) -> &Schema {
-        self.table.schema()
-    }
-
-    /// Rows.
-    pub fn rows(&self) -> u64 {
-        self.version.rows
-    }
-
-    /// Bytes of memory.
-    pub fn bytes(&self) -> usize {
-        self.version.bytes
-    }
-
-    /// The row groups, in the order of their rows.
-    pub fn row_groups(&self) -> &[Arc<RowGroup>] {
-        &self.version.groups
-    }
-
-    /// What is known of a column.
-    pub fn column_statistics(&self, column: usize) -> ColumnSummary {
-        self.version.summaries[column].get_or_init(|| self.summarize(column)).clone()
-    }
-
-    fn summarize(&self, column: usize) -> ColumnSummary {
-        let groups = self.row_groups();
-        let mut zone = Zone::EMPTY;
-        let mut nulls = 0;
-        for group in groups {
-            let of_group = group.column_zone(column);
-            nulls += u64::from(of_group.nulls);
-            zone.merge(&Zone { nulls: 0, ..of_group.clone() });
-        }
-        let values = self.rows() - nulls;
-        let bounds_are_known = self.schema()[column].ty != DataType::Uuid;
-        let known = |value: Value| (bounds_are_known && !value.is_null()).then_some(value);
-        let ascends = nulls == 0
-            && groups.iter().all(|group| group.ascends(column))
-            && groups.windows(2).all(|pair| {
-                let (a, b) = (pair[0].column_zone(column), pair[1].column_zone(column));
-                a.max.total_cmp(&b.min).is_lt()
-            });
-        let distinct = if ascends && bounds_are_known {
-            values
-        } else if zone.min == zone.max && bounds_are_known {
-            values.min(1)
-        } else {
-            self.table.head().sketches[column].estimate().clamp(values.min(1), values)
-        };
-        ColumnSummary { min: known(zone.min), max: known(zone.max), nulls, distinct, unique: ascends }
-    }
-}
-
-impl fmt::Debug for TableSnapshot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "TableSnapshot({}, {} rows)", self.name(), self.rows())
+        write!(f, "Table({}, {} rows)", self.name(), self.rows())
     }
 }

@@ -77,6 +77,11 @@ impl Buffer {
         self.capacity
     }
 
+    /// The first byte, for whoever writes to a buffer that others read: the storage's slots.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.bytes
+    }
+
     /// The whole buffer as values of `T`.
     pub fn as_slice<T: Native>(&self) -> &[T] {
         // SAFETY: the bytes are initialized, aligned to 64 (more than any Native needs) and valid for any bit pattern

@@ -1,13 +1,14 @@
 //! The scan of a stored table: which blocks are read, which columns of them are decoded, and for which rows.
 //!
-//! A morsel is a row group. For each stretch of at most a chunk's rows:
+//! A morsel is a row group. For each stretch of at most a chunk's slots:
 //!
 //! 1. Blocks that the filters rule out by their bounds are skipped ([`prune`]), and those that have no key of a join
 //!    that the rows are on their way to ([`crate::exec::join::filter`]).
-//! 2. The filters run in *stages*, cheap and selective kinds first. A stage decodes its own columns, for the rows that
+//! 2. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live.
+//! 3. The filters run in *stages*, cheap and selective kinds first. A stage decodes its own columns, for the rows that
 //!    are still in question, and narrows these.
-//! 3. The join filters narrow them further.
-//! 4. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
+//! 4. The join filters narrow them further.
+//! 5. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
 //!
 //! All columns of the chunk share one group, whose selection is the rows that are left. Nothing is copied: vectors are
 //! decoded in place into memory that the worker keeps.
@@ -28,8 +29,6 @@ use prune::Test;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Slots of a block: the unit of bounds.
-const BLOCK_ROWS: usize = 1024;
 /// A column is decoded at single positions if at most one row in so many is left.
 const SPARSE: usize = 8;
 /// A join filter is dropped by a worker once it has seen so many rows …
@@ -162,10 +161,10 @@ fn cost(conjunct: &Expr) -> Cost {
 impl Source for TableScan {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
         Ok(Box::new(Worker {
-            group: None,
+            is_open: false,
             number: 0,
-            row: 0,
-            live: Vec::new(),
+            slot: 0,
+            wanted: Vec::new(),
             vectors: self.metas.iter().map(|meta| Vector::new(meta.ty.physical())).collect(),
             decoded: vec![false; self.columns.len()],
             machines: self.stages.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
@@ -197,13 +196,14 @@ struct Trial {
 
 struct Worker {
     scan: TableScan,
-    group: Option<Arc<RowGroup>>,
+    /// False if the next row group is to be taken.
+    is_open: bool,
     /// Number of the row group.
     number: usize,
-    /// The next row of it.
-    row: usize,
-    /// For each of its blocks, whether it may have a row.
-    live: Vec<bool>,
+    /// The next slot of it.
+    slot: usize,
+    /// For each of its blocks, whether it may have a row that passes.
+    wanted: Vec<bool>,
     vectors: Vec<Vector>,
     /// Columns that are decoded for the current stretch.
     decoded: Vec<bool>,
@@ -219,17 +219,19 @@ struct Worker {
 
 impl SourceWorker for Worker {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        let Some((group, first, count)) = self.next_stretch() else { return Ok(false) };
+        let Some((first, count)) = self.next_stretch() else { return Ok(false) };
+        let snapshot = self.scan.snapshot.clone();
+        let group = snapshot.row_group(self.number).expect("the row group is open");
         self.decoded.fill(false);
-        self.all = true;
-        self.rows.clear();
-        if !self.run_stages(&group, first, count)? || !self.run_filters(&group, first, count) {
+        self.find_rows(group, first, count);
+        let none = !self.all && self.rows.is_empty();
+        if none || !self.run_stages(group, first, count)? || !self.run_filters(group, first, count) {
             // Empty, so that the pipeline can look at the time.
             chunk.reset(0);
             return Ok(true);
         }
         for column in 0..self.decoded.len() {
-            self.decode(&group, column, first, count);
+            self.decode(group, column, first, count);
         }
         chunk.reset(if self.all { count } else { self.rows.len() });
         let selection = self.selection();
@@ -246,47 +248,58 @@ impl SourceWorker for Worker {
 }
 
 impl Worker {
-    /// The next rows to look at: row group, first row, number of rows.
-    fn next_stretch(&mut self) -> Option<(Arc<RowGroup>, usize, usize)> {
+    /// The next slots to look at, of the open row group: first slot, number of slots.
+    fn next_stretch(&mut self) -> Option<(usize, usize)> {
+        let snapshot = self.scan.snapshot.clone();
         loop {
-            let Some(group) = &self.group else {
+            if !self.is_open {
                 self.number = self.scan.next.fetch_add(1, Ordering::Relaxed);
-                let group = self.scan.snapshot.row_groups().get(self.number)?.clone();
-                self.row = 0;
-                if self.find_live(&group) {
-                    self.group = Some(group);
-                }
-                continue;
-            };
-            let rows = group.rows();
-            while self.row < rows && !self.live[self.row / BLOCK_ROWS] {
-                self.row = (self.row / BLOCK_ROWS + 1) * BLOCK_ROWS;
-            }
-            if self.row >= rows {
-                self.group = None;
+                let group = snapshot.row_group(self.number)?;
+                self.slot = 0;
+                self.is_open = self.find_wanted(group);
                 continue;
             }
-            let first = self.row;
-            let mut end = rows.min(first + self.scan.chunk_rows);
-            let blocks = first / BLOCK_ROWS + 1..end.div_ceil(BLOCK_ROWS);
-            if let Some(dead) = blocks.clone().find(|&block| !self.live[block]) {
-                end = dead * BLOCK_ROWS;
+            let group = snapshot.row_group(self.number)?;
+            let (slots, width) = (group.slots(), group.block_slots());
+            while self.slot < slots && !self.wanted[self.slot / width] {
+                self.slot = (self.slot / width + 1) * width;
             }
-            self.row = end;
-            return Some((group.clone(), first, end - first));
+            if self.slot >= slots {
+                self.is_open = false;
+                continue;
+            }
+            let first = self.slot;
+            let mut end = slots.min(first + self.scan.chunk_rows);
+            let mut blocks = first / width + 1..end.div_ceil(width);
+            if let Some(unwanted) = blocks.find(|&block| !self.wanted[block]) {
+                end = unwanted * width;
+            }
+            self.slot = end;
+            return Some((first, end - first));
         }
     }
 
     /// Looks at the bounds; false if no block of the row group may have a row.
-    fn find_live(&mut self, group: &RowGroup) -> bool {
+    fn find_wanted(&mut self, group: &RowGroup) -> bool {
         let scan = &self.scan;
-        self.live.clear();
+        self.wanted.clear();
         if scan.may_have_rows(&|column| group.column_zone(column)) {
-            self.live.extend((0..group.blocks()).map(|block| scan.may_have_rows(&|column| group.zone(column, block))));
+            let blocks = 0..group.blocks();
+            self.wanted.extend(blocks.map(|block| scan.may_have_rows(&|column| group.zone(column, block))));
         }
-        let live = self.live.iter().filter(|&&live| live).count();
-        scan.recorder.add_blocks(group.blocks() as u64, (group.blocks() - live) as u64);
-        live > 0
+        let wanted = self.wanted.iter().filter(|&&wanted| wanted).count();
+        scan.recorder.add_blocks(group.blocks() as u64, (group.blocks() - wanted) as u64);
+        wanted > 0
+    }
+
+    /// Begins with the slots that are rows.
+    fn find_rows(&mut self, group: &RowGroup, first: usize, count: usize) {
+        self.rows.clear();
+        self.all = group.is_full(first..first + count);
+        if !self.all {
+            let rows = &mut self.rows;
+            group.each_live(first..first + count, |position| rows.push(position as u16));
+        }
     }
 
     /// Narrows the rows by the filters; false if none is left.

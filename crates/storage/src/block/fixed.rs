@@ -2,7 +2,9 @@
 //!
 //! Decoding is a loop over two slices, `base + code`, that the compiler turns into widening loads and adds.
 
-use super::{Codes, Values};
+use super::codes::with_codes;
+use super::{Codes, Values, cells};
+use crate::datum::Datum;
 use crate::hash::hash_word;
 use entasis_vector::value::canonical_bits;
 use entasis_vector::vector::uuid_from_ordered;
@@ -22,10 +24,15 @@ pub(crate) trait Fixed: Native {
     fn value(self, ty: DataType) -> Value;
     /// The inverse of [`Fixed::value`]; zero for NULL.
     fn of_value(value: &Value) -> Self;
-    /// Encodes values that lie within `min` and `max`, apart from those that are NULL.
-    fn encode(values: &[Self], min: Self, max: Self) -> Values {
-        let _ = (min, max);
-        Values::Flat(Buffer::from_slice(values))
+    /// The value as a datum, and back; zero for NULL.
+    fn datum(self) -> Datum<'static>;
+    /// The inverse of [`Fixed::datum`].
+    fn of_datum(datum: Datum<'_>) -> Self;
+    /// Encodes values that lie within `min` and `max`, with memory for `capacity` slots. If it is to be written,
+    /// `slack` leaves the codes that there are over on both sides of the values.
+    fn encode(values: &[Self], min: Self, max: Self, capacity: usize, slack: bool) -> Values {
+        let _ = (min, max, slack);
+        Values::Flat(flat(values, capacity))
     }
     /// The value of a code. Only integers have codes.
     fn of_code(base: i128, code: u32) -> Self {
@@ -61,21 +68,28 @@ macro_rules! integer {
                     _ => 0,
                 }
             }
-            fn encode(values: &[$t], min: $t, max: $t) -> Values {
+            #[inline(always)]
+            fn datum(self) -> Datum<'static> {
+                Datum::Integer(self.into())
+            }
+            #[inline(always)]
+            fn of_datum(datum: Datum<'_>) -> $t {
+                match datum {
+                    Datum::Integer(v) => v as $t,
+                    _ => 0,
+                }
+            }
+            fn encode(values: &[$t], min: $t, max: $t, capacity: usize, slack: bool) -> Values {
                 let span = max.wrapping_sub(min) as $unsigned as u128;
-                let base = i128::from(min);
-                let width = size_of::<$t>();
-                let code = |v: &$t| v.wrapping_sub(min) as $unsigned;
-                let codes = if span <= u8::MAX.into() && width > 1 {
-                    Codes::U8(values.iter().map(|v| code(v) as u8).collect())
-                } else if span <= u16::MAX.into() && width > 2 {
-                    Codes::U16(values.iter().map(|v| code(v) as u16).collect())
-                } else if span <= u32::MAX.into() && width > 4 {
-                    Codes::U32(values.iter().map(|v| code(v) as u32).collect())
-                } else {
-                    return Values::Flat(Buffer::from_slice(values));
-                };
-                Values::FrameOfReference { base, codes }
+                match widest_code(span, size_of::<$t>()) {
+                    None => Values::Flat(flat(values, capacity)),
+                    Some(widest) => {
+                        let base = base_of(min.into(), span, widest, slack);
+                        let low = base as $t;
+                        let codes = values.iter().map(|v| v.wrapping_sub(low) as $unsigned as u32);
+                        Values::FrameOfReference { base, codes: Codes::new(widest, capacity, codes) }
+                    }
+                }
             }
             #[inline(always)]
             fn of_code(base: i128, code: u32) -> $t {
@@ -83,23 +97,9 @@ macro_rules! integer {
             }
             fn decode(base: i128, codes: &Codes, from: usize, out: &mut [$t]) {
                 let base = base as $t;
-                match codes {
-                    Codes::U8(codes) => {
-                        for (o, &code) in out.iter_mut().zip(&codes[from..]) {
-                            *o = base.wrapping_add(code as $t);
-                        }
-                    }
-                    Codes::U16(codes) => {
-                        for (o, &code) in out.iter_mut().zip(&codes[from..]) {
-                            *o = base.wrapping_add(code as $t);
-                        }
-                    }
-                    Codes::U32(codes) => {
-                        for (o, &code) in out.iter_mut().zip(&codes[from..]) {
-                            *o = base.wrapping_add(code as $t);
-                        }
-                    }
-                }
+                with_codes!(codes, C, buffer => {
+                    cells::map_into::<C, $t>(buffer, from, out, |code| base.wrapping_add(code as $t));
+                });
             }
         }
     )* };
@@ -125,14 +125,25 @@ impl Fixed for i128 {
             _ => 0,
         }
     }
-    fn encode(values: &[i128], min: i128, max: i128) -> Values {
-        let codes = match max.wrapping_sub(min) as u128 {
-            span if span <= u8::MAX.into() => Codes::U8(values.iter().map(|v| v.wrapping_sub(min) as u8).collect()),
-            span if span <= u16::MAX.into() => Codes::U16(values.iter().map(|v| v.wrapping_sub(min) as u16).collect()),
-            span if span <= u32::MAX.into() => Codes::U32(values.iter().map(|v| v.wrapping_sub(min) as u32).collect()),
-            _ => return Values::Flat(Buffer::from_slice(values)),
-        };
-        Values::FrameOfReference { base: min, codes }
+    fn datum(self) -> Datum<'static> {
+        Datum::Integer(self)
+    }
+    fn of_datum(datum: Datum<'_>) -> i128 {
+        match datum {
+            Datum::Integer(v) => v,
+            _ => 0,
+        }
+    }
+    fn encode(values: &[i128], min: i128, max: i128, capacity: usize, slack: bool) -> Values {
+        let span = max.wrapping_sub(min) as u128;
+        match widest_code(span, size_of::<i128>()) {
+            None => Values::Flat(flat(values, capacity)),
+            Some(widest) => {
+                let base = base_of(min, span, widest, slack);
+                let codes = values.iter().map(|v| v.wrapping_sub(base) as u32);
+                Values::FrameOfReference { base, codes: Codes::new(widest, capacity, codes) }
+            }
+        }
     }
     fn of_code(base: i128, code: u32) -> i128 {
         base.wrapping_add(code.into())
@@ -163,6 +174,17 @@ macro_rules! float {
                     _ => 0.0,
                 }
             }
+            #[inline(always)]
+            fn datum(self) -> Datum<'static> {
+                Datum::Float(self.into())
+            }
+            #[inline(always)]
+            fn of_datum(datum: Datum<'_>) -> $t {
+                match datum {
+                    Datum::Float(v) => v as $t,
+                    _ => 0.0,
+                }
+            }
         }
     )* };
 }
@@ -187,6 +209,39 @@ impl Fixed for Interval {
             _ => Interval::default(),
         }
     }
+    fn datum(self) -> Datum<'static> {
+        Datum::Interval(self)
+    }
+    fn of_datum(datum: Datum<'_>) -> Interval {
+        match datum {
+            Datum::Interval(v) => v,
+            _ => Interval::default(),
+        }
+    }
+}
+
+/// A buffer with room for `capacity` values that begins with `values`.
+fn flat<T: Native>(values: &[T], capacity: usize) -> Buffer {
+    let mut buffer = Buffer::zeroed(capacity * size_of::<T>());
+    buffer.as_mut_slice::<T>()[..values.len()].copy_from_slice(values);
+    buffer
+}
+
+/// The greatest code of the narrowest width that holds `span`, if that is narrower than `width` bytes.
+fn widest_code(span: u128, width: usize) -> Option<u32> {
+    let fits = |code: u32| span <= code.into();
+    match width {
+        2.. if fits(u8::MAX.into()) => Some(u8::MAX.into()),
+        3.. if fits(u16::MAX.into()) => Some(u16::MAX.into()),
+        5.. if fits(u32::MAX) => Some(u32::MAX),
+        _ => None,
+    }
+}
+
+/// The value of code 0: the least value, or as far below as leaves equal room on both sides.
+fn base_of(min: i128, span: u128, widest: u32, slack: bool) -> i128 {
+    let room = (u128::from(widest) - span) / 2;
+    min.saturating_sub(if slack { room as i128 } else { 0 })
 }
 
 /// Runs an expression with `$t` bound to the native type of a physical type that is not a string.

@@ -1,64 +1,42 @@
-//! A block: up to 1024 values of one column, encoded, immutable.
+//! A block: up to 1024 slots of one column, and one encoding for all of them.
 //!
-//! | code | encoding | chosen for | a slot takes |
-//! |---|---|---|---|
-//! | 0 | constant | one value, or NULL in every slot | nothing |
-//! | 1 | frame of reference | integers, decimals, dates, times in a narrow range: `base + code` | 1, 2 or 4 bytes |
-//! | 2 | flat | whatever is no narrower as codes; floats, booleans, intervals | its width |
-//! | 3 | dictionary | strings with few distinct values in the row group, which shares the dictionary | 1 or 2 bytes |
-//! | 4 | strings | all other strings: end offsets and bytes | its bytes and 2 or 4 |
+//! | code | encoding | chosen for | a slot takes | written in place |
+//! |---|---|---|---|---|
+//! | 0 | constant | one value, or NULL in every slot | nothing | if it is that value |
+//! | 1 | frame of reference | integers, decimals, dates, times in a narrow range: `base + code` | 1, 2 or 4 bytes | within the range of codes |
+//! | 2 | flat | whatever is no narrower as codes; floats, booleans, intervals | its width | always |
+//! | 3 | dictionary | strings with few distinct values in the row group, which shares the dictionary | 1 or 2 bytes | if the dictionary has it |
+//! | 4 | strings | all other strings, cold: end offsets and bytes | its bytes and 2 or 4 | never |
+//! | 5 | views | strings that are written: a view each, long ones in a heap | 16 bytes and its bytes | always |
 //!
-//! NULL slots hold an arbitrary code; the validity bitmap exists only if some slots, but not all, are NULL.
+//! A block comes cold from a builder, in the tightest encoding. What is written is *hot*: a flat narrow array. Most cold
+//! encodings are such arrays already, so that writing needs no other form; where a value does not fit, this block alone is
+//! encoded anew ([`write`]). Who may write, and when a copy is due, is the tree's affair ([`crate::tree`]).
+//!
+//! The zone holds every value that a live slot shows, and the slots of a shared block are only ever given values within
+//! it: so a zone never changes under a reader. NULL slots hold an arbitrary code; the validity bitmap exists only if some
+//! slots, but not all, may be NULL.
 
+pub(crate) mod cells;
+pub(crate) mod codes;
 mod fixed;
+pub(crate) mod search;
 mod strings;
+mod views;
+mod write;
 
+pub(crate) use codes::Codes;
 pub(crate) use fixed::{Fixed, with_fixed};
 pub(crate) use strings::{StringBytes, pinned_view};
+pub(crate) use views::Views;
+pub(crate) use write::widen;
 
+use crate::datum::Datum;
+use crate::tree::Stamp;
 use crate::zone::Zone;
-use entasis_vector::{Buffer, DataType, Dictionary, StringView, Value, bitmap};
+use entasis_vector::{Buffer, DataType, Dictionary, PhysicalType, StringView, Value, bitmap};
 use std::sync::Arc;
-
-/// Unsigned codes in the narrowest of three widths.
-#[derive(Debug)]
-pub(crate) enum Codes {
-    U8(Box<[u8]>),
-    U16(Box<[u16]>),
-    U32(Box<[u32]>),
-}
-
-impl Codes {
-    fn bytes(&self) -> usize {
-        match self {
-            Codes::U8(codes) => codes.len(),
-            Codes::U16(codes) => codes.len() * 2,
-            Codes::U32(codes) => codes.len() * 4,
-        }
-    }
-
-    /// Writes the codes from `from` on to all of `out`.
-    pub(crate) fn widen(&self, from: usize, out: &mut [u32]) {
-        fn run<C: Copy + Into<u32>>(codes: &[C], out: &mut [u32]) {
-            for (o, &code) in out.iter_mut().zip(codes) {
-                *o = code.into();
-            }
-        }
-        match self {
-            Codes::U8(codes) => run(&codes[from..], out),
-            Codes::U16(codes) => run(&codes[from..], out),
-            Codes::U32(codes) => run(&codes[from..], out),
-        }
-    }
-
-    pub(crate) fn get(&self, slot: usize) -> u32 {
-        match self {
-            Codes::U8(codes) => codes[slot].into(),
-            Codes::U16(codes) => codes[slot].into(),
-            Codes::U32(codes) => codes[slot],
-        }
-    }
-}
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The values of a block, by encoding. The discriminants are the codes of the table above.
 #[derive(Debug)]
@@ -69,28 +47,43 @@ pub(crate) enum Values {
     Flat(Buffer) = 2,
     Dictionary { dictionary: Arc<Dictionary>, codes: Codes } = 3,
     Strings(StringBytes) = 4,
+    Views(Views) = 5,
 }
 
-/// Up to 1024 slots of one column.
+/// Validity bits of a block. Words, because bits of dead slots are written while others are read.
+pub(crate) type Validity = Box<[AtomicU64]>;
+
+/// Up to 1024 slots of one column: a node of the version tree.
 #[derive(Debug)]
 pub struct Block {
-    pub(crate) rows: usize,
+    pub(crate) stamp: Stamp,
+    /// Slots that there is memory for. Those beyond are dead.
+    pub(crate) slots: usize,
     pub(crate) values: Values,
-    pub(crate) validity: Option<Box<[u64]>>,
+    pub(crate) validity: Option<Validity>,
     pub(crate) zone: Zone,
-    /// True if each value is greater than the one before, and none is NULL.
+    /// True if each live value is greater than the one before, and none is NULL.
     pub(crate) ascending: bool,
 }
 
 impl Block {
-    /// Slots.
-    pub fn rows(&self) -> usize {
-        self.rows
+    /// A block as a builder makes it, which hangs in no tree yet.
+    pub(crate) fn new(slots: usize, values: Values, validity: Option<&[u64]>, zone: Zone, ascending: bool) -> Block {
+        let validity = validity.map(|words| words.iter().map(|&word| AtomicU64::new(word)).collect());
+        Block { stamp: 0, slots, values, validity, zone, ascending }
     }
+
+    /// A block of slots that are all NULL.
+    pub(crate) fn all_null(slots: usize) -> Block {
+        let zone = Zone { nulls: slots as u32, ..Zone::EMPTY };
+        Block::new(slots, Values::Constant(Value::Null), None, zone, false)
+    }
+
     /// Bounds of its values.
     pub fn zone(&self) -> &Zone {
         &self.zone
     }
+
     /// Bytes of memory, without the dictionary that it shares.
     pub fn bytes(&self) -> usize {
         let values = match &self.values {
@@ -98,13 +91,33 @@ impl Block {
             Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.bytes(),
             Values::Flat(buffer) => buffer.capacity(),
             Values::Strings(strings) => strings.bytes(),
+            Values::Views(views) => views.bytes(),
         };
         size_of::<Block>() + values + self.validity.as_ref().map_or(0, |words| words.len() * 8)
     }
 
     /// True if all slots are NULL.
     pub(crate) fn is_all_null(&self) -> bool {
-        self.zone.nulls as usize == self.rows
+        matches!(&self.values, Values::Constant(value) if value.is_null())
+    }
+
+    /// True if `slot` is not NULL.
+    #[inline]
+    pub(crate) fn is_valid(&self, slot: usize) -> bool {
+        match &self.validity {
+            None => !self.is_all_null(),
+            Some(words) => (words[slot / 64].load(Relaxed) >> (slot % 64)) & 1 != 0,
+        }
+    }
+
+    /// The validity bits of slots 64 · `word` and on.
+    #[inline]
+    pub(crate) fn valid_word(&self, word: usize) -> u64 {
+        match &self.validity {
+            None if self.is_all_null() => 0,
+            None => u64::MAX,
+            Some(words) => words.get(word).map_or(0, |word| word.load(Relaxed)),
+        }
     }
 
     /// Clears the bits of `words` from `at` on for each of the `rows` slots from `from` on that is NULL. The bits must
@@ -115,12 +128,37 @@ impl Block {
         } else if let Some(validity) = &self.validity {
             if from.is_multiple_of(64) && at.is_multiple_of(64) {
                 let target = &mut words[at / 64..bitmap::words_for(at + rows)];
-                for (word, &valid) in target.iter_mut().zip(&validity[from / 64..]) {
-                    *word = valid;
+                for (word, valid) in target.iter_mut().zip(&validity[from / 64..]) {
+                    *word = valid.load(Relaxed);
                 }
             } else {
-                (0..rows).for_each(|i| bitmap::set(words, at + i, bitmap::get(validity, from + i)));
+                (0..rows).for_each(|i| bitmap::set(words, at + i, self.is_valid(from + i)));
             }
+        }
+    }
+
+    /// The value in `slot`, which is live, of a column that is held as `physical`.
+    #[inline]
+    pub(crate) fn datum(&self, slot: usize, physical: PhysicalType) -> Datum<'_> {
+        if !self.is_valid(slot) {
+            return Datum::Null;
+        }
+        match &self.values {
+            Values::Constant(Value::Text(text)) => Datum::Bytes(text.as_bytes()),
+            Values::Constant(Value::Bytes(bytes)) => Datum::Bytes(bytes),
+            // A constant block holds the physical number of a UUID.
+            Values::Constant(value) => Datum::of_value(value, DataType::Null),
+            Values::FrameOfReference { base, codes } => Datum::Integer(base.wrapping_add(codes.get(slot).into())),
+            Values::Flat(buffer) => with_fixed!(
+                physical,
+                T => cells::load::<T>(buffer, slot).datum(),
+                unreachable!("strings have no fixed width")
+            ),
+            Values::Dictionary { dictionary, codes } => {
+                Datum::Bytes(dictionary.values().values::<StringView>()[codes.get(slot) as usize].as_bytes())
+            }
+            Values::Strings(strings) => Datum::Bytes(strings.get(slot)),
+            Values::Views(views) => Datum::Bytes(views.get(slot)),
         }
     }
 
@@ -129,12 +167,14 @@ impl Block {
         match &self.values {
             Values::Constant(value) => out.fill(T::of_value(value)),
             Values::FrameOfReference { base, codes } => T::decode(*base, codes, from, out),
-            Values::Flat(buffer) => out.copy_from_slice(&buffer.as_slice::<T>()[from..from + out.len()]),
-            Values::Dictionary { .. } | Values::Strings(_) => unreachable!("strings have no fixed width"),
+            Values::Flat(buffer) => cells::map_into::<T, T>(buffer, from, out, |value| value),
+            Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) => {
+                unreachable!("strings have no fixed width")
+            }
         }
     }
 
-    /// The view of the string in `slot`; empty if it is NULL. Its bytes live as long as this block.
+    /// The view of the string in `slot`, which is live; empty if it is NULL. Its bytes live as long as this block.
     pub(crate) fn view(&self, slot: usize) -> StringView {
         match &self.values {
             Values::Constant(value) => constant_view(value),
@@ -142,15 +182,20 @@ impl Block {
                 dictionary.values().values::<StringView>()[codes.get(slot) as usize]
             }
             Values::Strings(strings) => strings.view(slot),
+            Values::Views(views) => views.view(slot),
             Values::FrameOfReference { .. } | Values::Flat(_) => unreachable!("not a column of strings"),
         }
     }
 
-    /// Writes views of the strings from slot `from` on to all of `out`.
-    pub(crate) fn decode_views(&self, from: usize, out: &mut [StringView]) {
+    /// Writes views of the strings from slot `from` on to all of `out`; those of slots that `live` says are dead are
+    /// empty, or of strings that were there.
+    pub(crate) fn decode_views(&self, from: usize, live: &[u64], out: &mut [StringView]) {
         match &self.values {
             Values::Constant(value) => out.fill(constant_view(value)),
             Values::Strings(strings) => strings.views(from, out),
+            Values::Views(_) => out.iter_mut().enumerate().for_each(|(i, o)| {
+                *o = if bitmap::get(live, from + i) { self.view(from + i) } else { StringView::default() };
+            }),
             _ => out.iter_mut().enumerate().for_each(|(i, o)| *o = self.view(from + i)),
         }
     }
@@ -167,9 +212,5 @@ pub(crate) fn constant_view(value: &Value) -> StringView {
 
 /// The value of a string under its type.
 pub(crate) fn string_value(bytes: &[u8], ty: DataType) -> Value {
-    match ty {
-        DataType::Blob => Value::Bytes(Arc::from(bytes)),
-        // VARCHAR holds UTF-8 by invariant, so nothing is ever replaced here.
-        _ => Value::Text(Arc::from(&*String::from_utf8_lossy(bytes))),
-    }
+    Datum::Bytes(bytes).value(ty)
 }

@@ -12,7 +12,7 @@ const WORDS: usize = BLOCK_ROWS / 64;
 
 pub(super) struct FixedBuilder<T> {
     ty: DataType,
-    count_distinct: bool,
+    effort: Effort,
     /// The block that is being filled.
     values: Vec<T>,
     validity: [u64; WORDS],
@@ -26,7 +26,7 @@ impl<T: Fixed> FixedBuilder<T> {
     pub(super) fn new(ty: DataType, effort: Effort) -> FixedBuilder<T> {
         FixedBuilder {
             ty,
-            count_distinct: effort.sketch,
+            effort,
             values: Vec::new(),
             validity: [u64::MAX; WORDS],
             nulls: 0,
@@ -65,27 +65,22 @@ impl<T: Fixed> FixedBuilder<T> {
 
     fn seal(&mut self) {
         let rows = self.values.len();
+        let slots = rows.max(self.effort.capacity);
         let nulls = self.nulls;
-        let validity = (nulls > 0 && (nulls as usize) < rows).then(|| self.validity[..bitmap::words_for(rows)].into());
         let block = match self.bounds() {
-            None => Block {
-                rows,
-                values: Values::Constant(Value::Null),
-                validity: None,
-                zone: Zone { nulls, ..Zone::EMPTY },
-                ascending: false,
-            },
+            None => Block { zone: Zone { nulls, ..Zone::EMPTY }, ..Block::all_null(slots) },
             Some((min, max)) => {
                 let values = if nulls == 0 && self.values.iter().all(|v| v.is_same(min)) {
                     Values::Constant(physical_value(min, self.ty))
                 } else {
                     self.blank_nulls(min);
-                    T::encode(&self.values, min, max)
+                    T::encode(&self.values, min, max, slots, false)
                 };
                 self.count(&values, min);
                 let (min, max) = self.zone_values(min, max);
                 let ascending = nulls == 0 && self.values.windows(2).all(|pair| pair[0].before(pair[1]));
-                Block { rows, values, validity, zone: Zone { min, max, nulls }, ascending }
+                let validity = (nulls > 0).then(|| &self.validity[..bitmap::words_for(slots)]);
+                Block::new(slots, values, validity, Zone { min, max, nulls }, ascending)
             }
         };
         self.blocks.push(block);
@@ -130,14 +125,14 @@ impl<T: Fixed> FixedBuilder<T> {
 
     /// Adds the distinct values to the sketch. NULL slots hold the minimum by now, which is counted anyway.
     fn count(&mut self, values: &Values, min: T) {
-        if !self.count_distinct {
+        if !self.effort.sketch {
             return;
         }
         match values {
             Values::Constant(_) => self.sketch.add(min.hash()),
-            Values::FrameOfReference { base, codes: Codes::U8(codes) } => {
+            Values::FrameOfReference { base, codes: codes @ Codes::U8(_) } => {
                 let mut seen = [false; 256];
-                codes.iter().for_each(|&code| seen[code as usize] = true);
+                (0..self.values.len()).for_each(|slot| seen[codes.get(slot) as usize] = true);
                 for (code, _) in seen.iter().enumerate().filter(|(_, seen)| **seen) {
                     self.sketch.add(T::of_code(*base, code as u32).hash());
                 }
@@ -179,10 +174,10 @@ impl<T: Fixed> ColumnBuilder for FixedBuilder<T> {
             return self.append(&Vector::from_values(self.ty.physical(), &wide)?, None, rows);
         }
         while !rows.is_empty() {
-            let part = rows.start..rows.end.min(rows.start + BLOCK_ROWS - self.values.len());
+            let part = rows.start..rows.end.min(rows.start + self.effort.block_rows - self.values.len());
             rows.start = part.end;
             self.fill(vector, positions, part);
-            if self.values.len() == BLOCK_ROWS {
+            if self.values.len() == self.effort.block_rows {
                 self.seal();
             }
         }

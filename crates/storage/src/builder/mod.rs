@@ -9,12 +9,11 @@ mod interner;
 mod strings;
 
 use crate::block::{Block, with_fixed};
-use crate::row_group::{RowGroup, Slice};
+use crate::read::{self, Slices};
+use crate::row_group::{EncodedSlice, Piece};
 use crate::sketch::Sketch;
-use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
 use entasis_vector::{CHUNK_ROWS, Field, Result, Vector};
 use std::ops::Range;
-use std::sync::Arc;
 
 /// Takes values of one column, in order, and gives blocks of 1024.
 pub(crate) trait ColumnBuilder: Send {
@@ -38,6 +37,12 @@ pub(crate) struct Effort {
     pub(crate) dictionaries: bool,
     /// Count distinct values.
     pub(crate) sketch: bool,
+    /// Rows of a block.
+    pub(crate) block_rows: usize,
+    /// Slots of a block that there is memory for, at least as many. The others are to be written.
+    pub(crate) capacity: usize,
+    /// Rows of a row group.
+    pub(crate) group_rows: usize,
 }
 
 pub(crate) fn column_builder(field: &Field, effort: Effort) -> Box<dyn ColumnBuilder> {
@@ -48,15 +53,16 @@ pub(crate) fn column_builder(field: &Field, effort: Effort) -> Box<dyn ColumnBui
     )
 }
 
-/// Builds row groups from vectors, side by side.
+/// Builds pieces of up to a row group from vectors, side by side.
 pub(crate) struct GroupBuilder {
     columns: Vec<Box<dyn ColumnBuilder>>,
     rows: usize,
+    effort: Effort,
 }
 
 impl GroupBuilder {
     pub(crate) fn new(schema: &[Field], effort: Effort) -> GroupBuilder {
-        GroupBuilder { columns: schema.iter().map(|field| column_builder(field, effort)).collect(), rows: 0 }
+        GroupBuilder { columns: schema.iter().map(|field| column_builder(field, effort)).collect(), rows: 0, effort }
     }
 
     /// Rows taken since the last row group.
@@ -66,7 +72,7 @@ impl GroupBuilder {
 
     /// Rows that the row group still takes.
     pub(crate) fn room(&self) -> usize {
-        ROW_GROUP_ROWS - self.rows
+        self.effort.group_rows - self.rows
     }
 
     /// The builders, each to be given the same number of rows, which is then told to [`GroupBuilder::added`].
@@ -76,17 +82,17 @@ impl GroupBuilder {
 
     pub(crate) fn added(&mut self, rows: usize) {
         self.rows += rows;
-        debug_assert!(self.rows <= ROW_GROUP_ROWS);
+        debug_assert!(self.rows <= self.effort.group_rows);
     }
 
-    /// Adds the slots `slots` of `group`, a row group of the same columns.
-    pub(crate) fn append_group(&mut self, group: &RowGroup, slots: Range<usize>, schema: &[Field]) -> Result<()> {
+    /// Adds the slots `slots`, all live, of slices of the same columns.
+    pub(crate) fn append_slots<S: Slices>(&mut self, slices: &S, slots: Range<usize>, schema: &[Field]) -> Result<()> {
         for (column, builder) in self.columns.iter_mut().enumerate() {
             let mut vector = Vector::new(schema[column].ty.physical());
             let mut first = slots.start;
             while first < slots.end {
                 let rows = (slots.end - first).min(CHUNK_ROWS);
-                group.decode_window(column, first..first + rows, rows, &mut vector);
+                read::decode(slices, column, first..first + rows, rows, &mut vector);
                 builder.append(&vector, None, 0..rows)?;
                 first += rows;
             }
@@ -95,30 +101,25 @@ impl GroupBuilder {
         Ok(())
     }
 
-    /// The slices of the rows taken since the last call, full but for the last one.
-    pub(crate) fn finish_slices(&mut self) -> Vec<Arc<Slice>> {
-        let slices = self.rows.div_ceil(BLOCK_ROWS);
-        let mut blocks: Vec<Vec<Arc<Block>>> = (0..slices).map(|_| Vec::with_capacity(self.columns.len())).collect();
+    /// The rows taken since the last call; there must be some.
+    pub(crate) fn finish(&mut self) -> Piece {
+        let slices = self.rows.div_ceil(self.effort.block_rows);
+        let mut blocks: Vec<_> = (0..slices).map(|_| Vec::with_capacity(self.columns.len())).collect();
         for builder in &mut self.columns {
             let column = builder.finish();
             debug_assert_eq!(column.len(), slices);
             for (slice, block) in blocks.iter_mut().zip(column) {
-                slice.push(Arc::new(block));
+                slice.push(block);
             }
         }
-        let mut left = std::mem::take(&mut self.rows);
-        let slice = |blocks: Vec<Arc<Block>>| {
-            let rows = left.min(BLOCK_ROWS);
+        let rows = std::mem::take(&mut self.rows);
+        let mut left = rows;
+        let slice = |blocks| {
+            let rows = left.min(self.effort.block_rows);
             left -= rows;
-            Arc::new(Slice { rows, blocks: blocks.into() })
+            EncodedSlice::new(rows, blocks)
         };
-        blocks.into_iter().map(slice).collect()
-    }
-
-    /// The row group of the rows taken since the last call; there must be some.
-    pub(crate) fn finish(&mut self) -> RowGroup {
-        let columns = self.columns.len();
-        RowGroup::new(self.finish_slices(), columns)
+        Piece { block_slots: self.effort.block_rows, slices: blocks.into_iter().map(slice).collect(), rows }
     }
 
     /// The columns' sketches since they were last taken.

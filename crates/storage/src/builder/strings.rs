@@ -48,7 +48,7 @@ impl StringBuilder {
             interner: Interner::default(),
             codes: Vec::new(),
             translated: (0, Vec::new()),
-            plain: PlainBlocks::new(ty),
+            plain: PlainBlocks::new(ty, effort.block_rows),
             sketch: Sketch::default(),
         }
     }
@@ -162,7 +162,7 @@ impl StringBuilder {
         let dictionary = Dictionary::new(texts, entries);
         // One value for all blocks that have the entry as their bound.
         let mut bounds: Vec<Value> = vec![Value::Null; entries];
-        let blocks = self.codes.chunks(BLOCK_ROWS);
+        let blocks = self.codes.chunks(self.effort.block_rows);
         let blocks = blocks.map(|codes| self.coded_block(codes, &order, &ranks, &dictionary, &mut bounds)).collect();
         self.forget_codes();
         blocks
@@ -177,9 +177,10 @@ impl StringBuilder {
         bounds: &mut [Value],
     ) -> Block {
         let rows = codes.len();
+        let slots = rows.max(self.effort.capacity);
         let nulls = codes.iter().filter(|&&code| code == NULL_CODE).count();
         if nulls == rows {
-            return all_null(rows);
+            return Block::all_null(rows);
         }
         let present = || codes.iter().filter(|&&code| code != NULL_CODE).map(|&code| ranks[code as usize]);
         let min = present().min().expect("not all are NULL");
@@ -195,28 +196,21 @@ impl StringBuilder {
         let rank = |&code: &u32| if code == NULL_CODE { min } else { ranks[code as usize] };
         let values = if min == max && nulls == 0 {
             Values::Constant(zone.min.clone())
-        } else if dictionary.len() <= 256 {
-            Values::Dictionary {
-                dictionary: dictionary.clone(),
-                codes: Codes::U8(codes.iter().map(|code| rank(code) as u8).collect()),
-            }
         } else {
-            Values::Dictionary {
-                dictionary: dictionary.clone(),
-                codes: Codes::U16(codes.iter().map(|code| rank(code) as u16).collect()),
-            }
+            let codes = Codes::new(dictionary.len() as u32 - 1, slots, codes.iter().map(rank));
+            Values::Dictionary { dictionary: dictionary.clone(), codes }
         };
         let validity = (nulls > 0).then(|| {
-            let mut words = vec![u64::MAX; bitmap::words_for(rows)];
+            let mut words = vec![u64::MAX; bitmap::words_for(slots)];
             for (slot, &code) in codes.iter().enumerate() {
                 if code == NULL_CODE {
                     bitmap::set(&mut words, slot, false);
                 }
             }
-            words.into()
+            words
         });
         let ascending = nulls == 0 && codes.windows(2).all(|pair| rank(&pair[0]) < rank(&pair[1]));
-        Block { rows, values, validity, zone, ascending }
+        Block::new(slots, values, validity.as_deref(), zone, ascending)
     }
 }
 
@@ -255,14 +249,10 @@ impl ColumnBuilder for StringBuilder {
     }
 }
 
-fn all_null(rows: usize) -> Block {
-    let zone = Zone { nulls: rows as u32, ..Zone::EMPTY };
-    Block { rows, values: Values::Constant(Value::Null), validity: None, zone, ascending: false }
-}
-
 /// Blocks of strings without a dictionary.
 struct PlainBlocks {
     ty: DataType,
+    block_rows: usize,
     ends: Vec<u32>,
     bytes: Vec<u8>,
     validity: [u64; BLOCK_ROWS / 64],
@@ -272,9 +262,10 @@ struct PlainBlocks {
 }
 
 impl PlainBlocks {
-    fn new(ty: DataType) -> PlainBlocks {
+    fn new(ty: DataType, block_rows: usize) -> PlainBlocks {
         PlainBlocks {
             ty,
+            block_rows,
             ends: Vec::new(),
             bytes: Vec::new(),
             validity: [u64::MAX; BLOCK_ROWS / 64],
@@ -299,7 +290,7 @@ impl PlainBlocks {
             }
         }
         self.ends.push(self.bytes.len() as u32);
-        if self.ends.len() == BLOCK_ROWS {
+        if self.ends.len() == self.block_rows {
             self.seal();
         }
         Ok(())
@@ -309,7 +300,7 @@ impl PlainBlocks {
         let rows = self.ends.len();
         let nulls = self.nulls;
         let block = if nulls as usize == rows {
-            all_null(rows)
+            Block::all_null(rows)
         } else {
             let (min, max, ascending) = self.bounds();
             let constant = nulls == 0 && min == max;
@@ -320,8 +311,8 @@ impl PlainBlocks {
             } else {
                 Values::Strings(StringBytes::new(&self.ends, &self.bytes))
             };
-            let validity = (nulls > 0).then(|| self.validity[..bitmap::words_for(rows)].into());
-            Block { rows, values, validity, zone: Zone { min, max, nulls }, ascending }
+            let validity = (nulls > 0).then(|| &self.validity[..bitmap::words_for(rows)]);
+            Block::new(rows, values, validity, Zone { min, max, nulls }, ascending)
         };
         self.block_bytes += block.bytes();
         self.blocks.push(block);

@@ -200,7 +200,7 @@ pub fn relation_rows(relation: &dyn Relation) -> Result<Vec<Vec<Value>>> {
     let mut rows = Vec::new();
     if let Some(table) = relation.table() {
         for group in table.row_groups() {
-            for slot in 0..group.rows() {
+            for slot in (0..group.slots()).filter(|&slot| group.is_live(slot)) {
                 let mut row = Vec::with_capacity(types.len());
                 for (column, ty) in types.iter().enumerate() {
                     let mut vector = Vector::new(ty.physical());

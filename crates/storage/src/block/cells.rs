@@ -1,0 +1,127 @@
+//! Slots of a buffer that one writer may store to while readers load others.
+//!
+//! A ghost slot of a block that snapshots share is written in place: no live bitmap of theirs shows it, so whatever a
+//! reader finds there is masked before it can matter. Still both touch the same memory at once, hence
+//!
+//! 1. the writer stores with relaxed atomics, never through a reference;
+//! 2. readers load through raw pointers, element by element, and form no reference to the slots either. Under Miri they
+//!    load with relaxed atomics, which is the slow twin.
+//!
+//! Every bit pattern of a [`Native`] is a value, so a load that meets a store gives *some* value. The one exception is a
+//! string view, which may point nowhere: views of dead slots are never looked through (see `views`).
+//!
+//! This is a leaf module with `unsafe`: the loads and the stores.
+#![allow(unsafe_code)]
+
+use entasis_vector::{Buffer, Native};
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+/// The number of slots of `T` that a buffer has.
+fn slots<T>(buffer: &Buffer) -> usize {
+    buffer.capacity() / size_of::<T>()
+}
+
+/// The value in `slot`.
+#[inline(always)]
+pub(crate) fn load<T: Native>(buffer: &Buffer, slot: usize) -> T {
+    assert!(slot < slots::<T>(buffer));
+    // SAFETY: the slot lies within the buffer.
+    unsafe { read(buffer.as_ptr().cast::<T>().add(slot)) }
+}
+
+/// Writes `value` to `slot`, which is dead in every version that another thread can see, or of a block that no other
+/// thread can see.
+#[inline(always)]
+pub(crate) fn store<T: Native>(buffer: &Buffer, slot: usize, value: T) {
+    assert!(slot < slots::<T>(buffer));
+    // SAFETY: the slot lies within the buffer, whose pointer is good for writing (it owns the bytes), and is aligned
+    // for `T`, which is as large as the atomic it is stored as (twice that for 16 bytes).
+    // PERF: on the usual machines a relaxed store is a plain one.
+    unsafe {
+        let at = buffer.as_ptr().cast::<T>().add(slot);
+        match size_of::<T>() {
+            1 => (*at.cast::<AtomicU8>()).store(std::mem::transmute_copy(&value), Relaxed),
+            2 => (*at.cast::<AtomicU16>()).store(std::mem::transmute_copy(&value), Relaxed),
+            4 => (*at.cast::<AtomicU32>()).store(std::mem::transmute_copy(&value), Relaxed),
+            8 => (*at.cast::<AtomicU64>()).store(std::mem::transmute_copy(&value), Relaxed),
+            16 => {
+                let words: [u64; 2] = std::mem::transmute_copy(&value);
+                (*at.cast::<AtomicU64>()).store(words[0], Relaxed);
+                (*at.cast::<AtomicU64>().add(1)).store(words[1], Relaxed);
+            }
+            width => unreachable!("no native type has {width} bytes"),
+        }
+    }
+}
+
+/// Writes what `map` makes of the values from slot `from` on to all of `out`.
+#[inline(always)]
+pub(crate) fn map_into<T: Native, U>(buffer: &Buffer, from: usize, out: &mut [U], map: impl Fn(T) -> U) {
+    assert!(from + out.len() <= slots::<T>(buffer));
+    // SAFETY: the slots from `from` on, as many as `out` has, lie within the buffer.
+    // PERF: a loop over a raw pointer is vectorized as one over a slice is; atomic loads are not.
+    unsafe {
+        let first = buffer.as_ptr().cast::<T>().add(from);
+        for (i, o) in out.iter_mut().enumerate() {
+            *o = map(read(first.add(i)));
+        }
+    }
+}
+
+/// A copy of the first `slots` slots, in a buffer with room for `capacity`.
+pub(crate) fn copy<T: Native>(buffer: &Buffer, slots: usize, capacity: usize) -> Buffer {
+    let mut copy = Buffer::zeroed(capacity * size_of::<T>());
+    map_into::<T, T>(buffer, 0, &mut copy.as_mut_slice::<T>()[..slots], |value| value);
+    copy
+}
+
+/// The value that `at` points to.
+///
+/// # Safety
+/// `at` points into a live buffer.
+#[inline(always)]
+unsafe fn read<T: Native>(at: *const T) -> T {
+    if !cfg!(miri) {
+        // SAFETY: the caller's promise; every bit pattern is a value of a Native.
+        return unsafe { at.read() };
+    }
+    // SAFETY: as in `store`.
+    unsafe {
+        match size_of::<T>() {
+            1 => std::mem::transmute_copy(&(*at.cast::<AtomicU8>()).load(Relaxed)),
+            2 => std::mem::transmute_copy(&(*at.cast::<AtomicU16>()).load(Relaxed)),
+            4 => std::mem::transmute_copy(&(*at.cast::<AtomicU32>()).load(Relaxed)),
+            8 => std::mem::transmute_copy(&(*at.cast::<AtomicU64>()).load(Relaxed)),
+            _ => {
+                let (low, high) = (at.cast::<AtomicU64>(), at.cast::<AtomicU64>().add(1));
+                std::mem::transmute_copy(&[(*low).load(Relaxed), (*high).load(Relaxed)])
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entasis_vector::Interval;
+
+    #[test]
+    fn what_is_stored_is_loaded() {
+        fn check<T: Native>(values: &[T]) {
+            let buffer = Buffer::zeroed(size_of_val(values));
+            for (slot, &value) in values.iter().enumerate() {
+                store(&buffer, slot, value);
+            }
+            let mut out = vec![T::default(); values.len() - 1];
+            map_into::<T, T>(&buffer, 1, &mut out, |value| value);
+            assert_eq!(out, values[1..]);
+            assert_eq!(load::<T>(&copy::<T>(&buffer, values.len(), 100), 0), values[0]);
+        }
+        check(&[1u8, 2, 255]);
+        check(&[-1i16, 2, 3]);
+        check(&[0.5f32, 2.0]);
+        check(&[u64::MAX, 7]);
+        check(&[i128::MIN, 7]);
+        check(&[Interval { months: 1, days: 2, micros: 3 }, Interval::default()]);
+    }
+}

@@ -1,0 +1,352 @@
+//! Writing single slots of a block.
+//!
+//! 1. [`Block::admits`]: may the value be stored while others read the block? It must fit the encoding and lie within
+//!    the zone, which readers rely on. Then [`Block::store`] writes it.
+//! 2. [`Block::put`]: the same for a block that nobody shares. The zone widens; a value that does not fit has the block
+//!    encoded anew, wide enough and with slack, and only this block.
+//! 3. [`Block::gather`]: a new hot block of slots of others, for rows that move together.
+
+use super::{Block, Codes, Fixed, Validity, Values, Views, cells, string_value, with_fixed};
+use crate::datum::Datum;
+use crate::tree::Stamp;
+use crate::zone::Zone;
+use entasis_vector::{DataType, PhysicalType, StringView, Value, bitmap};
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Slots of the smallest block that is written.
+const SLOTS_MIN: usize = 16;
+
+impl Block {
+    /// True if `datum` may be stored in `slot`, which is dead for all readers, though the block is shared.
+    #[inline]
+    pub(crate) fn admits(&self, slot: usize, datum: Datum<'_>) -> bool {
+        if slot >= self.slots || self.ascending {
+            return false;
+        }
+        if datum.is_null() {
+            return self.is_all_null() || (self.zone.nulls > 0 && self.validity.is_some());
+        }
+        self.zone_holds(datum) && self.fits(datum)
+    }
+
+    #[inline]
+    fn zone_holds(&self, datum: Datum<'_>) -> bool {
+        !self.zone.min.is_null()
+            && datum.cmp_bound(&self.zone.min) != Ordering::Less
+            && datum.cmp_bound(&self.zone.max) != Ordering::Greater
+    }
+
+    /// True if the encoding can show a value that is not NULL, in a slot that there is.
+    #[inline]
+    fn fits(&self, datum: Datum<'_>) -> bool {
+        match (&self.values, datum) {
+            (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => {
+                v.checked_sub(*base).is_some_and(|code| (0..=codes.max().into()).contains(&code))
+            }
+            (Values::Flat(_), _) => true,
+            (Values::Views(views), Datum::Bytes(bytes)) => views.has_room(bytes),
+            (Values::Dictionary { .. }, Datum::Bytes(bytes)) => self.code_of(bytes).is_some(),
+            // Equal floats and intervals may differ in their bits.
+            (Values::Constant(value), Datum::Integer(_) | Datum::Bytes(_)) => {
+                !value.is_null() && datum.cmp_bound(value).is_eq()
+            }
+            _ => false,
+        }
+    }
+
+    fn code_of(&self, bytes: &[u8]) -> Option<u32> {
+        let Values::Dictionary { dictionary, codes } = &self.values else { return None };
+        let entries = &dictionary.values().values::<StringView>()[..dictionary.len()];
+        let code = entries.binary_search_by(|entry| entry.as_bytes().cmp(bytes)).ok()? as u32;
+        (code <= codes.max()).then_some(code)
+    }
+
+    /// Writes `datum`, which fits, to `slot`; see [`cells::store`].
+    #[inline]
+    pub(crate) fn store(&self, slot: usize, datum: Datum<'_>, physical: PhysicalType) {
+        if let Some(words) = &self.validity {
+            let (word, bit) = (&words[slot / 64], 1 << (slot % 64));
+            let old = word.load(Relaxed);
+            word.store(if datum.is_null() { old & !bit } else { old | bit }, Relaxed);
+        }
+        match (&self.values, datum) {
+            (_, Datum::Null) | (Values::Constant(_), _) => {}
+            (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => codes.store(slot, (v - base) as u32),
+            (Values::Flat(buffer), datum) => with_fixed!(
+                physical,
+                T => cells::store::<T>(buffer, slot, T::of_datum(datum)),
+                unreachable!("strings have no fixed width")
+            ),
+            (Values::Views(views), Datum::Bytes(bytes)) => views.store(slot, bytes),
+            (Values::Dictionary { codes, .. }, Datum::Bytes(bytes)) => {
+                codes.store(slot, self.code_of(bytes).expect("it fits"));
+            }
+            (values, datum) => unreachable!("{datum:?} does not fit {values:?}"),
+        }
+    }
+
+    /// Writes `datum` to `slot` of a block that no other thread can see. `live` are the live slots of its slice, which
+    /// may show `slot`; `limit` is how many slots it may get.
+    pub(crate) fn put(&mut self, slot: usize, datum: Datum<'_>, live: &[u64], ty: DataType, limit: usize) {
+        let physical = ty.physical();
+        let old_is_live = bitmap::get(live, slot);
+        if slot >= self.slots {
+            return self.encode_anew(Some((slot, datum)), live, ty, limit);
+        }
+        if let (Values::Views(views), true) = (&mut self.values, old_is_live) {
+            let wasteful = views.forget(slot);
+            match datum {
+                Datum::Bytes(_) if wasteful => return self.encode_anew(Some((slot, datum)), live, ty, limit),
+                Datum::Bytes(bytes) => views.make_room(bytes),
+                _ => {}
+            }
+        } else if let (Values::Views(views), Datum::Bytes(bytes)) = (&mut self.values, datum) {
+            views.make_room(bytes);
+        }
+        if datum.is_null() {
+            self.ascending = false;
+            if !self.is_all_null() && self.validity.is_none() {
+                self.validity = Some(all_valid(self.slots));
+            }
+            self.zone.nulls = self.zone.nulls.saturating_add(u32::from(!old_is_live || self.is_valid(slot)));
+        } else if self.is_all_null() || !self.fits(datum) {
+            return self.encode_anew(Some((slot, datum)), live, ty, limit);
+        } else {
+            self.ascending &= ascends(&self.zone, slot, datum, live);
+            widen(&mut self.zone, datum, ty);
+        }
+        self.store(slot, datum, physical);
+    }
+
+    /// The same live values in the tightest hot encoding, with `change` made to one slot.
+    fn encode_anew(&mut self, change: Option<(usize, Datum<'_>)>, live: &[u64], ty: DataType, limit: usize) {
+        let needed = change.map_or(0, |(slot, _)| slot + 1);
+        let slots =
+            if needed <= self.slots { self.slots } else { needed.next_power_of_two().max(SLOTS_MIN).min(limit) };
+        let physical = ty.physical();
+        let ascending = self.ascending
+            && change.is_none_or(|(slot, datum)| !datum.is_null() && ascends(&self.zone, slot, datum, live));
+        let old = &*self;
+        let get = |slot: usize| match change {
+            Some((changed, datum)) if changed == slot => Some(datum),
+            _ if slot < old.slots && bitmap::get(live, slot) => Some(old.datum(slot, physical)),
+            _ => None,
+        };
+        let mut new = Block::of(slots, slots, ty, get);
+        new.ascending = ascending;
+        new.stamp = self.stamp;
+        *self = new;
+    }
+
+    /// A hot block of the values that `get` gives for slots 0 to `used` - 1, `None` for dead ones; with memory for
+    /// `capacity` slots.
+    pub(crate) fn of<'a>(
+        used: usize,
+        capacity: usize,
+        ty: DataType,
+        get: impl Fn(usize) -> Option<Datum<'a>>,
+    ) -> Block {
+        let mut validity = vec![u64::MAX; bitmap::words_for(capacity)];
+        let mut nulls = 0;
+        for slot in 0..used {
+            if get(slot).is_some_and(Datum::is_null) {
+                bitmap::set(&mut validity, slot, false);
+                nulls += 1;
+            }
+        }
+        let validity = (nulls > 0).then_some(&validity[..]);
+        let present = |slot: usize| get(slot).filter(|datum| !datum.is_null());
+        with_fixed!(
+            ty.physical(),
+            T => of_fixed::<T>(used, capacity, ty, nulls, validity, &|slot| present(slot).map(T::of_datum)),
+            of_strings(used, capacity, ty, nulls, validity, &|slot| match present(slot) {
+                Some(Datum::Bytes(bytes)) => Some(bytes),
+                _ => None,
+            })
+        )
+    }
+
+    /// A hot block: slot s holds what `sources[s]` holds, and is dead if that is `None`.
+    pub(crate) fn gather(sources: &[Option<(&Block, usize)>], ty: DataType) -> Block {
+        let physical = ty.physical();
+        Block::of(sources.len(), sources.len(), ty, |slot| {
+            sources[slot].map(|(block, slot)| block.datum(slot, physical))
+        })
+    }
+
+    /// A copy to be written by the owner of `stamp`, while others go on reading this one.
+    pub(crate) fn copy(&self, stamp: Stamp, live: &[u64], physical: PhysicalType) -> Block {
+        let slots = self.slots;
+        let values = match &self.values {
+            Values::Constant(value) => Values::Constant(value.clone()),
+            Values::FrameOfReference { base, codes } => {
+                Values::FrameOfReference { base: *base, codes: codes.copy(slots) }
+            }
+            Values::Flat(buffer) => Values::Flat(with_fixed!(
+                physical,
+                T => cells::copy::<T>(buffer, slots, slots),
+                unreachable!("strings have no fixed width")
+            )),
+            Values::Dictionary { dictionary, codes } => {
+                Values::Dictionary { dictionary: dictionary.clone(), codes: codes.copy(slots) }
+            }
+            Values::Strings(strings) => Values::Views(Views::new(slots, slots, |slot| strings.get(slot))),
+            Values::Views(views) => Values::Views(views.copy(slots, live)),
+        };
+        let validity: Option<Validity> =
+            self.validity.as_ref().map(|words| words.iter().map(|word| AtomicU64::new(word.load(Relaxed))).collect());
+        Block { stamp, slots, values, validity, zone: self.zone.clone(), ascending: self.ascending }
+    }
+}
+
+fn all_valid(slots: usize) -> Validity {
+    (0..bitmap::words_for(slots)).map(|_| AtomicU64::new(u64::MAX)).collect()
+}
+
+/// True if a block that ascends still does with `datum` in `slot`.
+fn ascends(zone: &Zone, slot: usize, datum: Datum<'_>, live: &[u64]) -> bool {
+    let behind = live.iter().enumerate().any(|(word, &bits)| match word.cmp(&(slot / 64)) {
+        Ordering::Less => false,
+        Ordering::Equal => bits >> (slot % 64) & !1 != 0,
+        Ordering::Greater => bits != 0,
+    });
+    let overwrites = bitmap::get(live, slot);
+    !behind && !overwrites && zone.nulls == 0 && (zone.max.is_null() || datum.cmp_bound(&zone.max).is_gt())
+}
+
+/// Widens a zone by a value that is not NULL.
+pub(crate) fn widen(zone: &mut Zone, datum: Datum<'_>, ty: DataType) {
+    if zone.min.is_null() {
+        (zone.min, zone.max) = bounds(datum, datum, ty);
+    } else if datum.cmp_bound(&zone.min).is_lt() {
+        zone.min = datum.value(ty);
+    } else if datum.cmp_bound(&zone.max).is_gt() {
+        zone.max = datum.value(ty);
+    }
+}
+
+/// The bounds of values from `min` to `max`, as a zone has them.
+fn bounds(min: Datum<'_>, max: Datum<'_>, ty: DataType) -> (Value, Value) {
+    match ty {
+        // A UUID's value is a number whose order is not that of UUIDs, so it bounds nothing.
+        DataType::Uuid => (Value::Integer(i128::MIN), Value::Integer(i128::MAX)),
+        _ => (min.value(ty), max.value(ty)),
+    }
+}
+
+fn of_fixed<T: Fixed>(
+    used: usize,
+    capacity: usize,
+    ty: DataType,
+    nulls: u32,
+    validity: Option<&[u64]>,
+    get: &dyn Fn(usize) -> Option<T>,
+) -> Block {
+    let mut values = vec![T::default(); used];
+    let mut range: Option<(T, T)> = None;
+    let mut holes = nulls > 0;
+    for (slot, value) in values.iter_mut().enumerate() {
+        match get(slot) {
+            None => holes = true,
+            Some(v) => {
+                *value = v;
+                range = Some(match range {
+                    None => (v, v),
+                    Some((min, max)) => (if v.before(min) { v } else { min }, if max.before(v) { v } else { max }),
+                });
+            }
+        }
+    }
+    let Some((min, max)) = range else { return empty(capacity, nulls) };
+    if holes {
+        // Slots without a value must not widen the codes.
+        for (slot, value) in values.iter_mut().enumerate() {
+            if get(slot).is_none() {
+                *value = min;
+            }
+        }
+    }
+    let (low, high) = bounds(min.datum(), max.datum(), ty);
+    Block::new(
+        capacity,
+        T::encode(&values, min, max, capacity, true),
+        validity,
+        Zone { min: low, max: high, nulls },
+        false,
+    )
+}
+
+fn of_strings<'a>(
+    used: usize,
+    capacity: usize,
+    ty: DataType,
+    nulls: u32,
+    validity: Option<&[u64]>,
+    get: &dyn Fn(usize) -> Option<&'a [u8]>,
+) -> Block {
+    let present = || (0..used).filter_map(get);
+    let (Some(min), Some(max)) = (present().min(), present().max()) else { return empty(capacity, nulls) };
+    let zone = Zone { min: string_value(min, ty), max: string_value(max, ty), nulls };
+    let views = Views::new(used, capacity, |slot| get(slot).unwrap_or_default());
+    Block::new(capacity, Values::Views(views), validity, zone, false)
+}
+
+/// A block without a value.
+fn empty(capacity: usize, nulls: u32) -> Block {
+    Block { ascending: nulls == 0, zone: Zone { nulls, ..Zone::EMPTY }, ..Block::all_null(capacity) }
+}
+
+impl Block {
+    /// The slots among 64 · `word` and the 63 that follow that hold `datum`; bits of dead slots are arbitrary.
+    pub(crate) fn equal_mask(&self, word: usize, datum: Datum<'_>, live: u64, physical: PhysicalType) -> u64 {
+        if datum.is_null() {
+            return live & !self.valid_word(word);
+        }
+        if !self.zone_holds(datum) {
+            return 0;
+        }
+        let live = live & self.valid_word(word);
+        match (&self.values, datum) {
+            (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => {
+                let Some(code) = v.checked_sub(*base).and_then(|code| u32::try_from(code).ok()) else { return 0 };
+                live & match codes {
+                    _ if code > codes.max() => 0,
+                    Codes::U8(buffer) => super::search::equal_mask(buffer, word, code as u8),
+                    Codes::U16(buffer) => super::search::equal_mask(buffer, word, code as u16),
+                    Codes::U32(buffer) => super::search::equal_mask(buffer, word, code),
+                }
+            }
+            (Values::Flat(buffer), Datum::Integer(_)) => {
+                live & with_fixed!(
+                    physical,
+                    T => super::search::equal_mask(buffer, word, T::of_datum(datum)),
+                    unreachable!("strings have no fixed width")
+                )
+            }
+            (Values::Dictionary { codes, .. }, Datum::Bytes(bytes)) => {
+                let Some(code) = self.code_of(bytes) else { return 0 };
+                each_bit(live, |bit| codes.get(word * 64 + bit) == code)
+            }
+            (Values::Constant(value), datum) => {
+                if datum.cmp_bound(value).is_eq() {
+                    live
+                } else {
+                    0
+                }
+            }
+            _ => each_bit(live, |bit| self.datum(word * 64 + bit, physical).total_cmp(datum).is_eq()),
+        }
+    }
+}
+
+/// The bits of `mask` that `keep` keeps.
+fn each_bit(mask: u64, keep: impl Fn(usize) -> bool) -> u64 {
+    let (mut left, mut kept) = (mask, 0);
+    while left != 0 {
+        let bit = left.trailing_zeros() as usize;
+        left &= left - 1;
+        kept |= u64::from(keep(bit)) << bit;
+    }
+    kept
+}

@@ -1,0 +1,109 @@
+//! Fences: for each part of something ordered, the least key that may be in it. The partition index of the paper.
+//!
+//! Part i holds keys from fence i to fence i + 1, *both included*: rows with equal keys may fill several parts, and
+//! then fences are equal to each other. A key so may be in the parts from the last whose fence is below it to the last whose
+//! fence is not above it; a new row goes to the latter.
+
+use super::Key;
+use super::search::{count_below, count_not_above};
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+/// See the module. Ascending; equal fences are possible.
+#[derive(Debug, Clone)]
+pub(crate) enum Fences {
+    Words(Vec<u64>),
+    Bytes(Vec<Arc<[u8]>>),
+}
+
+impl Fences {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Fences::Words(words) => words.len(),
+            Fences::Bytes(keys) => keys.len(),
+        }
+    }
+
+    pub(crate) fn get(&self, i: usize) -> Key {
+        match self {
+            Fences::Words(words) => Key::Word(words[i]),
+            Fences::Bytes(keys) => Key::Bytes(keys[i].clone()),
+        }
+    }
+
+    /// The part that a new row with `key` goes to.
+    #[inline]
+    pub(crate) fn part_for(&self, key: &Key) -> usize {
+        let not_above = match (self, key) {
+            (Fences::Words(words), Key::Word(key)) => count_not_above(words, *key),
+            (Fences::Bytes(keys), Key::Bytes(key)) => keys.partition_point(|fence| fence <= key),
+            _ => unreachable!("keys of a table are of one kind"),
+        };
+        not_above.saturating_sub(1)
+    }
+
+    /// The first part that may hold `key`.
+    #[inline]
+    pub(crate) fn first_part_of(&self, key: &Key) -> usize {
+        let below = match (self, key) {
+            (Fences::Words(words), Key::Word(key)) => count_below(words, *key),
+            (Fences::Bytes(keys), Key::Bytes(key)) => keys.partition_point(|fence| fence < key),
+            _ => unreachable!("keys of a table are of one kind"),
+        };
+        below.saturating_sub(1)
+    }
+
+    /// The parts that may hold `key`.
+    #[inline]
+    pub(crate) fn parts_of(&self, key: &Key) -> RangeInclusive<usize> {
+        let last = self.part_for(key);
+        // Only a fence that is equal to the key lets it stand in the part before as well.
+        let equal = match (self, key) {
+            (Fences::Words(words), Key::Word(key)) => words[last] == *key,
+            (Fences::Bytes(keys), Key::Bytes(key)) => keys[last] == *key,
+            _ => unreachable!("keys of a table are of one kind"),
+        };
+        if equal { self.first_part_of(key)..=last } else { last..=last }
+    }
+
+    /// Puts `new` in the place of the fences of `parts`.
+    pub(crate) fn splice(&mut self, parts: Range<usize>, new: Vec<Key>) {
+        match self {
+            Fences::Words(words) => {
+                words.splice(
+                    parts,
+                    new.into_iter().map(|key| match key {
+                        Key::Word(word) => word,
+                        Key::Bytes(_) => unreachable!("keys of a table are of one kind"),
+                    }),
+                );
+            }
+            Fences::Bytes(keys) => {
+                keys.splice(
+                    parts,
+                    new.into_iter().map(|key| match key {
+                        Key::Bytes(bytes) => bytes,
+                        Key::Word(_) => unreachable!("keys of a table are of one kind"),
+                    }),
+                );
+            }
+        }
+    }
+
+    /// The fences from `at` on, which are taken away.
+    pub(crate) fn split_off(&mut self, at: usize) -> Fences {
+        match self {
+            Fences::Words(words) => Fences::Words(words.split_off(at)),
+            Fences::Bytes(keys) => Fences::Bytes(keys.split_off(at)),
+        }
+    }
+
+    /// Adds the fences of `other` behind.
+    pub(crate) fn append(&mut self, other: &Fences) {
+        match (self, other) {
+            (Fences::Words(words), Fences::Words(others)) => words.extend(others),
+            (Fences::Bytes(keys), Fences::Bytes(others)) => keys.extend(others.iter().cloned()),
+            _ => unreachable!("keys of a table are of one kind"),
+        }
+    }
+}

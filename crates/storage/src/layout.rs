@@ -1,0 +1,85 @@
+//! Layouts: how the slots of a table are ordered, and where the empty ones are (section 7 of *Optimal Column Layout for
+//! Hybrid Workloads*).
+//!
+//! | layout | order of rows | empty slots | an insert |
+//! |---|---|---|---|
+//! | insertion | as they came | at the end | goes to the end |
+//! | sorted | by key, slot by slot | at the end of each partition | shifts the rows behind it |
+//! | delta | by key, and a tail as they came | in the tail | goes to the tail, which is merged when it has grown |
+//! | equi | partitions of equal width | at the end of the row group | ripples from there |
+//! | equi_ghost | partitions of equal width | at the end of each partition | takes one of these |
+//! | casper | as equi_ghost until boundaries are solved for | | |
+
+use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Rows in the order in which they came.
+    Insertion,
+    /// Rows in the order of the key.
+    Sorted,
+    /// Sorted rows, and a tail of new ones.
+    Delta,
+    /// Partitions of equal width, without ghost slots.
+    Equi,
+    /// Partitions of equal width, with ghost slots.
+    EquiGhost,
+    /// Partitions and ghost slots as the workload wants them. Equal widths for now.
+    Casper,
+}
+
+impl Layout {
+    /// True if rows are placed by their key.
+    pub fn is_keyed(self) -> bool {
+        self != Layout::Insertion
+    }
+}
+
+/// How a table is laid out.
+#[derive(Debug, Clone)]
+pub struct TableOptions {
+    /// The layout.
+    pub layout: Layout,
+    /// Columns of the layout key. Empty for [`Layout::Insertion`].
+    pub layout_key: Vec<usize>,
+    /// No two rows have the same layout key. Whoever writes makes sure of it; statistics rely on it.
+    pub unique: bool,
+    /// Partitions of a full row group.
+    pub partitions: usize,
+    /// Share of the slots that are left empty when rows are spread.
+    pub ghost: f64,
+    /// Partitions on either side that ghost slots are fetched from, before rows are spread anew.
+    pub reach: usize,
+    /// Slots of a block: 1024, or fewer in tests.
+    pub block_slots: usize,
+    /// Slots of a row group, a multiple of those of a block.
+    pub group_slots: usize,
+}
+
+impl Default for TableOptions {
+    fn default() -> TableOptions {
+        TableOptions {
+            layout: Layout::Insertion,
+            layout_key: Vec::new(),
+            unique: false,
+            partitions: ROW_GROUP_ROWS / BLOCK_ROWS,
+            ghost: 0.01,
+            reach: 1,
+            block_slots: BLOCK_ROWS,
+            group_slots: ROW_GROUP_ROWS,
+        }
+    }
+}
+
+impl TableOptions {
+    /// A table laid out by `layout_key`, in partitions of equal width with ghost slots.
+    pub fn keyed(layout_key: Vec<usize>) -> TableOptions {
+        TableOptions { layout: Layout::EquiGhost, layout_key, ..TableOptions::default() }
+    }
+
+    /// Slots of a partition.
+    pub(crate) fn partition_slots(&self) -> usize {
+        (self.group_slots / self.partitions).max(1)
+    }
+}

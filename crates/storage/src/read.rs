@@ -1,0 +1,206 @@
+//! Reading slots: windows of a column, block after block, as vectors.
+//!
+//! A window of up to 2048 slots comes out as a constant if all its blocks are the same constant, as codes if they share a
+//! dictionary, and flat otherwise. Positions of dead slots are initialized and mean nothing; views there are empty or
+//! good. Strings are views into blocks and dictionaries, good as long as these are pinned.
+
+use crate::block::{Block, Fixed, Values, constant_view, with_fixed};
+use crate::tree::slice::WORDS;
+use entasis_vector::{Dictionary, StringView, Vector};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Slices side by side, each of as many slots.
+pub(crate) trait Slices {
+    /// Slots of each slice.
+    fn block_slots(&self) -> usize;
+    /// The block of a column in a slice, and the live slots.
+    fn block(&self, slice: usize, column: usize) -> (&Block, &[u64; WORDS]);
+}
+
+/// The part of a window that lies in one block.
+struct Piece<'a> {
+    block: &'a Block,
+    live: &'a [u64; WORDS],
+    /// First slot in the block.
+    from: usize,
+    /// First position in the window.
+    at: usize,
+    /// Slots, all of which the block has memory for.
+    rows: usize,
+}
+
+fn pieces<S: Slices>(slices: &S, column: usize, window: Range<usize>) -> impl Iterator<Item = Piece<'_>> {
+    let width = slices.block_slots();
+    let blocks = window.start / width..window.end.div_ceil(width);
+    let pieces = blocks.map(move |slice| {
+        let (block, live) = slices.block(slice, column);
+        let start = slice * width;
+        let (first, last) = (window.start.max(start), window.end.min(start + width).min(start + block.slots));
+        Piece { block, live, from: first - start, at: first - window.start, rows: last.saturating_sub(first) }
+    });
+    pieces.filter(|piece| piece.rows > 0)
+}
+
+/// Decodes a window to a vector that has room for `capacity` values.
+pub(crate) fn decode<S: Slices>(slices: &S, column: usize, window: Range<usize>, capacity: usize, out: &mut Vector) {
+    if decode_constant(slices, column, window.clone(), out) {
+        return;
+    }
+    if let Some(dictionary) = window_dictionary(slices, column, window.clone()) {
+        let target = out.begin_codes(dictionary, capacity);
+        target[..window.len()].fill(0);
+        for piece in pieces(slices, column, window.clone()) {
+            if let Values::Dictionary { codes, .. } = &piece.block.values {
+                codes.widen(piece.from, &mut target[piece.at..piece.at + piece.rows]);
+            }
+        }
+    } else {
+        with_fixed!(
+            out.physical(),
+            T => {
+                let target = out.begin_flat::<T>(capacity);
+                for piece in pieces(slices, column, window.clone()) {
+                    piece.block.decode_fixed(piece.from, &mut target[piece.at..piece.at + piece.rows]);
+                }
+            },
+            {
+                let target = out.begin_strings(capacity).views;
+                target[..window.len()].fill(StringView::default());
+                for piece in pieces(slices, column, window.clone()) {
+                    piece.block.decode_views(piece.from, piece.live, &mut target[piece.at..piece.at + piece.rows]);
+                }
+                out.set_strings_stable(true);
+            }
+        );
+    }
+    decode_validity(slices, column, window, out);
+}
+
+/// Like [`decode`], but only the given positions, of live slots, need be defined.
+pub(crate) fn decode_selected<S: Slices>(
+    slices: &S,
+    column: usize,
+    window: Range<usize>,
+    positions: &[u16],
+    capacity: usize,
+    out: &mut Vector,
+) {
+    if decode_constant(slices, column, window.clone(), out) {
+        return;
+    }
+    if let Some(dictionary) = window_dictionary(slices, column, window.clone()) {
+        let target = out.begin_codes(dictionary, capacity);
+        for piece in pieces(slices, column, window.clone()) {
+            if let Values::Dictionary { codes, .. } = &piece.block.values {
+                piece.each_slot(positions, |position, slot| target[position] = codes.get(slot));
+            }
+        }
+    } else {
+        with_fixed!(
+            out.physical(),
+            T => {
+                let target = out.begin_flat::<T>(capacity);
+                for piece in pieces(slices, column, window.clone()) {
+                    piece.decode_fixed(positions, target);
+                }
+            },
+            {
+                let target = out.begin_strings(capacity).views;
+                for piece in pieces(slices, column, window.clone()) {
+                    piece.each_slot(positions, |position, slot| target[position] = piece.block.view(slot));
+                }
+                out.set_strings_stable(true);
+            }
+        );
+    }
+    decode_validity(slices, column, window, out);
+}
+
+/// Decodes a window whose blocks all are one and the same constant.
+fn decode_constant<S: Slices>(slices: &S, column: usize, window: Range<usize>, out: &mut Vector) -> bool {
+    let mut pieces = pieces(slices, column, window);
+    let Some(Piece { block: head, .. }) = pieces.next() else {
+        // Nothing is live.
+        out.begin(1);
+        out.set_null(0);
+        out.make_constant();
+        return true;
+    };
+    let Values::Constant(value) = &head.values else { return false };
+    let same = |block: &Block| block.validity.is_none() && matches!(&block.values, Values::Constant(v) if v == value);
+    if !same(head) || !pieces.all(|piece| same(piece.block)) {
+        return false;
+    }
+    out.begin(1);
+    if value.is_null() {
+        out.set_null(0);
+    } else {
+        with_fixed!(
+            out.physical(),
+            T => out.values_mut::<T>()[0] = T::of_value(value),
+            {
+                out.values_mut::<StringView>()[0] = constant_view(value);
+                out.set_strings_stable(true);
+            }
+        );
+    }
+    out.make_constant();
+    true
+}
+
+/// The dictionary that all blocks of a window share, if they do.
+fn window_dictionary<S: Slices>(slices: &S, column: usize, window: Range<usize>) -> Option<&Arc<Dictionary>> {
+    let mut shared: Option<&Arc<Dictionary>> = None;
+    for piece in pieces(slices, column, window) {
+        let Values::Dictionary { dictionary, .. } = &piece.block.values else { return None };
+        match shared {
+            None => shared = Some(dictionary),
+            Some(other) if Arc::ptr_eq(other, dictionary) => {}
+            Some(_) => return None,
+        }
+    }
+    shared
+}
+
+fn decode_validity<S: Slices>(slices: &S, column: usize, window: Range<usize>, out: &mut Vector) {
+    let may_be_null = |piece: &Piece<'_>| piece.block.validity.is_some() || piece.block.is_all_null();
+    if pieces(slices, column, window.clone()).any(|piece| may_be_null(&piece)) {
+        let words = out.validity_mut(window.len());
+        for piece in pieces(slices, column, window).filter(may_be_null) {
+            piece.block.clear_null_bits(piece.from, words, piece.at, piece.rows);
+        }
+    }
+}
+
+impl Piece<'_> {
+    /// Calls `each` with every position that falls into this piece, and its slot in the block.
+    #[inline]
+    fn each_slot(&self, positions: &[u16], mut each: impl FnMut(usize, usize)) {
+        let window = self.at..self.at + self.rows;
+        for &position in positions {
+            let position = position as usize;
+            if window.contains(&position) {
+                each(position, position - self.at + self.from);
+            }
+        }
+    }
+
+    fn decode_fixed<T: Fixed>(&self, positions: &[u16], out: &mut [T]) {
+        match &self.block.values {
+            Values::Constant(value) => {
+                let value = T::of_value(value);
+                self.each_slot(positions, |position, _| out[position] = value);
+            }
+            Values::FrameOfReference { base, codes } => {
+                self.each_slot(positions, |position, slot| out[position] = T::of_code(*base, codes.get(slot)));
+            }
+            Values::Flat(buffer) => {
+                self.each_slot(positions, |position, slot| out[position] = crate::block::cells::load(buffer, slot));
+            }
+            Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) => {
+                unreachable!("strings have no fixed width")
+            }
+        }
+    }
+}

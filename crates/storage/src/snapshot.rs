@@ -1,0 +1,164 @@
+//! Snapshots: one version of a table, for as long as it is held.
+
+use crate::datum::Datum;
+use crate::key::Key;
+use crate::lookup::{self, SlotRange};
+use crate::row_group::RowGroup;
+use crate::table::Table;
+use crate::tree::{Link, Root, Stamp};
+use crate::write::{RowId, datum};
+use crate::zone::{ColumnSummary, Zone};
+use entasis_vector::{DataType, Schema, Value};
+use std::fmt;
+use std::ops::Bound;
+use std::sync::{Arc, OnceLock};
+
+/// The rows of a table as they were when the snapshot was taken. It pins them, and every string that was decoded from
+/// them. Cheap to clone.
+#[derive(Clone)]
+pub struct TableSnapshot(Arc<Pinned>);
+
+struct Pinned {
+    table: Arc<Table>,
+    root: Link<Root>,
+    stamp: Stamp,
+    summaries: Arc<Summaries>,
+}
+
+/// What is known of the columns of a version, found out when first asked for.
+pub(crate) struct Summaries(Box<[OnceLock<ColumnSummary>]>);
+
+impl Summaries {
+    pub(crate) fn new(columns: usize) -> Summaries {
+        Summaries((0..columns).map(|_| OnceLock::new()).collect())
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        self.table.epochs.leave(self.stamp);
+    }
+}
+
+impl TableSnapshot {
+    /// A snapshot of `root`, taken at `stamp`.
+    pub(crate) fn new(table: Arc<Table>, root: Link<Root>, stamp: Stamp, summaries: Arc<Summaries>) -> TableSnapshot {
+        TableSnapshot(Arc::new(Pinned { table, root, stamp, summaries }))
+    }
+
+    /// The table's name.
+    pub fn name(&self) -> &str {
+        self.0.table.name()
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.0.table
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> &Schema {
+        self.0.table.schema()
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> u64 {
+        self.0.root.rows
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.row_groups().map(RowGroup::bytes).sum()
+    }
+
+    /// The row groups, in the order of their slots.
+    pub fn row_groups(&self) -> impl ExactSizeIterator<Item = &RowGroup> {
+        self.0.root.groups.iter().map(|group| &**group)
+    }
+
+    /// The row group with an index.
+    pub fn row_group(&self, index: usize) -> Option<&RowGroup> {
+        self.0.root.groups.get(index).map(|group| &**group)
+    }
+
+    /// A row whose layout key is `key`: a datum for each of its columns.
+    pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
+        let mut found = None;
+        lookup::find(&self.0.root, &self.0.table.shape, key, |id| {
+            found = Some(id);
+            false
+        });
+        found
+    }
+
+    /// Calls `each` with every row whose layout key is `key`, until it says no.
+    pub fn find_each(&self, key: &[Datum<'_>], each: impl FnMut(RowId) -> bool) {
+        lookup::find(&self.0.root, &self.0.table.shape, key, each);
+    }
+
+    /// The slots that may hold rows whose layout key is within bounds, in order. A bound is a datum for each column of the
+    /// key. All slots, if the table has no layout key.
+    pub fn range(&self, low: Bound<&[Datum<'_>]>, high: Bound<&[Datum<'_>]>) -> Vec<SlotRange> {
+        let Some(key) = &self.0.table.shape.key else {
+            let whole =
+                |(group, node): (usize, &RowGroup)| SlotRange { group, slots: 0..node.slots(), is_whole: false };
+            return self.row_groups().enumerate().map(whole).collect();
+        };
+        let normal = |bound: Bound<&[Datum<'_>]>| bound.map(|datums| key.of_datums(datums));
+        let (low, high): (Bound<Key>, Bound<Key>) = (normal(low), normal(high));
+        lookup::range(&self.0.root, low.as_ref(), high.as_ref())
+    }
+
+    /// One value of a row.
+    pub fn datum(&self, row: RowId, column: usize) -> Datum<'_> {
+        datum(&self.0.root, row, column, self.schema()[column].ty)
+    }
+
+    /// Checks the invariants of this version. For tests.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        crate::tree::check::check(&self.0.root, &self.0.table.shape);
+    }
+
+    /// What is known of a column.
+    pub fn column_statistics(&self, column: usize) -> ColumnSummary {
+        self.0.summaries.0[column].get_or_init(|| self.summarize(column)).clone()
+    }
+
+    fn summarize(&self, column: usize) -> ColumnSummary {
+        let mut zone = Zone::EMPTY;
+        let mut nulls = 0;
+        for group in self.row_groups() {
+            nulls += group.nulls(column);
+            zone.merge(&Zone { nulls: 0, ..group.column_zone(column).clone() });
+        }
+        let values = self.rows() - nulls;
+        let bounds_are_known = self.schema()[column].ty != DataType::Uuid && values > 0;
+        let known = |value: Value| (bounds_are_known && !value.is_null()).then_some(value);
+        let groups: Vec<&RowGroup> = self.row_groups().filter(|group| group.rows() > 0).collect();
+        let ascends = nulls == 0
+            && groups.iter().all(|group| group.ascends(column))
+            && groups.windows(2).all(|pair| {
+                let (a, b) = (pair[0].column_zone(column), pair[1].column_zone(column));
+                a.max.total_cmp(&b.min).is_lt()
+            });
+        let options = self.table().options();
+        let is_key = options.unique && options.layout_key == [column] && nulls == 0;
+        let distinct = if (ascends && bounds_are_known) || is_key {
+            values
+        } else if zone.min == zone.max && bounds_are_known {
+            values.min(1)
+        } else {
+            self.table().head().sketches[column].estimate().clamp(values.min(1), values)
+        };
+        ColumnSummary { min: known(zone.min), max: known(zone.max), nulls, distinct, unique: ascends || is_key }
+    }
+}
+
+impl fmt::Debug for TableSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TableSnapshot({}, {} rows)", self.name(), self.rows())
+    }
+}

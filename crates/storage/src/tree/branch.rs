@@ -1,0 +1,275 @@
+//! Branches: versions that are being written. The head of a table is one; a transaction's fork is another.
+//!
+//! **Savepoints.** A savepoint is a snapshot that the branch can go back to: all nodes that bear a younger stamp are retired, and
+//! those that were retired since come back to life if the savepoint shows them.
+//!
+//! **Forks.** A fork begins at a snapshot of the head, with a stamp of its own, and retires head's nodes on paper only. If
+//! the head is as it was, the fork's root becomes the head's (*fast-forward*): what the fork replaced dies at that moment.
+//! Otherwise, and when it is abandoned, the fork's own nodes are retired.
+
+use super::epochs::is_shown;
+use super::{Epochs, Link, Root, Slice, Stamp};
+use crate::block::Block;
+use crate::row_group::RowGroup;
+use std::sync::Arc;
+
+/// Retired nodes are looked through when there are so many more of them than at last were left.
+const SWEEP_EVERY: usize = 64;
+
+/// A node that its branch no longer shows.
+enum Corpse {
+    Root(Link<Root>),
+    Group(Link<RowGroup>),
+    Slice(Link<Slice>),
+    Block(Link<Block>),
+}
+
+impl Corpse {
+    fn birth(&self) -> Stamp {
+        match self {
+            Corpse::Root(link) => link.stamp,
+            Corpse::Group(link) => link.stamp,
+            Corpse::Slice(link) => super::Node::stamp(&**link),
+            Corpse::Block(link) => link.stamp,
+        }
+    }
+
+    fn free(self) {
+        match self {
+            Corpse::Root(link) => link.free(),
+            Corpse::Group(link) => link.free(),
+            Corpse::Slice(link) => link.free(),
+            Corpse::Block(link) => link.free(),
+        }
+    }
+}
+
+struct Retired {
+    node: Corpse,
+    death: Stamp,
+}
+
+/// What writing needs to know of the branch, and leaves behind.
+pub(crate) struct Edit {
+    /// Nodes that bear it are written in place.
+    pub(crate) stamp: Stamp,
+    /// Ghost slots of shared blocks may be written: this is the head.
+    pub(crate) writes_ghosts: bool,
+    /// Slots of a block.
+    pub(crate) block_slots: usize,
+    epochs: Arc<Epochs>,
+    /// No slot is forgotten to be visible while a snapshot is older than this.
+    visible_since: Stamp,
+    /// Nodes before this stamp are not this branch's to free: it began there.
+    origin: Stamp,
+    retired: Vec<Retired>,
+    /// How many were left by the last sweep.
+    left: usize,
+}
+
+impl Edit {
+    /// True if no snapshot can show anything from before `birth`.
+    pub(crate) fn forgets(&self, birth: Stamp) -> bool {
+        self.epochs.oldest() >= birth.max(self.visible_since)
+    }
+
+    fn retire(&mut self, node: Corpse) {
+        if node.birth() == self.stamp {
+            // No one else has ever seen it.
+            node.free();
+        } else {
+            self.retired.push(Retired { node, death: self.stamp });
+        }
+    }
+
+    pub(crate) fn retire_root(&mut self, link: Link<Root>) {
+        self.retire(Corpse::Root(link));
+    }
+
+    /// Without what hangs in it.
+    pub(crate) fn retire_group(&mut self, link: Link<RowGroup>) {
+        self.retire(Corpse::Group(link));
+    }
+
+    /// Without what hangs in it.
+    pub(crate) fn retire_slice(&mut self, link: Link<Slice>) {
+        self.retire(Corpse::Slice(link));
+    }
+
+    pub(crate) fn retire_block(&mut self, link: Link<Block>) {
+        self.retire(Corpse::Block(link));
+    }
+
+    /// With its blocks.
+    pub(crate) fn retire_whole_slice(&mut self, link: Link<Slice>) {
+        link.blocks().iter().for_each(|&block| self.retire_block(block));
+        self.retire_slice(link);
+    }
+
+    /// With everything that hangs in it.
+    pub(crate) fn retire_whole_group(&mut self, link: Link<RowGroup>) {
+        link.slices.iter().for_each(|&slice| self.retire_whole_slice(slice));
+        self.retire_group(link);
+    }
+
+    /// The nodes below `root` that were made after `stamp`.
+    fn retire_younger(&mut self, root: Link<Root>, stamp: Stamp) {
+        if root.stamp <= stamp {
+            return;
+        }
+        for &group in root.groups.iter().filter(|group| group.stamp > stamp) {
+            for &slice in group.slices.iter().filter(|slice| super::Node::stamp(&***slice) > stamp) {
+                let young = slice.blocks().iter().filter(|block| block.stamp > stamp);
+                young.for_each(|&block| self.retire_block(block));
+                self.retire_slice(slice);
+            }
+            self.retire_group(group);
+        }
+        self.retire_root(root);
+    }
+}
+
+/// See the module.
+pub(crate) struct Branch {
+    pub(crate) root: Link<Root>,
+    pub(crate) edit: Edit,
+}
+
+/// A version that a branch can go back to.
+pub(crate) struct Savepoint {
+    root: Link<Root>,
+    stamp: Stamp,
+}
+
+impl Savepoint {
+    pub(crate) fn root(&self) -> Link<Root> {
+        self.root
+    }
+}
+
+impl Branch {
+    /// The head of an empty table.
+    pub(crate) fn new(epochs: Arc<Epochs>, block_slots: usize, root: impl FnOnce(Stamp) -> Root) -> Branch {
+        let stamp = epochs.next();
+        Branch { root: Link::new(root(stamp)), edit: Branch::edit(epochs, stamp, block_slots, true) }
+    }
+
+    fn edit(epochs: Arc<Epochs>, stamp: Stamp, block_slots: usize, writes_ghosts: bool) -> Edit {
+        let (visible_since, origin) = (0, if writes_ghosts { 0 } else { stamp });
+        Edit { stamp, writes_ghosts, block_slots, epochs, visible_since, origin, retired: Vec::new(), left: 0 }
+    }
+
+    /// Takes a snapshot: root and stamp. The stamp must be given back to [`Epochs::leave`].
+    pub(crate) fn pin(&mut self) -> (Link<Root>, Stamp) {
+        let stamp = self.edit.stamp;
+        self.edit.epochs.enter(stamp);
+        self.edit.stamp = self.edit.epochs.next();
+        (self.root, stamp)
+    }
+
+    /// A fork of this branch. It takes a snapshot, which ends with the fork.
+    pub(crate) fn fork(&mut self) -> (Branch, Savepoint) {
+        let (root, stamp) = self.pin();
+        let own = self.edit.epochs.next();
+        let mut edit = Branch::edit(self.edit.epochs.clone(), own, self.edit.block_slots, false);
+        edit.visible_since = self.edit.visible_since;
+        (Branch { root, edit }, Savepoint { root, stamp })
+    }
+
+    /// Takes a savepoint, which must be given back to [`Branch::roll_back`] or [`Branch::release`].
+    pub(crate) fn savepoint(&mut self) -> Savepoint {
+        let (root, stamp) = self.pin();
+        Savepoint { root, stamp }
+    }
+
+    /// Forgets a savepoint.
+    pub(crate) fn release(&mut self, savepoint: Savepoint) {
+        self.edit.epochs.leave(savepoint.stamp);
+    }
+
+    /// Goes back to a savepoint of this branch, which is thereby released.
+    pub(crate) fn roll_back(&mut self, savepoint: Savepoint) {
+        let stamp = savepoint.stamp;
+        self.edit.retire_younger(self.root, stamp);
+        self.root = savepoint.root;
+        // What was replaced since, and is shown by the savepoint, is alive again.
+        self.edit.retired.retain(|retired| retired.death <= stamp || retired.node.birth() > stamp);
+        self.edit.epochs.leave(stamp);
+        self.edit.stamp = self.edit.epochs.next();
+    }
+
+    /// True if the head is as it was when the fork `from` it began.
+    pub(crate) fn is_at(&self, base: &Savepoint) -> bool {
+        self.root.is(base.root)
+    }
+
+    /// Makes the state of a fork that of this head, which is as it was when the fork began.
+    pub(crate) fn fast_forward(&mut self, fork: Branch, base: Savepoint) {
+        debug_assert!(self.is_at(&base));
+        let death = self.edit.epochs.next();
+        self.root = fork.root;
+        self.edit.retired.extend(fork.edit.retired.into_iter().map(|mut retired| {
+            if retired.node.birth() < fork.edit.origin {
+                retired.death = death;
+            }
+            retired
+        }));
+        self.edit.visible_since = death;
+        self.edit.stamp = self.edit.epochs.next();
+        self.edit.epochs.leave(base.stamp);
+    }
+
+    /// Takes over the nodes of a fork that is abandoned.
+    pub(crate) fn abandon(&mut self, mut fork: Branch, base: Savepoint) {
+        // Snapshots of the fork may still show its nodes, so they die now and not before.
+        fork.edit.stamp = fork.edit.epochs.next();
+        fork.edit.retire_younger(fork.root, fork.edit.origin - 1);
+        let own = fork.edit.retired.into_iter().filter(|retired| retired.node.birth() >= fork.edit.origin);
+        self.edit.retired.extend(own);
+        self.edit.epochs.leave(base.stamp);
+    }
+
+    /// Frees retired nodes that no snapshot shows, if it is worth looking.
+    #[inline]
+    pub(crate) fn sweep(&mut self) {
+        if self.edit.retired.len() >= self.edit.left * 2 + SWEEP_EVERY {
+            self.sweep_now();
+        }
+    }
+
+    /// Frees retired nodes that no snapshot shows.
+    pub(crate) fn sweep_now(&mut self) {
+        let edit = &mut self.edit;
+        let active = edit.epochs.active().clone();
+        let mut kept = Vec::with_capacity(edit.retired.len() / 4);
+        for retired in edit.retired.drain(..) {
+            let birth = retired.node.birth();
+            if birth < edit.origin || is_shown(&active, birth, retired.death) {
+                kept.push(retired);
+            } else {
+                retired.node.free();
+            }
+        }
+        edit.left = kept.len();
+        edit.retired = kept;
+    }
+
+    /// Retired nodes that are not freed.
+    pub(crate) fn retired(&self) -> usize {
+        self.edit.retired.len()
+    }
+
+    /// Frees everything: the table is dropped, and no snapshot is left.
+    pub(crate) fn free(&mut self) {
+        debug_assert!(self.edit.epochs.active().is_empty());
+        self.edit.retired.drain(..).for_each(|retired| retired.node.free());
+        for group in &self.root.groups {
+            for slice in &group.slices {
+                slice.blocks().iter().for_each(|block| block.free());
+                slice.free();
+            }
+            group.free();
+        }
+        self.root.free();
+    }
+}

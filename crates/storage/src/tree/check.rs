@@ -1,0 +1,81 @@
+//! The invariants of the version tree, for debug builds and tests.
+
+use super::{Node, Root};
+use crate::key::Key;
+use crate::row_group::RowGroup;
+use crate::write::Shape;
+
+/// Panics if a version is not as it should be: counts, ranges, fences, zones, stamps.
+pub(crate) fn check(root: &Root, shape: &Shape) {
+    let rows: usize = root.groups.iter().map(|group| group.rows).sum();
+    assert_eq!(root.rows, rows as u64, "rows of the table");
+    if let Some(key) = &shape.key {
+        assert_eq!(root.fences.len(), root.groups.len());
+        for i in 0..root.groups.len() {
+            assert_eq!(root.groups[i].fences.get(0), root.fences.get(i), "a row group begins at its fence");
+        }
+        if !root.groups.is_empty() {
+            assert_eq!(root.fences.get(0), key.least());
+        }
+    }
+    for (number, group) in root.groups.iter().enumerate() {
+        assert!(group.stamp <= root.stamp);
+        check_slices(group, shape);
+        if shape.key.is_some() {
+            let next = (number + 1 < root.groups.len()).then(|| root.fences.get(number + 1));
+            check_partitions(group, shape, next);
+        }
+    }
+}
+
+fn check_slices(group: &RowGroup, shape: &Shape) {
+    let width = group.block_slots;
+    assert!(!group.slices.is_empty() && group.slots() <= shape.options.group_slots, "slots of a row group");
+    assert_eq!(group.rows, group.slices.iter().map(|slice| slice.rows()).sum::<usize>(), "rows of a row group");
+    for slice in &group.slices {
+        assert!(slice.stamp() <= group.stamp);
+        let live = |slot: &usize| slice.is_live(*slot);
+        assert_eq!(slice.rows(), (0..crate::BLOCK_ROWS).filter(live).count(), "rows of a slice");
+        for (column, block) in slice.blocks().iter().enumerate() {
+            assert!(block.stamp <= slice.stamp());
+            let (physical, zone) = (shape.schema[column].ty.physical(), &group.zones[column]);
+            let mut last = None;
+            for slot in (0..width).filter(live) {
+                assert!(slot < block.slots, "a live slot has memory");
+                let datum = block.datum(slot, physical);
+                if datum.is_null() {
+                    assert!(block.zone.nulls > 0 && zone.nulls > 0 && !block.ascending);
+                    continue;
+                }
+                for zone in [&block.zone, zone] {
+                    assert!(datum.cmp_bound(&zone.min).is_ge() && datum.cmp_bound(&zone.max).is_le(), "zone");
+                }
+                assert!(!block.ascending || last.is_none_or(|last| datum.total_cmp(last).is_gt()), "ascending");
+                last = Some(datum);
+            }
+        }
+    }
+}
+
+fn check_partitions(group: &RowGroup, shape: &Shape, next_group: Option<Key>) {
+    let key = shape.key.as_ref().expect("the table has a layout key");
+    assert_eq!(group.partitions.len(), group.fences.len());
+    let mut start = 0;
+    for (number, partition) in group.partitions.iter().enumerate() {
+        assert!(partition.start == start && partition.end >= start, "partitions cover the slots");
+        start = partition.end;
+        assert_eq!(partition.rows as usize, group.live_rows(partition.slots()), "rows of a partition");
+        let low = group.fences.get(number);
+        let high =
+            if number + 1 < group.fences.len() { Some(group.fences.get(number + 1)) } else { next_group.clone() };
+        group.each_live(partition.slots(), |position| {
+            let slot = partition.start as usize + position;
+            let slice = &group.slices[slot / group.block_slots];
+            let key = key.of_row(|column| {
+                slice.block(column).datum(slot % group.block_slots, shape.schema[column].ty.physical())
+            });
+            assert!(low <= key && high.as_ref().is_none_or(|high| key <= *high), "a key is between its fences");
+        });
+    }
+    assert_eq!(start as usize, group.slots(), "partitions cover the slots");
+}

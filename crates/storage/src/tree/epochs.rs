@@ -1,0 +1,84 @@
+//! The clock of a table, and the stamps of the snapshots that are held.
+
+use super::Stamp;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Epochs {
+    clock: AtomicU64,
+    /// Ascending.
+    active: Mutex<Vec<Stamp>>,
+    /// The first of `active`, or the greatest number.
+    oldest: AtomicU64,
+}
+
+impl Default for Epochs {
+    fn default() -> Epochs {
+        Epochs { clock: AtomicU64::new(0), active: Mutex::default(), oldest: AtomicU64::new(Stamp::MAX) }
+    }
+}
+
+impl Epochs {
+    /// A stamp younger than all before. Stamps begin at 1.
+    pub(crate) fn next(&self) -> Stamp {
+        self.clock.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// A snapshot was taken at `stamp`.
+    pub(crate) fn enter(&self, stamp: Stamp) {
+        let mut active = self.active();
+        let at = active.partition_point(|&other| other <= stamp);
+        active.insert(at, stamp);
+        self.oldest.store(active[0], Ordering::Release);
+    }
+
+    /// The snapshot taken at `stamp` was dropped.
+    pub(crate) fn leave(&self, stamp: Stamp) {
+        let mut active = self.active();
+        let at = active.partition_point(|&other| other < stamp);
+        debug_assert!(active[at] == stamp);
+        active.remove(at);
+        self.oldest.store(active.first().copied().unwrap_or(Stamp::MAX), Ordering::Release);
+    }
+
+    /// The stamp of the oldest snapshot, or the greatest number. Never too young: a snapshot that is being taken now is
+    /// younger than any that the caller, who holds the branch, may ask about.
+    pub(crate) fn oldest(&self) -> Stamp {
+        self.oldest.load(Ordering::Acquire)
+    }
+
+    /// The stamps of the snapshots that are held, ascending.
+    pub(crate) fn active(&self) -> MutexGuard<'_, Vec<Stamp>> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// True if a snapshot that is held shows a node that was there from `birth` to `death`.
+pub(crate) fn is_shown(active: &[Stamp], birth: Stamp, death: Stamp) -> bool {
+    active.get(active.partition_point(|&stamp| stamp < birth)).is_some_and(|&stamp| stamp < death)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_shown_by_snapshots_between_birth_and_death() {
+        let active = [3, 7, 7, 9];
+        let shown = |birth, death| is_shown(&active, birth, death);
+        assert!(shown(3, 4) && shown(1, 4) && shown(5, 8) && shown(9, 100));
+        assert!(!shown(4, 7) && !shown(1, 3) && !shown(10, 11) && !shown(8, 9));
+    }
+
+    #[test]
+    fn snapshots_leave_in_any_order() {
+        let epochs = Epochs::default();
+        [1, 2, 2, 5].into_iter().for_each(|stamp| epochs.enter(stamp));
+        for (stamp, oldest) in [(2, 1), (1, 2), (5, 2), (2, Stamp::MAX)] {
+            epochs.leave(stamp);
+            assert_eq!(epochs.oldest(), oldest);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Links between the nodes of the version tree: pointers without a counter.
+//!
+//! A link is copied with its parent; how long a node lives is not counted but known, from the stamps. The rules that make
+//! it sound, each the duty of one place:
+//!
+//! 1. A node is reached only from a root that is pinned: by the branch that works on it (`Branch`), or by a snapshot whose
+//!    stamp is entered (`TableSnapshot`). Links do not leave the crate, references to nodes borrow from one of the two.
+//! 2. Only [`Link::edit`] gives a node out for writing, and only if it bears the stamp of the edit: then no snapshot has
+//!    been taken since it was made, so that it hangs in this branch alone, which the caller holds exclusively.
+//! 3. A node that a branch no longer shows is retired, once, and freed when no snapshot shows it (`Branch::sweep`), or with
+//!    the table.
+//!
+//! This is a leaf module with `unsafe`. Its slow twin would copy the whole path for every change, which the model test
+//! reaches by taking a snapshot after every operation.
+#![allow(unsafe_code)]
+
+use super::{Edit, Stamp};
+use std::ops::Deref;
+use std::ptr::NonNull;
+
+/// A node of the version tree other than a block.
+pub(crate) trait Node: Sized {
+    /// The stamp under which it was made.
+    fn stamp(&self) -> Stamp;
+    /// A copy for the owner of the edit.
+    fn copy(&self, edit: &Edit) -> Self;
+    /// Remembers that the branch no longer shows a node of this kind.
+    fn retire(link: Link<Self>, edit: &mut Edit);
+}
+
+/// See the module.
+pub(crate) struct Link<T>(NonNull<T>);
+
+// SAFETY: a link gives what a shared reference gives, and `edit` what an exclusive one gives, by the rules above.
+unsafe impl<T: Send + Sync> Send for Link<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send + Sync> Sync for Link<T> {}
+
+impl<T> Clone for Link<T> {
+    fn clone(&self) -> Link<T> {
+        *self
+    }
+}
+impl<T> Copy for Link<T> {}
+
+impl<T> Link<T> {
+    /// A link to a new node.
+    pub(crate) fn new(node: T) -> Link<T> {
+        Link(NonNull::from(Box::leak(Box::new(node))))
+    }
+
+    /// True if both are links to one node.
+    pub(crate) fn is(self, other: Link<T>) -> bool {
+        self.0 == other.0
+    }
+
+    /// The node for writing, which bears the stamp of the edit.
+    #[inline]
+    pub(crate) fn own(&mut self, stamp: Stamp, of: impl Fn(&T) -> Stamp) -> &mut T {
+        assert!(of(self) == stamp, "a node is written by the branch whose stamp it bears");
+        // SAFETY: rule 2.
+        unsafe { self.0.as_mut() }
+    }
+
+    /// Frees the node, but not what hangs in it.
+    ///
+    /// Only for nodes that nothing shows any more: rule 3.
+    pub(crate) fn free(self) {
+        // SAFETY: made by `new` from a box, and freed once, by rule 3.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+impl<T: Node> Link<T> {
+    /// The node for writing: itself if it bears the stamp of the edit, else a copy that takes its place.
+    #[inline]
+    pub(crate) fn edit(&mut self, edit: &mut Edit) -> &mut T {
+        if self.stamp() != edit.stamp {
+            let copy = Link::new(self.copy(edit));
+            T::retire(std::mem::replace(self, copy), edit);
+        }
+        self.own(edit.stamp, T::stamp)
+    }
+}
+
+impl<T> Deref for Link<T> {
+    type Target = T;
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: rule 1. Slots of shared blocks that are written meanwhile are only touched through `block::cells`.
+        unsafe { self.0.as_ref() }
+    }
+}

@@ -1,0 +1,39 @@
+//! The version tree: *table → row groups → slices → blocks*, copied on write by epoch stamps.
+//!
+//! ```text
+//! Branch ── root ─▶ Root ─▶ RowGroup ─▶ Slice ─▶ Block        each node bears the stamp under which it was made
+//!   stamp           ▲
+//! TableSnapshot ────┘ a root and the stamp at which it was taken
+//! ```
+//! **Stamps** are numbers of one clock a table, never used twice. A branch has a stamp of its own. Its writer changes a
+//! node *in place* iff the node bears it: then no one else can see the node. Otherwise the node is copied, the copy bears
+//! the stamp, and the old one is *retired*. So children never bear a younger stamp than their parents.
+//!
+//! **A snapshot** is the root; the branch goes on under a fresh stamp, so that every node that the snapshot shows is shared
+//! from now on. The snapshot's stamp is entered with [`epochs::Epochs`] until it is dropped. Readers count nothing.
+//!
+//! **A retired node** was there from its birth (its stamp) to its death (the branch's stamp when it was replaced). It is
+//! freed once no snapshot was taken within [birth, death). A long reader holds what it sees and nothing else.
+//!
+//! **Ghosts**: a slot that is dead in every version that can be reached may be written in blocks that are shared; only
+//! the slice, whose live bits change, is copied. Each slice knows which dead slots some version may still show
+//! ([`slice::Slice::visible`]). Only the head does so; forks copy.
+//!
+//! This follows HyPer's and LMDB's copy-on-write without their counters; figures in `docs/design/storage.md`. What makes
+//! it sound is in [`link`], the one module with `unsafe` here.
+
+pub(crate) mod branch;
+pub(crate) mod check;
+pub(crate) mod epochs;
+pub(crate) mod link;
+pub(crate) mod root;
+pub(crate) mod slice;
+
+pub(crate) use branch::{Branch, Edit};
+pub(crate) use epochs::Epochs;
+pub(crate) use link::{Link, Node};
+pub(crate) use root::Root;
+pub(crate) use slice::Slice;
+
+/// A time of a table: what nodes and snapshots are stamped with.
+pub(crate) type Stamp = u64;

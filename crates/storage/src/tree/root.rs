@@ -1,0 +1,29 @@
+//! Roots: one version of a whole table.
+
+use super::{Edit, Link, Node, Stamp};
+use crate::key::Fences;
+use crate::row_group::RowGroup;
+
+/// The row groups of a table, in the order of their slots, and of the layout key if there is one.
+pub(crate) struct Root {
+    pub(crate) stamp: Stamp,
+    /// Rows.
+    pub(crate) rows: u64,
+    pub(crate) groups: Vec<Link<RowGroup>>,
+    /// The least key that may be in each group; the first is the least of all keys.
+    pub(crate) fences: Fences,
+}
+
+impl Node for Root {
+    fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    fn copy(&self, edit: &Edit) -> Root {
+        Root { stamp: edit.stamp, rows: self.rows, groups: self.groups.clone(), fences: self.fences.clone() }
+    }
+
+    fn retire(link: Link<Root>, edit: &mut Edit) {
+        edit.retire_root(link);
+    }
+}

@@ -1,0 +1,125 @@
+//! Slices: up to 1024 slots of all columns, and which of them are live.
+
+use super::{Edit, Link, Node, Stamp};
+use crate::BLOCK_ROWS;
+use crate::block::Block;
+use crate::datum::Datum;
+use entasis_vector::{Schema, bitmap};
+
+/// Words of the bitmaps of a slice.
+pub(crate) const WORDS: usize = BLOCK_ROWS / 64;
+
+/// See the module.
+pub(crate) struct Slice {
+    stamp: Stamp,
+    /// The slots that are rows.
+    live: [u64; WORDS],
+    /// Slots that older versions may show: the live bits of those that can still be reached.
+    visible: [u64; WORDS],
+    /// Rows.
+    rows: usize,
+    /// By column.
+    blocks: Box<[Link<Block>]>,
+}
+
+impl Node for Slice {
+    fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    fn copy(&self, edit: &Edit) -> Slice {
+        // What made a slot visible before this version was made is gone if no snapshot is as old as that.
+        let mut visible = if edit.forgets(self.stamp) { [0; WORDS] } else { self.visible };
+        visible.iter_mut().zip(&self.live).for_each(|(visible, live)| *visible |= live);
+        Slice { stamp: edit.stamp, live: self.live, visible, rows: self.rows, blocks: self.blocks.clone() }
+    }
+
+    fn retire(link: Link<Slice>, edit: &mut Edit) {
+        edit.retire_slice(link);
+    }
+}
+
+impl Slice {
+    /// A slice whose live slots are `live`. The blocks are its own: no other slice has them.
+    pub(crate) fn new(live: [u64; WORDS], blocks: Vec<Block>, edit: &Edit) -> Slice {
+        let blocks = blocks.into_iter().map(|block| Link::new(Block { stamp: edit.stamp, ..block })).collect();
+        let rows = bitmap::count_ones(&live, BLOCK_ROWS);
+        Slice { stamp: edit.stamp, live, visible: [0; WORDS], rows, blocks }
+    }
+
+    /// A slice without rows, and without memory for any.
+    pub(crate) fn empty(columns: usize, edit: &Edit) -> Slice {
+        let block = || Block { ascending: true, ..Block::all_null(0) };
+        Slice::new([0; WORDS], (0..columns).map(|_| block()).collect(), edit)
+    }
+
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub(crate) fn live(&self) -> &[u64; WORDS] {
+        &self.live
+    }
+
+    pub(crate) fn is_live(&self, slot: usize) -> bool {
+        bitmap::get(&self.live, slot)
+    }
+
+    pub(crate) fn visible(&self) -> &[u64; WORDS] {
+        &self.visible
+    }
+
+    #[inline]
+    pub(crate) fn block(&self, column: usize) -> &Block {
+        &self.blocks[column]
+    }
+
+    pub(crate) fn blocks(&self) -> &[Link<Block>] {
+        &self.blocks
+    }
+
+    // ---- writing: the slice bears the stamp of the edit ----------------------------------------------------------
+
+    /// Writes one value to `slot`. If the slot is live, readers of older versions must not see the change.
+    #[inline]
+    pub(crate) fn write(&mut self, column: usize, slot: usize, datum: Datum<'_>, schema: &Schema, edit: &mut Edit) {
+        debug_assert!(self.stamp == edit.stamp);
+        let ty = schema[column].ty;
+        let link = &mut self.blocks[column];
+        if link.stamp != edit.stamp {
+            let is_ghost = !bitmap::get(&self.live, slot) && !bitmap::get(&self.visible, slot);
+            if edit.writes_ghosts && is_ghost && link.admits(slot, datum) {
+                return link.store(slot, datum, ty.physical());
+            }
+            let copy = Link::new(link.copy(edit.stamp, &self.live, ty.physical()));
+            edit.retire_block(std::mem::replace(link, copy));
+        }
+        let limit = edit.block_slots;
+        link.own(edit.stamp, |block| block.stamp).put(slot, datum, &self.live, ty, limit);
+    }
+
+    /// Makes a slot a row: all of its values have been written.
+    pub(crate) fn revive(&mut self, slot: usize) {
+        debug_assert!(!self.is_live(slot));
+        bitmap::set(&mut self.live, slot, true);
+        self.rows += 1;
+    }
+
+    /// Makes a row a ghost. Its values stay.
+    pub(crate) fn bury(&mut self, slot: usize) {
+        debug_assert!(self.is_live(slot));
+        bitmap::set(&mut self.live, slot, false);
+        self.rows -= 1;
+    }
+
+    /// Gives the memory of the values back, if there is no row.
+    pub(crate) fn shed(&mut self, edit: &mut Edit) {
+        debug_assert!(self.rows == 0);
+        for link in &mut self.blocks {
+            if link.slots > 0 {
+                let empty = Block { stamp: edit.stamp, ascending: true, ..Block::all_null(0) };
+                edit.retire_block(std::mem::replace(link, Link::new(empty)));
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! Many rows at once: what appenders encoded, hung into the tree; and the tail of tables in the order of insertion.
+//!
+//! - *In the order of insertion*: a small piece goes row by row to the tail, whose slots are taken one after the other;
+//!   a larger one becomes slices or a row group as it is. A row group that has filled up at the tail is encoded once more
+//!   as a whole.
+//! - *By key*: many rows, compared with those that are there, are sorted together with them and laid out anew. Few are
+//!   inserted one by one.
+
+use super::spread::{Source, lay};
+use super::{RowId, Writer, edit_group};
+use crate::block::Block;
+use crate::builder::{Effort, GroupBuilder};
+use crate::datum::Datum;
+use crate::key::Key;
+use crate::row_group::{Piece, RowGroup};
+use crate::tree::{Branch, Link, Slice};
+use entasis_vector::Result;
+
+/// By key: rows are laid out anew if so many times their number are not there yet.
+const FEW: u64 = 2;
+
+impl Writer<'_> {
+    /// Adds the rows of some pieces, in their order.
+    ///
+    /// # Errors
+    /// Resource, if 1024 adjacent strings exceed 4 GiB.
+    pub(crate) fn hang(&mut self, pieces: Vec<Piece>) -> Result<()> {
+        if self.shape.key.is_none() {
+            return pieces.into_iter().try_for_each(|piece| self.append(piece));
+        }
+        let rows: u64 = pieces.iter().map(|piece| piece.rows as u64).sum();
+        if rows * FEW > self.branch.root.rows {
+            self.lay_all(&pieces);
+        } else {
+            pieces.iter().for_each(|piece| self.insert_piece(piece));
+        }
+        Ok(())
+    }
+
+    fn insert_piece(&mut self, piece: &Piece) {
+        let schema = &self.shape.schema;
+        for slice in &piece.slices {
+            for slot in 0..slice.rows {
+                let blocks = slice.blocks.iter().zip(schema);
+                let row: Vec<Datum<'_>> = blocks.map(|(block, field)| block.datum(slot, field.ty.physical())).collect();
+                self.insert(&row);
+            }
+        }
+    }
+
+    // ---- in the order of insertion -------------------------------------------------------------------------------
+
+    fn append(&mut self, piece: Piece) -> Result<()> {
+        let options = &self.shape.options;
+        if piece.rows < options.block_slots / 2 {
+            self.insert_piece(&piece);
+            return Ok(());
+        }
+        let room = self.branch.root.groups.last().map_or(0, |last| options.group_slots - last.slots());
+        let rows = piece.rows;
+        let slices = |edit: &_| -> Vec<Link<Slice>> {
+            piece.slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect()
+        };
+        if rows < options.group_slots / 4 && rows.next_multiple_of(options.block_slots) <= room {
+            let last = self.branch.root.groups.len() - 1;
+            let (group, edit) = edit_group(self.branch, last);
+            let slices = slices(edit);
+            group.rows += rows;
+            group.is_hot = true;
+            let added = super::spread::zones_of(&slices, group.zones.len());
+            let mut zones = group.zones.to_vec();
+            zones.iter_mut().zip(added.iter()).for_each(|(zone, added)| zone.merge(added));
+            group.zones = zones.into();
+            group.slices.extend(slices);
+            self.branch.root.edit(&mut self.branch.edit).rows += rows as u64;
+        } else {
+            self.settle()?;
+            let slices = slices(&self.branch.edit);
+            let laid = super::spread::Laid { slices, partitions: Vec::new(), fences: Vec::new() };
+            let group = RowGroup { is_hot: false, ..self.group_of(laid) };
+            let root = self.branch.root.edit(&mut self.branch.edit);
+            root.groups.push(Link::new(group));
+            root.rows += rows as u64;
+        }
+        Ok(())
+    }
+
+    /// The slot behind all others.
+    pub(super) fn tail_slot(&mut self) -> RowId {
+        if self.branch.root.groups.is_empty() {
+            self.add_group();
+        }
+        loop {
+            let last = self.branch.root.groups.len() - 1;
+            let group = &self.branch.root.groups[last];
+            let slice = group.slices.last().expect("a row group has slices");
+            let used = slice.live().iter().zip(slice.visible()).enumerate().rev();
+            let used = used.map(|(word, (live, visible))| (word, live | visible)).find(|(_, bits)| *bits != 0);
+            let next = used.map_or(0, |(word, bits)| word * 64 + 64 - bits.leading_zeros() as usize);
+            if next < group.block_slots {
+                let slot = (group.slices.len() - 1) * group.block_slots + next;
+                return RowId { group: last as u32, slot: slot as u32 };
+            }
+            if group.slots() < self.shape.options.group_slots {
+                let columns = self.shape.schema.len();
+                let (group, edit) = edit_group(self.branch, last);
+                group.slices.push(Link::new(Slice::empty(columns, edit)));
+            } else {
+                self.settle().expect("strings that are in memory fit their blocks");
+                self.add_group();
+            }
+        }
+    }
+
+    /// Encodes the last row group with full effort, if it was written since that was done and has no empty slot.
+    fn settle(&mut self) -> Result<()> {
+        let Some((last, group)) = self.branch.root.groups.iter().enumerate().next_back() else { return Ok(()) };
+        if !group.is_hot || group.rows < group.slots() {
+            return Ok(());
+        }
+        let options = &self.shape.options;
+        let effort = Effort {
+            dictionaries: true,
+            sketch: false,
+            block_rows: options.block_slots,
+            capacity: 0,
+            group_rows: options.group_slots,
+        };
+        let mut builder = GroupBuilder::new(&self.shape.schema, effort);
+        builder.append_slots(&**group, 0..group.rows, &self.shape.schema)?;
+        let piece = builder.finish();
+        let (group, edit) = edit_group(self.branch, last);
+        let new = piece.slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect();
+        let old = std::mem::replace(&mut group.slices, new);
+        group.is_hot = false;
+        old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
+        Ok(())
+    }
+
+    /// Adds a row group of one empty slice. By key, it is the first.
+    pub(super) fn add_group(&mut self) {
+        let slices = vec![Link::new(Slice::empty(self.shape.schema.len(), &self.branch.edit))];
+        let least = self.shape.key.as_ref().map(|key| key.least());
+        let slots = self.shape.options.block_slots as u32;
+        let partitions = vec![crate::row_group::Partition { start: 0, end: slots, rows: 0 }];
+        let fences: Vec<Key> = least.into_iter().collect();
+        let group = self.group_of(super::spread::Laid { slices, partitions, fences: fences.clone() });
+        let root = self.branch.root.edit(&mut self.branch.edit);
+        root.groups.push(Link::new(group));
+        let end = root.fences.len();
+        root.fences.splice(end..end, fences);
+    }
+
+    // ---- by key ----------------------------------------------------------------------------------------------------
+
+    /// Lays out all rows anew, those of the table and those of the pieces.
+    fn lay_all(&mut self, pieces: &[Piece]) {
+        let (shape, old) = (self.shape, self.branch.root.groups.clone());
+        let key = shape.key.as_ref().expect("the table has a layout key");
+        // Parts: the slices that there are, then those of the pieces.
+        let mut parts: Vec<Part<'_>> = Vec::new();
+        for slice in old.iter().flat_map(|group| &group.slices) {
+            parts.push(Part { live: slice.live(), blocks: slice.blocks().iter().map(|block| &**block).collect() });
+        }
+        for slice in pieces.iter().flat_map(|piece| &piece.slices) {
+            parts.push(Part { live: &slice.live, blocks: slice.blocks.iter().collect() });
+        }
+        let key_of = |part: &Part<'_>, slot: usize| {
+            key.of_row(|column| part.blocks[column].datum(slot, shape.schema[column].ty.physical()))
+        };
+        let groups = match key.least() {
+            Key::Word(_) => {
+                let word = |part: &Part<'_>, slot: usize| match key_of(part, slot) {
+                    Key::Word(word) => word,
+                    Key::Bytes(_) => unreachable!("keys of a table are of one kind"),
+                };
+                self.lay_parts(&parts, &word, &|&word| Key::Word(word))
+            }
+            Key::Bytes(_) => self.lay_parts(&parts, &key_of, &Key::clone),
+        };
+        let rows = groups.iter().map(|group| group.rows as u64).sum();
+        let Branch { root, edit } = &mut *self.branch;
+        let root = root.edit(edit);
+        root.rows = rows;
+        let fences = groups.iter().map(|group| group.fences.get(0)).collect();
+        root.fences.splice(0..root.fences.len(), fences);
+        root.groups = groups.into_iter().map(Link::new).collect();
+        old.into_iter().for_each(|group| edit.retire_whole_group(group));
+    }
+
+    fn lay_parts<K: Ord>(
+        &self,
+        parts: &[Part<'_>],
+        key_of: &dyn Fn(&Part<'_>, usize) -> K,
+        key: &dyn Fn(&K) -> Key,
+    ) -> Vec<RowGroup> {
+        let options = &self.shape.options;
+        let mut rows: Vec<Source<K>> = Vec::new();
+        for (number, part) in parts.iter().enumerate() {
+            for (word, &bits) in part.live.iter().enumerate() {
+                let mut left = bits;
+                while left != 0 {
+                    let slot = word * 64 + left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    rows.push((key_of(part, slot), number as u32, slot as u32));
+                }
+            }
+        }
+        rows.sort_unstable();
+        let filled = |slots: usize| ((slots as f64 * (1.0 - options.ghost)) as usize).max(1);
+        let block = |part: u32, column: usize| -> &Block { parts[part as usize].blocks[column] };
+        let groups = rows.len().div_ceil(filled(options.group_slots)).max(1);
+        let mut least = self.shape.key.as_ref().expect("the table has a layout key").least();
+        let mut laid = Vec::with_capacity(groups);
+        for group in 0..groups {
+            let own = &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups];
+            if group > 0 {
+                least = key(&own[0].0);
+            }
+            let slices =
+                own.len().div_ceil(filled(options.block_slots)).clamp(1, options.group_slots / options.block_slots);
+            laid.push(self.group_of(lay(own, slices, self.shape, &self.branch.edit, least.clone(), key, &block)));
+        }
+        laid
+    }
+}
+
+/// A slice of rows that are laid out.
+struct Part<'a> {
+    live: &'a [u64; crate::tree::slice::WORDS],
+    blocks: Vec<&'a Block>,
+}

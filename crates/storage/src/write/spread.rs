@@ -1,0 +1,291 @@
+//! Spreading rows anew over slots: when ghosts run out, when a row group is split, when most slots are empty, and when
+//! many rows come at once.
+//!
+//! Rows are sorted by key, cut into partitions of equal width, and copied column by column to new hot blocks, with the
+//! ghost slots where the layout wants them. The window is as small as may be: the slices of one partition.
+
+use super::{Writer, edit_group};
+use crate::block::Block;
+use crate::key::Key;
+use crate::layout::Layout;
+use crate::row_group::{Partition, RowGroup};
+use crate::tree::slice::WORDS;
+use crate::tree::{Branch, Edit, Link, Slice};
+use crate::zone::Zone;
+use entasis_vector::bitmap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Where a row is taken from: what it is sorted by, the part that it stands in, and the slot there.
+pub(super) type Source<K> = (K, u32, u32);
+
+/// Slices with partitions over them, which begin at slot 0.
+pub(super) struct Laid {
+    pub(super) slices: Vec<Link<Slice>>,
+    pub(super) partitions: Vec<Partition>,
+    pub(super) fences: Vec<Key>,
+}
+
+impl Writer<'_> {
+    /// Spreads the slices of a full partition over one slice more.
+    pub(super) fn spread_around(&mut self, group: usize, partition: usize) {
+        let node = &self.branch.root.groups[group];
+        let window = node.aligned_slices(partition..partition + 1);
+        if node.slots() + node.block_slots > self.shape.options.group_slots {
+            return self.split(group);
+        }
+        let slices = window.len() + 1;
+        self.spread(group, window, slices);
+    }
+
+    /// Spreads the rows of some slices, which no partition crosses the ends of, over `slices` slices.
+    pub(super) fn spread(&mut self, group: usize, window: Range<usize>, slices: usize) {
+        let old: Vec<Link<Slice>> = self.branch.root.groups[group].slices[window.clone()].to_vec();
+        let width = self.shape.options.block_slots;
+        let laid = self.relay(group, &window, slices);
+        let (node, edit) = edit_group(self.branch, group);
+        let slots = window.start * width..window.end * width;
+        let first = node.partitions.partition_point(|p| (p.start as usize) < slots.start);
+        let last = node.partitions.partition_point(|p| (p.start as usize) < slots.end);
+        let shift = |slot: u32, by: usize| slot + by as u32;
+        let new = laid.partitions.into_iter().map(|p| Partition {
+            start: shift(p.start, slots.start),
+            end: shift(p.end, slots.start),
+            ..p
+        });
+        if !node.partitions.is_empty() {
+            let new: Vec<Partition> = new.collect();
+            let behind = first + new.len();
+            node.partitions.splice(first..last, new);
+            node.fences.splice(first..last, laid.fences);
+            for partition in &mut node.partitions[behind..] {
+                let moved = |slot: u32| slot - (window.len() * width) as u32 + (slices * width) as u32;
+                (partition.start, partition.end) = (moved(partition.start), moved(partition.end));
+            }
+        }
+        node.slices.splice(window, laid.slices);
+        node.is_hot = true;
+        old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
+    }
+
+    /// The rows of some slices, laid out over new ones.
+    fn relay(&mut self, group: usize, window: &Range<usize>, slices: usize) -> Laid {
+        let node = self.branch.root.groups[group];
+        let first = node.partitions.partition_point(|p| (p.start as usize) < window.start * node.block_slots);
+        let block = |part: u32, column: usize| node.slices[part as usize].block(column);
+        let edit = &self.branch.edit;
+        match &self.shape.key {
+            None => {
+                let rows = self.rows_of(&node, window, |_, _| ());
+                lay(&rows, slices, self.shape, edit, Key::Word(0), &|()| Key::Word(0), &block)
+            }
+            Some(_) => {
+                let key = |part: u32, slot: u32| self.key_of(&node, part, slot);
+                let least = node.fences.get(first);
+                match least {
+                    Key::Word(_) => {
+                        let mut rows = self.rows_of(&node, window, |part, slot| word_of(key(part, slot)));
+                        rows.sort_unstable();
+                        lay(&rows, slices, self.shape, edit, least, &|&word| Key::Word(word), &block)
+                    }
+                    Key::Bytes(_) => {
+                        let mut rows = self.rows_of(&node, window, key);
+                        rows.sort_unstable();
+                        lay(&rows, slices, self.shape, edit, least, &Key::clone, &block)
+                    }
+                }
+            }
+        }
+    }
+
+    fn rows_of<K>(&self, node: &RowGroup, window: &Range<usize>, key: impl Fn(u32, u32) -> K) -> Vec<Source<K>> {
+        let mut rows = Vec::new();
+        for part in window.clone() {
+            for (first, mut live) in node.live_words(part * node.block_slots..(part + 1) * node.block_slots) {
+                while live != 0 {
+                    let slot = (first % node.block_slots) as u32 + live.trailing_zeros();
+                    live &= live - 1;
+                    rows.push((key(part as u32, slot), part as u32, slot));
+                }
+            }
+        }
+        rows
+    }
+
+    fn key_of(&self, node: &RowGroup, part: u32, slot: u32) -> Key {
+        let (key, schema) = (self.shape.key.as_ref().expect("the table has a layout key"), &self.shape.schema);
+        let slice = &*node.slices[part as usize];
+        key.of_row(|column| slice.block(column).datum(slot as usize, schema[column].ty.physical()))
+    }
+
+    /// Splits a row group in two, at a border of partitions and slices if there is one near the middle.
+    pub(super) fn split(&mut self, group: usize) {
+        let node = self.branch.root.groups[group];
+        let width = node.block_slots;
+        let slices = node.slices.len();
+        let border = |partition: &Partition| (partition.start as usize).is_multiple_of(width) && partition.start > 0;
+        let middle = (slices / 2 * width) as u32;
+        let at = node.partitions.iter().filter(|p| border(p)).min_by_key(|p| p.start.abs_diff(middle)).copied();
+        let at = at.filter(|p| p.start.abs_diff(middle) as usize <= slices * width / 4);
+        match at {
+            Some(at) => self.split_at(group, at.start as usize),
+            None => self.halve(group),
+        }
+    }
+
+    /// Makes two row groups of one, with half of the rows each.
+    fn halve(&mut self, group: usize) {
+        let node = self.branch.root.groups[group];
+        let window = 0..node.slices.len();
+        let half = (node.slices.len() / 2).max(node.rows.div_ceil(2) / node.block_slots + 1);
+        let block = |part: u32, column: usize| node.slices[part as usize].block(column);
+        let (shape, edit, least) = (self.shape, &self.branch.edit, node.fences.get(0));
+        let mut rows = self.rows_of(&node, &window, |part, slot| self.key_of(&node, part, slot));
+        rows.sort_unstable();
+        let (left, right) = rows.split_at(rows.len() / 2);
+        let middle = right[0].0.clone();
+        let left = lay(left, half, shape, edit, least, &Key::clone, &block);
+        let right = lay(right, half, shape, edit, middle.clone(), &Key::clone, &block);
+        let [left, right] = [left, right].map(|laid| Link::new(self.group_of(laid)));
+        let Branch { root, edit } = &mut *self.branch;
+        let root = root.edit(edit);
+        root.groups.splice(group..group + 1, [left, right]);
+        root.fences.splice(group + 1..group + 1, vec![middle]);
+        edit.retire_whole_group(node);
+    }
+
+    /// A row group of slices and partitions.
+    pub(super) fn group_of(&self, laid: Laid) -> RowGroup {
+        let mut fences = match &self.shape.key {
+            Some(key) => key.no_fences(),
+            None => crate::key::Fences::Words(Vec::new()),
+        };
+        let has_key = self.shape.key.is_some();
+        if has_key {
+            fences.splice(0..0, laid.fences);
+        }
+        let columns = self.shape.schema.len();
+        RowGroup {
+            stamp: self.branch.edit.stamp,
+            block_slots: self.shape.options.block_slots,
+            rows: laid.slices.iter().map(|slice| slice.rows()).sum(),
+            zones: zones_of(&laid.slices, columns),
+            slices: laid.slices,
+            partitions: if has_key { laid.partitions } else { Vec::new() },
+            fences,
+            is_hot: true,
+        }
+    }
+
+    /// Splits a row group at a slot where a partition and a slice begin. Copies no row.
+    fn split_at(&mut self, group: usize, slot: usize) {
+        let columns = self.shape.schema.len();
+        let Branch { root, edit } = &mut *self.branch;
+        let root = root.edit(edit);
+        let node = root.groups[group].edit(edit);
+        let at = node.partition_of(slot).expect("a row group has partitions");
+        let slices = node.slices.split_off(slot / node.block_slots);
+        let mut partitions = node.partitions.split_off(at);
+        for partition in &mut partitions {
+            (partition.start, partition.end) = (partition.start - slot as u32, partition.end - slot as u32);
+        }
+        let fences = node.fences.split_off(at);
+        let rows = slices.iter().map(|slice| slice.rows()).sum();
+        node.rows -= rows;
+        node.zones = zones_of(&node.slices, columns);
+        let fence = fences.get(0);
+        let new = RowGroup {
+            stamp: edit.stamp,
+            block_slots: node.block_slots,
+            zones: zones_of(&slices, columns),
+            slices,
+            rows,
+            partitions,
+            fences,
+            is_hot: true,
+        };
+        root.groups.insert(group + 1, Link::new(new));
+        root.fences.splice(group + 1..group + 1, vec![fence]);
+    }
+}
+
+fn word_of(key: Key) -> u64 {
+    match key {
+        Key::Word(word) => word,
+        Key::Bytes(_) => unreachable!("keys of a table are of one kind"),
+    }
+}
+
+/// The zones of slices together.
+pub(super) fn zones_of(slices: &[Link<Slice>], columns: usize) -> Arc<[Zone]> {
+    let mut zones = vec![Zone::EMPTY; columns];
+    for slice in slices.iter().filter(|slice| slice.rows() > 0) {
+        zones.iter_mut().zip(slice.blocks()).for_each(|(zone, block)| zone.merge(&block.zone));
+    }
+    zones.into()
+}
+
+impl RowGroup {
+    /// The slices of some partitions, widened until no partition crosses their ends.
+    pub(super) fn aligned_slices(&self, mut partitions: Range<usize>) -> Range<usize> {
+        let width = self.block_slots;
+        let crosses = |slot: u32| !(slot as usize).is_multiple_of(width);
+        while crosses(self.partitions[partitions.start].start) {
+            partitions.start -= 1;
+        }
+        while crosses(self.partitions[partitions.end - 1].end) {
+            partitions.end += 1;
+        }
+        self.partitions[partitions.start].start as usize / width
+            ..self.partitions[partitions.end - 1].end as usize / width
+    }
+}
+
+/// Lays rows, which stand in order, over `slices` new slices. `least` is the first fence, `key` gives the others.
+pub(super) fn lay<'b, K>(
+    rows: &[Source<K>],
+    slices: usize,
+    shape: &super::Shape,
+    edit: &Edit,
+    least: Key,
+    key: &dyn Fn(&K) -> Key,
+    block: &dyn Fn(u32, usize) -> &'b Block,
+) -> Laid {
+    let options = &shape.options;
+    let width = options.block_slots;
+    let slots = slices * width;
+    debug_assert!(rows.len() <= slots);
+    let mut count =
+        if shape.key.is_some() { (slots / options.partition_slots()).clamp(1, rows.len().max(1)) } else { 1 };
+    while count > 1 && rows.len().div_ceil(count) > slots / count {
+        count -= 1;
+    }
+    let dense = shape.key.is_none() || options.layout == Layout::Equi;
+    let mut partitions = Vec::with_capacity(count);
+    let mut fences = Vec::with_capacity(count);
+    let mut sources: Vec<Option<(u32, u32)>> = vec![None; slots];
+    for part in 0..count {
+        let own = &rows[part * rows.len() / count..(part + 1) * rows.len() / count];
+        let start = if dense { part * rows.len() / count } else { part * slots / count };
+        let end = match dense {
+            _ if part + 1 == count => slots,
+            true => start + own.len(),
+            false => (part + 1) * slots / count,
+        };
+        partitions.push(Partition { start: start as u32, end: end as u32, rows: own.len() as u32 });
+        fences.push(if part == 0 { least.clone() } else { key(&own[0].0) });
+        own.iter().zip(&mut sources[start..end]).for_each(|((_, part, slot), to)| *to = Some((*part, *slot)));
+    }
+    let new_slice = |sources: &[Option<(u32, u32)>]| {
+        let mut live = [0; WORDS];
+        (0..width).filter(|&slot| sources[slot].is_some()).for_each(|slot| bitmap::set(&mut live, slot, true));
+        let mut from = Vec::with_capacity(width);
+        let blocks = shape.schema.iter().enumerate().map(|(column, field)| {
+            from.clear();
+            from.extend(sources.iter().map(|source| source.map(|(part, slot)| (block(part, column), slot as usize))));
+            Block::gather(&from, field.ty)
+        });
+        Link::new(Slice::new(live, blocks.collect(), edit))
+    };
+    Laid { slices: sources.chunks(width).map(new_slice).collect(), partitions, fences }
+}

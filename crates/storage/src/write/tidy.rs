@@ -1,0 +1,96 @@
+//! Memory of rows that are gone: row groups that are mostly empty are spread over fewer slices, small neighbours are
+//! joined, empty ones are dropped. At the end of a statement, because rows change their place.
+
+use super::{Writer, edit_group};
+use crate::tree::Branch;
+
+impl Writer<'_> {
+    /// Tidies the row groups that rows were deleted from: `touched`, in any order. Some may be gone since, with what a
+    /// statement undid.
+    pub(crate) fn tidy(&mut self, mut touched: Vec<u32>) {
+        touched.sort_unstable();
+        touched.dedup();
+        // From behind, so that what is before keeps its place.
+        for group in touched.into_iter().rev() {
+            if (group as usize) < self.branch.root.groups.len() {
+                self.tidy_group(group as usize);
+            }
+        }
+    }
+
+    #[inline]
+    fn tidy_group(&mut self, group: usize) {
+        let node = &self.branch.root.groups[group];
+        if node.rows * 2 < node.slots() && (node.slices.len() > 1 || node.rows == 0) {
+            self.thin(group);
+        }
+    }
+
+    #[cold]
+    fn thin(&mut self, group: usize) {
+        let node = self.branch.root.groups[group];
+        let groups = self.branch.root.groups.len();
+        if node.rows == 0 && groups > 1 {
+            return self.drop_group(group);
+        }
+        let width = node.block_slots;
+        let needed = (node.rows + node.rows / 8).div_ceil(width).max(1);
+        if needed < node.slices.len() {
+            self.spread(group, 0..node.slices.len(), needed);
+        } else if node.rows == 0 {
+            let (node, edit) = edit_group(self.branch, group);
+            node.slices.iter_mut().for_each(|slice| slice.edit(edit).shed(edit));
+        }
+        let full = self.shape.options.group_slots / width;
+        for left in [group, group.wrapping_sub(1)] {
+            let groups = &self.branch.root.groups;
+            if left < groups.len()
+                && left + 1 < groups.len()
+                && groups[left].blocks() + groups[left + 1].blocks() <= full / 2
+            {
+                self.join(left);
+            }
+        }
+    }
+
+    /// Drops a row group without rows; it is not the only one.
+    fn drop_group(&mut self, group: usize) {
+        let least = self.shape.key.as_ref().map(|key| key.least());
+        let Branch { root, edit } = &mut *self.branch;
+        let root = root.edit(edit);
+        let dropped = root.groups.remove(group);
+        edit.retire_whole_group(dropped);
+        if let Some(least) = least {
+            root.fences.splice(group..group + 1, Vec::new());
+            if group == 0 {
+                root.fences.splice(0..1, vec![least.clone()]);
+                root.groups[0].edit(edit).fences.splice(0..1, vec![least]);
+            }
+        }
+    }
+
+    /// Joins a row group with the next one. Copies no row.
+    fn join(&mut self, group: usize) {
+        let Branch { root, edit } = &mut *self.branch;
+        let root = root.edit(edit);
+        let right = root.groups.remove(group + 1);
+        let left = root.groups[group].edit(edit);
+        let slots = left.slots() as u32;
+        left.partitions.extend(right.partitions.iter().map(|p| crate::row_group::Partition {
+            start: p.start + slots,
+            end: p.end + slots,
+            ..*p
+        }));
+        left.slices.extend_from_slice(&right.slices);
+        left.rows += right.rows;
+        left.is_hot = true;
+        let mut zones = left.zones.to_vec();
+        zones.iter_mut().zip(right.zones.iter()).for_each(|(zone, other)| zone.merge(other));
+        left.zones = zones.into();
+        if self.shape.key.is_some() {
+            left.fences.append(&right.fences);
+            root.fences.splice(group + 1..group + 2, Vec::new());
+        }
+        edit.retire_group(right);
+    }
+}

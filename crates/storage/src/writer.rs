@@ -1,0 +1,354 @@
+//! Who writes rows: to the head one by one, or to a fork of the table.
+//!
+//! | | on | ends with |
+//! |---|---|---|
+//! | [`TableWriter`] | the head, or a fork | being dropped |
+//! | [`Statement`] | a fork that nobody can overtake | [`Statement::commit`]; dropped, it leaves nothing |
+//! | [`TableFork`] | a fork of a transaction, with a log of what was done | the transaction's commit or its drop |
+//!
+//! Constraints are not judged here. Whoever writes looks first ([`TableWriter::find`]), or looks at what came of it and
+//! undoes it ([`TableWriter::atomically`]).
+
+use crate::datum::Datum;
+use crate::log::{Log, Operation};
+use crate::lookup;
+use crate::row_group::Piece;
+use crate::sketch::Sketch;
+use crate::snapshot::{Summaries, TableSnapshot};
+use crate::table::{Head, Table};
+use crate::tree::branch::Savepoint;
+use crate::tree::{Branch, Link, Root};
+use crate::write::{RowId, Writer, datum};
+use entasis_vector::{Chunk, Result};
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, MutexGuard};
+
+/// Writes rows. See the module.
+pub struct TableWriter<'a> {
+    table: &'a Table,
+    target: Target<'a>,
+    /// Row groups that rows were deleted from.
+    thinned: Vec<u32>,
+}
+
+enum Target<'a> {
+    Head { head: MutexGuard<'a, Head>, _writers: MutexGuard<'a, ()> },
+    Fork(&'a mut ForkState),
+}
+
+/// What a fork consists of while it is open.
+struct ForkState {
+    branch: Branch,
+    sketches: Vec<Sketch>,
+    log: Option<Log>,
+    is_changed: bool,
+}
+
+impl<'a> TableWriter<'a> {
+    pub(crate) fn of_head(table: &'a Table, writers: MutexGuard<'a, ()>, mut head: MutexGuard<'a, Head>) -> Self {
+        head.is_changed = true;
+        TableWriter { table, target: Target::Head { head, _writers: writers }, thinned: Vec::new() }
+    }
+
+    fn root(&self) -> &Root {
+        match &self.target {
+            Target::Head { head, .. } => &head.branch.root,
+            Target::Fork(fork) => &fork.branch.root,
+        }
+    }
+
+    fn branch(&mut self) -> &mut Branch {
+        match &mut self.target {
+            Target::Head { head, .. } => &mut head.branch,
+            Target::Fork(fork) => &mut fork.branch,
+        }
+    }
+
+    fn sketches(&mut self) -> &mut [Sketch] {
+        match &mut self.target {
+            Target::Head { head, .. } => &mut head.sketches,
+            Target::Fork(fork) => &mut fork.sketches,
+        }
+    }
+
+    fn log(&mut self) -> Option<&mut Log> {
+        match &mut self.target {
+            Target::Head { .. } => None,
+            Target::Fork(fork) => fork.log.as_mut(),
+        }
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> u64 {
+        self.root().rows
+    }
+
+    /// A row whose layout key is `key`: a datum for each of its columns.
+    pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
+        let mut found = None;
+        lookup::find(self.root(), &self.table.shape, key, |id| {
+            found = Some(id);
+            false
+        });
+        found
+    }
+
+    /// Calls `each` with every row whose layout key is `key`, until it says no.
+    pub fn find_each(&self, key: &[Datum<'_>], each: impl FnMut(RowId) -> bool) {
+        lookup::find(self.root(), &self.table.shape, key, each);
+    }
+
+    /// One value of a row.
+    pub fn datum(&self, row: RowId, column: usize) -> Datum<'_> {
+        datum(self.root(), row, column, self.table.schema()[column].ty)
+    }
+
+    /// Adds a row: a datum for each column. Other rows of its row group may move; see [`RowId`].
+    pub fn insert(&mut self, row: &[Datum<'_>]) -> RowId {
+        let shape = &self.table.shape;
+        let id = Writer { shape, branch: self.branch() }.insert(row);
+        for (sketch, datum) in self.sketches().iter_mut().zip(row).filter(|(_, datum)| !datum.is_null()) {
+            sketch.add(datum.hash());
+        }
+        if let Some(log) = self.log() {
+            log.push(Operation::insert(id, row, shape));
+        }
+        id
+    }
+
+    /// Adds the rows of a chunk: the table's columns in order.
+    pub fn insert_chunk(&mut self, chunk: &Chunk) {
+        let mut row = Vec::with_capacity(chunk.columns().len());
+        for number in 0..chunk.len() {
+            row.clear();
+            row.extend((0..chunk.columns().len()).map(|column| {
+                let position = chunk.positions(column).map_or(number, |positions| positions[number] as usize);
+                Datum::of_vector(chunk.vector(column), position)
+            }));
+            self.insert(&row);
+        }
+    }
+
+    /// Removes a row. No other row moves before the writer is dropped.
+    pub fn delete(&mut self, row: RowId) {
+        let shape = &self.table.shape;
+        if self.log().is_some() {
+            let operation = Operation::delete(row, self.root(), shape);
+            self.log().expect("just tested").push(operation);
+        }
+        if self.thinned.last() != Some(&row.group) {
+            self.thinned.push(row.group);
+        }
+        Writer { shape, branch: self.branch() }.delete(row);
+    }
+
+    /// Changes columns of a row. If its layout key changes, it and others of the row group may move. Where it is then.
+    pub fn update(&mut self, row: RowId, changes: &[(usize, Datum<'_>)]) -> RowId {
+        let shape = &self.table.shape;
+        let operation = self.log().is_some().then(|| Operation::update(row, self.root(), changes, shape));
+        let to = Writer { shape, branch: self.branch() }.update(row, changes);
+        for &(column, datum) in changes.iter().filter(|(_, datum)| !datum.is_null()) {
+            self.sketches()[column].add(datum.hash());
+        }
+        if let (Some(log), Some(operation)) = (self.log(), operation) {
+            log.push(operation.moved_to(to));
+        }
+        to
+    }
+
+    /// Does some work and, if that fails, undoes it.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub fn atomically<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        let savepoint = self.branch().savepoint();
+        let logged = self.log().map(|log| log.len());
+        let result = work(self);
+        if result.is_ok() {
+            self.branch().release(savepoint);
+        } else {
+            self.branch().roll_back(savepoint);
+            if let (Some(log), Some(logged)) = (self.log(), logged) {
+                log.truncate(logged);
+            }
+        }
+        result
+    }
+
+    /// The first row that `is_it` says yes to, looked for one by one: for tables without a layout key, and tests.
+    pub fn find_slowly(&self, is_it: impl Fn(RowId, &entasis_vector::Schema) -> bool) -> Option<RowId> {
+        let schema = self.table.schema();
+        let rows = self.root().groups.iter().enumerate().flat_map(|(group, node)| {
+            let slots = (0..node.slots()).filter(|&slot| node.is_live(slot));
+            slots.map(move |slot| RowId { group: group as u32, slot: slot as u32 })
+        });
+        rows.into_iter().find(|&id| is_it(id, schema))
+    }
+
+    /// Checks the invariants of the version. For tests.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        crate::tree::check::check(self.root(), &self.table.shape);
+    }
+}
+
+impl Drop for TableWriter<'_> {
+    fn drop(&mut self) {
+        let shape = &self.table.shape;
+        // A transaction's log names rows by their place, so its fork is tidied by no one; the head is, in time.
+        if !self.thinned.is_empty() && self.log().is_none() {
+            let thinned = std::mem::take(&mut self.thinned);
+            Writer { shape, branch: self.branch() }.tidy(thinned);
+        }
+        self.branch().sweep();
+    }
+}
+
+/// A version of a table that is written aside. Dropped, it leaves nothing behind.
+pub struct TableFork {
+    table: Arc<Table>,
+    /// Taken out when the fork ends.
+    open: Option<(ForkState, Savepoint)>,
+}
+
+impl TableFork {
+    /// A fork of the newest version. With a `log`, it can be replayed on a later one.
+    pub(crate) fn new(table: &Arc<Table>, log: Option<Log>) -> TableFork {
+        let (branch, base) = table.head().branch.fork();
+        let sketches = vec![Sketch::default(); table.schema().len()];
+        TableFork { table: table.clone(), open: Some((ForkState { branch, sketches, log, is_changed: false }, base)) }
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    fn state(&self) -> &ForkState {
+        &self.open.as_ref().expect("the fork is open").0
+    }
+
+    fn state_mut(&mut self) -> &mut ForkState {
+        &mut self.open.as_mut().expect("the fork is open").0
+    }
+
+    /// Writes to the fork.
+    pub fn write(&mut self) -> TableWriter<'_> {
+        let (state, _) = self.open.as_mut().expect("the fork is open");
+        state.is_changed = true;
+        TableWriter { table: &self.table, target: Target::Fork(state), thinned: Vec::new() }
+    }
+
+    /// What the fork holds now.
+    pub fn snapshot(&mut self) -> TableSnapshot {
+        let (root, stamp) = self.state_mut().branch.pin();
+        let summaries = Arc::new(Summaries::new(self.table.schema().len()));
+        TableSnapshot::new(self.table.clone(), root, stamp, summaries)
+    }
+
+    /// True if something was written.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.state().is_changed
+    }
+
+    pub(crate) fn log(&self) -> Option<&Log> {
+        self.state().log.as_ref()
+    }
+
+    /// A place to come back to.
+    pub(crate) fn savepoint(&mut self) -> ForkSavepoint {
+        let state = self.state_mut();
+        ForkSavepoint { savepoint: state.branch.savepoint(), logged: state.log.as_ref().map_or(0, Log::len) }
+    }
+
+    pub(crate) fn roll_back(&mut self, to: ForkSavepoint) {
+        let state = self.state_mut();
+        state.branch.roll_back(to.savepoint);
+        if let Some(log) = &mut state.log {
+            log.truncate(to.logged);
+        }
+    }
+
+    pub(crate) fn release(&mut self, savepoint: ForkSavepoint) {
+        self.state_mut().branch.release(savepoint.savepoint);
+    }
+
+    /// True if the head is as it was when the fork began.
+    pub(crate) fn can_fast_forward(&self, head: &Head) -> bool {
+        self.open.as_ref().is_some_and(|(_, base)| head.branch.is_at(base))
+    }
+
+    /// The version that the fork began with.
+    pub(crate) fn base(&self) -> Link<Root> {
+        self.open.as_ref().expect("the fork is open").1.root()
+    }
+
+    /// Makes this the head's version, which is as it was when the fork began.
+    pub(crate) fn fast_forward(mut self, head: &mut Head) {
+        let (state, base) = self.open.take().expect("the fork is open");
+        head.is_changed = true;
+        head.count(&[state.sketches]);
+        head.branch.fast_forward(state.branch, base);
+        head.branch.sweep();
+    }
+}
+
+impl Drop for TableFork {
+    fn drop(&mut self) {
+        if let Some((state, base)) = self.open.take() {
+            let mut head = self.table.head();
+            head.branch.abandon(state.branch, base);
+            head.branch.sweep();
+        }
+    }
+}
+
+/// A place in a fork to come back to.
+pub(crate) struct ForkSavepoint {
+    savepoint: Savepoint,
+    logged: usize,
+}
+
+/// A statement of its own, that writes many rows. See the module.
+pub struct Statement<'a> {
+    fork: TableFork,
+    table: Arc<Table>,
+    _writers: MutexGuard<'a, ()>,
+}
+
+impl<'a> Statement<'a> {
+    pub(crate) fn new(writers: MutexGuard<'a, ()>, fork: TableFork) -> Statement<'a> {
+        Statement { table: fork.table.clone(), fork, _writers: writers }
+    }
+
+    pub(crate) fn hang(&mut self, pieces: Vec<Piece>) -> Result<()> {
+        let state = self.fork.state_mut();
+        Writer { shape: &self.table.shape, branch: &mut state.branch }.hang(pieces)
+    }
+
+    pub(crate) fn count(&mut self, sketches: &[Sketch]) {
+        let state = self.fork.state_mut();
+        state.sketches.iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));
+    }
+
+    /// Makes what was written the newest version.
+    pub fn commit(self) {
+        let mut head = self.table.head();
+        self.fork.fast_forward(&mut head);
+    }
+}
+
+impl Deref for Statement<'_> {
+    type Target = TableFork;
+    fn deref(&self) -> &TableFork {
+        &self.fork
+    }
+}
+
+impl DerefMut for Statement<'_> {
+    fn deref_mut(&mut self) -> &mut TableFork {
+        &mut self.fork
+    }
+}
