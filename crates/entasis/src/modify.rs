@@ -27,12 +27,7 @@ pub(crate) fn delete(connection: &Connection, plan: Plan, mut open: Statement<'_
 }
 
 /// Sets `columns` of the rows that `plan` names, in the table that is `open`, to the values that it gives.
-pub(crate) fn update(
-    connection: &Connection,
-    columns: &[usize],
-    plan: Plan,
-    mut open: Statement<'_>,
-) -> Result<Rows> {
+pub(crate) fn update(connection: &Connection, columns: &[usize], plan: Plan, mut open: Statement<'_>) -> Result<Rows> {
     let rows = statement::query(connection, plan)?;
     let table = open.table().clone();
     let found = distinct_rows(&rows);
@@ -78,8 +73,9 @@ pub(crate) fn update(
 pub(crate) fn truncate(connection: &Connection, names: &[String]) -> Result<Rows> {
     let mut changed = 0;
     for table in names.iter().filter_map(|name| connection.shared.catalog.table(name)) {
-        changed += table.rows();
-        table.truncate();
+        let mut open = table.statement();
+        changed += open.write().clear();
+        open.commit();
     }
     connection.shared.charge_tables()?;
     Ok(Rows::changed_rows(changed))

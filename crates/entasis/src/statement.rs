@@ -103,10 +103,7 @@ pub(crate) fn query(connection: &Connection, plan: Plan) -> Result<Rows> {
     Ok(Rows::new(schema, collector.into_chunks(), context))
 }
 
-fn opened<'a>(
-    open: Option<entasis_storage::Statement<'a>>,
-    table: &str,
-) -> Result<entasis_storage::Statement<'a>> {
+fn opened<'a>(open: Option<entasis_storage::Statement<'a>>, table: &str) -> Result<entasis_storage::Statement<'a>> {
     open.ok_or_else(|| Error::internal(format!("the table {table} was not opened for writing")))
 }
 

@@ -10,8 +10,8 @@ use crate::lower;
 use crate::parse::parse_query;
 use crate::{Catalog, Statement};
 use datafusion_sql::sqlparser::ast::{
-    self, Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Query, SelectItem, SetExpr, TableAlias,
-    TableFactor, TableWithJoins, Truncate, Update, UpdateTableFromKind,
+    self, Assignment, AssignmentTarget, Delete, Expr, FromTable, Ident, ObjectName, Query, SelectItem, SetExpr,
+    TableAlias, TableFactor, TableWithJoins, Truncate, Update, UpdateTableFromKind,
 };
 use entasis_engine::relation::Relation;
 use entasis_vector::{DataType, Error, Result, Value};

@@ -122,8 +122,11 @@ impl TableSnapshot {
         crate::tree::check::check(&self.0.root, &self.0.table.shape);
     }
 
-    /// What is known of a column.
+    /// What is known of a column. The index after the last one stands for the id of the row ([`RowId`]).
     pub fn column_statistics(&self, column: usize) -> ColumnSummary {
+        if column == self.schema().len() {
+            return ColumnSummary { min: None, max: None, nulls: 0, distinct: self.rows(), unique: true };
+        }
         self.0.summaries.0[column].get_or_init(|| self.summarize(column)).clone()
     }
 

@@ -51,10 +51,7 @@ impl Table {
     pub fn with_options(name: impl Into<String>, schema: Schema, options: TableOptions) -> Arc<Table> {
         let shape = Shape::new(name.into(), schema, options);
         let epochs = Arc::new(Epochs::default());
-        let fences = match &shape.key {
-            Some(key) => key.no_fences(),
-            None => crate::key::Fences::Words(Vec::new()),
-        };
+        let fences = shape.no_fences();
         let root = |stamp| Root { stamp, rows: 0, groups: Vec::new(), fences };
         let head = Head {
             branch: Branch::new(epochs.clone(), shape.options.block_slots, root),

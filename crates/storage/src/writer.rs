@@ -142,6 +142,15 @@ impl<'a> TableWriter<'a> {
         Writer { shape, branch: self.branch() }.delete(row);
     }
 
+    /// Removes all rows. Returns how many they were.
+    pub fn clear(&mut self) -> u64 {
+        let (shape, rows) = (&self.table.shape, self.root().rows);
+        debug_assert!(self.log().is_none(), "a log holds single rows");
+        self.thinned.clear();
+        Writer { shape, branch: self.branch() }.clear();
+        rows
+    }
+
     /// Changes columns of a row. If its layout key changes, it and others of the row group may move. Where it is then.
     pub fn update(&mut self, row: RowId, changes: &[(usize, Datum<'_>)]) -> RowId {
         let shape = &self.table.shape;

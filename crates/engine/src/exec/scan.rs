@@ -10,6 +10,8 @@
 //! 4. The join filters narrow them further.
 //! 5. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
 //!
+//! The index after the table's last column stands for the row's id ([`RowId`]).
+//!
 //! All columns of the chunk share one group, whose selection is the rows that are left. Nothing is copied: vectors are
 //! decoded in place into memory that the worker keeps.
 //!
@@ -21,7 +23,7 @@ use crate::exec::QueryContext;
 use crate::exec::join::filter::FilterSlot;
 use crate::exec::profile::Recorder;
 use crate::relation::{Source, SourceWorker};
-use entasis_storage::{RowGroup, TableSnapshot, Zone};
+use entasis_storage::{RowGroup, RowId, TableSnapshot, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Buffer, Chunk, ColumnId, DataType, Result, Selection, Vector};
@@ -42,6 +44,8 @@ pub(crate) struct TableScan {
     snapshot: TableSnapshot,
     /// Index in the table of each output column.
     columns: Vec<usize>,
+    /// The index that stands for the row id.
+    row_id: usize,
     metas: Vec<ColumnMeta>,
     stages: Vec<Stage>,
     tests: Vec<Test>,
@@ -75,8 +79,13 @@ impl TableScan {
         recorder: &Arc<Recorder>,
         context: &QueryContext,
     ) -> Result<TableScan> {
-        let place = |id: ColumnId| columns.iter().find(|(c, _)| *c == id).map(|(_, index)| *index);
+        // There are no bounds of row ids.
+        let row_id = snapshot.schema().len();
+        let place = |id: ColumnId| columns.iter().find(|(c, index)| *c == id && *index != row_id).map(|(_, i)| *i);
+        let mut join_filters = join_filters;
+        join_filters.retain(|(column, _)| columns[*column].1 != row_id);
         Ok(TableScan {
+            row_id,
             tests: filters.iter().filter_map(|filter| Test::of(filter, &place)).collect(),
             stages: stages(filters, metas)?,
             columns: columns.iter().map(|(_, index)| *index).collect(),
@@ -376,7 +385,12 @@ impl Worker {
             return;
         }
         let (index, vector) = (self.scan.columns[column], &mut self.vectors[column]);
-        if self.all || self.rows.len() * SPARSE > count {
+        if index == self.scan.row_id {
+            let group = self.number as u32;
+            let ids = vector.begin_flat::<u64>(self.scan.chunk_rows);
+            let slots = first as u32..(first + count) as u32;
+            ids.iter_mut().zip(slots).for_each(|(id, slot)| *id = RowId { group, slot }.to_u64());
+        } else if self.all || self.rows.len() * SPARSE > count {
             group.decode(index, first, count, vector);
         } else {
             group.decode_selected(index, first, &self.rows, count, vector);

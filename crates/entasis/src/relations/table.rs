@@ -36,10 +36,6 @@ impl Relation for TableRelation {
         &self.schema
     }
 
-    fn is_unique(&self, column: usize) -> bool {
-        column == self.snapshot.schema().len() || self.snapshot.column_statistics(column).unique
-    }
-
     fn statistics(&self) -> Statistics {
         let columns = (0..self.snapshot.schema().len())
             .map(|column| {

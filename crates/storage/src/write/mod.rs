@@ -19,7 +19,7 @@ mod spread;
 mod tidy;
 
 use crate::datum::Datum;
-use crate::key::{Key, LayoutKey};
+use crate::key::{Fences, Key, LayoutKey};
 use crate::layout::TableOptions;
 use crate::row_group::RowGroup;
 use crate::tree::{Branch, Edit, Root};
@@ -34,6 +34,17 @@ pub struct RowId {
     pub group: u32,
     /// Slot in it.
     pub slot: u32,
+}
+
+impl RowId {
+    /// Both numbers in one, in the same order.
+    pub fn to_u64(self) -> u64 {
+        u64::from(self.group) << 32 | u64::from(self.slot)
+    }
+    /// What [`RowId::to_u64`] was made of.
+    pub fn from_u64(id: u64) -> RowId {
+        RowId { group: (id >> 32) as u32, slot: id as u32 }
+    }
 }
 
 /// What never changes about a table.
@@ -51,6 +62,11 @@ impl Shape {
         let keyed = options.layout.is_keyed() && !options.layout_key.is_empty();
         let key = keyed.then(|| LayoutKey::new(&options.layout_key, &schema));
         Shape { name, schema, options, key }
+    }
+
+    /// The fences of a table without rows.
+    pub(crate) fn no_fences(&self) -> Fences {
+        self.key.as_ref().map_or(Fences::Words(Vec::new()), LayoutKey::no_fences)
     }
 }
 
@@ -88,6 +104,17 @@ impl Writer<'_> {
             group.partitions[partition].rows -= 1;
         }
         group.slices[slot / group.block_slots].edit(edit).bury(slot % group.block_slots);
+    }
+
+    /// Removes all rows, and the memory that they had.
+    pub(crate) fn clear(&mut self) {
+        let Branch { root, edit } = &mut *self.branch;
+        let root = root.edit(edit);
+        for group in std::mem::take(&mut root.groups) {
+            edit.retire_whole_group(group);
+        }
+        root.rows = 0;
+        root.fences = self.shape.no_fences();
     }
 
     /// Changes columns of a row. Where the row is afterwards.
