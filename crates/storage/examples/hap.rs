@@ -5,7 +5,7 @@
 //!
 //! Each operation is measured alone, and once more with a new snapshot every millisecond that replaces the last one.
 
-use entasis_storage::{Datum, Layout, RowGroup, Table, TableOptions, TableSnapshot};
+use entasis_storage::{Datum, Layout, Table, TableOptions, TableSnapshot};
 use entasis_vector::{Chunk, DataType, Field, Schema, Selection, Vector};
 use std::hint::black_box;
 use std::ops::Bound;
@@ -118,21 +118,19 @@ fn sum_range(snapshot: &TableSnapshot, low: i64, high: i64) -> i64 {
         let group = snapshot.row_group(range.group).expect("it has the range");
         each_window(range.slots.clone(), |first, slots| {
             let mut rows: Vec<u16> = Vec::new();
-            let all = range.is_whole && group.is_full(first..first + slots);
-            if !all {
-                group.each_live(first..first + slots, |at| rows.push(at as u16));
-            }
             if !range.is_whole {
                 group.decode(0, first, slots, &mut keys);
+                group.each_live(first..first + slots, |at| rows.push(at as u16));
                 rows.retain(|&at| (low..=high).contains(&keys.values::<i64>()[at as usize]));
             }
             for number in 1..=4 {
                 group.decode(number, first, slots, &mut column);
                 let values = &column.values::<i32>()[..slots];
-                sum += match all {
-                    true => values.iter().map(|&v| i64::from(v)).sum::<i64>(),
-                    false => rows.iter().map(|&at| i64::from(values[at as usize])).sum::<i64>(),
-                };
+                if range.is_whole {
+                    group.each_run(first..first + slots, |run| sum += total(&values[run]));
+                } else {
+                    sum += rows.iter().map(|&at| i64::from(values[at as usize])).sum::<i64>();
+                }
             }
         });
     }
@@ -148,6 +146,10 @@ fn each_window(slots: std::ops::Range<usize>, mut each: impl FnMut(usize, usize)
     }
 }
 
+fn total(values: &[i32]) -> i64 {
+    values.iter().map(|&v| i64::from(v)).sum()
+}
+
 /// Sum and greatest value of one column.
 fn full_scan(snapshot: &TableSnapshot) -> (i64, i32) {
     let mut column = Vector::new(entasis_vector::PhysicalType::I32);
@@ -156,19 +158,10 @@ fn full_scan(snapshot: &TableSnapshot) -> (i64, i32) {
         each_window(0..group.slots(), |first, slots| {
             group.decode(1, first, slots, &mut column);
             let values = &column.values::<i32>()[..slots];
-            let mut one = |group: &RowGroup, first: usize, slots: usize, at: usize| {
-                let values = &values[at..at + slots];
-                if group.is_full(first..first + slots) {
-                    sum += values.iter().map(|&v| i64::from(v)).sum::<i64>();
-                    max = values.iter().fold(max, |max, &v| max.max(v));
-                } else {
-                    group.each_live(first..first + slots, |at| {
-                        sum += i64::from(values[at]);
-                        max = max.max(values[at]);
-                    });
-                }
-            };
-            one(group, first, slots, 0);
+            group.each_run(first..first + slots, |run| {
+                sum += total(&values[run.clone()]);
+                max = values[run].iter().fold(max, |max, &v| max.max(v));
+            });
         });
     }
     (sum, max)

@@ -17,7 +17,7 @@ use crate::sketch::Sketch;
 use crate::snapshot::{Summaries, TableSnapshot};
 use crate::table::{Head, Table};
 use crate::tree::branch::Savepoint;
-use crate::tree::{Branch, Link, Root};
+use crate::tree::{Branch, Root};
 use crate::write::{RowId, Writer, datum};
 use entasis_vector::{Chunk, Result};
 use std::ops::{Deref, DerefMut};
