@@ -11,7 +11,7 @@
 //!
 //! Reading order: [`layout`] → [`block`] (what 1024 slots look like in memory) → `tree` (who may write them, and how
 //! versions share them) → [`row_group`] (how they are read) → `write` (the five operations) → [`writer`] → [`table`] →
-//! [`catalog`]. Bulk: [`builder`] and [`appender`].
+//! [`transaction`] → [`catalog`]. Bulk: [`builder`] and [`appender`].
 //!
 //! Knows no SQL, no operator and no file.
 
@@ -30,6 +30,7 @@ pub mod row_group;
 pub mod sketch;
 pub mod snapshot;
 pub mod table;
+pub mod transaction;
 mod tree;
 mod write;
 pub mod writer;
@@ -39,6 +40,8 @@ pub mod zone;
 mod model_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod transaction_tests;
 
 pub use appender::{AppendedRows, Appender};
 pub use catalog::{Catalog, IfExists, View};
@@ -48,6 +51,7 @@ pub use lookup::SlotRange;
 pub use row_group::RowGroup;
 pub use snapshot::TableSnapshot;
 pub use table::Table;
+pub use transaction::Transaction;
 pub use write::RowId;
 pub use writer::{Statement, TableFork, TableWriter};
 pub use zone::{ColumnSummary, Zone};

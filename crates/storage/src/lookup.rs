@@ -7,7 +7,7 @@ use crate::datum::Datum;
 use crate::key::{Key, LayoutKey};
 use crate::row_group::RowGroup;
 use crate::tree::Root;
-use crate::write::{RowId, Shape};
+use crate::write::{RowId, Shape, bits_inside};
 use std::ops::{Bound, Range};
 
 /// Slots that a range query reads.
@@ -52,23 +52,26 @@ impl RowGroup {
         mut each: impl FnMut(usize) -> bool,
     ) -> bool {
         let width = self.block_slots;
-        let physical = |column: usize| shape.schema[column].ty.physical();
-        for (first, live) in self.live_words(slots) {
-            if live == 0 {
-                continue;
+        for number in slots.start / width..slots.end.div_ceil(width) {
+            let slice = &*self.slices[number];
+            let start = number * width;
+            let mut masks = *slice.live();
+            let words = width.div_ceil(64);
+            if slots.start > start || slots.end < start + width {
+                let inside = slots.start.max(start) - start..slots.end.min(start + width) - start;
+                let word_masks = masks.iter_mut().enumerate();
+                word_masks.for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
             }
-            let slice = &*self.slices[first / width];
-            let word = first % width / 64;
-            let columns = key.columns.iter().zip(datums);
-            let mut found = columns.fold(live, |found, (&column, &datum)| match found {
-                0 => 0,
-                _ => slice.block(column).equal_mask(word, datum, found, physical(column)),
-            });
-            while found != 0 {
-                if !each(first + found.trailing_zeros() as usize) {
-                    return false;
+            for (&column, &datum) in key.columns.iter().zip(datums) {
+                slice.block(column).narrow(datum, &mut masks[..words], shape.schema[column].ty.physical());
+            }
+            for (word, mut found) in masks[..words].iter().copied().enumerate() {
+                while found != 0 {
+                    if !each(start + word * 64 + found.trailing_zeros() as usize) {
+                        return false;
+                    }
+                    found &= found - 1;
                 }
-                found &= found - 1;
             }
         }
         true

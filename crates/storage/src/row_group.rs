@@ -188,6 +188,31 @@ impl RowGroup {
         }
     }
 
+    /// Calls `each` with every run of live slots that follow one another, as positions in the window from its start. Runs
+    /// are as long as may be, but for the ends of blocks.
+    pub fn each_run(&self, window: Range<usize>, mut each: impl FnMut(Range<usize>)) {
+        let start = window.start;
+        let mut run = 0..0;
+        for (first, mut word) in self.live_words(window) {
+            while word != 0 {
+                let from = word.trailing_zeros();
+                let len = (!(word >> from)).trailing_zeros();
+                let at = first + from as usize - start;
+                if run.end != at {
+                    if !run.is_empty() {
+                        each(run);
+                    }
+                    run = at..at;
+                }
+                run.end += len as usize;
+                word = if from + len == 64 { 0 } else { word >> (from + len) << (from + len) };
+            }
+        }
+        if !run.is_empty() {
+            each(run);
+        }
+    }
+
     /// The live bits of a window, in words: the slot of bit 0, and the bits of those in the window.
     pub(crate) fn live_words(&self, window: Range<usize>) -> impl Iterator<Item = (usize, u64)> {
         let width = self.block_slots;

@@ -46,6 +46,11 @@ impl TableSnapshot {
         TableSnapshot(Arc::new(Pinned { table, root, stamp, summaries }))
     }
 
+    /// What a fork begins with.
+    pub(crate) fn pinned(&self) -> (Link<Root>, Stamp) {
+        (self.0.root, self.0.stamp)
+    }
+
     /// The table's name.
     pub fn name(&self) -> &str {
         self.0.table.name()

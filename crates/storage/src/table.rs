@@ -90,13 +90,16 @@ impl Table {
     /// The newest version, for as long as the snapshot is held.
     pub fn snapshot(self: &Arc<Table>) -> TableSnapshot {
         let mut head = self.head();
+        self.pin(&mut head)
+    }
+
+    /// A snapshot of the head, which is locked.
+    pub(crate) fn pin(self: &Arc<Table>, head: &mut Head) -> TableSnapshot {
         if std::mem::take(&mut head.is_changed) {
             head.summaries = Arc::new(Summaries::new(self.schema().len()));
         }
-        let summaries = head.summaries.clone();
         let (root, stamp) = head.branch.pin();
-        drop(head);
-        TableSnapshot::new(self.clone(), root, stamp, summaries)
+        TableSnapshot::new(self.clone(), root, stamp, head.summaries.clone())
     }
 
     /// What one worker adds rows with.
@@ -113,7 +116,7 @@ impl Table {
     /// Writes many rows, all or nothing. Other writers wait, readers do not.
     pub fn statement(self: &Arc<Table>) -> Statement<'_> {
         let writers = self.writers();
-        Statement::new(writers, TableFork::new(self, None))
+        Statement::new(writers, TableFork::at(&self.snapshot(), None))
     }
 
     /// Adds the rows that the appenders of one statement took: all of them, or none. Without a layout key, they stand

@@ -140,6 +140,9 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
         assert!(group.rows() > 0 && group.slots() <= ROW_GROUP_ROWS);
         let mut live = Vec::new();
         group.each_live(0..group.slots(), |slot| live.push(slot));
+        let mut in_runs = Vec::new();
+        group.each_run(0..group.slots(), |run| in_runs.extend(run));
+        assert_eq!(in_runs, live);
         let number = |slot: usize| start + live.partition_point(|&other| other < slot);
         for (column, field) in schema.iter().enumerate() {
             let mut out = Vector::new(field.ty.physical());

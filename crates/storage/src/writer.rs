@@ -17,7 +17,7 @@ use crate::sketch::Sketch;
 use crate::snapshot::{Summaries, TableSnapshot};
 use crate::table::{Head, Table};
 use crate::tree::branch::Savepoint;
-use crate::tree::{Branch, Link, Root};
+use crate::tree::{Branch, Root};
 use crate::write::{RowId, Writer, datum};
 use entasis_vector::{Chunk, Result};
 use std::ops::{Deref, DerefMut};
@@ -96,6 +96,12 @@ impl<'a> TableWriter<'a> {
     /// Calls `each` with every row whose layout key is `key`, until it says no.
     pub fn find_each(&self, key: &[Datum<'_>], each: impl FnMut(RowId) -> bool) {
         lookup::find(self.root(), &self.table.shape, key, each);
+    }
+
+    /// True if there is a row at a place.
+    pub(crate) fn is_row(&self, row: RowId) -> bool {
+        let group = self.root().groups.get(row.group as usize);
+        group.is_some_and(|group| (row.slot as usize) < group.slots() && group.is_live(row.slot as usize))
     }
 
     /// One value of a row.
@@ -223,9 +229,10 @@ pub struct TableFork {
 }
 
 impl TableFork {
-    /// A fork of the newest version. With a `log`, it can be replayed on a later one.
-    pub(crate) fn new(table: &Arc<Table>, log: Option<Log>) -> TableFork {
-        let (branch, base) = table.head().branch.fork();
+    /// A fork of the version of a snapshot. With a `log`, it can be replayed on a later one.
+    pub(crate) fn at(snapshot: &TableSnapshot, log: Option<Log>) -> TableFork {
+        let (table, (root, stamp)) = (snapshot.table(), snapshot.pinned());
+        let (branch, base) = table.head().branch.fork_at(root, stamp);
         let sketches = vec![Sketch::default(); table.schema().len()];
         TableFork { table: table.clone(), open: Some((ForkState { branch, sketches, log, is_changed: false }, base)) }
     }
@@ -287,11 +294,6 @@ impl TableFork {
     /// True if the head is as it was when the fork began.
     pub(crate) fn can_fast_forward(&self, head: &Head) -> bool {
         self.open.as_ref().is_some_and(|(_, base)| head.branch.is_at(base))
-    }
-
-    /// The version that the fork began with.
-    pub(crate) fn base(&self) -> Link<Root> {
-        self.open.as_ref().expect("the fork is open").1.root()
     }
 
     /// Makes this the head's version, which is as it was when the fork began.

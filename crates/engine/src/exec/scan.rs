@@ -179,7 +179,7 @@ impl Source for TableScan {
             machines: self.stages.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
             trials: vec![Trial::default(); self.filters.len()],
             input: Chunk::new(),
-            rows: Vec::new(),
+            rows: Vec::with_capacity(self.chunk_rows),
             all: true,
             selection: Arc::new(Buffer::zeroed(0)),
             scan: self.clone(),

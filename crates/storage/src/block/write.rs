@@ -6,7 +6,7 @@
 //!    encoded anew, wide enough and with slack, and only this block.
 //! 3. [`Block::gather`]: a new hot block of slots of others, for rows that move together.
 
-use super::{Block, Codes, Fixed, Validity, Values, Views, cells, string_value, with_fixed};
+use super::{Block, Codes, Fixed, Validity, Values, Views, cells, search, string_value, with_fixed};
 use crate::datum::Datum;
 use crate::tree::Stamp;
 use crate::zone::Zone;
@@ -170,6 +170,16 @@ impl Block {
     /// A hot block: slot s holds what `sources[s]` holds, and is dead if that is `None`.
     pub(crate) fn gather(sources: &[Option<(&Block, usize)>], ty: DataType) -> Block {
         let physical = ty.physical();
+        let may_be_null = |block: &Block| block.validity.is_some() || block.is_all_null();
+        let mut last: *const Block = std::ptr::null();
+        let simple = physical != PhysicalType::Str
+            && sources
+                .iter()
+                .flatten()
+                .all(|&(block, _)| std::mem::replace(&mut last, block) == block || !may_be_null(block));
+        if simple && sources.iter().flatten().next().is_some_and(|(block, _)| !may_be_null(block)) {
+            return with_fixed!(physical, T => gather_fixed::<T>(sources, ty), unreachable!("not strings"));
+        }
         Block::of(sources.len(), sources.len(), ty, |slot| {
             sources[slot].map(|(block, slot)| block.datum(slot, physical))
         })
@@ -277,6 +287,38 @@ fn of_fixed<T: Fixed>(
     )
 }
 
+/// [`Block::gather`] for blocks without NULLs: runs of slots that follow one another are decoded at once.
+fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Block {
+    let mut values = vec![T::default(); sources.len()];
+    let mut range: Option<(T, T)> = None;
+    let (mut at, mut holes) = (0, false);
+    while at < sources.len() {
+        let Some((block, slot)) = sources[at] else {
+            (at, holes) = (at + 1, true);
+            continue;
+        };
+        let follows = |&(i, source): &(usize, &Option<(&Block, usize)>)| {
+            source.is_some_and(|(other, other_slot)| std::ptr::eq(other, block) && other_slot == slot + i)
+        };
+        let run = sources[at..].iter().enumerate().take_while(follows).count();
+        let run = &mut values[at..at + run];
+        block.decode_fixed(slot, run);
+        let (min, max) = range.unwrap_or((run[0], run[0]));
+        range = Some(run.iter().fold((min, max), |(min, max), &v| {
+            (if v.before(min) { v } else { min }, if max.before(v) { v } else { max })
+        }));
+        at += run.len();
+    }
+    let (min, max) = range.expect("some slot has a value");
+    if holes {
+        // Slots without a value must not widen the codes.
+        values.iter_mut().zip(sources).filter(|(_, source)| source.is_none()).for_each(|(value, _)| *value = min);
+    }
+    let (low, high) = bounds(min.datum(), max.datum(), ty);
+    let values = T::encode(&values, min, max, sources.len(), true);
+    Block::new(sources.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false)
+}
+
 fn of_strings<'a>(
     used: usize,
     capacity: usize,
@@ -298,55 +340,53 @@ fn empty(capacity: usize, nulls: u32) -> Block {
 }
 
 impl Block {
-    /// The slots among 64 · `word` and the 63 that follow that hold `datum`; bits of dead slots are arbitrary.
-    pub(crate) fn equal_mask(&self, word: usize, datum: Datum<'_>, live: u64, physical: PhysicalType) -> u64 {
+    /// Narrows `masks`, which has a bit for each slot and none for dead ones, to the slots that hold `datum`.
+    pub(crate) fn narrow(&self, datum: Datum<'_>, masks: &mut [u64], physical: PhysicalType) {
         if datum.is_null() {
-            return live & !self.valid_word(word);
+            return masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= !self.valid_word(word));
         }
-        if !self.zone_holds(datum) {
-            return 0;
+        if self.is_all_null() || !self.zone_holds(datum) {
+            return masks.fill(0);
         }
-        let live = live & self.valid_word(word);
+        if self.validity.is_some() {
+            masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= self.valid_word(word));
+        }
         match (&self.values, datum) {
             (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => {
-                let Some(code) = v.checked_sub(*base).and_then(|code| u32::try_from(code).ok()) else { return 0 };
-                live & match codes {
-                    _ if code > codes.max() => 0,
-                    Codes::U8(buffer) => super::search::equal_mask(buffer, word, code as u8),
-                    Codes::U16(buffer) => super::search::equal_mask(buffer, word, code as u16),
-                    Codes::U32(buffer) => super::search::equal_mask(buffer, word, code),
+                let code = v.checked_sub(*base).and_then(|code| u32::try_from(code).ok());
+                match (codes, code.filter(|&code| code <= codes.max())) {
+                    (_, None) => masks.fill(0),
+                    (Codes::U8(buffer), Some(code)) => search::narrow(buffer, masks, code as u8),
+                    (Codes::U16(buffer), Some(code)) => search::narrow(buffer, masks, code as u16),
+                    (Codes::U32(buffer), Some(code)) => search::narrow(buffer, masks, code),
                 }
             }
-            (Values::Flat(buffer), Datum::Integer(_)) => {
-                live & with_fixed!(
-                    physical,
-                    T => super::search::equal_mask(buffer, word, T::of_datum(datum)),
-                    unreachable!("strings have no fixed width")
-                )
-            }
-            (Values::Dictionary { codes, .. }, Datum::Bytes(bytes)) => {
-                let Some(code) = self.code_of(bytes) else { return 0 };
-                each_bit(live, |bit| codes.get(word * 64 + bit) == code)
-            }
-            (Values::Constant(value), datum) => {
-                if datum.cmp_bound(value).is_eq() {
-                    live
-                } else {
-                    0
-                }
-            }
-            _ => each_bit(live, |bit| self.datum(word * 64 + bit, physical).total_cmp(datum).is_eq()),
+            (Values::Flat(buffer), Datum::Integer(_)) => with_fixed!(
+                physical,
+                T => search::narrow(buffer, masks, T::of_datum(datum)),
+                unreachable!("strings have no fixed width")
+            ),
+            (Values::Dictionary { codes, .. }, Datum::Bytes(bytes)) => match self.code_of(bytes) {
+                None => masks.fill(0),
+                Some(code) => keep(masks, |slot| codes.get(slot) == code),
+            },
+            (Values::Constant(value), datum) if datum.cmp_bound(value).is_eq() => {}
+            (Values::Constant(_), _) => masks.fill(0),
+            _ => keep(masks, |slot| self.datum(slot, physical).total_cmp(datum).is_eq()),
         }
     }
 }
 
-/// The bits of `mask` that `keep` keeps.
-fn each_bit(mask: u64, keep: impl Fn(usize) -> bool) -> u64 {
-    let (mut left, mut kept) = (mask, 0);
-    while left != 0 {
-        let bit = left.trailing_zeros() as usize;
-        left &= left - 1;
-        kept |= u64::from(keep(bit)) << bit;
+/// Leaves the bits of slots that `keep` keeps.
+fn keep(masks: &mut [u64], keep: impl Fn(usize) -> bool) {
+    for (word, mask) in masks.iter_mut().enumerate() {
+        let mut left = *mask;
+        while left != 0 {
+            let bit = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if !keep(word * 64 + bit) {
+                *mask &= !(1 << bit);
+            }
+        }
     }
-    kept
 }

@@ -141,12 +141,6 @@ pub(crate) struct Savepoint {
     stamp: Stamp,
 }
 
-impl Savepoint {
-    pub(crate) fn root(&self) -> Link<Root> {
-        self.root
-    }
-}
-
 impl Branch {
     /// The head of an empty table.
     pub(crate) fn new(epochs: Arc<Epochs>, block_slots: usize, root: impl FnOnce(Stamp) -> Root) -> Branch {
@@ -167,11 +161,12 @@ impl Branch {
         (self.root, stamp)
     }
 
-    /// A fork of this branch. It takes a snapshot, which ends with the fork.
-    pub(crate) fn fork(&mut self) -> (Branch, Savepoint) {
-        let (root, stamp) = self.pin();
-        let own = self.edit.epochs.next();
-        let mut edit = Branch::edit(self.edit.epochs.clone(), own, self.edit.block_slots, false);
+    /// A fork of this branch at a snapshot of it, which is held.
+    pub(crate) fn fork_at(&self, root: Link<Root>, stamp: Stamp) -> (Branch, Savepoint) {
+        let epochs = self.edit.epochs.clone();
+        epochs.enter(stamp);
+        let own = epochs.next();
+        let mut edit = Branch::edit(epochs, own, self.edit.block_slots, false);
         edit.visible_since = self.edit.visible_since;
         (Branch { root, edit }, Savepoint { root, stamp })
     }

@@ -228,27 +228,35 @@ impl RowGroup {
         if partition.ghosts() == 0 {
             return None;
         }
+        let (width, slots) = (self.block_slots, partition.slots());
         let mut dead = None;
-        for (first, live) in self.live_words(partition.slots()) {
-            let block_end = (first / self.block_slots + 1) * self.block_slots;
-            let slots = partition.slots();
-            let ghosts = !live & inside(first, slots.start..slots.end.min(block_end));
-            if ghosts == 0 {
+        for number in slots.start / width..slots.end.div_ceil(width) {
+            let slice = &*self.slices[number];
+            if slice.rows() == width {
                 continue;
             }
-            let slice = &self.slices[first / self.block_slots];
-            let unseen = ghosts & !slice.visible()[first % self.block_slots / 64];
-            if unseen != 0 {
-                return Some(first + unseen.trailing_zeros() as usize);
+            let start = number * width;
+            let inside = slots.start.max(start) - start..slots.end.min(start + width) - start;
+            for word in inside.start / 64..inside.end.div_ceil(64) {
+                let ghosts = !slice.live()[word] & bits_inside(word * 64, &inside);
+                let unseen = ghosts & !slice.visible()[word];
+                if unseen != 0 {
+                    return Some(start + word * 64 + unseen.trailing_zeros() as usize);
+                }
+                if ghosts != 0 {
+                    dead.get_or_insert(start + word * 64 + ghosts.trailing_zeros() as usize);
+                }
             }
-            dead.get_or_insert(first + ghosts.trailing_zeros() as usize);
         }
         dead
     }
 }
 
 /// The bits of a word, whose bit 0 stands for slot `first`, that lie in `slots`.
-fn inside(first: usize, slots: std::ops::Range<usize>) -> u64 {
+pub(crate) fn bits_inside(first: usize, slots: &std::ops::Range<usize>) -> u64 {
+    if slots.start >= first + 64 || slots.end <= first {
+        return 0;
+    }
     let low = if slots.start > first { u64::MAX << (slots.start - first) } else { u64::MAX };
     let high = if slots.end < first + 64 { u64::MAX >> (first + 64 - slots.end) } else { u64::MAX };
     low & high
