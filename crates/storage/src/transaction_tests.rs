@@ -130,11 +130,11 @@ fn sessions_see_their_snapshot_and_the_first_committer_wins() {
                     Ok(()) => {
                         assert!(!loses, "a transaction that came second was committed");
                         won += 1;
-                        for at in 0..2 {
+                        for (at, committed) in committed.iter_mut().enumerate() {
                             for key in &session.touched[at] {
                                 match session.now[at].get(key) {
-                                    Some(&value) => committed[at].insert(*key, value),
-                                    None => committed[at].remove(key),
+                                    Some(&value) => committed.insert(*key, value),
+                                    None => committed.remove(key),
                                 };
                             }
                         }

@@ -74,7 +74,7 @@ impl Codes {
     /// The code in `slot`.
     #[inline]
     pub(crate) fn get(&self, slot: usize) -> u32 {
-        with_codes!(self, C, buffer => cells::load::<C>(buffer, slot).into())
+        with_codes!(self, C, buffer => wide(cells::load::<C>(buffer, slot)))
     }
 
     /// Writes a code that fits to `slot`; see [`cells::store`].
@@ -92,4 +92,10 @@ impl Codes {
             Codes::U32(buffer) => Codes::U32(cells::copy::<u32>(buffer, slots, slots)),
         }
     }
+}
+
+/// A code of any width in four bytes.
+#[inline(always)]
+fn wide<C: Into<u32>>(code: C) -> u32 {
+    code.into()
 }
