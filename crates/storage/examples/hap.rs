@@ -171,8 +171,6 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let rows: u64 = args.first().map_or(10_000_000, |rows| rows.parse().expect("a number of rows"));
     let layout = match args.get(1).map_or("equi_ghost", String::as_str) {
-        "sorted" => Layout::Sorted,
-        "delta" => Layout::Delta,
         "equi" => Layout::Equi,
         "equi_ghost" => Layout::EquiGhost,
         "casper" => Layout::Casper,

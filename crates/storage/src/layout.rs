@@ -4,11 +4,11 @@
 //! | layout | order of rows | empty slots | an insert |
 //! |---|---|---|---|
 //! | insertion | as they came | at the end | goes to the end |
-//! | sorted | by key, slot by slot | at the end of each partition | shifts the rows behind it |
-//! | delta | by key, and a tail as they came | in the tail | goes to the tail, which is merged when it has grown |
 //! | equi | partitions of equal width | at the end of the row group | ripples from there |
 //! | equi_ghost | partitions of equal width | at the end of each partition | takes one of these |
 //! | casper | as equi_ghost until boundaries are solved for | | |
+//!
+//! The paper's *sorted* and *delta* are not here yet.
 
 use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
 
@@ -17,10 +17,6 @@ use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
 pub enum Layout {
     /// Rows in the order in which they came.
     Insertion,
-    /// Rows in the order of the key.
-    Sorted,
-    /// Sorted rows, and a tail of new ones.
-    Delta,
     /// Partitions of equal width, without ghost slots.
     Equi,
     /// Partitions of equal width, with ghost slots.

@@ -77,6 +77,12 @@ impl Codes {
         with_codes!(self, C, buffer => wide(cells::load::<C>(buffer, slot)))
     }
 
+    /// Asks for the memory of `slot`.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: usize) {
+        with_codes!(self, C, buffer => cells::prefetch(buffer.as_ptr().wrapping_add(slot * size_of::<C>())));
+    }
+
     /// Writes a code that fits to `slot`; see [`cells::store`].
     #[inline]
     pub(crate) fn store(&self, slot: usize, code: u32) {

@@ -86,6 +86,16 @@ impl Block {
         }
     }
 
+    /// Asks for the memory of `slot`.
+    #[inline]
+    pub(crate) fn prefetch(&self, slot: usize, physical: PhysicalType) {
+        match &self.values {
+            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.prefetch(slot),
+            Values::Flat(buffer) => cells::prefetch(buffer.as_ptr().wrapping_add(slot * physical.width())),
+            Values::Constant(_) | Values::Strings(_) | Values::Views(_) => {}
+        }
+    }
+
     /// Writes `datum` to `slot` of a block that no other thread can see. `live` are the live slots of its slice, which
     /// may show `slot`; `limit` is how many slots it may get.
     pub(crate) fn put(&mut self, slot: usize, datum: Datum<'_>, live: &[u64], ty: DataType, limit: usize) {
@@ -113,7 +123,7 @@ impl Block {
         } else if self.is_all_null() || !self.fits(datum) {
             return self.encode_anew(Some((slot, datum)), live, ty, limit);
         } else {
-            self.ascending &= ascends(&self.zone, slot, datum, live);
+            self.ascending = self.ascending && ascends(&self.zone, slot, datum, live);
             widen(&mut self.zone, datum, ty);
         }
         self.store(slot, datum, physical);

@@ -49,6 +49,11 @@ impl<T> Link<T> {
         Link(NonNull::from(Box::leak(Box::new(node))))
     }
 
+    /// Where the node is.
+    pub(crate) fn address(self) -> *const T {
+        self.0.as_ptr()
+    }
+
     /// True if both are links to one node.
     pub(crate) fn is(self, other: Link<T>) -> bool {
         self.0 == other.0

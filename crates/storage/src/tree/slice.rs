@@ -2,7 +2,7 @@
 
 use super::{Edit, Link, Node, Stamp};
 use crate::BLOCK_ROWS;
-use crate::block::Block;
+use crate::block::{Block, cells};
 use crate::datum::Datum;
 use entasis_vector::{Schema, bitmap};
 
@@ -76,6 +76,21 @@ impl Slice {
 
     pub(crate) fn blocks(&self) -> &[Link<Block>] {
         &self.blocks
+    }
+
+    /// Asks for the memory of all blocks.
+    #[inline]
+    pub(crate) fn prefetch_blocks(&self) {
+        for link in &self.blocks {
+            let block = link.address().cast::<u8>();
+            (0..size_of::<Block>()).step_by(64).for_each(|byte| cells::prefetch(block.wrapping_add(byte)));
+        }
+    }
+
+    /// Asks for the memory of a row, whose blocks are at hand.
+    #[inline]
+    pub(crate) fn prefetch_row(&self, slot: usize, schema: &Schema) {
+        self.blocks.iter().zip(schema).for_each(|(block, field)| block.prefetch(slot, field.ty.physical()));
     }
 
     // ---- writing: the slice bears the stamp of the edit ----------------------------------------------------------

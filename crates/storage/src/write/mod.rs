@@ -184,6 +184,8 @@ impl Writer<'_> {
         }
         let slice = group.slices[slot / group.block_slots].edit(edit);
         let slot = slot % group.block_slots;
+        slice.prefetch_blocks();
+        slice.prefetch_row(slot, schema);
         for (column, &datum) in row.iter().enumerate() {
             slice.write(column, slot, datum, schema, edit);
             widen(&mut group.zones, column, datum, schema[column].ty);
