@@ -23,6 +23,9 @@ struct Pinned {
     root: Link<Root>,
     stamp: Stamp,
     summaries: Arc<Summaries>,
+    /// What the fork began with that this is a snapshot of. It shows nodes of the head that the head may have retired
+    /// since then and before this snapshot's own stamp.
+    _base: Option<TableSnapshot>,
 }
 
 /// What is known of the columns of a version, found out when first asked for.
@@ -41,9 +44,15 @@ impl Drop for Pinned {
 }
 
 impl TableSnapshot {
-    /// A snapshot of `root`, taken at `stamp`.
-    pub(crate) fn new(table: Arc<Table>, root: Link<Root>, stamp: Stamp, summaries: Arc<Summaries>) -> TableSnapshot {
-        TableSnapshot(Arc::new(Pinned { table, root, stamp, summaries }))
+    /// A snapshot of `root`, taken at `stamp`; of a fork that began with `base`, unless it is of the head.
+    pub(crate) fn new(
+        table: Arc<Table>,
+        root: Link<Root>,
+        stamp: Stamp,
+        summaries: Arc<Summaries>,
+        base: Option<TableSnapshot>,
+    ) -> TableSnapshot {
+        TableSnapshot(Arc::new(Pinned { table, root, stamp, summaries, _base: base }))
     }
 
     /// What a fork begins with.
@@ -112,6 +121,11 @@ impl TableSnapshot {
         let normal = |bound: Bound<&[Datum<'_>]>| bound.map(|datums| key.of_datums(datums));
         let (low, high): (Bound<Key>, Bound<Key>) = (normal(low), normal(high));
         lookup::range(&self.0.root, low.as_ref(), high.as_ref())
+    }
+
+    /// Some values of a row, in the order of `columns`, at the end of `out`. Faster than one by one.
+    pub fn read<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
+        crate::write::read(&self.0.root, row, columns, self.schema(), out);
     }
 
     /// One value of a row.

@@ -99,7 +99,7 @@ impl Table {
             head.summaries = Arc::new(Summaries::new(self.schema().len()));
         }
         let (root, stamp) = head.branch.pin();
-        TableSnapshot::new(self.clone(), root, stamp, head.summaries.clone())
+        TableSnapshot::new(self.clone(), root, stamp, head.summaries.clone(), None)
     }
 
     /// What one worker adds rows with.

@@ -1,7 +1,7 @@
 //! Transactions: several sessions against a list of committed rows, and who wins.
 
 use crate::datum::Datum;
-use crate::{Layout, Table, TableOptions, Transaction};
+use crate::{Layout, Table, TableOptions, TableSnapshot, Transaction};
 use entasis_vector::{DataType, ErrorKind, Field, Schema};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -45,7 +45,10 @@ fn remove(transaction: &mut Transaction, table: &Arc<Table>, key: i64) {
 }
 
 fn rows_of(transaction: &mut Transaction, table: &Arc<Table>) -> Rows {
-    let snapshot = transaction.snapshot(table);
+    rows_in(&transaction.snapshot(table))
+}
+
+fn rows_in(snapshot: &TableSnapshot) -> Rows {
     snapshot.check();
     let mut rows = Rows::new();
     for (number, group) in snapshot.row_groups().enumerate() {
@@ -85,6 +88,8 @@ fn sessions_see_their_snapshot_and_the_first_committer_wins() {
     let mut committed: [Rows; 2] = Default::default();
     let mut sessions: Vec<Session> = Vec::new();
     let (mut won, mut lost) = (0, 0);
+    // Results that are still read when their transaction has ended.
+    let mut held: Vec<(TableSnapshot, Rows)> = Vec::new();
     for step in 0..30_000 {
         if sessions.len() < 4 {
             let transaction = Transaction::begin(&tables);
@@ -108,7 +113,15 @@ fn sessions_see_their_snapshot_and_the_first_committer_wins() {
                     session.touched[at].push(key);
                 }
             }
-            13..=14 => assert_eq!(rows_of(&mut session.transaction, &tables[at]), session.now[at]),
+            13..=14 => {
+                let snapshot = session.transaction.snapshot(&tables[at]);
+                assert_eq!(rows_in(&snapshot), session.now[at]);
+                held.push((snapshot, session.now[at].clone()));
+                if held.len() > 5 {
+                    let (snapshot, rows) = held.swap_remove(below(held.len() as u64) as usize);
+                    assert_eq!(rows_in(&snapshot), rows, "a result outlives its transaction");
+                }
+            }
             15 => {
                 session.transaction.release(1);
                 session.transaction.savepoint();
@@ -146,8 +159,8 @@ fn sessions_see_their_snapshot_and_the_first_committer_wins() {
                     }
                 }
                 let mut fresh = Transaction::begin(&tables);
-                for at in 0..2 {
-                    assert_eq!(rows_of(&mut fresh, &tables[at]), committed[at]);
+                for (table, rows) in tables.iter().zip(&committed) {
+                    assert_eq!(rows_of(&mut fresh, table), *rows);
                 }
             }
             _ => {
@@ -164,7 +177,7 @@ fn sessions_see_their_snapshot_and_the_first_committer_wins() {
         }
     }
     assert!(won > 300 && lost > 300, "{won} won, {lost} lost");
-    drop(sessions);
+    drop((sessions, held));
     for table in &tables {
         table.sweep();
         assert_eq!(table.retired(), 0);

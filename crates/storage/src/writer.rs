@@ -104,6 +104,11 @@ impl<'a> TableWriter<'a> {
         group.is_some_and(|group| (row.slot as usize) < group.slots() && group.is_live(row.slot as usize))
     }
 
+    /// Some values of a row, in the order of `columns`, at the end of `out`. Faster than one by one.
+    pub fn read<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
+        crate::write::read(self.root(), row, columns, self.table.schema(), out);
+    }
+
     /// One value of a row.
     pub fn datum(&self, row: RowId, column: usize) -> Datum<'_> {
         datum(self.root(), row, column, self.table.schema()[column].ty)
@@ -224,6 +229,7 @@ impl Drop for TableWriter<'_> {
 /// A version of a table that is written aside. Dropped, it leaves nothing behind.
 pub struct TableFork {
     table: Arc<Table>,
+    base: TableSnapshot,
     /// Taken out when the fork ends.
     open: Option<(ForkState, Savepoint)>,
 }
@@ -234,7 +240,11 @@ impl TableFork {
         let (table, (root, stamp)) = (snapshot.table(), snapshot.pinned());
         let (branch, base) = table.head().branch.fork_at(root, stamp);
         let sketches = vec![Sketch::default(); table.schema().len()];
-        TableFork { table: table.clone(), open: Some((ForkState { branch, sketches, log, is_changed: false }, base)) }
+        TableFork {
+            table: table.clone(),
+            base: snapshot.clone(),
+            open: Some((ForkState { branch, sketches, log, is_changed: false }, base)),
+        }
     }
 
     /// The table.
@@ -261,7 +271,7 @@ impl TableFork {
     pub fn snapshot(&mut self) -> TableSnapshot {
         let (root, stamp) = self.state_mut().branch.pin();
         let summaries = Arc::new(Summaries::new(self.table.schema().len()));
-        TableSnapshot::new(self.table.clone(), root, stamp, summaries)
+        TableSnapshot::new(self.table.clone(), root, stamp, summaries, Some(self.base.clone()))
     }
 
     /// True if something was written.

@@ -78,13 +78,11 @@ impl Slice {
         &self.blocks
     }
 
-    /// Asks for the memory of all blocks.
+    /// Asks for the memory of a block, without its slots.
     #[inline]
-    pub(crate) fn prefetch_blocks(&self) {
-        for link in &self.blocks {
-            let block = link.address().cast::<u8>();
-            (0..size_of::<Block>()).step_by(64).for_each(|byte| cells::prefetch(block.wrapping_add(byte)));
-        }
+    pub(crate) fn prefetch_block(&self, column: usize) {
+        let block = self.blocks[column].address().cast::<u8>();
+        (0..size_of::<Block>()).step_by(64).for_each(|byte| cells::prefetch(block.wrapping_add(byte)));
     }
 
     /// Asks for the memory of a row, whose blocks are at hand.

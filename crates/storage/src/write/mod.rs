@@ -184,7 +184,7 @@ impl Writer<'_> {
         }
         let slice = group.slices[slot / group.block_slots].edit(edit);
         let slot = slot % group.block_slots;
-        slice.prefetch_blocks();
+        (0..schema.len()).for_each(|column| slice.prefetch_block(column));
         slice.prefetch_row(slot, schema);
         for (column, &datum) in row.iter().enumerate() {
             slice.write(column, slot, datum, schema, edit);
@@ -269,6 +269,15 @@ pub(crate) fn datum(root: &Root, id: RowId, column: usize, ty: DataType) -> Datu
     let group = &*root.groups[id.group as usize];
     let slot = id.slot as usize;
     group.slices[slot / group.block_slots].block(column).datum(slot % group.block_slots, ty.physical())
+}
+
+/// Some values of a row, in the order of `columns`, at the end of `out`.
+pub(crate) fn read<'a>(root: &'a Root, id: RowId, columns: &[usize], schema: &Schema, out: &mut Vec<Datum<'a>>) {
+    let group = &*root.groups[id.group as usize];
+    let (slice, slot) = (&*group.slices[id.slot as usize / group.block_slots], id.slot as usize % group.block_slots);
+    columns.iter().for_each(|&column| slice.prefetch_block(column));
+    columns.iter().for_each(|&column| slice.block(column).prefetch(slot, schema[column].ty.physical()));
+    out.extend(columns.iter().map(|&column| slice.block(column).datum(slot, schema[column].ty.physical())));
 }
 
 /// Widens the zone of a column by a value.
