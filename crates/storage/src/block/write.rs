@@ -180,15 +180,9 @@ impl Block {
     /// A hot block: slot s holds what `sources[s]` holds, and is dead if that is `None`.
     pub(crate) fn gather(sources: &[Option<(&Block, usize)>], ty: DataType) -> Block {
         let physical = ty.physical();
-        let may_be_null = |block: &Block| block.validity.is_some() || block.is_all_null();
-        let mut last: *const Block = std::ptr::null();
-        let simple = physical != PhysicalType::Str
-            && sources
-                .iter()
-                .flatten()
-                .all(|&(block, _)| std::mem::replace(&mut last, block) == block || !may_be_null(block));
-        if simple && sources.iter().flatten().next().is_some_and(|(block, _)| !may_be_null(block)) {
-            return with_fixed!(physical, T => gather_fixed::<T>(sources, ty), unreachable!("not strings"));
+        let fixed = with_fixed!(physical, T => gather_fixed::<T>(sources, ty), None);
+        if let Some(block) = fixed {
+            return block;
         }
         Block::of(sources.len(), sources.len(), ty, |slot| {
             sources[slot].map(|(block, slot)| block.datum(slot, physical))
@@ -308,8 +302,9 @@ fn prefetch_ahead(sources: &[Option<(&Block, usize)>], at: usize, physical: Phys
     }
 }
 
-/// [`Block::gather`] for blocks without NULLs: runs of slots that follow one another are decoded at once.
-fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Block {
+/// [`Block::gather`] for blocks without NULLs: runs of slots that follow one another are decoded at once. Nothing if some
+/// value may be NULL, or there is none.
+fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Option<Block> {
     let mut values = vec![T::default(); sources.len()];
     let mut range: Option<(T, T)> = None;
     let (mut at, mut holes) = (0, false);
@@ -319,6 +314,9 @@ fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> 
             (at, holes) = (at + 1, true);
             continue;
         };
+        if block.validity.is_some() || block.is_all_null() {
+            return None;
+        }
         let follows = |&(i, source): &(usize, &Option<(&Block, usize)>)| {
             source.is_some_and(|(other, other_slot)| std::ptr::eq(other, block) && other_slot == slot + i)
         };
@@ -331,14 +329,14 @@ fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> 
         }));
         at += run.len();
     }
-    let (min, max) = range.expect("some slot has a value");
+    let (min, max) = range?;
     if holes {
         // Slots without a value must not widen the codes.
         values.iter_mut().zip(sources).filter(|(_, source)| source.is_none()).for_each(|(value, _)| *value = min);
     }
     let (low, high) = bounds(min.datum(), max.datum(), ty);
     let values = T::encode(&values, min, max, sources.len(), true);
-    Block::new(sources.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false)
+    Some(Block::new(sources.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false))
 }
 
 fn of_strings<'a>(
