@@ -181,7 +181,7 @@ impl Source for TableScan {
             input: Chunk::new(),
             rows: Vec::with_capacity(self.chunk_rows),
             all: true,
-            selection: Arc::new(Buffer::zeroed(0)),
+            selection: Arc::new(Buffer::zeroed(self.chunk_rows * 2)),
             scan: self.clone(),
         }))
     }
