@@ -228,6 +228,8 @@ struct Worker {
 
 impl SourceWorker for Worker {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        // What the chunk shares with this worker is written again.
+        chunk.reset(0);
         let Some((first, count)) = self.next_stretch() else { return Ok(false) };
         let snapshot = self.scan.snapshot.clone();
         let group = snapshot.row_group(self.number).expect("the row group is open");
