@@ -32,10 +32,6 @@ macro_rules! with_codes {
 }
 pub(crate) use with_codes;
 
-fn wide(code: impl Into<u32>) -> u32 {
-    code.into()
-}
-
 impl Codes {
     /// Codes up to `max` in the narrowest width, with room for `capacity` of them.
     pub(crate) fn new(max: u32, capacity: usize, codes: impl Iterator<Item = u32>) -> Codes {
