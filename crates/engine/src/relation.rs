@@ -5,6 +5,10 @@
 
 use crate::exec::QueryContext;
 use entasis_storage::TableSnapshot;
+/// What a table promises of its rows: plain data that front end and storage share.
+pub use entasis_storage::definition::{
+    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName,
+};
 use entasis_vector::expr::{Expr, Program};
 use entasis_vector::{Chunk, ColumnId, Result, Schema, Value};
 use std::fmt;

@@ -1,6 +1,6 @@
 //! What the binder asks of whoever owns the tables.
 
-use entasis_engine::relation::Relation;
+use entasis_engine::relation::{Definition, Relation};
 use entasis_vector::{DataType, Result, Value};
 use std::sync::Arc;
 
@@ -12,6 +12,18 @@ pub trait Catalog: Sync {
     /// The table of that name with one more column, [`crate::ROW_ID`], as the last: what `UPDATE` and `DELETE` ask for the
     /// rows that they change. `None` if there is none whose rows can be changed.
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
+        let _ = name;
+        None
+    }
+
+    /// What is declared of the table of that name besides its columns; `None` if there is no table that rows can be added to.
+    fn definition(&self, name: &str) -> Option<Arc<Definition>> {
+        let _ = name;
+        None
+    }
+
+    /// The sequence of that name.
+    fn sequence(&self, name: &str) -> Option<Arc<dyn Sequence>> {
         let _ = name;
         None
     }
@@ -42,4 +54,19 @@ pub trait Catalog: Sync {
 
     /// The value of a setting, as `SHOW` prints it; `None` if there is no such setting.
     fn setting(&self, name: &str) -> Option<String>;
+}
+
+/// A sequence of numbers, shared by all connections. What a transaction takes stays taken.
+pub trait Sequence: std::fmt::Debug + Send + Sync {
+    /// The next value.
+    ///
+    /// # Errors
+    /// Input, if there are no more.
+    fn next(&self) -> Result<i64>;
+
+    /// The value that this connection took last.
+    ///
+    /// # Errors
+    /// Input, if it has taken none.
+    fn current(&self) -> Result<i64>;
 }

@@ -35,11 +35,11 @@ mod statement;
 mod tests;
 
 pub use bind::bind;
-pub use catalog::Catalog;
+pub use catalog::{Catalog, Sequence};
 pub use complete::is_complete;
 pub use modify::ROW_ID;
 pub use parse::{Parsed, on_deep_stack, parse};
-pub use statement::{Constraint, ObjectKind, Statement};
+pub use statement::{Action, Alteration, Change, Insert, ObjectKind, Repeated, SequenceOptions, Statement};
 
 /// Names of all scalar and aggregate functions, sorted, for completion.
 pub fn functions() -> Vec<String> {

@@ -1,6 +1,7 @@
 //! Statements after binding: what is left to do, with every name resolved and every type known.
 
 use entasis_engine::plan::Plan;
+use entasis_engine::relation::{Definition, Key, LayoutChoice};
 use entasis_vector::{Field, Schema, Value};
 
 /// A bound statement.
@@ -23,10 +24,8 @@ pub enum Statement {
         name: String,
         /// Its columns; `NOT NULL` and key columns are not nullable.
         columns: Vec<Field>,
-        /// What its rows must satisfy.
-        constraints: Vec<Constraint>,
-        /// `WITH (name = value, …)`, names in lower case.
-        options: Vec<(String, Value)>,
+        /// What its rows must satisfy, and more.
+        definition: Definition,
         /// An existing table of that name is no error and stays.
         if_not_exists: bool,
         /// An existing table of that name is replaced.
@@ -38,39 +37,64 @@ pub enum Statement {
         name: String,
         /// The query.
         plan: Plan,
-        /// `WITH (name = value, …)`, names in lower case.
-        options: Vec<(String, Value)>,
+        /// How it is to be laid out; no keys.
+        definition: Definition,
         /// An existing table of that name is no error and stays.
         if_not_exists: bool,
         /// An existing table of that name is replaced.
         or_replace: bool,
     },
     /// New rows for a table.
-    Insert {
-        /// The table.
-        table: String,
-        /// Column i of the plan's output goes to column `columns[i]` of the table and is of its type. The table's other
-        /// columns become NULL.
-        columns: Vec<usize>,
-        /// The rows.
-        plan: Plan,
+    Insert(Insert),
+    /// Rows of a table to change, to remove or to add, one by one.
+    Change(Change),
+    /// A transaction begins.
+    Begin,
+    /// What the transaction did becomes permanent.
+    Commit,
+    /// What the transaction did is undone.
+    Rollback,
+    /// A place to come back to within the transaction.
+    Savepoint {
+        /// Its name, in lower case.
+        name: String,
     },
-    /// Rows of a table to change.
-    Update {
-        /// The table.
-        table: String,
-        /// The columns that change.
-        columns: Vec<usize>,
-        /// The rows: an id ([`crate::ROW_ID`]), then a new value for each of `columns`, of its type. If an id comes out more
-        /// than once, one of its rows counts.
-        plan: Plan,
+    /// What was done since a savepoint is undone.
+    RollbackTo {
+        /// Its name, in lower case.
+        name: String,
     },
-    /// Rows of a table to remove.
-    Delete {
+    /// A savepoint is forgotten.
+    Release {
+        /// Its name, in lower case.
+        name: String,
+    },
+    /// A table gets other columns, constraints or another layout.
+    AlterTable {
         /// The table.
         table: String,
-        /// The ids of the rows ([`crate::ROW_ID`]); one may come out more than once.
-        plan: Plan,
+        /// No such table is no error.
+        if_exists: bool,
+        /// What changes.
+        alteration: Alteration,
+    },
+    /// An index.
+    CreateIndex {
+        /// The table.
+        table: String,
+        /// The index; its kind is `Unique` or `Index`.
+        key: Key,
+        /// An existing index of that name is no error and stays.
+        if_not_exists: bool,
+    },
+    /// A sequence.
+    CreateSequence {
+        /// Its name.
+        name: String,
+        /// What it counts.
+        options: SequenceOptions,
+        /// An existing sequence of that name is no error and stays.
+        if_not_exists: bool,
     },
     /// Tables whose rows are all to be removed; some may not exist.
     Truncate {
@@ -147,15 +171,102 @@ pub enum Statement {
     },
 }
 
-/// What rows of a table must satisfy. Columns are indices into the table's schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Constraint {
-    /// The column holds no NULL.
-    NotNull(usize),
-    /// No two rows have the same values in these columns, and none of them is NULL. At most one a table.
-    PrimaryKey(Vec<usize>),
-    /// No two rows have the same values in these columns.
-    Unique(Vec<usize>),
+/// `INSERT` without `ON CONFLICT`.
+#[derive(Debug, Clone)]
+pub struct Insert {
+    /// The table.
+    pub table: String,
+    /// The rows: all columns of the table in their order and of their types, with defaults where no value was given; then a
+    /// BOOLEAN for each of `checks`; then the columns of `returning`.
+    pub plan: Plan,
+    /// The names of the CHECK constraints that are judged by the plan: a row for which one is FALSE is a violation.
+    pub checks: Vec<String>,
+    /// `RETURNING`: the columns of the result.
+    pub returning: Option<Schema>,
+}
+
+/// `UPDATE`, `DELETE`, `MERGE`, `INSERT … ON CONFLICT`: what is done to which rows.
+#[derive(Debug, Clone)]
+pub struct Change {
+    /// The table.
+    pub table: String,
+    /// The table's columns that the plan has values for: for an update the columns that are assigned, for a delete none,
+    /// for actions that differ by row all.
+    pub columns: Vec<usize>,
+    /// What is done.
+    pub action: Action,
+    /// The rows. Output columns: the row's id ([`crate::ROW_ID`], UBIGINT; NULL for rows to add); for [`Action::ByRow`] the
+    /// action (TINYINT, see there); then a value for each of `columns`, of its type; then a BOOLEAN for each of `checks`;
+    /// then the columns of `returning`.
+    pub plan: Plan,
+    /// As for [`Insert`]; judged for rows that are added or updated.
+    pub checks: Vec<String>,
+    /// `RETURNING`: the columns of the result.
+    pub returning: Option<Schema>,
+    /// What to do about a row that is named more than once, and about rows to add that share a key with one that was added
+    /// by the same statement.
+    pub repeated: Repeated,
+}
+
+/// What a [`Change`] does to its rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Sets columns.
+    Update,
+    /// Removes rows.
+    Delete,
+    /// The plan says so for each row: 1 adds it, 2 updates it, 3 removes it.
+    ByRow,
+}
+
+/// See [`Change::repeated`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeated {
+    /// The first counts: `UPDATE … FROM`, `ON CONFLICT DO NOTHING`.
+    First,
+    /// It is an error: `MERGE`, `ON CONFLICT DO UPDATE`.
+    Error,
+}
+
+/// What `ALTER TABLE` changes. Columns are indices into the table's schema.
+#[derive(Debug, Clone)]
+pub enum Alteration {
+    /// The table becomes one of other columns.
+    Columns {
+        /// The columns.
+        columns: Vec<Field>,
+        /// Their definition: keys and the rest with the new indices.
+        definition: Definition,
+        /// The rows with the new columns; `None` if only names, defaults or constraints change.
+        rows: Option<Plan>,
+        /// Names and conditions of constraints that rows which are there must satisfy now: a query each for rows that do
+        /// not, with at least one column.
+        violations: Vec<(String, Plan)>,
+    },
+    /// The table gets another name.
+    Rename {
+        /// The name.
+        to: String,
+    },
+    /// The table is laid out anew.
+    Layout(LayoutChoice),
+    /// Nothing: what was to be added is there (`IF NOT EXISTS`), what was to be dropped is not (`IF EXISTS`).
+    Nothing,
+}
+
+/// What a sequence counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SequenceOptions {
+    /// The first value.
+    pub start: i64,
+    /// The difference between values; not 0.
+    pub increment: i64,
+    /// The least value.
+    pub min: i64,
+    /// The greatest value.
+    pub max: i64,
+    /// Begins anew behind the last value, instead of failing.
+    pub cycle: bool,
 }
 
 /// What a name may stand for.
@@ -165,4 +276,8 @@ pub enum ObjectKind {
     Table,
     /// A view.
     View,
+    /// An index.
+    Index,
+    /// A sequence.
+    Sequence,
 }
