@@ -6,7 +6,7 @@
 use crate::connection::Connection;
 use arrow_array::RecordBatch;
 use entasis_engine::exec::Reservation;
-use entasis_storage::{Appender, IfExists, Table};
+use entasis_storage::{Appender, Entry, IfExists, Table, TableEntry};
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Selection, Vector};
 use std::sync::Arc;
 
@@ -69,7 +69,10 @@ impl<'a> TableLoad<'a> {
         let TableLoad { connection, table, create, appender, memory, rows, .. } = self;
         table.commit(vec![appender.finish()])?;
         if create {
-            connection.shared.catalog.add_table(table, IfExists::Fail)?;
+            let base = connection.shared.catalog.version();
+            let mut names = base.clone();
+            names.add(Entry::Table(Arc::new(TableEntry::plain(table))), IfExists::Fail)?;
+            connection.shared.catalog.publish(&base, &names, &[], || Ok(()))?;
         }
         drop(memory);
         connection.shared.charge_tables()?;

@@ -5,24 +5,42 @@
 
 use crate::connection::Connection;
 use crate::relations::TableRelation;
+use crate::work::Work;
 use crate::{files, relations, settings};
-use entasis_engine::relation::Relation;
-use entasis_vector::{DataType, Result, Value};
-use std::sync::Arc;
+use entasis_engine::relation::{Definition, Relation};
+use entasis_storage::{CatalogVersion, Sequence, TableSnapshot};
+use entasis_vector::{DataType, Error, Result, Value};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-/// The names that a connection sees.
-pub(crate) struct Names<'a>(pub(crate) &'a Connection);
+/// The names that a statement sees: those of its work, and those of its connection.
+pub(crate) struct Names<'a> {
+    connection: &'a Connection,
+    names: CatalogVersion,
+    work: Mutex<&'a mut Work>,
+}
+
+impl<'a> Names<'a> {
+    pub(crate) fn new(connection: &'a Connection, work: &'a mut Work) -> Names<'a> {
+        Names { connection, names: work.names.clone(), work: Mutex::new(work) }
+    }
+
+    fn snapshot(&self, name: &str) -> Option<TableSnapshot> {
+        let table = &self.names.table(name)?.table;
+        Some(self.work.lock().unwrap_or_else(PoisonError::into_inner).snapshot(table))
+    }
+}
 
 impl entasis_sql::Catalog for Names<'_> {
     fn table(&self, name: &str) -> Option<Arc<dyn Relation>> {
-        let connection = self.0;
+        let connection = self.connection;
         if let Some(relation) = connection.registered.read().expect("no panic while locked").get(&name.to_lowercase()) {
             return Some(relation.clone());
         }
-        if let Some(table) = connection.shared.catalog.table(name) {
-            return Some(Arc::new(TableRelation::new(table.snapshot())));
+        if let Some(snapshot) = self.snapshot(name) {
+            return Some(Arc::new(TableRelation::new(snapshot)));
         }
-        if connection.shared.catalog.view(name).is_some() {
+        if self.names.view(name).is_some() {
             return None;
         }
         let replacement = connection.replacement.read().expect("no panic while locked").clone();
@@ -30,12 +48,20 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
-        let table = self.0.shared.catalog.table(name)?;
-        Some(Arc::new(TableRelation::with_row_ids(table.snapshot())))
+        Some(Arc::new(TableRelation::with_row_ids(self.snapshot(name)?)))
+    }
+
+    fn definition(&self, name: &str) -> Option<Arc<Definition>> {
+        Some(self.names.table(name)?.definition.clone())
+    }
+
+    fn sequence(&self, name: &str) -> Option<Arc<dyn entasis_sql::Sequence>> {
+        let sequence = self.names.sequence(name)?.clone();
+        Some(Arc::new(TakenBy { sequence, taken: self.connection.taken.clone() }))
     }
 
     fn view(&self, name: &str) -> Option<String> {
-        self.0.shared.catalog.view(name).map(|view| view.sql.clone())
+        self.names.view(name).map(|view| view.sql.clone())
     }
 
     fn file(&self, path: &str) -> Result<Arc<dyn Relation>> {
@@ -47,10 +73,35 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn names(&self) -> Vec<String> {
-        self.0.tables()
+        self.connection.names_of(&self.names)
     }
 
     fn setting(&self, name: &str) -> Option<String> {
-        settings::get(self.0, name).ok()
+        settings::get(self.connection, name).ok()
+    }
+}
+
+/// A sequence, and what a connection took of it last.
+#[derive(Debug)]
+struct TakenBy {
+    sequence: Arc<Sequence>,
+    taken: Arc<Mutex<HashMap<String, i64>>>,
+}
+
+impl entasis_sql::Sequence for TakenBy {
+    fn next(&self) -> Result<i64> {
+        let value = self.sequence.take()?;
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.insert(self.sequence.name.to_lowercase(), value);
+        Ok(value)
+    }
+
+    fn current(&self) -> Result<i64> {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let value = taken.get(&self.sequence.name.to_lowercase()).copied();
+        value.ok_or_else(|| {
+            let text = format!("this connection has not taken a value of sequence {} yet", self.sequence.name);
+            Error::input(text).with_hint(format!("nextval('{}') takes one", self.sequence.name))
+        })
     }
 }

@@ -1,21 +1,26 @@
 //! A connection: text in, rows out.
 //!
 //! One statement runs at a time on a connection; several connections run at once. A connection holds its settings,
-//! the relations that the host program registered, and the flag that cancels its statement.
+//! the relations that the host program registered, the transaction that is open, and the flag that cancels its statement.
+//!
+//! Outside a transaction a statement is one by itself. Within one, a statement that fails undoes itself, and the transaction
+//! goes on.
 
 use crate::catalog::Names;
 use crate::database::Shared;
 use crate::rows::Rows;
+use crate::work::Work;
 use crate::{settings, statement};
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::Relation;
 use entasis_sql::Statement;
+use entasis_storage::{CatalogVersion, Entry};
 use entasis_vector::{DataType, Error, Result, Schema, Value};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// Asked for names that the catalog does not have: variables of the host program.
 pub type Replacement = Arc<dyn Fn(&str) -> Option<Arc<dyn Relation>> + Send + Sync>;
@@ -26,8 +31,20 @@ pub struct Connection {
     pub(crate) settings: Mutex<Settings>,
     pub(crate) registered: RwLock<HashMap<String, Arc<dyn Relation>>>,
     pub(crate) replacement: RwLock<Option<Replacement>>,
+    /// The transaction that is open.
+    transaction: Mutex<Option<Work>>,
+    /// By sequence, the value that was taken last.
+    pub(crate) taken: Arc<Mutex<HashMap<String, i64>>>,
     cancel: CancelFlag,
     progress: Arc<Progress>,
+}
+
+/// What became of a statement.
+enum Done {
+    /// It was run.
+    Rows(Rows),
+    /// It begins or ends a transaction, or something in one.
+    Control(Statement),
 }
 
 impl Connection {
@@ -38,6 +55,8 @@ impl Connection {
             settings: Mutex::new(settings),
             registered: RwLock::default(),
             replacement: RwLock::default(),
+            transaction: Mutex::default(),
+            taken: Arc::default(),
             cancel: CancelFlag::default(),
             progress: Arc::default(),
         }
@@ -82,26 +101,95 @@ impl Connection {
         Ok(changed)
     }
 
-    /// Binds and runs one statement, with a stack that suits it. A panic below is an error of the statement.
+    /// Runs one statement, with a stack that suits it: by itself, or in the transaction that is open.
     fn run(&self, parsed: &entasis_sql::Parsed, parameters: &[(Value, DataType)]) -> Result<Rows> {
-        let target = parsed.changes().and_then(|name| self.shared.catalog.table(&name));
-        let run = || {
-            // Opened before its rows are asked for, so that they are still there when they are changed.
-            let open = target.as_ref().map(|table| table.statement());
-            statement::run(self, self.bind(parsed, parameters)?, open)
-        };
-        let guarded = || {
-            catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
-                let what = panic.downcast_ref::<String>().map(String::as_str);
-                let what = what.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
-                Err(Error::internal(format!("{what}; the statement failed, the database goes on")))
-            })
-        };
-        entasis_sql::on_deep_stack(parsed.is_deep(), guarded)
+        entasis_sql::on_deep_stack(parsed.is_deep(), || {
+            let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+            let rows = match &mut *open {
+                None => {
+                    let target = parsed.changes();
+                    let mut work = guarded(|| Ok(Work::statement(&self.shared, target.as_deref())))?;
+                    let done = guarded(|| self.step(&mut work, parsed, parameters))?;
+                    if let Done::Rows(rows) = done {
+                        guarded(|| work.commit())?;
+                        return Ok(rows);
+                    }
+                    done
+                }
+                Some(work) => {
+                    let mark = work.mark();
+                    let done = guarded(|| self.step(work, parsed, parameters));
+                    if done.is_err() {
+                        work.roll_back(&mark);
+                    }
+                    work.forget(&mark);
+                    done?
+                }
+            };
+            self.control(&mut open, rows)
+        })
     }
 
-    fn bind(&self, parsed: &entasis_sql::Parsed, parameters: &[(Value, DataType)]) -> Result<Statement> {
-        entasis_sql::bind(parsed, &Names(self), parameters)
+    /// Binds a statement and runs it on `work`, unless it begins or ends something.
+    fn step(&self, work: &mut Work, parsed: &entasis_sql::Parsed, parameters: &[(Value, DataType)]) -> Result<Done> {
+        let statement = self.bind(work, parsed, parameters)?;
+        Ok(match statement {
+            Statement::Begin
+            | Statement::Commit
+            | Statement::Rollback
+            | Statement::Savepoint { .. }
+            | Statement::RollbackTo { .. }
+            | Statement::Release { .. } => Done::Control(statement),
+            statement => Done::Rows(statement::run(self, work, statement)?),
+        })
+    }
+
+    /// Begins and ends transactions.
+    fn control(&self, open: &mut Option<Work>, done: Done) -> Result<Rows> {
+        let statement = match done {
+            Done::Rows(rows) => return Ok(rows),
+            Done::Control(statement) => statement,
+        };
+        match (statement, open.as_mut()) {
+            (Statement::Begin, None) => *open = Some(Work::transaction(&self.shared)),
+            (Statement::Begin, Some(_)) => return Err(Error::input("a transaction is open already")),
+            (_, None) => return Err(Error::input("no transaction is open").with_hint("BEGIN begins one")),
+            (Statement::Commit, Some(_)) => {
+                let work = open.take().expect("it is open");
+                guarded(|| work.commit())?;
+            }
+            (Statement::Rollback, Some(_)) => *open = None,
+            (Statement::Savepoint { name }, Some(work)) => work.save(name),
+            (Statement::RollbackTo { name }, Some(work)) => work.roll_back_to(&name)?,
+            (Statement::Release { name }, Some(work)) => work.release(&name)?,
+            (other, Some(_)) => return Err(Error::internal(format!("{other:?} does not end a transaction"))),
+        }
+        Ok(Rows::empty())
+    }
+
+    /// True if a transaction is open.
+    pub fn in_transaction(&self) -> bool {
+        self.transaction.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    fn bind(
+        &self,
+        work: &mut Work,
+        parsed: &entasis_sql::Parsed,
+        parameters: &[(Value, DataType)],
+    ) -> Result<Statement> {
+        // All tables that it names are seen as of one moment.
+        let _moment = self.shared.commits.read().unwrap_or_else(PoisonError::into_inner);
+        entasis_sql::bind(parsed, &Names::new(self, work), parameters)
+    }
+
+    /// Does something with what a statement would see that is run now.
+    fn peek<R>(&self, look: impl FnOnce(&mut Work) -> R) -> R {
+        let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+        match &mut *open {
+            Some(work) => look(work),
+            None => look(&mut Work::statement(&self.shared, None)),
+        }
     }
 
     /// The plan of a query as the front end gives it, before optimization.
@@ -110,7 +198,7 @@ impl Connection {
     /// As [`Connection::execute`]; input, if `sql` is not one query.
     pub fn plan(&self, sql: &str) -> Result<Plan> {
         match &entasis_sql::parse(sql)?[..] {
-            [parsed] => match self.bind(parsed, &[])? {
+            [parsed] => match self.peek(|work| self.bind(work, parsed, &[]))? {
                 Statement::Query(plan) => Ok(plan),
                 _ => Err(Error::input("only queries have a plan")),
             },
@@ -159,7 +247,17 @@ impl Connection {
 
     /// Names of tables, views and registered relations, sorted.
     pub fn tables(&self) -> Vec<String> {
-        let mut names = self.shared.catalog.names();
+        self.peek(|work| self.names(work))
+    }
+
+    pub(crate) fn names(&self, work: &Work) -> Vec<String> {
+        self.names_of(&work.names)
+    }
+
+    /// The names of tables and views among some, and of registered relations.
+    pub(crate) fn names_of(&self, names: &CatalogVersion) -> Vec<String> {
+        let shown = names.entries().filter(|entry| !matches!(entry, Entry::Sequence(_)));
+        let mut names: Vec<String> = shown.map(|entry| entry.name().to_owned()).collect();
         names.extend(self.registered.read().expect("no panic while locked").keys().cloned());
         names.sort();
         names
@@ -210,4 +308,13 @@ impl Connection {
             pool: self.shared.workers.clone(),
         }
     }
+}
+
+/// A panic below is an error of the statement.
+fn guarded<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        let what = panic.downcast_ref::<String>().map(String::as_str);
+        let what = what.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");
+        Err(Error::internal(format!("{what}; the statement failed, the database goes on")))
+    })
 }

@@ -6,7 +6,7 @@ use entasis_engine::exec::{MemoryBudget, Reservation, WorkerPool};
 use entasis_storage::Catalog;
 use entasis_vector::{Error, Result};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 
 /// A database in this process. Cheap to clone; it lives as long as one clone or connection does.
 #[derive(Clone)]
@@ -20,6 +20,8 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     pub(crate) memory: Arc<MemoryBudget>,
     pub(crate) workers: WorkerPool,
+    /// Held to publish several tables in one commit, and, shared, to take snapshots of several.
+    pub(crate) commits: RwLock<()>,
     /// What the tables hold of the memory budget.
     tables: Mutex<Reservation>,
 }
@@ -33,7 +35,16 @@ impl Database {
         let memory = Arc::new(MemoryBudget::new(config.memory_limit));
         let tables = Mutex::new(Reservation::new(&memory));
         let workers = WorkerPool::default();
-        Ok(Database { shared: Arc::new(Shared { config, catalog: Catalog::default(), memory, workers, tables }) })
+        Ok(Database {
+            shared: Arc::new(Shared {
+                config,
+                catalog: Catalog::default(),
+                memory,
+                workers,
+                commits: RwLock::default(),
+                tables,
+            }),
+        })
     }
 
     /// Opens the database file at `path`. `:memory:` and the empty path are [`Database::in_memory`].
@@ -61,7 +72,12 @@ impl Shared {
     /// # Errors
     /// Resource, if the limit does not allow it.
     pub(crate) fn charge_tables(&self) -> Result<()> {
-        let bytes = self.catalog.tables().iter().map(|table| table.bytes()).sum();
+        let bytes = {
+            let names = self.catalog.version();
+            let tables =
+                names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
+            tables.map(|table| table.bytes()).sum()
+        };
         self.tables.lock().expect("no panic while locked").resize(bytes)
     }
 }

@@ -19,6 +19,8 @@
 //! |---|---|
 //! | [`database`], [`connection`] | the objects that a program holds |
 //! | `statement` | what each kind of statement does |
+//! | `work` | what a statement or a transaction works on: names and rows of one moment |
+//! | `change`, `define` | statements that change rows; that change what there is |
 //! | `catalog` | how names become relations |
 //! | [`rows`] | results |
 //! | [`files`] | Parquet and CSV, in and out |
@@ -26,11 +28,12 @@
 
 pub mod append;
 mod catalog;
+mod change;
 pub mod config;
 pub mod connection;
 pub mod database;
+mod define;
 pub mod files;
-mod modify;
 mod relations;
 pub mod rows;
 mod settings;
@@ -38,6 +41,7 @@ mod statement;
 mod summarize;
 #[cfg(feature = "tpch")]
 pub mod tpch;
+mod work;
 
 pub use config::Config;
 pub use connection::{Connection, Replacement};

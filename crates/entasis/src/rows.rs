@@ -39,6 +39,23 @@ impl Rows {
         Rows { changed: Some(count), ..Rows::empty() }
     }
 
+    /// With a count of the rows that the statement changed.
+    pub(crate) fn with_changed(self, count: u64) -> Rows {
+        Rows { changed: Some(count), ..self }
+    }
+
+    /// The columns from `first` of the rows at `places` (chunk, row in it): what `RETURNING` gives of a statement that changed
+    /// `count` rows.
+    pub(crate) fn part(&self, first: usize, schema: Schema, places: &[(usize, usize)], count: u64) -> Result<Rows> {
+        let columns: Vec<(&str, DataType)> = schema.iter().map(|field| (&*field.name, field.ty)).collect();
+        let value = |&(chunk, row): &(usize, usize)| -> Vec<Value> {
+            let types = columns.iter().enumerate();
+            types.map(|(column, (_, ty))| self.set.chunks[chunk].value(row, first + column, *ty)).collect()
+        };
+        let rows: Vec<Vec<Value>> = places.iter().map(value).collect();
+        Ok(Rows { schema: schema.clone(), changed: Some(count), ..Rows::from_values(&columns, &rows)? })
+    }
+
     /// Rows from single values, all of the columns' types; for statements about the database.
     pub(crate) fn from_values(columns: &[(&str, DataType)], rows: &[Vec<Value>]) -> Result<Rows> {
         let schema = columns.iter().map(|(name, ty)| Field::new(*name, *ty)).collect();

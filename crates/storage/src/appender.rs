@@ -5,10 +5,11 @@
 //! is as large as a row group, and the commit sorts pieces by morsel.
 
 use crate::builder::GroupBuilder;
+use crate::datum::Datum;
 use crate::row_group::Piece;
 use crate::sketch::Sketch;
 use crate::table::Table;
-use entasis_vector::{Chunk, Error, ErrorKind, Result, Vector};
+use entasis_vector::{Chunk, Error, ErrorKind, PhysicalType, Result, Vector};
 use std::sync::Arc;
 
 /// Takes the rows that one worker adds to a table. Nothing is seen of them before [`Table::commit`].
@@ -29,6 +30,7 @@ pub struct AppendedRows {
     pub(crate) pieces: Vec<(u64, Piece)>,
     /// By column.
     pub(crate) sketches: Vec<Sketch>,
+    types: Vec<PhysicalType>,
 }
 
 impl Appender {
@@ -104,7 +106,8 @@ impl Appender {
     /// The rows, to be committed.
     pub fn finish(mut self) -> AppendedRows {
         self.seal();
-        AppendedRows { pieces: self.pieces, sketches: self.builder.take_sketches() }
+        let types = self.table.schema().iter().map(|field| field.ty.physical()).collect();
+        AppendedRows { pieces: self.pieces, sketches: self.builder.take_sketches(), types }
     }
 }
 
@@ -112,6 +115,18 @@ impl AppendedRows {
     /// Rows.
     pub fn rows(&self) -> u64 {
         self.pieces.iter().map(|(_, piece)| piece.rows as u64).sum()
+    }
+
+    /// Calls `each` with the values of some columns of every row.
+    pub fn each_row(&self, columns: &[usize], mut each: impl FnMut(&[Datum<'_>])) {
+        let mut datums = Vec::with_capacity(columns.len());
+        for slice in self.pieces.iter().flat_map(|(_, piece)| &piece.slices) {
+            for slot in 0..slice.rows {
+                datums.clear();
+                datums.extend(columns.iter().map(|&column| slice.blocks[column].datum(slot, self.types[column])));
+                each(&datums);
+            }
+        }
     }
 }
 

@@ -1,12 +1,18 @@
-//! The catalog: what tables and views there are, by name.
+//! The catalog: what tables, views and sequences there are, by name.
 //!
-//! Names are found without regard to case and kept as they were written, as in DuckDB. Tables and views share one space
-//! of names. Whoever has looked a table up keeps it; dropping a name takes nothing from running statements.
+//! Names are found without regard to case and kept as they were written, as in DuckDB. All objects share one space of names.
+//!
+//! The catalog has versions, as tables have: whoever begins something takes a [`CatalogVersion`] and sees the names of that
+//! moment; whoever changes names changes a version of its own, which becomes the newest by [`Catalog::publish`]: the first
+//! to change a name wins. Dropping a name takes nothing from those that have looked it up.
 
+use crate::definition::Definition;
+use crate::sequence::Sequence;
 use crate::table::Table;
-use entasis_vector::{Error, Result, Schema};
+use entasis_vector::{Error, ErrorKind, Result, Schema};
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// A view: a name for the text of a query.
 #[derive(Debug, Clone)]
@@ -17,6 +23,27 @@ pub struct View {
     pub sql: String,
     /// Its columns when it was created.
     pub schema: Schema,
+}
+
+/// A table under its name, with what was declared of it. A change of what is declared makes a new one.
+#[derive(Debug)]
+pub struct TableEntry {
+    /// Its name, as it was written.
+    pub name: String,
+    /// The rows.
+    pub table: Arc<Table>,
+    /// What was declared.
+    pub definition: Arc<Definition>,
+    /// By key of the definition: the table that it is looked up in ([`crate::index`]); `None` if that is the table itself,
+    /// whose layout key it is.
+    pub indexes: Vec<Option<Arc<Table>>>,
+}
+
+impl TableEntry {
+    /// A table of which nothing is declared, under its own name.
+    pub fn plain(table: Arc<Table>) -> TableEntry {
+        TableEntry { name: table.name().to_owned(), table, definition: Arc::default(), indexes: Vec::new() }
+    }
 }
 
 /// What to do about a name that is taken.
@@ -30,17 +57,139 @@ pub enum IfExists {
     Replace,
 }
 
+/// What a name stands for.
 #[derive(Debug, Clone)]
-enum Entry {
-    Table(Arc<Table>),
+pub enum Entry {
+    /// A table.
+    Table(Arc<TableEntry>),
+    /// A view.
     View(Arc<View>),
+    /// A sequence.
+    Sequence(Arc<Sequence>),
 }
 
-/// Tables and views by name. Shared by all connections of a database.
+impl Entry {
+    /// The word for what it is.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Entry::Table(_) => "table",
+            Entry::View(_) => "view",
+            Entry::Sequence(_) => "sequence",
+        }
+    }
+
+    /// Its name, as it was written.
+    pub fn name(&self) -> &str {
+        match self {
+            Entry::Table(entry) => &entry.name,
+            Entry::View(view) => &view.name,
+            Entry::Sequence(sequence) => &sequence.name,
+        }
+    }
+
+    fn is(&self, other: &Entry) -> bool {
+        match (self, other) {
+            (Entry::Table(a), Entry::Table(b)) => Arc::ptr_eq(a, b),
+            (Entry::View(a), Entry::View(b)) => Arc::ptr_eq(a, b),
+            (Entry::Sequence(a), Entry::Sequence(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+/// By lower-cased name.
+type Names = BTreeMap<String, Entry>;
+
+/// The names of one moment, and changes of one's own. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct CatalogVersion(Arc<Names>);
+
+impl CatalogVersion {
+    /// What a name stands for.
+    pub fn get(&self, name: &str) -> Option<&Entry> {
+        self.0.get(&key(name))
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Option<&Arc<TableEntry>> {
+        match self.get(name) {
+            Some(Entry::Table(entry)) => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// The view of this name.
+    pub fn view(&self, name: &str) -> Option<&Arc<View>> {
+        match self.get(name) {
+            Some(Entry::View(view)) => Some(view),
+            _ => None,
+        }
+    }
+
+    /// The sequence of this name.
+    pub fn sequence(&self, name: &str) -> Option<&Arc<Sequence>> {
+        match self.get(name) {
+            Some(Entry::Sequence(sequence)) => Some(sequence),
+            _ => None,
+        }
+    }
+
+    /// All objects, sorted by name.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        self.0.values()
+    }
+
+    /// All tables, sorted by name.
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableEntry>> {
+        self.entries().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None })
+    }
+
+    /// Adds an object under its name. True if it was added, false if the name was taken and is kept.
+    ///
+    /// # Errors
+    /// Input, if the name is taken.
+    pub fn add(&mut self, entry: Entry, if_exists: IfExists) -> Result<bool> {
+        let name = entry.name();
+        if let Some(taken) = self.get(name) {
+            let same_kind = taken.kind() == entry.kind();
+            match if_exists {
+                IfExists::Keep if same_kind => return Ok(false),
+                IfExists::Replace if same_kind => {}
+                _ => return Err(Error::input(format!("a {} named \"{name}\" already exists", taken.kind()))),
+            }
+        }
+        Arc::make_mut(&mut self.0).insert(key(name), entry);
+        Ok(true)
+    }
+
+    /// Removes the object of this name and `kind`. False if there is none of this name.
+    ///
+    /// # Errors
+    /// Input, if the name is that of something else.
+    pub fn remove(&mut self, name: &str, kind: &'static str) -> Result<bool> {
+        match self.get(name) {
+            None => Ok(false),
+            Some(entry) if entry.kind() != kind => {
+                let is = entry.kind();
+                let error = Error::input(format!("\"{name}\" is a {is}"));
+                Err(error.with_hint(format!("use DROP {}", is.to_uppercase())))
+            }
+            Some(_) => Ok(Arc::make_mut(&mut self.0).remove(&key(name)).is_some()),
+        }
+    }
+
+    /// True if both have the same names for the same objects and one is a clone of the other.
+    pub fn is(&self, other: &CatalogVersion) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+/// The newest version, shared by all connections of a database.
 #[derive(Debug, Default)]
 pub struct Catalog {
-    /// By lower-cased name.
-    entries: RwLock<BTreeMap<String, Entry>>,
+    newest: RwLock<CatalogVersion>,
+    /// Changes so far.
+    changes: AtomicU64,
 }
 
 impl Catalog {
@@ -49,129 +198,77 @@ impl Catalog {
         Catalog::default()
     }
 
-    /// Creates an empty table. True if it was created, false if the name was taken and is kept.
-    ///
-    /// # Errors
-    /// Input, if the name is taken.
-    pub fn create_table(&self, name: &str, schema: Schema, if_exists: IfExists) -> Result<bool> {
-        self.add_table(Table::new(name, schema), if_exists)
+    /// The newest version.
+    pub fn version(&self) -> CatalogVersion {
+        self.newest.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Makes a table known, which may have been filled before. True if it was added, false if the name was taken and
-    /// is kept.
-    ///
-    /// # Errors
-    /// Input, if the name is taken.
-    pub fn add_table(&self, table: Arc<Table>, if_exists: IfExists) -> Result<bool> {
-        self.add(Entry::Table(table), if_exists)
+    /// How often it has been changed: what was found by name is still good while this stays the same.
+    pub fn changes(&self) -> u64 {
+        self.changes.load(Ordering::Acquire)
     }
 
-    /// Creates a view. True if it was created, false if the name was taken and is kept.
+    /// Does `work`, which makes the rows of some tables public, and with it the names of `now`, which began as `base`. While
+    /// it works, no one else changes names, and `tables` are still what their names stand for.
     ///
     /// # Errors
-    /// Input, if the name is taken.
-    pub fn create_view(&self, view: View, if_exists: IfExists) -> Result<bool> {
-        self.add(Entry::View(Arc::new(view)), if_exists)
-    }
-
-    fn add(&self, entry: Entry, if_exists: IfExists) -> Result<bool> {
-        let name = entry.name();
-        let key = key(name);
-        let mut entries = self.write();
-        if let Some(taken) = entries.get(&key) {
-            let same_kind =
-                matches!((taken, &entry), (Entry::Table(_), Entry::Table(_)) | (Entry::View(_), Entry::View(_)));
-            match if_exists {
-                IfExists::Keep if same_kind => return Ok(false),
-                IfExists::Replace if same_kind => {}
-                _ => return Err(Error::input(format!("a {} named \"{name}\" already exists", taken.kind()))),
+    /// Conflict, if another has changed one of the names meanwhile, or a name of `tables`; those of `work`.
+    pub fn publish<R>(
+        &self,
+        base: &CatalogVersion,
+        now: &CatalogVersion,
+        tables: &[Arc<TableEntry>],
+        work: impl FnOnce() -> Result<R>,
+    ) -> Result<R> {
+        let has = |version: &CatalogVersion, entry: &Arc<TableEntry>| {
+            version.table(&entry.name).is_some_and(|found| Arc::ptr_eq(found, entry))
+        };
+        // Tables of one's own are not known to others, and those that one has dropped do not matter.
+        let check = |newest: &CatalogVersion| {
+            let mut shared = tables.iter().filter(|entry| has(base, entry) && has(now, entry));
+            shared.find(|entry| !has(newest, entry)).map_or(Ok(()), |entry| Err(changed("table", &entry.name)))
+        };
+        if base.is(now) {
+            let newest = self.newest.read().unwrap_or_else(PoisonError::into_inner);
+            check(&newest)?;
+            return work();
+        }
+        let mut newest = self.newest.write().unwrap_or_else(PoisonError::into_inner);
+        check(&newest)?;
+        let mut merged = newest.clone();
+        let names = Arc::make_mut(&mut merged.0);
+        let all: std::collections::BTreeSet<&String> = base.0.keys().chain(now.0.keys()).collect();
+        for name in all {
+            let (old, new) = (base.0.get(name), now.0.get(name));
+            if same(old, new) {
+                continue;
             }
+            if !same(newest.0.get(name), old) {
+                return Err(changed("object", old.or(new).map_or(name, |entry| entry.name())));
+            }
+            match new {
+                Some(entry) => names.insert(name.clone(), entry.clone()),
+                None => names.remove(name),
+            };
         }
-        entries.insert(key, entry);
-        Ok(true)
-    }
-
-    /// Drops a table. False if there is none of this name.
-    ///
-    /// # Errors
-    /// Input, if the name is that of a view.
-    pub fn drop_table(&self, name: &str) -> Result<bool> {
-        let mut entries = self.write();
-        match entries.get(&key(name)) {
-            Some(Entry::View(_)) => Err(Error::input(format!("\"{name}\" is a view")).with_hint("use DROP VIEW")),
-            _ => Ok(entries.remove(&key(name)).is_some()),
-        }
-    }
-
-    /// Drops a view. False if there is none of this name.
-    ///
-    /// # Errors
-    /// Input, if the name is that of a table.
-    pub fn drop_view(&self, name: &str) -> Result<bool> {
-        let mut entries = self.write();
-        match entries.get(&key(name)) {
-            Some(Entry::Table(_)) => Err(Error::input(format!("\"{name}\" is a table")).with_hint("use DROP TABLE")),
-            _ => Ok(entries.remove(&key(name)).is_some()),
-        }
-    }
-
-    /// The table of this name.
-    pub fn table(&self, name: &str) -> Option<Arc<Table>> {
-        match self.read().get(&key(name)) {
-            Some(Entry::Table(table)) => Some(table.clone()),
-            _ => None,
-        }
-    }
-
-    /// The view of this name.
-    pub fn view(&self, name: &str) -> Option<Arc<View>> {
-        match self.read().get(&key(name)) {
-            Some(Entry::View(view)) => Some(view.clone()),
-            _ => None,
-        }
-    }
-
-    /// All tables, sorted by name.
-    pub fn tables(&self) -> Vec<Arc<Table>> {
-        let tables = |entry: &Entry| if let Entry::Table(table) = entry { Some(table.clone()) } else { None };
-        self.read().values().filter_map(tables).collect()
-    }
-
-    /// All views, sorted by name.
-    pub fn views(&self) -> Vec<Arc<View>> {
-        let views = |entry: &Entry| if let Entry::View(view) = entry { Some(view.clone()) } else { None };
-        self.read().values().filter_map(views).collect()
-    }
-
-    /// The names of all tables and views, as they were written, sorted.
-    pub fn names(&self) -> Vec<String> {
-        self.read().values().map(|entry| entry.name().to_owned()).collect()
-    }
-
-    // A panic under the lock leaves the map whole: each change is one call.
-    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<String, Entry>> {
-        self.entries.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Entry>> {
-        self.entries.write().unwrap_or_else(PoisonError::into_inner)
+        let result = work()?;
+        *newest = merged;
+        self.changes.fetch_add(1, Ordering::Release);
+        Ok(result)
     }
 }
 
-impl Entry {
-    fn kind(&self) -> &'static str {
-        match self {
-            Entry::Table(_) => "table",
-            Entry::View(_) => "view",
-        }
+fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => a.is(b),
+        _ => false,
     }
+}
 
-    fn name(&self) -> &str {
-        match self {
-            Entry::Table(table) => table.name(),
-            Entry::View(view) => &view.name,
-        }
-    }
+fn changed(what: &str, name: &str) -> Error {
+    let message = format!("another transaction has created, changed or dropped the {what} {name}");
+    Error::new(ErrorKind::Conflict, message).with_hint("roll back and try the transaction again")
 }
 
 fn key(name: &str) -> String {
@@ -183,21 +280,58 @@ mod tests {
     use super::*;
     use entasis_vector::{DataType, Field};
 
+    fn table(name: &str) -> Entry {
+        Entry::Table(Arc::new(TableEntry::plain(Table::new(name, vec![Field::new("a", DataType::Int32)]))))
+    }
+
+    fn view(name: &str) -> Entry {
+        Entry::View(Arc::new(View { name: name.into(), sql: "SELECT 1".into(), schema: Vec::new() }))
+    }
+
     #[test]
     fn names_are_found_in_any_case_and_kept_as_written() {
-        let catalog = Catalog::new();
-        let schema = || vec![Field::new("a", DataType::Int32)];
-        assert!(catalog.create_table("Trips", schema(), IfExists::Fail).unwrap());
-        assert_eq!(catalog.table("TRIPS").unwrap().name(), "Trips");
-        assert!(!catalog.create_table("trips", schema(), IfExists::Keep).unwrap());
-        let error = catalog.create_table("trips", schema(), IfExists::Fail).unwrap_err();
+        let mut names = CatalogVersion::default();
+        assert!(names.add(table("Trips"), IfExists::Fail).unwrap());
+        assert_eq!(names.table("TRIPS").unwrap().name, "Trips");
+        assert!(!names.add(table("trips"), IfExists::Keep).unwrap());
+        let error = names.add(table("trips"), IfExists::Fail).unwrap_err();
         assert_eq!(error.message(), "a table named \"trips\" already exists");
-        let view = View { name: "trips".into(), sql: "SELECT 1".into(), schema: schema() };
-        assert!(catalog.create_view(view.clone(), IfExists::Replace).is_err());
-        assert!(catalog.drop_view("trips").is_err());
-        assert!(catalog.drop_table("tripS").unwrap());
-        assert!(!catalog.drop_table("trips").unwrap());
-        assert!(catalog.create_view(view, IfExists::Fail).unwrap());
-        assert_eq!(catalog.names(), ["trips"]);
+        assert!(names.add(view("trips"), IfExists::Replace).is_err());
+        assert!(names.remove("trips", "view").is_err());
+        assert!(names.remove("tripS", "table").unwrap());
+        assert!(!names.remove("trips", "table").unwrap());
+        assert!(names.add(view("trips"), IfExists::Fail).unwrap());
+        assert_eq!(names.entries().map(Entry::name).collect::<Vec<_>>(), ["trips"]);
+    }
+
+    #[test]
+    fn the_first_to_change_a_name_wins() {
+        let catalog = Catalog::new();
+        let publish = |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], || Ok(()));
+        let base = catalog.version();
+        let (mut one, mut two, mut three) = (base.clone(), base.clone(), base.clone());
+        one.add(table("a"), IfExists::Fail).unwrap();
+        two.add(table("b"), IfExists::Fail).unwrap();
+        three.add(view("a"), IfExists::Fail).unwrap();
+        publish(&base, &one).unwrap();
+        publish(&base, &two).unwrap();
+        assert_eq!(publish(&base, &three).unwrap_err().kind(), ErrorKind::Conflict);
+        let newest = catalog.version();
+        assert_eq!(newest.entries().map(Entry::name).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(catalog.changes(), 2);
+
+        // Rows of a table that was dropped meanwhile are not published.
+        let written = newest.table("a").unwrap().clone();
+        let mut without = newest.clone();
+        without.remove("a", "table").unwrap();
+        publish(&newest, &without).unwrap();
+        let error = catalog.publish(&newest, &newest, std::slice::from_ref(&written), || Ok(())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        // Those of a table of one's own are.
+        let base = catalog.version();
+        let mut own = base.clone();
+        own.add(table("c"), IfExists::Fail).unwrap();
+        let made = own.table("c").unwrap().clone();
+        catalog.publish(&base, &own, &[made], || Ok(())).unwrap();
     }
 }

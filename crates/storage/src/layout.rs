@@ -10,7 +10,9 @@
 //!
 //! The paper's *sorted* and *delta* are not here yet.
 
+use crate::definition::{Definition, Key, KeyKind, LayoutName};
 use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
+use entasis_vector::{Error, Result, Schema};
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +35,7 @@ impl Layout {
 }
 
 /// How a table is laid out.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TableOptions {
     /// The layout.
     pub layout: Layout,
@@ -72,6 +74,42 @@ impl TableOptions {
     /// A table laid out by `layout_key`, in partitions of equal width with ghost slots.
     pub fn keyed(layout_key: Vec<usize>) -> TableOptions {
         TableOptions { layout: Layout::EquiGhost, layout_key, ..TableOptions::default() }
+    }
+
+    /// How a table with these columns is laid out by what was declared of it.
+    ///
+    /// # Errors
+    /// Input, if the layout needs a key and there is none; not supported, for layouts that are not there yet.
+    pub fn of(definition: &Definition, schema: &Schema) -> Result<TableOptions> {
+        let choice = &definition.layout;
+        let first_key = definition.keys.iter().map(|key| &key.columns).next();
+        let key = choice.key.as_ref().or(first_key);
+        let layout = match choice.layout {
+            LayoutName::Auto if key.is_some() => Layout::EquiGhost,
+            LayoutName::Auto | LayoutName::Insertion => Layout::Insertion,
+            LayoutName::Equi => Layout::Equi,
+            LayoutName::EquiGhost => Layout::EquiGhost,
+            LayoutName::Casper => Layout::Casper,
+            LayoutName::Sorted => return Err(Error::not_supported("the layout 'sorted'")),
+            LayoutName::Delta => return Err(Error::not_supported("the layout 'delta'")),
+        };
+        let mut options = TableOptions { layout, ..TableOptions::default() };
+        if layout.is_keyed() {
+            let error = || Error::input("a layout by key needs layout_key = (…), or a primary key");
+            options.layout_key = key.ok_or_else(error)?.clone();
+            let promises = |key: &Key| {
+                let mut columns = key.columns.iter();
+                key.columns == options.layout_key
+                    && (key.kind == KeyKind::Primary
+                        || (key.kind == KeyKind::Unique && columns.all(|&column| !schema[column].nullable)))
+            };
+            options.unique = definition.keys.iter().any(promises);
+        } else if first_key.is_some() {
+            return Err(Error::not_supported("keys and indexes of a table in the order of insertion"));
+        }
+        options.partitions = choice.partitions.unwrap_or(options.partitions);
+        options.ghost = choice.ghost.unwrap_or(options.ghost);
+        Ok(options)
     }
 
     /// Slots of a partition.

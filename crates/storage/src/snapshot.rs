@@ -95,6 +95,14 @@ impl TableSnapshot {
         self.0.root.groups.get(index).map(|group| &**group)
     }
 
+    /// The ids of all rows, in the order of their places.
+    pub fn row_ids(&self) -> impl Iterator<Item = RowId> {
+        self.row_groups().enumerate().flat_map(|(group, node)| {
+            let slots = (0..node.slots()).filter(|&slot| node.is_live(slot));
+            slots.map(move |slot| RowId { group: group as u32, slot: slot as u32 })
+        })
+    }
+
     /// A row whose layout key is `key`: a datum for each of its columns.
     pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
         let mut found = None;

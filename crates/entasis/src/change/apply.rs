@@ -1,0 +1,121 @@
+//! The rows of a table and of its indexes change.
+//!
+//! A row whose layout key changes moves, and others with it: then ids are good no longer. So all rows that change in such a
+//! way are removed first and added again after that.
+
+use super::rows::{Fate, RowChange, RowsToChange};
+use super::{constraints, foreign, keys};
+use crate::work::Work;
+use entasis_storage::index::index_columns;
+use entasis_storage::{Datum, RowId, TableEntry, TableWriter};
+use entasis_vector::{DataType, Result, Value};
+use std::sync::Arc;
+
+/// Values of some columns of a row.
+pub(crate) type Values = Vec<Value>;
+
+/// What a key of the table gains and loses.
+pub(crate) struct KeyChange {
+    /// The columns of the table that it is about.
+    pub(crate) columns: Vec<usize>,
+    pub(crate) removed: Vec<Values>,
+    pub(crate) added: Vec<Values>,
+}
+
+/// Changes `rows`, whose new values are those of `columns`. Returns how many they are.
+///
+/// # Errors
+/// Constraint, if one is violated; the statement must be undone then.
+pub(crate) fn apply(
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    columns: &[usize],
+    rows: &RowsToChange<'_>,
+) -> Result<u64> {
+    let options = entry.table.options();
+    let types: Vec<DataType> = entry.table.schema().iter().map(|field| field.ty).collect();
+    for row in rows.rows.iter().filter(|row| row.fate != Fate::Removed) {
+        for (at, &column) in columns.iter().enumerate() {
+            constraints::judge_null(entry, column, rows.datum(row, at))?;
+        }
+    }
+    let is_set = |column: &usize| columns.contains(column);
+    let moves = options.layout.is_keyed() && options.layout_key.iter().any(is_set);
+    let mut watched = watched(work, entry);
+    // An update that sets none of the columns leaves the key alone.
+    let is_touched: Vec<bool> = watched.iter().map(|key| key.columns.iter().any(is_set)).collect();
+
+    let mut added: Vec<Values> = Vec::new();
+    let mut writer = work.write(entry, &entry.table);
+    for row in &rows.rows {
+        if row.fate == Fate::Added {
+            let mut values = vec![Value::Null; types.len()];
+            set(&mut values, columns, rows, row, &types);
+            added.push(values);
+            continue;
+        }
+        for (key, &is_touched) in watched.iter_mut().zip(&is_touched) {
+            if row.fate == Fate::Removed || is_touched {
+                key.removed.push(read(&writer, row.id, &key.columns, &types));
+            }
+        }
+        if row.fate == Fate::Updated && moves {
+            let mut values = read(&writer, row.id, &(0..types.len()).collect::<Vec<_>>(), &types);
+            set(&mut values, columns, rows, row, &types);
+            added.push(values);
+        }
+    }
+    let mut changes = Vec::with_capacity(columns.len());
+    for row in rows.rows.iter().filter(|row| row.fate == Fate::Updated && !moves) {
+        changes.clear();
+        changes.extend(columns.iter().enumerate().map(|(at, &column)| (column, rows.datum(row, at))));
+        writer.update(row.id, &changes);
+        for (key, _) in watched.iter_mut().zip(&is_touched).filter(|(_, is_touched)| **is_touched) {
+            key.added.push(read(&writer, row.id, &key.columns, &types));
+        }
+    }
+    let goes = |row: &&RowChange<'_>| row.fate == Fate::Removed || (row.fate == Fate::Updated && moves);
+    rows.rows.iter().filter(goes).for_each(|row| writer.delete(row.id));
+    for values in &added {
+        let datums: Vec<Datum<'_>> = values.iter().zip(&types).map(|(v, &ty)| Datum::of_value(v, ty)).collect();
+        writer.insert(&datums);
+        for key in &mut watched {
+            key.added.push(key.columns.iter().map(|&column| values[column].clone()).collect());
+        }
+    }
+    drop(writer);
+    settle(work, entry, watched)?;
+    Ok(rows.rows.len() as u64)
+}
+
+/// Brings the indexes to what the table is, and judges keys.
+pub(crate) fn settle(work: &mut Work, entry: &Arc<TableEntry>, watched: Vec<KeyChange>) -> Result<()> {
+    let keys = entry.definition.keys.len();
+    for (number, change) in watched[..keys].iter().enumerate() {
+        keys::write_index(work, entry, number, change);
+    }
+    for (number, change) in watched[..keys].iter().enumerate() {
+        keys::judge(work, entry, number, change)?;
+    }
+    foreign::judge(work, entry, &watched[keys..])
+}
+
+/// What is to be known of the rows that change: by key of the definition the columns of its index, then what foreign keys
+/// ask for.
+pub(crate) fn watched(work: &Work, entry: &TableEntry) -> Vec<KeyChange> {
+    let keys = entry.definition.keys.iter().map(|key| index_columns(key, entry.table.options()));
+    let columns = keys.chain(foreign::columns(work, entry));
+    columns.map(|columns| KeyChange { columns, removed: Vec::new(), added: Vec::new() }).collect()
+}
+
+fn set(values: &mut [Value], columns: &[usize], rows: &RowsToChange<'_>, row: &RowChange<'_>, types: &[DataType]) {
+    for (at, &column) in columns.iter().enumerate() {
+        values[column] = rows.datum(row, at).value(types[column]);
+    }
+}
+
+fn read(writer: &TableWriter<'_>, row: RowId, columns: &[usize], types: &[DataType]) -> Values {
+    let mut datums = Vec::with_capacity(columns.len());
+    writer.read(row, columns, &mut datums);
+    datums.iter().zip(columns).map(|(datum, &column)| datum.value(types[column])).collect()
+}

@@ -1,0 +1,180 @@
+//! Foreign keys: rows that refer to others.
+//!
+//! A row that comes must find what it refers to; a row that goes must not be missed, unless another with its key has come.
+//! Both look at the end of the statement. The transaction then relies on the other table: if that has changed when it commits,
+//! it fails, because the two together might break what neither breaks alone.
+//!
+//! What goes is looked for among the referring rows by a key of theirs on these columns, without one row by row.
+
+use super::apply::{KeyChange, Values};
+use super::rows::shown;
+use crate::work::Work;
+use entasis_storage::definition::ForeignKey;
+use entasis_storage::{Datum, TableEntry, TableSnapshot};
+use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The columns that foreign keys ask of a table: of each of its own the columns, then of each that refers to it the columns
+/// that are referred to.
+pub(crate) fn columns(work: &Work, entry: &TableEntry) -> impl Iterator<Item = Vec<usize>> {
+    let own = entry.definition.foreign_keys.iter().map(|key| key.columns.clone());
+    let referring = referring(work, entry).into_iter().map(|(_, key)| key.references);
+    own.chain(referring).collect::<Vec<_>>().into_iter()
+}
+
+/// The foreign keys that refer to a table, with the tables that they are of.
+fn referring(work: &Work, entry: &TableEntry) -> Vec<(Arc<TableEntry>, ForeignKey)> {
+    let mut found = Vec::new();
+    for other in work.names.tables() {
+        let keys = other.definition.foreign_keys.iter().filter(|key| key.table.eq_ignore_ascii_case(&entry.name));
+        found.extend(keys.map(|key| (other.clone(), key.clone())));
+    }
+    found
+}
+
+/// Judges what came and went: `changes` are by [`columns`].
+pub(crate) fn judge(work: &mut Work, entry: &Arc<TableEntry>, changes: &[KeyChange]) -> Result<()> {
+    let own = entry.definition.foreign_keys.len();
+    for (key, change) in entry.definition.foreign_keys.iter().zip(changes) {
+        judge_coming(work, entry, key, &change.added)?;
+    }
+    for ((child, key), change) in referring(work, entry).iter().zip(&changes[own..]) {
+        judge_going(work, entry, child, key, &change.removed)?;
+    }
+    Ok(())
+}
+
+/// A lookup of rows by values of some columns.
+struct Lookup {
+    snapshot: TableSnapshot,
+    /// By column of the key that is looked up: its place among the columns asked for, and its type.
+    order: Vec<(usize, DataType)>,
+}
+
+impl Lookup {
+    /// A lookup by a key of the table that has just these columns.
+    fn of(work: &mut Work, entry: &TableEntry, columns: &[usize]) -> Option<Lookup> {
+        let is_it = |key: &[usize]| key.len() == columns.len() && key.iter().all(|column| columns.contains(column));
+        let options = entry.table.options();
+        let (table, key) = if options.layout.is_keyed() && is_it(&options.layout_key) {
+            (&entry.table, &options.layout_key)
+        } else {
+            let number = entry.definition.keys.iter().position(|key| is_it(&key.columns))?;
+            (entry.indexes[number].as_ref()?, &entry.definition.keys[number].columns)
+        };
+        let place = |column: &usize| columns.iter().position(|c| c == column).expect("the columns are the same");
+        let order = key.iter().map(|column| (place(column), entry.table.schema()[*column].ty)).collect();
+        Some(Lookup { snapshot: work.snapshot(table), order })
+    }
+
+    fn has(&self, values: &[Value]) -> bool {
+        let key: Vec<Datum<'_>> = self.order.iter().map(|&(at, ty)| Datum::of_value(&values[at], ty)).collect();
+        self.snapshot.find(&key).is_some()
+    }
+}
+
+fn without_nulls(rows: &[Values]) -> Vec<&Values> {
+    rows.iter().filter(|row| !row.iter().any(Value::is_null)).collect()
+}
+
+fn judge_coming(work: &mut Work, entry: &Arc<TableEntry>, key: &ForeignKey, came: &[Values]) -> Result<()> {
+    let came = without_nulls(came);
+    if came.is_empty() {
+        return Ok(());
+    }
+    let parent = work.names.table(&key.table).cloned();
+    let parent = parent.ok_or_else(|| Error::internal(format!("table {} is gone", key.table)))?;
+    if !Arc::ptr_eq(&parent, entry) {
+        work.relies_on(&parent);
+    }
+    let lookup = Lookup::of(work, &parent, &key.references)
+        .ok_or_else(|| Error::internal(format!("foreign key {} refers to no key", key.name)))?;
+    match came.into_iter().find(|row| !lookup.has(row)) {
+        None => Ok(()),
+        Some(row) => {
+            let shown = shown(&parent, &key.references, row);
+            let text = format!("foreign key {}: no row of table {} has {shown}", key.name, parent.name);
+            Err(Error::new(ErrorKind::Constraint, text))
+        }
+    }
+}
+
+fn judge_going(
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    child: &Arc<TableEntry>,
+    key: &ForeignKey,
+    went: &[Values],
+) -> Result<()> {
+    if went.is_empty() {
+        return Ok(());
+    }
+    if !Arc::ptr_eq(child, entry) {
+        work.relies_on(child);
+    }
+    let back = Lookup::of(work, entry, &key.references);
+    let mut went = without_nulls(went);
+    went.retain(|row| !back.as_ref().is_some_and(|back| back.has(row)));
+    let missed = match Lookup::of(work, child, &key.columns) {
+        Some(lookup) => went.into_iter().find(|row| lookup.has(row)),
+        None => find_slowly(&work.snapshot(&child.table), child, key, &went),
+    };
+    match missed {
+        None => Ok(()),
+        Some(row) => {
+            let shown = shown(entry, &key.references, row);
+            let text = format!(
+                "foreign key {}: rows of table {} refer to {shown} of table {}",
+                key.name, child.name, entry.name
+            );
+            Err(Error::new(ErrorKind::Constraint, text))
+        }
+    }
+}
+
+/// One of `went` that a row of the snapshot refers to.
+fn find_slowly<'a>(
+    snapshot: &TableSnapshot,
+    child: &TableEntry,
+    key: &ForeignKey,
+    went: &[&'a Values],
+) -> Option<&'a Values> {
+    let types: Vec<DataType> = key.columns.iter().map(|&column| child.table.schema()[column].ty).collect();
+    let hash = |datums: &[Datum<'_>]| datums.iter().fold(0u64, |hash, datum| hash.rotate_left(7) ^ datum.hash());
+    let mut sought: HashMap<u64, Vec<&'a Values>> = HashMap::new();
+    for &row in went {
+        let datums: Vec<Datum<'_>> = row.iter().zip(&types).map(|(value, &ty)| Datum::of_value(value, ty)).collect();
+        sought.entry(hash(&datums)).or_default().push(row);
+    }
+    let mut datums = Vec::with_capacity(types.len());
+    for id in snapshot.row_ids() {
+        datums.clear();
+        snapshot.read(id, &key.columns, &mut datums);
+        let same = |row: &&&Values| {
+            row.iter().zip(&types).zip(&datums).all(|((value, &ty), datum)| datum.is_same(Datum::of_value(value, ty)))
+        };
+        if let Some(row) = sought.get(&hash(&datums)).and_then(|rows| rows.iter().find(same)) {
+            return Some(row);
+        }
+    }
+    None
+}
+
+/// Refuses to remove all rows of a table that rows of another refer to, which is not among `all`.
+pub(crate) fn refuse_truncate(work: &mut Work, entry: &TableEntry, all: &[Arc<TableEntry>]) -> Result<()> {
+    for (child, key) in referring(work, entry) {
+        if !all.iter().any(|entry| Arc::ptr_eq(entry, &child)) && work.snapshot(&child.table).rows() > 0 {
+            let text = format!("foreign key {}: table {} refers to table {}", key.name, child.name, entry.name);
+            let error = Error::new(ErrorKind::Constraint, text);
+            return Err(error.with_hint(format!("truncate both: TRUNCATE {}, {}", entry.name, child.name)));
+        }
+    }
+    Ok(())
+}
+
+/// The table whose foreign key keeps a table from being dropped.
+pub(crate) fn referring_table(work: &Work, entry: &TableEntry) -> Option<(String, String)> {
+    let mut others = referring(work, entry).into_iter().filter(|(child, _)| child.name != entry.name);
+    others.next().map(|(child, key)| (child.name.clone(), key.name))
+}

@@ -1,0 +1,71 @@
+//! Keys: their indexes are written, and judged at the end of the statement.
+
+use super::apply::KeyChange;
+use super::rows::shown;
+use crate::work::{Work, rows_with};
+use entasis_storage::definition::KeyKind;
+use entasis_storage::{Datum, TableEntry};
+use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
+use std::sync::Arc;
+
+fn datums<'a>(values: &'a [Value], types: &[DataType]) -> Vec<Datum<'a>> {
+    values.iter().zip(types).map(|(value, &ty)| Datum::of_value(value, ty)).collect()
+}
+
+fn types(entry: &TableEntry, columns: &[usize]) -> Vec<DataType> {
+    columns.iter().map(|&column| entry.table.schema()[column].ty).collect()
+}
+
+/// Removes and adds the rows of an index, if the key has one.
+pub(crate) fn write_index(work: &mut Work, entry: &Arc<TableEntry>, number: usize, change: &KeyChange) {
+    let Some(index) = &entry.indexes[number] else { return };
+    if change.removed.is_empty() && change.added.is_empty() {
+        return;
+    }
+    let key = &entry.definition.keys[number];
+    let width = key.columns.len();
+    let types = types(entry, &change.columns);
+    // Those with a NULL are not in a unique index.
+    let is_in = |row: &&Vec<Value>| key.kind == KeyKind::Index || !row[..width].iter().any(Value::is_null);
+    let mut writer = work.write(entry, index);
+    for row in change.removed.iter().filter(is_in) {
+        let datums = datums(row, &types);
+        let mut found = None;
+        writer.find_each(&datums[..width], |id| {
+            let is_it = (width..datums.len()).all(|column| writer.datum(id, column).is_same(datums[column]));
+            found = is_it.then_some(id);
+            !is_it
+        });
+        let id = found.expect("every row is in the index");
+        writer.delete(id);
+    }
+    for row in change.added.iter().filter(is_in) {
+        writer.insert(&datums(row, &types));
+    }
+}
+
+/// Judges a key by the rows that came: no two rows may have one of their keys.
+pub(crate) fn judge(work: &mut Work, entry: &Arc<TableEntry>, number: usize, change: &KeyChange) -> Result<()> {
+    let key = &entry.definition.keys[number];
+    if key.kind == KeyKind::Index || change.added.is_empty() {
+        return Ok(());
+    }
+    let width = key.columns.len();
+    let types = types(entry, &key.columns);
+    let table = entry.indexes[number].as_ref().unwrap_or(&entry.table).clone();
+    let writer = work.write(entry, &table);
+    for row in change.added.iter().filter(|row| !row[..width].iter().any(Value::is_null)) {
+        if rows_with(&writer, &datums(&row[..width], &types), 2).len() > 1 {
+            return Err(duplicate(entry, number, &row[..width]));
+        }
+    }
+    Ok(())
+}
+
+/// The error for a second row with a key.
+pub(crate) fn duplicate(entry: &TableEntry, number: usize, values: &[Value]) -> Error {
+    let key = &entry.definition.keys[number];
+    let shown = shown(entry, &key.columns, values);
+    let text = format!("duplicate key: {shown} is in table {} already (constraint {})", entry.name, key.name);
+    Error::new(ErrorKind::Constraint, text)
+}

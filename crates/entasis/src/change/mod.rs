@@ -1,0 +1,59 @@
+//! Changing rows: `UPDATE`, `DELETE`, `MERGE`, `INSERT … ON CONFLICT`, and `INSERT` of few rows.
+//!
+//! 1. The statement's plan says which rows are meant and what they become ([`rows`]).
+//! 2. Each row's own promises are judged: NOT NULL, CHECK ([`constraints`]).
+//! 3. The rows of the table change, then those of its indexes ([`apply`]).
+//! 4. What concerns several rows is judged on what came of it: keys and foreign keys ([`keys`], [`foreign`]). So
+//!    `UPDATE t SET k = k + 1` is no violation, and neither is a key that goes and comes back.
+//!
+//! Whatever fails undoes the statement; that is [`crate::work`]'s.
+
+mod apply;
+pub(crate) mod constraints;
+pub(crate) mod foreign;
+pub(crate) mod insert;
+mod keys;
+mod rows;
+
+pub(crate) use keys::duplicate;
+
+use crate::connection::Connection;
+use crate::rows::Rows;
+use crate::statement;
+use crate::work::Work;
+use entasis_sql::Change;
+use entasis_storage::TableEntry;
+use entasis_vector::{Error, Result};
+use std::sync::Arc;
+
+/// Runs a [`Change`].
+pub(crate) fn change(connection: &Connection, work: &mut Work, change: Change) -> Result<Rows> {
+    let entry = target(work, &change.table)?;
+    let found = statement::query(connection, change.plan.clone())?;
+    let rows = rows::rows_to_change(&change, &entry, &found)?;
+    let checks = rows.first_value() + change.columns.len();
+    constraints::judge_checks(&entry, &change.checks, checks, found.chunks())?;
+    let changed = apply::apply(work, &entry, &change.columns, &rows)?;
+    let result = Rows::changed_rows(changed);
+    match change.returning {
+        None => Ok(result),
+        Some(schema) => found.part(checks + change.checks.len(), schema, &rows.places(), changed),
+    }
+}
+
+/// The table that a statement writes to.
+pub(crate) fn target(work: &Work, name: &str) -> Result<Arc<TableEntry>> {
+    let entry = work.names.table(name).cloned();
+    entry.ok_or_else(|| Error::input(format!("\"{name}\" is not a table to write to")))
+}
+
+/// Removes all rows of some tables.
+pub(crate) fn truncate(work: &mut Work, names: &[String]) -> Result<Rows> {
+    let mut changed = 0;
+    let entries: Vec<_> = names.iter().filter_map(|name| work.names.table(name).cloned()).collect();
+    for entry in &entries {
+        foreign::refuse_truncate(work, entry, &entries)?;
+        changed += work.clear(entry);
+    }
+    Ok(Rows::changed_rows(changed))
+}

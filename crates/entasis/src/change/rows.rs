@@ -1,0 +1,105 @@
+//! Which rows a statement changes: the result of its plan, each row of the table once.
+
+use crate::rows::Rows;
+use entasis_sql::{Action, Change, Repeated};
+use entasis_storage::{Datum, RowId, TableEntry};
+use entasis_vector::{Chunk, Error, ErrorKind, Result, Value};
+
+/// What becomes of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    Added,
+    Updated,
+    Removed,
+}
+
+/// A row, and where its new values are.
+pub(crate) struct RowChange<'a> {
+    pub(crate) fate: Fate,
+    /// Where it stands; means nothing for a row to add.
+    pub(crate) id: RowId,
+    chunk: &'a Chunk,
+    row: usize,
+    /// The number of the chunk.
+    number: usize,
+}
+
+/// The rows of a statement: those to change in the order of their places, each once, then those to add.
+pub(crate) struct RowsToChange<'a> {
+    pub(crate) rows: Vec<RowChange<'a>>,
+    /// The column of the result that holds the first of the new values.
+    first_value: usize,
+}
+
+impl RowsToChange<'_> {
+    pub(crate) fn first_value(&self) -> usize {
+        self.first_value
+    }
+
+    /// The chunk and the row in it of each.
+    pub(crate) fn places(&self) -> Vec<(usize, usize)> {
+        self.rows.iter().map(|row| (row.number, row.row)).collect()
+    }
+
+    /// A new value: of the statement's column `at`.
+    pub(crate) fn datum<'r>(&'r self, row: &'r RowChange<'_>, at: usize) -> Datum<'r> {
+        datum(row.chunk, self.first_value + at, row.row)
+    }
+}
+
+pub(crate) fn datum(chunk: &Chunk, column: usize, row: usize) -> Datum<'_> {
+    let position = chunk.positions(column).map_or(row, |positions| positions[row] as usize);
+    Datum::of_vector(chunk.vector(column), position)
+}
+
+/// Reads what the plan of `change` gave.
+///
+/// # Errors
+/// Constraint, if a row is named twice by a statement that must not.
+pub(crate) fn rows_to_change<'a>(change: &Change, entry: &TableEntry, found: &'a Rows) -> Result<RowsToChange<'a>> {
+    let by_row = change.action == Action::ByRow;
+    let mut rows = Vec::with_capacity(found.rows() as usize);
+    for (number, chunk) in found.chunks().iter().enumerate() {
+        for row in 0..chunk.len() {
+            let fate = match change.action {
+                Action::Update => Fate::Updated,
+                Action::Delete => Fate::Removed,
+                Action::ByRow => match datum(chunk, 1, row) {
+                    Datum::Integer(1) => Fate::Added,
+                    Datum::Integer(2) => Fate::Updated,
+                    Datum::Integer(3) => Fate::Removed,
+                    _ => continue,
+                },
+            };
+            let id = match datum(chunk, 0, row) {
+                Datum::Integer(id) => RowId::from_u64(id as u64),
+                _ if fate == Fate::Added => RowId::from_u64(0),
+                _ => return Err(Error::internal("a row to change has no id")),
+            };
+            rows.push(RowChange { fate, id, chunk, row, number });
+        }
+    }
+    // Stable, so that the first of several for one row counts, and rows to add keep their order.
+    rows.sort_by_key(|row| (row.fate == Fate::Added, (row.fate != Fate::Added).then_some(row.id)));
+    let is_repeated = |pair: &[RowChange<'_>]| pair[1].fate != Fate::Added && pair[0].id == pair[1].id;
+    if change.repeated == Repeated::Error && rows.windows(2).any(is_repeated) {
+        let text = format!("the statement changes a row of table {} a second time", entry.name);
+        let hint = "make sure that no two rows of the source go to one row of the table";
+        return Err(Error::new(ErrorKind::Constraint, text).with_hint(hint));
+    }
+    rows.dedup_by(|b, a| b.fate != Fate::Added && a.fate != Fate::Added && a.id == b.id);
+    Ok(RowsToChange { rows, first_value: 1 + usize::from(by_row) })
+}
+
+/// The values of a row, for an error message.
+pub(crate) fn shown(entry: &TableEntry, columns: &[usize], values: &[Value]) -> String {
+    let schema = entry.table.schema();
+    let one = |(&column, value): (&usize, &Value)| {
+        let field = &schema[column];
+        match value {
+            Value::Text(text) => format!("{} = '{text}'", field.name),
+            value => format!("{} = {}", field.name, value.display(field.ty)),
+        }
+    };
+    columns.iter().zip(values).map(one).collect::<Vec<_>>().join(", ")
+}

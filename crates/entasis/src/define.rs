@@ -1,0 +1,302 @@
+//! Statements that change what there is: tables, views, sequences, indexes.
+//!
+//! A change of a table's columns, keys or layout makes a new [`TableEntry`], with new rows if they are stored in another way
+//! then. Until the work is committed nobody else sees it. Who changes rows of the old one meanwhile fails, or makes the
+//! change fail: the first to commit wins.
+
+use crate::change::{foreign, insert};
+use crate::connection::Connection;
+use crate::relations::TableRelation;
+use crate::rows::Rows;
+use crate::statement;
+use crate::work::{Work, rows_with};
+use entasis_engine::plan::{Columns, Node, Output, Plan, Scan};
+use entasis_engine::relation::{ColumnDefault, Definition, Key, KeyKind, LayoutChoice};
+use entasis_sql::{Alteration, ObjectKind, SequenceOptions, Statement};
+use entasis_storage::index::{index_columns, index_table};
+use entasis_storage::sequence::Counting;
+use entasis_storage::{Datum, Entry, IfExists, Sequence, Table, TableEntry, TableOptions, TableSnapshot, View};
+use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
+use std::sync::Arc;
+
+/// Runs a statement that changes what there is.
+pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement) -> Result<Rows> {
+    match statement {
+        Statement::CreateTable { name, columns, definition, if_not_exists, or_replace } => {
+            let entry = new_entry(&name, columns, definition, None)?;
+            add(work, Entry::Table(entry), taken(if_not_exists, or_replace))?;
+            Ok(Rows::empty())
+        }
+        Statement::CreateTableAs { name, plan, definition, if_not_exists, or_replace } => {
+            if if_not_exists && work.names.table(&name).is_some() {
+                return Ok(Rows::empty());
+            }
+            let columns = plan.schema().into_iter().map(nullable).collect();
+            let entry = new_entry(&name, columns, definition, None)?;
+            let rows = insert::fill(connection, &entry.table, plan)?;
+            add(work, Entry::Table(entry), taken(if_not_exists, or_replace))?;
+            Ok(Rows::changed_rows(rows))
+        }
+        Statement::CreateView { name, sql, columns, if_not_exists, or_replace } => {
+            let view = View { name, sql, schema: columns };
+            work.names.add(Entry::View(Arc::new(view)), taken(if_not_exists, or_replace))?;
+            Ok(Rows::empty())
+        }
+        Statement::CreateSequence { name, options, if_not_exists } => {
+            let sequence = Arc::new(Sequence::new(&name, counting(options)));
+            work.names.add(Entry::Sequence(sequence), taken(if_not_exists, false))?;
+            Ok(Rows::empty())
+        }
+        Statement::CreateIndex { table, key, if_not_exists } => {
+            create_index(connection, work, &table, key, if_not_exists)
+        }
+        Statement::AlterTable { table, if_exists, alteration } => {
+            match work.names.table(&table).cloned() {
+                Some(entry) => alter(connection, work, &entry, alteration)?,
+                None if if_exists => {}
+                None => return Err(Error::input(format!("there is no table \"{table}\""))),
+            }
+            Ok(Rows::empty())
+        }
+        Statement::Drop { kind, names, if_exists } => drop_objects(connection, work, kind, &names, if_exists),
+        other => Err(Error::internal(format!("{other:?} was not expected here"))),
+    }
+}
+
+fn taken(if_not_exists: bool, or_replace: bool) -> IfExists {
+    match (if_not_exists, or_replace) {
+        (true, _) => IfExists::Keep,
+        (_, true) => IfExists::Replace,
+        _ => IfExists::Fail,
+    }
+}
+
+fn counting(options: SequenceOptions) -> Counting {
+    let SequenceOptions { start, increment, min, max, cycle } = options;
+    Counting { start, increment, min, max, cycle }
+}
+
+/// A column of `CREATE TABLE AS`: what the query knows of NULLs is not a constraint of the table.
+fn nullable(mut field: Field) -> Field {
+    field.nullable = true;
+    if field.ty == DataType::Null {
+        field.ty = DataType::Int32;
+    }
+    field
+}
+
+/// A table with its indexes, all empty, or with the rows of `table`, which is as the definition wants it.
+fn new_entry(
+    name: &str,
+    columns: Schema,
+    definition: Definition,
+    table: Option<Arc<Table>>,
+) -> Result<Arc<TableEntry>> {
+    let options = TableOptions::of(&definition, &columns)?;
+    let table = table.unwrap_or_else(|| Table::with_options(name, columns, options));
+    let indexes = definition.keys.iter().map(|key| index_table(key, table.schema(), table.options())).collect();
+    Ok(Arc::new(TableEntry { name: name.to_owned(), table, definition: Arc::new(definition), indexes }))
+}
+
+/// Makes a table known; one that it replaces must not be referred to.
+fn add(work: &mut Work, entry: Entry, if_exists: IfExists) -> Result<()> {
+    if let (IfExists::Replace, Some(old)) = (if_exists, work.names.table(entry.name()).cloned()) {
+        refuse_referred(work, &old)?;
+        work.relies_on(&old);
+    }
+    work.names.add(entry, if_exists).map(drop)
+}
+
+fn refuse_referred(work: &Work, entry: &TableEntry) -> Result<()> {
+    match foreign::referring_table(work, entry) {
+        None => Ok(()),
+        Some((child, key)) => {
+            let text = format!("table {} is referred to by foreign key {key} of table {child}", entry.name);
+            Err(Error::new(ErrorKind::Constraint, text)
+                .with_hint(format!("drop table {child} or the constraint first")))
+        }
+    }
+}
+
+fn drop_objects(
+    connection: &Connection,
+    work: &mut Work,
+    kind: ObjectKind,
+    names: &[String],
+    if_exists: bool,
+) -> Result<Rows> {
+    let word = match kind {
+        ObjectKind::Table => "table",
+        ObjectKind::View => "view",
+        ObjectKind::Sequence => "sequence",
+        ObjectKind::Index => {
+            for name in names {
+                drop_index(connection, work, name, if_exists)?;
+            }
+            return Ok(Rows::empty());
+        }
+    };
+    for name in names {
+        let entry = work.names.table(name).cloned();
+        if let (ObjectKind::Table, Some(entry)) = (kind, entry) {
+            let together = |child: &str| names.iter().any(|name| name.eq_ignore_ascii_case(child));
+            if foreign::referring_table(work, &entry).is_some_and(|(child, _)| !together(&child)) {
+                refuse_referred(work, &entry)?;
+            }
+            for default in &entry.definition.defaults {
+                if let ColumnDefault::Identity { sequence, .. } = default {
+                    work.names.remove(sequence, "sequence")?;
+                }
+            }
+            work.relies_on(&entry);
+        }
+        if !work.names.remove(name, word)? && !if_exists {
+            return Err(Error::input(format!("there is no {word} \"{name}\"")));
+        }
+    }
+    Ok(Rows::empty())
+}
+
+// ---- tables that change -----------------------------------------------------------------------------------------------
+
+fn alter(connection: &Connection, work: &mut Work, entry: &Arc<TableEntry>, alteration: Alteration) -> Result<()> {
+    let renamed = match alteration {
+        Alteration::Nothing => return Ok(()),
+        Alteration::Rename { to } => {
+            if work.names.get(&to).is_some_and(|_| !to.eq_ignore_ascii_case(&entry.name)) {
+                return Err(Error::input(format!("the name \"{to}\" is taken")));
+            }
+            refuse_referred(work, entry)?;
+            work.names.remove(&entry.name, "table")?;
+            let TableEntry { table, definition, indexes, .. } = &**entry;
+            let (table, definition, indexes) = (table.clone(), definition.clone(), indexes.clone());
+            Arc::new(TableEntry { name: to, table, definition, indexes })
+        }
+        Alteration::Layout(layout) => {
+            let definition = Definition { layout, ..(*entry.definition).clone() };
+            rebuilt(connection, work, entry, entry.table.schema().clone(), definition, None)?
+        }
+        Alteration::Columns { columns, definition, rows, violations } => {
+            for (name, plan) in violations {
+                if statement::query(connection, plan)?.rows() > 0 {
+                    let text = format!("rows of table {} violate constraint {name}", entry.name);
+                    return Err(Error::new(ErrorKind::Constraint, text));
+                }
+            }
+            rebuilt(connection, work, entry, columns, definition, rows)?
+        }
+    };
+    work.relies_on(entry);
+    work.names.add(Entry::Table(renamed), IfExists::Replace).map(drop)
+}
+
+/// A table with other columns or another definition: its rows are those of `rows`, or those that it has.
+fn rebuilt(
+    connection: &Connection,
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    columns: Schema,
+    definition: Definition,
+    rows: Option<Plan>,
+) -> Result<Arc<TableEntry>> {
+    let options = TableOptions::of(&definition, &columns)?;
+    let is_same = rows.is_none() && columns == *entry.table.schema() && options == *entry.table.options();
+    let new = new_entry(&entry.name, columns, definition, is_same.then(|| entry.table.clone()))?;
+    let snapshot = work.snapshot(&entry.table);
+    if !is_same {
+        let plan = rows.unwrap_or_else(|| whole(snapshot.clone()));
+        insert::fill(connection, &new.table, plan)?;
+    }
+    let filled = if is_same { snapshot } else { new.table.snapshot() };
+    fill_indexes(&new, &filled)?;
+    Ok(new)
+}
+
+/// All rows of a snapshot.
+fn whole(snapshot: TableSnapshot) -> Plan {
+    let mut columns = Columns::default();
+    let fields = snapshot.schema().clone();
+    let scanned: Vec<_> =
+        fields.iter().map(|field| columns.add(&*field.name, field.ty, field.nullable)).zip(0..).collect();
+    let names = fields.iter().zip(&scanned);
+    let output = names.map(|(field, (column, _))| Output { name: field.name.to_string(), column: *column }).collect();
+    let relation = Arc::new(TableRelation::new(snapshot));
+    Plan { root: Node::Scan(Scan { relation, columns: scanned, filters: Vec::new() }), columns, output }
+}
+
+/// Fills the indexes of a table, which are empty, and judges its keys.
+fn fill_indexes(entry: &TableEntry, rows: &TableSnapshot) -> Result<()> {
+    for (number, key) in entry.definition.keys.iter().enumerate() {
+        let index = entry.indexes[number].as_ref();
+        if index.is_none() && key.kind == KeyKind::Index {
+            continue;
+        }
+        let columns = index_columns(key, entry.table.options());
+        let table = index.unwrap_or(&entry.table);
+        let mut writer = table.write();
+        let width = key.columns.len();
+        let mut datums = Vec::with_capacity(columns.len());
+        for id in rows.row_ids() {
+            datums.clear();
+            rows.read(id, &columns, &mut datums);
+            if key.kind != KeyKind::Index && datums[..width].iter().any(|datum| datum.is_null()) {
+                continue;
+            }
+            if index.is_some() {
+                writer.insert(&datums);
+            }
+            if key.kind != KeyKind::Index && rows_with(&writer, &datums[..width], 2).len() > 1 {
+                let types = key.columns.iter().map(|&column| entry.table.schema()[column].ty);
+                let values: Vec<Value> = datums.iter().zip(types).map(|(datum, ty)| Datum::value(*datum, ty)).collect();
+                return Err(crate::change::duplicate(entry, number, &values));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn create_index(connection: &Connection, work: &mut Work, table: &str, key: Key, if_not_exists: bool) -> Result<Rows> {
+    let entry = crate::change::target(work, table)?;
+    if let Some((_, owner)) = find_index(work, &key.name) {
+        if if_not_exists {
+            return Ok(Rows::empty());
+        }
+        return Err(Error::input(format!("an index named \"{}\" already exists, on table {}", key.name, owner.name)));
+    }
+    let mut definition = (*entry.definition).clone();
+    // A row of a table without a layout key has nothing that an index could tell it by.
+    if !entry.table.options().layout.is_keyed() {
+        definition.layout = LayoutChoice { key: Some(key.columns.clone()), ..definition.layout };
+    }
+    definition.keys.push(key);
+    let new = rebuilt(connection, work, &entry, entry.table.schema().clone(), definition, None)?;
+    work.relies_on(&entry);
+    work.names.add(Entry::Table(new), IfExists::Replace)?;
+    Ok(Rows::empty())
+}
+
+/// The index of this name: number of the key, and its table.
+fn find_index(work: &Work, name: &str) -> Option<(usize, Arc<TableEntry>)> {
+    work.names.tables().find_map(|entry| {
+        let number = entry.definition.keys.iter().position(|key| key.name.eq_ignore_ascii_case(name))?;
+        Some((number, entry.clone()))
+    })
+}
+
+fn drop_index(connection: &Connection, work: &mut Work, name: &str, if_exists: bool) -> Result<()> {
+    let Some((number, entry)) = find_index(work, name) else {
+        if if_exists {
+            return Ok(());
+        }
+        return Err(Error::input(format!("there is no index \"{name}\"")));
+    };
+    let mut definition = (*entry.definition).clone();
+    let key = definition.keys.remove(number);
+    if key.kind == KeyKind::Primary {
+        let text = format!("\"{name}\" is the primary key of table {}", entry.name);
+        return Err(Error::input(text).with_hint(format!("use ALTER TABLE {} DROP CONSTRAINT {name}", entry.name)));
+    }
+    let new = rebuilt(connection, work, &entry, entry.table.schema().clone(), definition, None)?;
+    work.relies_on(&entry);
+    work.names.add(Entry::Table(new), IfExists::Replace).map(drop)
+}

@@ -1,0 +1,192 @@
+//! What a statement works on: the names and the rows of one moment, and what it and its transaction did to them.
+//!
+//! | | a [`Work`] begins with | and ends with |
+//! |---|---|---|
+//! | a statement by itself that writes rows of a table | the table's turn, so that nobody can be first | [`Work::commit`], which cannot conflict |
+//! | any other statement by itself | tables as they are when they are first named | [`Work::commit`] |
+//! | a transaction | all tables of one moment | [`Work::commit`]; the first to commit wins |
+//!
+//! Dropped without a commit, it leaves nothing behind. A statement within a transaction that fails goes back to a
+//! [`Mark`], so the transaction goes on without it.
+//!
+//! Commits that publish more than one table and those who take snapshots of several tables exclude each other
+//! ([`Shared::commits`]), so nobody sees a part of a commit.
+
+use crate::database::Shared;
+use entasis_storage::{CatalogVersion, RowId, Table, TableEntry, TableSnapshot, TableWriter, Transaction};
+use entasis_vector::{Error, ErrorKind, Result};
+use std::sync::{Arc, PoisonError};
+
+/// See the module.
+pub(crate) struct Work {
+    shared: Arc<Shared>,
+    /// The names that it began with.
+    base: CatalogVersion,
+    /// The names as it sees and changes them.
+    pub(crate) names: CatalogVersion,
+    rows: Transaction,
+    /// Tables with names that it wrote rows of, or relies on.
+    used: Vec<Arc<TableEntry>>,
+    savepoints: Vec<(String, Mark)>,
+}
+
+/// A place to come back to.
+#[derive(Clone)]
+pub(crate) struct Mark {
+    names: CatalogVersion,
+    /// Number of the savepoint of the rows.
+    number: usize,
+    used: usize,
+}
+
+impl Work {
+    /// For a transaction.
+    pub(crate) fn transaction(shared: &Arc<Shared>) -> Work {
+        let _moment = shared.commits.read().unwrap_or_else(PoisonError::into_inner);
+        let names = shared.catalog.version();
+        let tables: Vec<Arc<Table>> = names.tables().flat_map(|entry| all_tables(entry)).collect();
+        Work::new(shared, names, Transaction::begin(&tables))
+    }
+
+    /// For a statement by itself, which changes rows of the table `target` if it names one.
+    pub(crate) fn statement(shared: &Arc<Shared>, target: Option<&str>) -> Work {
+        loop {
+            let names = shared.catalog.version();
+            let Some(entry) = target.and_then(|name| names.table(name)).cloned() else {
+                return Work::new(shared, names, Transaction::begin(&[]));
+            };
+            let rows = Transaction::alone(&all_tables(&entry).collect::<Vec<_>>());
+            // Now that nobody else can: is it still the table of that name?
+            if shared.catalog.version().table(&entry.name).is_some_and(|now| Arc::ptr_eq(now, &entry)) {
+                return Work::new(shared, shared.catalog.version(), rows);
+            }
+        }
+    }
+
+    fn new(shared: &Arc<Shared>, names: CatalogVersion, rows: Transaction) -> Work {
+        Work { shared: shared.clone(), base: names.clone(), names, rows, used: Vec::new(), savepoints: Vec::new() }
+    }
+
+    /// What it sees of a table.
+    pub(crate) fn snapshot(&mut self, table: &Arc<Table>) -> TableSnapshot {
+        self.rows.snapshot(table)
+    }
+
+    /// Writes rows of a table, or of an index of it.
+    pub(crate) fn write(&mut self, entry: &Arc<TableEntry>, table: &Arc<Table>) -> TableWriter<'_> {
+        self.uses(entry);
+        self.rows.write(table)
+    }
+
+    /// Adds rows in bulk.
+    pub(crate) fn append(
+        &mut self,
+        entry: &Arc<TableEntry>,
+        table: &Arc<Table>,
+        rows: Vec<entasis_storage::AppendedRows>,
+    ) -> Result<u64> {
+        self.uses(entry);
+        self.rows.append(table, rows)
+    }
+
+    /// Removes all rows of a table and of its indexes. Returns how many they were.
+    pub(crate) fn clear(&mut self, entry: &Arc<TableEntry>) -> u64 {
+        self.uses(entry);
+        entry.indexes.iter().flatten().for_each(|index| drop(self.rows.clear(index)));
+        self.rows.clear(&entry.table)
+    }
+
+    /// The outcome relies on the rows of a table as they are seen, so a commit fails if they have changed.
+    pub(crate) fn relies_on(&mut self, entry: &Arc<TableEntry>) {
+        self.uses(entry);
+        all_tables(entry).for_each(|table| self.rows.depend_on(&table));
+    }
+
+    fn uses(&mut self, entry: &Arc<TableEntry>) {
+        if !self.used.iter().any(|used| Arc::ptr_eq(used, entry)) {
+            self.used.push(entry.clone());
+        }
+    }
+
+    /// Marks the place.
+    pub(crate) fn mark(&mut self) -> Mark {
+        Mark { names: self.names.clone(), number: self.rows.savepoint(), used: self.used.len() }
+    }
+
+    /// Undoes what was done since a mark, which can be gone back to again.
+    pub(crate) fn roll_back(&mut self, to: &Mark) {
+        self.names = to.names.clone();
+        self.used.truncate(to.used);
+        self.rows.roll_back_to(to.number);
+    }
+
+    /// Forgets a mark and those behind it.
+    pub(crate) fn forget(&mut self, mark: &Mark) {
+        self.rows.release(mark.number);
+    }
+
+    /// `SAVEPOINT name`
+    pub(crate) fn save(&mut self, name: String) {
+        let mark = self.mark();
+        self.savepoints.push((name, mark));
+    }
+
+    /// `ROLLBACK TO name`: the savepoint stays.
+    pub(crate) fn roll_back_to(&mut self, name: &str) -> Result<()> {
+        let index = self.savepoint(name)?;
+        self.savepoints.truncate(index + 1);
+        let mark = self.savepoints[index].1.clone();
+        self.roll_back(&mark);
+        Ok(())
+    }
+
+    /// `RELEASE name`
+    pub(crate) fn release(&mut self, name: &str) -> Result<()> {
+        let index = self.savepoint(name)?;
+        let mark = self.savepoints[index].1.clone();
+        self.forget(&mark);
+        self.savepoints.truncate(index);
+        Ok(())
+    }
+
+    fn savepoint(&self, name: &str) -> Result<usize> {
+        let found = self.savepoints.iter().rposition(|(own, _)| own == name);
+        found.ok_or_else(|| Error::input(format!("there is no savepoint {name}")))
+    }
+
+    /// Publishes everything, or nothing.
+    ///
+    /// # Errors
+    /// Conflict, if another transaction was first; resource, if the memory limit does not allow it.
+    pub(crate) fn commit(self) -> Result<()> {
+        let Work { shared, base, names, rows, used, .. } = self;
+        if used.is_empty() && base.is(&names) {
+            return Ok(());
+        }
+        let several = used.len() > 1 || used.iter().any(|entry| entry.indexes.iter().any(Option::is_some));
+        let _moment = several.then(|| shared.commits.write().unwrap_or_else(PoisonError::into_inner));
+        shared.catalog.publish(&base, &names, &used, || rows.commit(|_| Err(moved())))?;
+        shared.charge_tables()
+    }
+}
+
+/// A table that a transaction relied on is not what it was.
+fn moved() -> Error {
+    let message = "another transaction has changed rows that this one relied on";
+    Error::new(ErrorKind::Conflict, message).with_hint("roll back and try the transaction again")
+}
+
+/// A table and its indexes.
+fn all_tables(entry: &TableEntry) -> impl Iterator<Item = Arc<Table>> {
+    std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()).cloned().collect::<Vec<_>>().into_iter()
+}
+
+/// The rows of a writer's table with a key. For the judgement of keys.
+pub(crate) fn rows_with(writer: &TableWriter<'_>, key: &[entasis_storage::Datum<'_>], limit: usize) -> Vec<RowId> {
+    let mut found = Vec::new();
+    writer.find_each(key, |row| {
+        found.push(row);
+        found.len() < limit
+    });
+    found
+}
