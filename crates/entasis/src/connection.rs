@@ -8,6 +8,7 @@
 
 use crate::catalog::Names;
 use crate::database::Shared;
+use crate::keyed::{self, Prepared, Remembered};
 use crate::rows::Rows;
 use crate::work::Work;
 use crate::{settings, statement};
@@ -32,7 +33,9 @@ pub struct Connection {
     pub(crate) registered: RwLock<HashMap<String, Arc<dyn Relation>>>,
     pub(crate) replacement: RwLock<Option<Replacement>>,
     /// The transaction that is open.
-    transaction: Mutex<Option<Work>>,
+    pub(crate) transaction: Mutex<Option<Work>>,
+    /// Statements by their texts.
+    remembered: Remembered,
     /// By sequence, the value that was taken last.
     pub(crate) taken: Arc<Mutex<HashMap<String, i64>>>,
     cancel: CancelFlag,
@@ -56,6 +59,7 @@ impl Connection {
             registered: RwLock::default(),
             replacement: RwLock::default(),
             transaction: Mutex::default(),
+            remembered: Remembered::default(),
             taken: Arc::default(),
             cancel: CancelFlag::default(),
             progress: Arc::default(),
@@ -77,11 +81,12 @@ impl Connection {
     /// As there; input, if a parameter has no value.
     pub fn query(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Rows> {
         self.cancel.clear();
-        let mut rows = Rows::empty();
-        for parsed in entasis_sql::parse(sql)? {
-            rows = self.run(&parsed, parameters)?;
+        match self.remembered.prepare(sql)? {
+            Ok(prepared) => self.run_prepared(&prepared, parameters),
+            Err(statements) => {
+                statements.iter().try_fold(Rows::empty(), |_, parsed| self.run(parsed, parameters))
+            }
         }
-        Ok(rows)
     }
 
     /// Runs one statement once for each set of parameters. Returns the rows that were changed in all.
@@ -90,15 +95,42 @@ impl Connection {
     /// As [`Connection::query`]; earlier sets stay done.
     pub fn execute_many(&self, sql: &str, sets: &[Vec<(Value, DataType)>]) -> Result<u64> {
         self.cancel.clear();
-        let parsed = entasis_sql::parse(sql)?;
-        let [parsed] = &parsed[..] else {
+        let Ok(prepared) = self.remembered.prepare(sql)? else {
             return Err(Error::input("a batch takes exactly one statement"));
         };
         let mut changed = 0;
         for parameters in sets {
-            changed += self.run(parsed, parameters)?.changed().unwrap_or(0);
+            if self.cancel.is_raised() {
+                return Err(Error::interrupted());
+            }
+            changed += self.run_prepared(&prepared, parameters)?.changed().unwrap_or(0);
         }
         Ok(changed)
+    }
+
+    /// Runs a statement that names rows by their key, and is done in microseconds on this thread. `None`, and nothing is
+    /// done, for every other: [`Connection::query`] runs that.
+    ///
+    /// # Errors
+    /// As [`Connection::query`].
+    pub fn query_keyed(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
+        match self.remembered.prepare(sql)? {
+            Ok(prepared) => guarded(|| keyed::run(self, &prepared, parameters)),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn run_prepared(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Rows> {
+        match guarded(|| keyed::run(self, prepared, parameters))? {
+            Some(rows) => Ok(rows),
+            None => self.run(&prepared.parsed, parameters),
+        }
+    }
+
+    /// True if the host program has registered a relation of this name.
+    pub(crate) fn is_registered(&self, name: &str) -> bool {
+        let registered = self.registered.read().expect("no panic while locked");
+        !registered.is_empty() && registered.contains_key(&name.to_lowercase())
     }
 
     /// Runs one statement, with a stack that suits it: by itself, or in the transaction that is open.

@@ -6,7 +6,11 @@ use entasis_engine::exec::{MemoryBudget, Reservation, WorkerPool};
 use entasis_storage::Catalog;
 use entasis_vector::{Error, Result};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
+
+/// Single rows that may be written before tables are charged with their memory.
+const UNCHARGED: u64 = 4096;
 
 /// A database in this process. Cheap to clone; it lives as long as one clone or connection does.
 #[derive(Clone)]
@@ -22,6 +26,8 @@ pub(crate) struct Shared {
     pub(crate) workers: WorkerPool,
     /// Held to publish several tables in one commit, and, shared, to take snapshots of several.
     pub(crate) commits: RwLock<()>,
+    /// Single rows that were written since the tables were charged.
+    written: AtomicU64,
     /// What the tables hold of the memory budget.
     tables: Mutex<Reservation>,
 }
@@ -67,6 +73,17 @@ impl Database {
 }
 
 impl Shared {
+    /// Before a single row is written: [`Shared::charge_tables`] for one in [`UNCHARGED`].
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn charge_tables_now_and_then(&self) -> Result<()> {
+        match self.written.fetch_add(1, Ordering::Relaxed) % UNCHARGED {
+            0 => self.charge_tables(),
+            _ => Ok(()),
+        }
+    }
+
     /// Charges the memory budget with what the tables hold now.
     ///
     /// # Errors

@@ -21,6 +21,7 @@
 //! | `statement` | what each kind of statement does |
 //! | `work` | what a statement or a transaction works on: names and rows of one moment |
 //! | `change`, `define` | statements that change rows; that change what there is |
+//! | `keyed` | statements on rows named by their key, run inline |
 //! | `catalog` | how names become relations |
 //! | [`rows`] | results |
 //! | [`files`] | Parquet and CSV, in and out |
@@ -34,6 +35,7 @@ pub mod connection;
 pub mod database;
 mod define;
 pub mod files;
+mod keyed;
 mod relations;
 pub mod rows;
 mod settings;

@@ -47,19 +47,23 @@ impl Rows {
     /// The columns from `first` of the rows at `places` (chunk, row in it): what `RETURNING` gives of a statement that changed
     /// `count` rows.
     pub(crate) fn part(&self, first: usize, schema: Schema, places: &[(usize, usize)], count: u64) -> Result<Rows> {
-        let columns: Vec<(&str, DataType)> = schema.iter().map(|field| (&*field.name, field.ty)).collect();
+        let columns = schema.iter().map(|field| field.ty).collect::<Vec<_>>();
         let value = |&(chunk, row): &(usize, usize)| -> Vec<Value> {
             let types = columns.iter().enumerate();
-            types.map(|(column, (_, ty))| self.set.chunks[chunk].value(row, first + column, *ty)).collect()
+            types.map(|(column, ty)| self.set.chunks[chunk].value(row, first + column, *ty)).collect()
         };
         let rows: Vec<Vec<Value>> = places.iter().map(value).collect();
-        Ok(Rows { schema: schema.clone(), changed: Some(count), ..Rows::from_values(&columns, &rows)? })
+        Ok(Rows::of_schema(schema, &rows)?.with_changed(count))
     }
 
     /// Rows from single values, all of the columns' types; for statements about the database.
     pub(crate) fn from_values(columns: &[(&str, DataType)], rows: &[Vec<Value>]) -> Result<Rows> {
-        let schema = columns.iter().map(|(name, ty)| Field::new(*name, *ty)).collect();
-        let types: Vec<DataType> = columns.iter().map(|(_, ty)| *ty).collect();
+        Rows::of_schema(columns.iter().map(|(name, ty)| Field::new(*name, *ty)).collect(), rows)
+    }
+
+    /// Rows from single values, all of the columns' types.
+    pub(crate) fn of_schema(schema: Schema, rows: &[Vec<Value>]) -> Result<Rows> {
+        let types: Vec<DataType> = schema.iter().map(|field| field.ty).collect();
         let mut chunks = vec![];
         for part in rows.chunks(CHUNK_ROWS) {
             let mut chunk = Chunk::new();

@@ -13,7 +13,7 @@
 //! ([`Shared::commits`]), so nobody sees a part of a commit.
 
 use crate::database::Shared;
-use entasis_storage::{CatalogVersion, RowId, Table, TableEntry, TableSnapshot, TableWriter, Transaction};
+use entasis_storage::{Catalog, CatalogVersion, RowId, Table, TableEntry, TableSnapshot, TableWriter, Transaction};
 use entasis_vector::{Error, ErrorKind, Result};
 use std::sync::{Arc, PoisonError};
 
@@ -65,6 +65,11 @@ impl Work {
 
     fn new(shared: &Arc<Shared>, names: CatalogVersion, rows: Transaction) -> Work {
         Work { shared: shared.clone(), base: names.clone(), names, rows, used: Vec::new(), savepoints: Vec::new() }
+    }
+
+    /// True if it sees the names of the catalog as they are now.
+    pub(crate) fn has_names_of(&self, catalog: &Catalog) -> bool {
+        self.names.is(&catalog.version())
     }
 
     /// What it sees of a table.

@@ -195,6 +195,10 @@ impl Parsed {
             _ => None,
         }
     }
+    /// What it says, if it only names rows by values of their columns.
+    pub fn keyed(&self) -> Option<crate::Keyed> {
+        crate::keyed::keyed(self)
+    }
     /// Whether it must be handled on a large stack.
     pub fn is_deep(&self) -> bool {
         self.deep

@@ -113,6 +113,12 @@ impl Table {
         TableWriter::of_head(self, writers, self.head())
     }
 
+    /// Reads single rows of the newest version. Nobody can change it meanwhile, so this is for short work; unlike a snapshot it
+    /// makes no writer copy anything.
+    pub fn read<R>(&self, look: impl FnOnce(TableReader<'_>) -> R) -> R {
+        look(TableReader::new(self, &self.head().branch.root))
+    }
+
     /// Writes many rows, all or nothing. Other writers wait, readers do not.
     pub fn statement(self: &Arc<Table>) -> Statement<'_> {
         let writers = self.writers();

@@ -1,4 +1,5 @@
-//! The runner of SQL text tests (`tests/slt/**/*.slt`, the format of sqllogictest).
+//! The runner of SQL text tests (`tests/slt/**/*.slt`, and `tests/anomalies/*.slt` for sessions that interleave; the format of
+//! sqllogictest).
 //!
 //! A file gets a database of its own with the settings of a [`Configuration`], and every record of it is run, so that
 //! one run shows all failures. On top of the format:
@@ -23,7 +24,8 @@ pub fn run_all(configuration: &Configuration) -> Result<(), String> {
     let root = tests_directory();
     let wanted = std::env::var("ENTASIS_SLT").unwrap_or_default();
     let (mut failures, mut files) = (Vec::new(), 0);
-    for file in files_below(&root.join("slt"), "slt") {
+    let directories = ["slt", "anomalies"].map(|directory| files_below(&root.join(directory), "slt"));
+    for file in directories.into_iter().flatten() {
         let name = file.strip_prefix(&root).map_or_else(|_| file.display().to_string(), |p| p.display().to_string());
         if !name.contains(&wanted) || configuration.skips(&name).is_some() {
             continue;
