@@ -1,0 +1,147 @@
+//! Definitions: what a table promises of its rows, and what fills the columns that an `INSERT` leaves out.
+//!
+//! Plain data, which the catalog keeps beside the table. Expressions are SQL text, since storage knows no SQL: whoever binds a
+//! statement puts them into its plan. `NOT NULL` is not here but in the schema ([`entasis_vector::Field::nullable`]).
+
+/// What was declared of a table besides names and types of its columns.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Definition {
+    /// By column; shorter than the schema if the last ones have none.
+    pub defaults: Vec<ColumnDefault>,
+    /// Keys and indexes: at most one primary key, which is the first then.
+    pub keys: Vec<Key>,
+    /// What every row satisfies.
+    pub checks: Vec<Check>,
+    /// What every row refers to.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// How the rows are to be laid out.
+    pub layout: LayoutChoice,
+}
+
+/// What a column holds where no value is given.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum ColumnDefault {
+    /// NULL.
+    #[default]
+    Null,
+    /// The value of an expression without columns.
+    Expression(String),
+    /// The next value of a sequence of the table's own: `GENERATED … AS IDENTITY`.
+    Identity {
+        /// The name of the sequence.
+        sequence: String,
+        /// `ALWAYS`: a value that is given is an error.
+        always: bool,
+    },
+}
+
+/// Columns that are looked up together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// The name of the constraint or index.
+    pub name: String,
+    /// Columns of the table.
+    pub columns: Vec<usize>,
+    /// What is promised.
+    pub kind: KeyKind,
+}
+
+/// What a key promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// No two rows have the same values, and none is NULL.
+    Primary,
+    /// No two rows without NULLs have the same values.
+    Unique,
+    /// Nothing: an index.
+    Index,
+}
+
+/// A condition on single rows, which must not be false.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// The name of the constraint.
+    pub name: String,
+    /// The condition over the table's columns.
+    pub sql: String,
+}
+
+/// Values that must be a key of another table, unless one of them is NULL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignKey {
+    /// The name of the constraint.
+    pub name: String,
+    /// Columns of this table.
+    pub columns: Vec<usize>,
+    /// The other table, in lower case.
+    pub table: String,
+    /// Its columns: those of one of its unique keys.
+    pub references: Vec<usize>,
+}
+
+/// What `WITH (…)` and `ALTER TABLE … SET (…)` say of the layout. What they leave out, [`Definition::keys`] and defaults
+/// decide.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LayoutChoice {
+    /// The layout.
+    pub layout: LayoutName,
+    /// Columns of the layout key.
+    pub key: Option<Vec<usize>>,
+    /// Partitions of a full row group.
+    pub partitions: Option<usize>,
+    /// Share of the slots that are left empty, from 0 to less than 1.
+    pub ghost: Option<f64>,
+}
+
+/// Layouts by the names that SQL has for them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LayoutName {
+    /// Equi-width partitions with ghost slots for tables with a key, the order of insertion for others.
+    #[default]
+    Auto,
+    /// The order of insertion.
+    Insertion,
+    /// Sorted by the layout key.
+    Sorted,
+    /// Sorted, with a delta for what is new.
+    Delta,
+    /// Partitions of equal width.
+    Equi,
+    /// The same with ghost slots.
+    EquiGhost,
+    /// Partitions and ghost slots as the workload wants them.
+    Casper,
+}
+
+impl LayoutName {
+    /// The layout that SQL calls `name`, in lower case.
+    pub fn parse(name: &str) -> Option<LayoutName> {
+        Some(match name {
+            "auto" => LayoutName::Auto,
+            "insertion" => LayoutName::Insertion,
+            "sorted" => LayoutName::Sorted,
+            "delta" => LayoutName::Delta,
+            "equi" => LayoutName::Equi,
+            "equi_ghost" => LayoutName::EquiGhost,
+            "casper" => LayoutName::Casper,
+            _ => return None,
+        })
+    }
+}
+
+impl Definition {
+    /// The default of a column.
+    pub fn default_of(&self, column: usize) -> &ColumnDefault {
+        self.defaults.get(column).unwrap_or(&ColumnDefault::Null)
+    }
+
+    /// Keys that no two rows share.
+    pub fn unique_keys(&self) -> impl Iterator<Item = &Key> {
+        self.keys.iter().filter(|key| key.kind != KeyKind::Index)
+    }
+
+    /// The primary key.
+    pub fn primary_key(&self) -> Option<&Key> {
+        self.keys.iter().find(|key| key.kind == KeyKind::Primary)
+    }
+}
