@@ -83,9 +83,7 @@ impl Connection {
         self.cancel.clear();
         match self.remembered.prepare(sql)? {
             Ok(prepared) => self.run_prepared(&prepared, parameters),
-            Err(statements) => {
-                statements.iter().try_fold(Rows::empty(), |_, parsed| self.run(parsed, parameters))
-            }
+            Err(statements) => statements.iter().try_fold(Rows::empty(), |_, parsed| self.run(parsed, parameters)),
         }
     }
 

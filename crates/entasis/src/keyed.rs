@@ -76,7 +76,10 @@ struct Source {
 }
 
 enum Action {
-    Read { columns: Vec<usize>, schema: Schema },
+    Read {
+        columns: Vec<usize>,
+        schema: Schema,
+    },
     /// By column of the table; NULL where there is none.
     Insert(Vec<Option<Source>>),
     /// Columns and their new values; whether the key changes.
@@ -302,7 +305,8 @@ impl Program {
             Action::Insert(sources) => {
                 let mut row = Vec::with_capacity(sources.len());
                 for (column, source) in sources.iter().enumerate() {
-                    let Some(datum) = source.as_ref().map_or(Some(Datum::Null), |source| source.datum(parameters)) else {
+                    let Some(datum) = source.as_ref().map_or(Some(Datum::Null), |source| source.datum(parameters))
+                    else {
                         return Ok(None);
                     };
                     judge_null(&self.entry, column, datum)?;

@@ -94,10 +94,13 @@ fn read(query: &Query) -> Option<Keyed> {
     }
     let columns = match &select.projection[..] {
         [SelectItem::Wildcard(options)] if *options == Default::default() => Vec::new(),
-        items => items.iter().map(|item| match item {
-            SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name.value.clone()),
-            _ => None,
-        }).collect::<Option<Vec<_>>>()?,
+        items => items
+            .iter()
+            .map(|item| match item {
+                SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name.value.clone()),
+                _ => None,
+            })
+            .collect::<Option<Vec<_>>>()?,
     };
     let key = conditions(select.selection.as_ref()?)?;
     Some(Keyed { table: table(from)?, key, action: KeyedAction::Read(columns) })
@@ -179,7 +182,8 @@ fn table(table: &TableWithJoins) -> Option<String> {
 fn conditions(expr: &Expr) -> Option<Vec<(String, Scalar)>> {
     let mut found = Vec::new();
     collect(expr, &mut found)?;
-    let differ = (1..found.len()).all(|i| found[..i].iter().all(|(name, _): &(String, _)| !name.eq_ignore_ascii_case(&found[i].0)));
+    let differ = (1..found.len())
+        .all(|i| found[..i].iter().all(|(name, _): &(String, _)| !name.eq_ignore_ascii_case(&found[i].0)));
     differ.then_some(found)
 }
 
@@ -191,7 +195,7 @@ fn collect(expr: &Expr, found: &mut Vec<(String, Scalar)>) -> Option<()> {
             collect(right, found)
         }
         Expr::BinaryOp { left, op: BinaryOperator::Eq, right } => {
-            let (Expr::Identifier(Ident { value, .. }), other) | (other, Expr::Identifier(Ident { value, .. })) =
+            let ((Expr::Identifier(Ident { value, .. }), other) | (other, Expr::Identifier(Ident { value, .. }))) =
                 (&**left, &**right)
             else {
                 return None;
@@ -204,10 +208,13 @@ fn collect(expr: &Expr, found: &mut Vec<(String, Scalar)>) -> Option<()> {
 }
 
 fn scalar(expr: &Expr) -> Option<Scalar> {
-    let integer = |text: &str, sign: i128| text.parse::<i128>().ok().map(|v| Scalar::Constant(Value::Integer(sign * v)));
+    let integer =
+        |text: &str, sign: i128| text.parse::<i128>().ok().map(|v| Scalar::Constant(Value::Integer(sign * v)));
     match expr {
         Expr::Value(value) => match &value.value {
-            ast::Value::Placeholder(name) => Some(Scalar::Parameter(name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)?)),
+            ast::Value::Placeholder(name) => {
+                Some(Scalar::Parameter(name.strip_prefix('$')?.parse::<usize>().ok()?.checked_sub(1)?))
+            }
             ast::Value::Number(text, _) => integer(text, 1),
             ast::Value::SingleQuotedString(text) => Some(Scalar::Constant(Value::Text(text.as_str().into()))),
             ast::Value::Boolean(value) => Some(Scalar::Constant(Value::Boolean(*value))),

@@ -19,15 +19,15 @@ pub struct Appender {
     /// The first and the last morsel of the piece that is being built.
     first_morsel: u64,
     last_morsel: u64,
-    pieces: Vec<(u64, Piece)>,
+    pieces: Vec<(u64, Arc<Piece>)>,
     pieces_bytes: usize,
 }
 
-/// The rows that an [`Appender`] took, encoded.
-#[derive(Debug)]
+/// The rows that an [`Appender`] took, encoded. Cheap to clone, but while there is a clone, adding them may copy them.
+#[derive(Debug, Clone)]
 pub struct AppendedRows {
     /// Pieces by the first of the morsels they stem from; those of equal ones in their order.
-    pub(crate) pieces: Vec<(u64, Piece)>,
+    pub(crate) pieces: Vec<(u64, Arc<Piece>)>,
     /// By column.
     pub(crate) sketches: Vec<Sketch>,
     types: Vec<PhysicalType>,
@@ -94,7 +94,7 @@ impl Appender {
         if self.builder.rows() > 0 {
             let piece = self.builder.finish();
             self.pieces_bytes += piece.bytes();
-            self.pieces.push((self.first_morsel, piece));
+            self.pieces.push((self.first_morsel, Arc::new(piece)));
         }
     }
 

@@ -203,7 +203,8 @@ impl Catalog {
         self.newest.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// How often it has been changed: what was found by name is still good while this stays the same.
+    /// How often it has been changed, or was about to be: what was found by name is still good while this stays the same and
+    /// one holds the table's turn to write.
     pub fn changes(&self) -> u64 {
         self.changes.load(Ordering::Acquire)
     }
@@ -251,9 +252,10 @@ impl Catalog {
                 None => names.remove(name),
             };
         }
+        // Before the rows: whoever holds a table that has its old name, and looks here, sees that this goes on.
+        self.changes.fetch_add(1, Ordering::AcqRel);
         let result = work()?;
         *newest = merged;
-        self.changes.fetch_add(1, Ordering::Release);
         Ok(result)
     }
 }

@@ -2,37 +2,37 @@
 //! disk will hold.
 
 use crate::datum::Datum;
+use crate::row_group::Piece;
+use crate::sketch::Sketch;
 use crate::tree::Root;
-use crate::write::{RowId, Shape, datum};
+use crate::write::{RowId, Run, Shape, datum};
 use entasis_vector::Value;
+use std::sync::Arc;
 
 /// Operations in their order.
 pub(crate) type Log = Vec<Operation>;
 
-/// One change of one row, with the row as it was.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Operation {
-    /// Where the row was, or is if it was added.
-    pub row: RowId,
-    /// What was done.
-    pub change: Change,
-}
-
-/// What was done to a row.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Change {
-    /// It was added.
+/// One change of a table.
+#[derive(Debug)]
+pub(crate) enum Operation {
+    /// A row was added.
     Insert {
+        /// Where it is.
+        row: RowId,
         /// Its values.
         new: Box<[Value]>,
     },
-    /// It was removed.
+    /// A row was removed.
     Delete {
+        /// Where it was.
+        row: RowId,
         /// Its values.
         old: Box<[Value]>,
     },
-    /// Some columns were changed.
+    /// Some columns of a row were changed.
     Update {
+        /// Where it was.
+        row: RowId,
         /// Its values before.
         old: Box<[Value]>,
         /// Columns and their new values.
@@ -40,25 +40,36 @@ pub enum Change {
         /// Where the row went.
         to: RowId,
     },
+    /// Many rows were added, as appenders encoded them.
+    Append {
+        /// The rows.
+        pieces: Vec<Arc<Piece>>,
+        /// What there is to be known of their distinct values.
+        sketches: Vec<Vec<Sketch>>,
+        /// Where they are, in a table without a layout key.
+        places: Vec<Run>,
+    },
+    /// All rows were removed.
+    Clear,
 }
 
 impl Operation {
     pub(crate) fn insert(row: RowId, new: &[Datum<'_>], shape: &Shape) -> Operation {
         let new = new.iter().zip(&shape.schema).map(|(datum, field)| datum.value(field.ty)).collect();
-        Operation { row, change: Change::Insert { new } }
+        Operation::Insert { row, new }
     }
 
     pub(crate) fn delete(row: RowId, root: &Root, shape: &Shape) -> Operation {
-        Operation { row, change: Change::Delete { old: values(row, root, shape) } }
+        Operation::Delete { row, old: values(row, root, shape) }
     }
 
     pub(crate) fn update(row: RowId, root: &Root, changes: &[(usize, Datum<'_>)], shape: &Shape) -> Operation {
         let new = changes.iter().map(|&(column, datum)| (column, datum.value(shape.schema[column].ty))).collect();
-        Operation { row, change: Change::Update { old: values(row, root, shape), new, to: row } }
+        Operation::Update { row, old: values(row, root, shape), new, to: row }
     }
 
     pub(crate) fn moved_to(mut self, row: RowId) -> Operation {
-        if let Change::Update { to, .. } = &mut self.change {
+        if let Operation::Update { to, .. } = &mut self {
             *to = row;
         }
         self

@@ -17,7 +17,7 @@ use crate::read::{self, Slices};
 use crate::tree::slice::WORDS;
 use crate::tree::{Edit, Link, Node, Slice, Stamp};
 use crate::zone::Zone;
-use entasis_vector::{CHUNK_ROWS, StringView, Vector, bitmap};
+use entasis_vector::{CHUNK_ROWS, Schema, StringView, Vector, bitmap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -319,6 +319,16 @@ impl Slices for Piece {
 }
 
 impl Piece {
+    /// Another piece with the same rows.
+    pub(crate) fn twin(&self, schema: &Schema) -> Piece {
+        let twin = |slice: &EncodedSlice| {
+            let blocks = slice.blocks.iter().zip(schema);
+            let blocks = blocks.map(|(block, field)| block.twin(&slice.live, field.ty.physical())).collect();
+            EncodedSlice { rows: slice.rows, live: slice.live, blocks }
+        };
+        Piece { block_slots: self.block_slots, slices: self.slices.iter().map(twin).collect(), rows: self.rows }
+    }
+
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         self.slices

@@ -4,7 +4,7 @@ use crate::datum::Datum;
 use crate::key::Key;
 use crate::lookup::{self, SlotRange};
 use crate::row_group::RowGroup;
-use crate::table::Table;
+use crate::table::{Head, Table};
 use crate::tree::{Link, Root, Stamp};
 use crate::write::{RowId, datum};
 use crate::zone::{ColumnSummary, Zone};
@@ -58,6 +58,17 @@ impl TableSnapshot {
     /// What a fork begins with.
     pub(crate) fn pinned(&self) -> (Link<Root>, Stamp) {
         (self.0.root, self.0.stamp)
+    }
+
+    /// True if this is the newest version.
+    pub(crate) fn is_of(&self, head: &Head) -> bool {
+        self.0.root.is(head.branch.root)
+    }
+
+    /// A row of a row group whose layout key another row has, of this row group or one before it. Rows with a NULL in
+    /// their key do not count.
+    pub fn first_duplicate(&self, group: usize) -> Option<RowId> {
+        crate::duplicates::in_group(&self.0.root, &self.0.table.shape, group)
     }
 
     /// The table's name.

@@ -2,33 +2,43 @@
 //!
 //! A table's head is the branch that snapshots are taken of. Two locks, always in this order:
 //!
-//! - *writers*: one statement or commit changes the table at a time. Held as long as that takes.
+//! - the writers' *turn*: one statement or commit changes the table at a time. Held as long as that takes.
 //! - *head*: held to take a snapshot, to change single rows in place, to let a finished fork take the head's place. Never
 //!   held for long, so readers do not wait for writers.
 //!
 //! So single rows are written to the head ([`Table::write`]), and whatever takes its time works on a fork and ends in a
-//! fast-forward ([`Table::statement`], [`Table::commit`]). Transactions hold forks without any lock, and take both to
-//! commit ([`crate::transaction`]).
+//! fast-forward: statements on their own with the turn in their hands, transactions without any lock until they commit
+//! ([`crate::transaction`]).
 
 use crate::appender::{AppendedRows, Appender};
 use crate::builder::{Effort, GroupBuilder};
 use crate::layout::TableOptions;
+use crate::reader::TableReader;
 use crate::row_group::Piece;
 use crate::sketch::Sketch;
 use crate::snapshot::{Summaries, TableSnapshot};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::tree::{Branch, Epochs, Root};
-use crate::write::{Shape, Writer};
+use crate::turn::{Turns, WriterTurn};
+use crate::write::Shape;
 use crate::writer::{Statement, TableFork, TableWriter};
 use entasis_vector::{Result, Schema};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// A table: a name, columns, and the newest version of its rows.
 pub struct Table {
     pub(crate) shape: Shape,
     pub(crate) epochs: Arc<Epochs>,
-    writers: Mutex<()>,
+    pub(crate) turns: Turns,
     head: Mutex<Head>,
+}
+
+/// Rows that are to be added, ready to be hung into the tree.
+pub(crate) struct Added {
+    pub(crate) pieces: Vec<Arc<Piece>>,
+    /// Of each appender, by column.
+    pub(crate) sketches: Vec<Vec<Sketch>>,
 }
 
 /// The newest version.
@@ -59,7 +69,7 @@ impl Table {
             summaries: Arc::new(Summaries::new(shape.schema.len())),
             is_changed: false,
         };
-        Arc::new(Table { shape, epochs, writers: Mutex::new(()), head: Mutex::new(head) })
+        Arc::new(Table { shape, epochs, turns: Turns::default(), head: Mutex::new(head) })
     }
 
     /// Its name, as it was written when the table was created.
@@ -109,8 +119,8 @@ impl Table {
 
     /// Writes single rows to the newest version. Nobody can take a snapshot meanwhile, so this is for short work.
     pub fn write(&self) -> TableWriter<'_> {
-        let writers = self.writers();
-        TableWriter::of_head(self, writers, self.head())
+        let turn = self.turns.take();
+        TableWriter::of_head(self, turn, self.head())
     }
 
     /// Reads single rows of the newest version. Nobody can change it meanwhile, so this is for short work; unlike a snapshot it
@@ -121,8 +131,8 @@ impl Table {
 
     /// Writes many rows, all or nothing. Other writers wait, readers do not.
     pub fn statement(self: &Arc<Table>) -> Statement<'_> {
-        let writers = self.writers();
-        Statement::new(writers, TableFork::at(&self.snapshot(), None))
+        let turn = WriterTurn::take(self);
+        Statement::new(turn, TableFork::at(&self.snapshot(), None))
     }
 
     /// Adds the rows that the appenders of one statement took: all of them, or none. Without a layout key, they stand
@@ -135,32 +145,25 @@ impl Table {
         if rows == 0 {
             return Ok(0);
         }
-        let (pieces, sketches): (Vec<_>, Vec<_>) = appended.into_iter().map(|a| (a.pieces, a.sketches)).unzip();
-        let mut pieces: Vec<(u64, Piece)> = pieces.into_iter().flatten().collect();
-        pieces.sort_by_key(|(morsel, _)| *morsel);
-        let pieces = self.join_small(pieces.into_iter().map(|(_, piece)| piece))?;
+        let added = self.join(appended)?;
         let few = rows <= 64;
         if few {
-            let writers = self.writers();
-            let mut head = self.head();
-            let Head { branch, is_changed, .. } = &mut *head;
-            *is_changed = true;
-            Writer { shape: &self.shape, branch }.hang(pieces)?;
-            branch.sweep();
-            head.count(&sketches);
-            drop(head);
-            drop(writers);
+            self.write().hang(added)?;
         } else {
             let mut statement = self.statement();
-            statement.hang(pieces)?;
-            sketches.iter().for_each(|sketches| statement.count(sketches));
+            statement.write().hang(added)?;
             statement.commit();
         }
         Ok(rows)
     }
 
-    pub(crate) fn writers(&self) -> MutexGuard<'_, ()> {
-        self.writers.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Pieces in the order of their morsels, small ones encoded together.
+    pub(crate) fn join(&self, appended: Vec<AppendedRows>) -> Result<Added> {
+        let (pieces, sketches): (Vec<_>, Vec<_>) = appended.into_iter().map(|a| (a.pieces, a.sketches)).unzip();
+        let mut pieces: Vec<(u64, Arc<Piece>)> = pieces.into_iter().flatten().collect();
+        pieces.sort_by_key(|(morsel, _)| *morsel);
+        let pieces = self.join_small(pieces.into_iter().map(|(_, piece)| piece))?;
+        Ok(Added { pieces, sketches })
     }
 
     pub(crate) fn head(&self) -> MutexGuard<'_, Head> {
@@ -192,21 +195,21 @@ impl Table {
     }
 
     /// Encodes neighbouring small pieces together.
-    fn join_small(&self, pieces: impl Iterator<Item = Piece>) -> Result<Vec<Piece>> {
+    fn join_small(&self, pieces: impl Iterator<Item = Arc<Piece>>) -> Result<Vec<Arc<Piece>>> {
         let full = self.shape.options.group_slots;
         let mut joined = Vec::new();
-        let mut small: Vec<Piece> = Vec::new();
+        let mut small: Vec<Arc<Piece>> = Vec::new();
         let mut small_rows = 0;
-        let flush = |small: &mut Vec<Piece>, joined: &mut Vec<Piece>| -> Result<()> {
+        let flush = |small: &mut Vec<Arc<Piece>>, joined: &mut Vec<Arc<Piece>>| -> Result<()> {
             if small.len() <= 1 {
                 joined.append(small);
                 return Ok(());
             }
             let mut builder = GroupBuilder::new(self.schema(), self.effort(false));
             for piece in small.drain(..) {
-                builder.append_slots(&piece, 0..piece.rows, self.schema())?;
+                builder.append_slots(&*piece, 0..piece.rows, self.schema())?;
             }
-            joined.push(builder.finish());
+            joined.push(Arc::new(builder.finish()));
             Ok(())
         };
         for piece in pieces {
@@ -229,10 +232,8 @@ impl Table {
 
 impl Head {
     /// Counts the distinct values of rows that were added.
-    pub(crate) fn count(&mut self, sketches: &[Vec<Sketch>]) {
-        for sketches in sketches {
-            self.sketches.iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));
-        }
+    pub(crate) fn count(&mut self, sketches: &[Sketch]) {
+        self.sketches.iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));
     }
 }
 

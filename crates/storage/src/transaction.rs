@@ -1,60 +1,132 @@
-//! Transactions over several tables: snapshot isolation, the first committer wins.
+//! Transactions: what every statement writes through. Snapshot isolation, the first committer wins.
+//!
+//! | | forks | commit |
+//! |---|---|---|
+//! | [`Transaction::begin`]: *beside others* | hold no lock, and log what is done | replays what others were faster than |
+//! | [`Transaction::alone`]: a statement outside any transaction | hold the writers' turns of their tables, no log | cannot conflict |
 //!
 //! 1. **Begin** pins all tables at one moment: no commit falls in between, because a commit publishes under all its heads'
 //!    locks, and so does this.
-//! 2. The first write to a table opens a fork of the pinned version. The transaction reads its forks: its own writes.
-//! 3. **Commit** locks the writers of the tables it wrote. A fork whose table is as it was is ready. Otherwise its log is
+//! 2. The first write to a table opens a fork of the pinned version. The transaction reads its forks: its own writes. An alone
+//!    transaction that writes to a table that it does not hold does so beside others.
+//! 3. **Savepoints** cost nothing until a table is written: then its fork is saved once for each of them that has it not yet.
+//! 4. **Commit** takes the turns of the tables that it wrote. A fork whose table is as it was is ready. Otherwise its log is
 //!    replayed on a fork of the newest version: a row that was changed or removed must still be there as it was, a key that
-//!    was added must still be free in a table whose key is unique. If not, another transaction was first, and this one
-//!    fails whole. Then all forks become their heads at one moment.
+//!    was added must still be free in a table whose key is unique; a table that was cleared must be as it was. If not, another
+//!    transaction was first, and this one fails whole.
+//! 5. If the outcome relies on tables that were only read ([`Transaction::depend_on`]), and one of them has a newer version, or
+//!    something was replayed, the caller judges its constraints once more on the newest versions.
+//! 6. All forks become their heads at one moment, at which the tables that were relied on are still as they were judged.
+//!    If they are not, 5 comes again; after some rounds with their turns, so that it ends.
 //!
 //! Rows are told by their layout key and their values, without a layout key by their place and their values: a row that has
 //! come to hold the same values again is the same row. What two transactions did to different rows of one table goes together,
-//! so write skew is possible, as snapshot isolation has it.
+//! so write skew is possible, as snapshot isolation has it, but for what is relied on.
+//!
+//! Whoever holds a turn, by an alone transaction or [`Table::write`], must not wait for another one in the same thread.
 
-use crate::datum::Datum;
-use crate::log::{Change, Log};
+mod replay;
+
+use crate::appender::AppendedRows;
+use crate::log::Log;
 use crate::snapshot::TableSnapshot;
 use crate::table::Table;
-use crate::write::{RowId, Shape};
+use crate::turn::WriterTurn;
 use crate::writer::{ForkSavepoint, TableFork, TableWriter};
-use entasis_vector::{Error, ErrorKind, Result, Value};
-use std::collections::HashMap;
+use entasis_vector::{Error, ErrorKind, Result};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Rounds of judging tables that others go on writing, before their turns are taken.
+const ROUNDS: usize = 3;
+/// How long a turn is waited for that the order of turns does not allow to wait for.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// See the module. Dropped, it leaves nothing behind.
 #[derive(Default)]
 pub struct Transaction {
+    // Before the turns, so that forks end first.
     tables: Vec<Touched>,
-    savepoints: Vec<Vec<(usize, ForkSavepoint)>>,
+    turns: Vec<WriterTurn>,
+    is_alone: bool,
+    savepoints: Vec<Saved>,
 }
 
 /// A table as the transaction began with it, and what it did to it.
 struct Touched {
     pinned: TableSnapshot,
     fork: Option<TableFork>,
+    is_relied_on: bool,
+}
+
+/// A savepoint: tables that were written since, by index, with their forks as they were; `None` if there was none.
+type Saved = Vec<(usize, Option<ForkSavepoint>)>;
+
+impl Touched {
+    fn is_changed(&self) -> bool {
+        self.fork.as_ref().is_some_and(TableFork::is_changed)
+    }
+
+    fn table(&self) -> &Arc<Table> {
+        self.pinned.table()
+    }
 }
 
 impl Transaction {
-    /// A transaction that sees the newest versions of `tables`. Others may be used as well, and are seen as they are when
-    /// first used: those that were created since.
+    /// A transaction beside others, that sees the newest versions of `tables`. Others may be used as well, and are seen as
+    /// they are when first used: those that were created since.
     pub fn begin(tables: &[Arc<Table>]) -> Transaction {
-        let mut tables: Vec<&Arc<Table>> = tables.iter().collect();
-        tables.sort_by_key(|table| Arc::as_ptr(table));
-        tables.dedup_by_key(|table| Arc::as_ptr(table));
-        let mut heads: Vec<_> = tables.iter().map(|table| table.head()).collect();
-        let pinned = tables.iter().zip(&mut heads).map(|(table, head)| table.pin(head)).collect::<Vec<_>>();
-        drop(heads);
-        let touched = pinned.into_iter().map(|pinned| Touched { pinned, fork: None }).collect();
-        Transaction { tables: touched, savepoints: Vec::new() }
+        let mut transaction = Transaction::default();
+        transaction.pin(tables);
+        transaction
+    }
+
+    /// A transaction of one statement, which waits for its turn to write to `written`. What it does to them is not
+    /// logged, and cannot conflict. Other tables are seen as they are when first used, or pinned together.
+    pub fn alone(written: &[Arc<Table>]) -> Transaction {
+        let mut transaction = Transaction::default();
+        transaction.is_alone = true;
+        transaction.turns.extend(in_order(written).into_iter().map(WriterTurn::take));
+        transaction.pin(written);
+        transaction
+    }
+
+    /// Makes the transaction see the newest versions of those of `tables` that it has not seen yet, at one moment.
+    pub fn pin(&mut self, tables: &[Arc<Table>]) {
+        let mut new = in_order(tables);
+        new.retain(|table| self.known(table).is_none());
+        let pinned = pin_together(&new);
+        self.tables.extend(pinned.into_iter().map(|pinned| Touched { pinned, fork: None, is_relied_on: false }));
+    }
+
+    /// True if it was made by [`Transaction::alone`].
+    pub fn is_alone(&self) -> bool {
+        self.is_alone
+    }
+
+    /// The tables that are not as the transaction began with them.
+    pub fn changed_tables(&self) -> impl Iterator<Item = &Arc<Table>> {
+        self.tables.iter().filter(|touched| touched.is_changed()).map(Touched::table)
+    }
+
+    /// True if the transaction changed a table.
+    pub fn is_changed(&self, table: &Arc<Table>) -> bool {
+        self.known(table).is_some_and(|index| self.tables[index].is_changed())
+    }
+
+    fn known(&self, table: &Arc<Table>) -> Option<usize> {
+        self.tables.iter().position(|touched| Arc::ptr_eq(touched.table(), table))
     }
 
     fn index_of(&mut self, table: &Arc<Table>) -> usize {
-        let known = self.tables.iter().position(|touched| Arc::ptr_eq(touched.pinned.table(), table));
-        known.unwrap_or_else(|| {
-            self.tables.push(Touched { pinned: table.snapshot(), fork: None });
+        self.known(table).unwrap_or_else(|| {
+            self.tables.push(Touched { pinned: table.snapshot(), fork: None, is_relied_on: false });
             self.tables.len() - 1
         })
+    }
+
+    fn holds_turn(&self, table: &Arc<Table>) -> bool {
+        self.turns.iter().any(|turn| Arc::ptr_eq(turn.table(), table))
     }
 
     /// What the transaction sees of a table.
@@ -66,19 +138,52 @@ impl Transaction {
         }
     }
 
-    /// Writes to a table. What a statement writes can be undone ([`TableWriter::atomically`]).
+    /// Writes to a table. What a statement writes can be undone ([`Transaction::savepoint`], [`TableWriter::atomically`]).
     pub fn write(&mut self, table: &Arc<Table>) -> TableWriter<'_> {
         let index = self.index_of(table);
-        let Touched { pinned, fork } = &mut self.tables[index];
-        fork.get_or_insert_with(|| TableFork::at(pinned, Some(Log::new()))).write()
+        self.save(index);
+        let is_held = self.holds_turn(table);
+        let Touched { pinned, fork, .. } = &mut self.tables[index];
+        fork.get_or_insert_with(|| TableFork::at(pinned, (!is_held).then(Log::new))).write()
     }
+
+    /// Adds the rows that appenders took, as [`Table::commit`] does. Returns how many they are.
+    ///
+    /// # Errors
+    /// Resource, if 1024 adjacent strings exceed 4 GiB. Then some may have been added.
+    pub fn append(&mut self, table: &Arc<Table>, appended: Vec<AppendedRows>) -> Result<u64> {
+        self.write(table).append(appended)
+    }
+
+    /// Removes all rows of a table. Returns how many they were.
+    pub fn clear(&mut self, table: &Arc<Table>) -> u64 {
+        self.write(table).clear()
+    }
+
+    /// Says that the outcome relies on what the transaction sees of a table, if it writes to it or not: see
+    /// [`Transaction::commit`].
+    pub fn depend_on(&mut self, table: &Arc<Table>) {
+        let index = self.index_of(table);
+        self.tables[index].is_relied_on = true;
+    }
+
+    // ---- savepoints ------------------------------------------------------------------------------------------------
 
     /// Sets a savepoint, and says how many there are then: its number.
     pub fn savepoint(&mut self) -> usize {
-        let forks = self.tables.iter_mut().enumerate();
-        let saved = forks.filter_map(|(index, touched)| Some((index, touched.fork.as_mut()?.savepoint()))).collect();
-        self.savepoints.push(saved);
+        self.savepoints.push(Saved::new());
         self.savepoints.len()
+    }
+
+    /// Saves a table for all savepoints that have it not, before it is written.
+    fn save(&mut self, index: usize) {
+        let has = |saved: &Saved| saved.iter().any(|(other, _)| *other == index);
+        // Who has it has been there before the others, which is how they nest.
+        let missing = self.savepoints.iter().rev().take_while(|saved| !has(saved)).count();
+        let from = self.savepoints.len() - missing;
+        for saved in &mut self.savepoints[from..] {
+            saved.push((index, self.tables[index].fork.as_mut().map(TableFork::savepoint)));
+        }
     }
 
     /// Goes back to savepoint `number`, which stays; those set after it are gone.
@@ -87,46 +192,137 @@ impl Transaction {
     /// If there are not so many savepoints.
     pub fn roll_back_to(&mut self, number: usize) {
         self.release(number + 1);
-        let saved = self.savepoints.pop().expect("there is such a savepoint");
-        let mut is_old = vec![false; self.tables.len()];
-        for (index, savepoint) in saved {
-            is_old[index] = true;
-            self.tables[index].fork.as_mut().expect("it was open").roll_back(savepoint);
+        assert!(number == self.savepoints.len(), "there is such a savepoint");
+        for (index, saved) in std::mem::take(&mut self.savepoints[number - 1]) {
+            let fork = &mut self.tables[index].fork;
+            match (saved, fork.as_mut()) {
+                (Some(saved), Some(fork)) => fork.roll_back(saved),
+                _ => *fork = None,
+            }
         }
-        // A fork that was opened since has nothing to keep.
-        self.tables.iter_mut().zip(is_old).filter(|(_, is_old)| !is_old).for_each(|(touched, _)| touched.fork = None);
-        self.savepoint();
     }
 
     /// Forgets savepoint `number` and those set after it. What was written stays.
     pub fn release(&mut self, number: usize) {
         while self.savepoints.len() >= number.max(1) {
-            for (index, savepoint) in self.savepoints.pop().expect("just counted") {
-                self.tables[index].fork.as_mut().expect("it was open").release(savepoint);
+            for (index, saved) in self.savepoints.pop().into_iter().flatten() {
+                if let (Some(saved), Some(fork)) = (saved, &mut self.tables[index].fork) {
+                    fork.release(saved);
+                }
             }
         }
     }
 
-    /// Publishes everything, or nothing.
+    /// Does some work and, if that fails, undoes it in all tables. Work may be nested.
     ///
     /// # Errors
-    /// Conflict, if another transaction was first.
-    pub fn commit(mut self) -> Result<()> {
-        self.release(1);
-        let mut forks: Vec<TableFork> = self.tables.drain(..).filter_map(|touched| touched.fork).collect();
-        forks.retain(TableFork::is_changed);
-        forks.sort_by_key(|fork| Arc::as_ptr(fork.table()));
-        let tables: Vec<Arc<Table>> = forks.iter().map(|fork| fork.table().clone()).collect();
-        let _writers: Vec<_> = tables.iter().map(|table| table.writers()).collect();
-        for fork in &mut forks {
-            let is_current = fork.can_fast_forward(&fork.table().head());
-            if !is_current {
-                *fork = replay(fork)?;
-            }
+    /// Those of `work`.
+    pub fn atomically<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        let mark = self.savepoint();
+        let result = work(self);
+        if result.is_err() {
+            self.roll_back_to(mark);
         }
-        let mut heads: Vec<_> = tables.iter().map(|table| table.head()).collect();
-        forks.into_iter().zip(&mut heads).for_each(|(fork, head)| fork.fast_forward(head));
+        self.release(mark);
+        result
+    }
+
+    // ---- the end ---------------------------------------------------------------------------------------------------
+
+    /// Publishes everything, or nothing.
+    ///
+    /// `validate` is asked, possibly more than once, if something that was written had to be replayed on a newer version, or
+    /// a table that is relied on has one. It sees the newest version of these tables, and may write.
+    ///
+    /// # Errors
+    /// Conflict, if another transaction was first; what `validate` says.
+    pub fn commit(mut self, mut validate: impl FnMut(&mut Transaction) -> Result<()>) -> Result<()> {
+        self.release(1);
+        let mut must_judge = false;
+        for round in 0.. {
+            let changed = self.changed();
+            if changed.is_empty() && !self.tables.iter().any(|touched| touched.is_relied_on) {
+                return Ok(());
+            }
+            self.take_turns(&changed)?;
+            for &index in &changed {
+                let touched = &mut self.tables[index];
+                let fork = touched.fork.as_mut().expect("it is changed");
+                let is_current = fork.can_fast_forward(&fork.table().head());
+                if !is_current {
+                    *fork = replay::replay(fork)?;
+                    must_judge |= self.tables.iter().any(|touched| touched.is_relied_on);
+                }
+            }
+            let relied: Vec<usize> = (0..self.tables.len())
+                .filter(|&index| self.tables[index].is_relied_on && !changed.contains(&index))
+                .collect();
+            if !must_judge && self.publish(&changed, &relied) {
+                return Ok(());
+            }
+            if round >= ROUNDS {
+                self.take_turns(&relied)?;
+            }
+            self.see_newest(&relied);
+            must_judge = false;
+            validate(&mut self)?;
+            self.release(1);
+        }
+        unreachable!("rounds go on until one returns")
+    }
+
+    /// Tables with forks that are changed, in the order of their addresses.
+    fn changed(&self) -> Vec<usize> {
+        let mut changed: Vec<usize> = (0..self.tables.len()).filter(|&i| self.tables[i].is_changed()).collect();
+        changed.sort_by_key(|&index| Arc::as_ptr(self.tables[index].table()));
+        changed
+    }
+
+    /// Takes those turns of tables that are not held yet, in order as far as possible.
+    fn take_turns(&mut self, tables: &[usize]) -> Result<()> {
+        let tables: Vec<Arc<Table>> = tables.iter().map(|&index| self.tables[index].table().clone()).collect();
+        for table in in_order(&tables) {
+            if self.holds_turn(table) {
+                continue;
+            }
+            let is_last = self.turns.iter().all(|turn| Arc::as_ptr(turn.table()) < Arc::as_ptr(table));
+            let turn = if is_last { Some(WriterTurn::take(table)) } else { WriterTurn::take_within(table, PATIENCE) };
+            self.turns.push(turn.ok_or_else(|| {
+                let message = format!("another transaction goes on writing to table {}", table.name());
+                Error::new(ErrorKind::Conflict, message).with_hint("try again")
+            })?);
+        }
         Ok(())
+    }
+
+    /// Makes the forks of `changed`, whose turns are held, the heads of their tables. False, if a table of `relied` has a
+    /// newer version than was seen.
+    fn publish(&mut self, changed: &[usize], relied: &[usize]) -> bool {
+        let tables: Vec<Arc<Table>> = self.tables.iter().map(|touched| touched.table().clone()).collect();
+        let mut all: Vec<usize> = [changed, relied].concat();
+        all.sort_by_key(|&index| Arc::as_ptr(&tables[index]));
+        let mut heads: Vec<_> = all.iter().map(|&index| (index, tables[index].head())).collect();
+        let is_seen = |(index, head): &(usize, crate::sync::MutexGuard<'_, crate::table::Head>)| {
+            !relied.contains(index) || self.tables[*index].pinned.is_of(head)
+        };
+        if !heads.iter().all(is_seen) {
+            return false;
+        }
+        for (index, head) in heads.iter_mut().filter(|(index, _)| !relied.contains(index)) {
+            self.tables[*index].fork.take().expect("it is changed").fast_forward(head);
+        }
+        true
+    }
+
+    /// Sees the newest versions of some tables that it did not change, at one moment.
+    fn see_newest(&mut self, tables: &[usize]) {
+        let mut tables = tables.to_vec();
+        tables.sort_by_key(|&index| Arc::as_ptr(self.tables[index].table()));
+        let pinned: Vec<&Arc<Table>> = tables.iter().map(|&index| self.tables[index].table()).collect();
+        let pinned = pin_together(&pinned);
+        for (index, pinned) in tables.into_iter().zip(pinned) {
+            self.tables[index] = Touched { pinned, fork: None, is_relied_on: true };
+        }
     }
 }
 
@@ -136,92 +332,16 @@ impl Drop for Transaction {
     }
 }
 
-/// Does what a fork did once more, on the newest version.
-fn replay(old: &TableFork) -> Result<TableFork> {
-    let table = old.table().clone();
-    let mut new = TableFork::at(&table.snapshot(), None);
-    let mut places = HashMap::new();
-    let mut writer = new.write();
-    for operation in old.log().expect("a transaction's fork has a log") {
-        match &operation.change {
-            Change::Insert { new } => {
-                refuse_taken(&writer, &table.shape, new)?;
-                let row = datums(new, &table.shape);
-                places.insert(operation.row, writer.insert(&row));
-            }
-            Change::Delete { old } => {
-                let row = locate(&writer, &table.shape, operation.row, old, &places)?;
-                writer.delete(row);
-            }
-            Change::Update { old, new, to } => {
-                let row = locate(&writer, &table.shape, operation.row, old, &places)?;
-                let mut after = old.clone();
-                new.iter().for_each(|(column, value)| after[*column] = value.clone());
-                if key_of(&after, &table.shape) != key_of(old, &table.shape) {
-                    refuse_taken(&writer, &table.shape, &after)?;
-                }
-                let ty = |column: usize| table.schema()[column].ty;
-                let changes: Vec<_> = new.iter().map(|(c, value)| (*c, Datum::of_value(value, ty(*c)))).collect();
-                places.insert(*to, writer.update(row, &changes));
-            }
-        }
-    }
-    drop(writer);
-    Ok(new)
+/// Each table once, in the order of their addresses.
+fn in_order(tables: &[Arc<Table>]) -> Vec<&Arc<Table>> {
+    let mut tables: Vec<&Arc<Table>> = tables.iter().collect();
+    tables.sort_by_key(|table| Arc::as_ptr(table));
+    tables.dedup_by_key(|table| Arc::as_ptr(table));
+    tables
 }
 
-fn datums<'a>(row: &'a [Value], shape: &Shape) -> Vec<Datum<'a>> {
-    row.iter().zip(&shape.schema).map(|(value, field)| Datum::of_value(value, field.ty)).collect()
-}
-
-fn key_of(row: &[Value], shape: &Shape) -> Vec<Value> {
-    shape.options.layout_key.iter().map(|&column| row[column].clone()).collect()
-}
-
-fn key_datums<'a>(row: &'a [Value], shape: &Shape) -> Vec<Datum<'a>> {
-    let key = shape.options.layout_key.iter();
-    key.map(|&column| Datum::of_value(&row[column], shape.schema[column].ty)).collect()
-}
-
-/// Where a row with the values `old` is, which was at `place` when the transaction saw it.
-fn locate(
-    writer: &TableWriter<'_>,
-    shape: &Shape,
-    place: RowId,
-    old: &[Value],
-    places: &HashMap<RowId, RowId>,
-) -> Result<RowId> {
-    let is_it = |row: RowId| {
-        datums(old, shape).iter().enumerate().all(|(column, datum)| writer.datum(row, column).is_same(*datum))
-    };
-    let mut found = None;
-    if shape.key.is_some() {
-        writer.find_each(&key_datums(old, shape), |row| {
-            found = is_it(row).then_some(row);
-            found.is_none()
-        });
-    } else {
-        let place = places.get(&place).copied().unwrap_or(place);
-        found = (writer.is_row(place) && is_it(place)).then_some(place);
-    }
-    found.ok_or_else(|| conflict(shape, old, "changed or removed"))
-}
-
-fn refuse_taken(writer: &TableWriter<'_>, shape: &Shape, row: &[Value]) -> Result<()> {
-    if shape.options.unique && writer.find(&key_datums(row, shape)).is_some() {
-        return Err(conflict(shape, row, "added"));
-    }
-    Ok(())
-}
-
-fn conflict(shape: &Shape, row: &[Value], what: &str) -> Error {
-    // Without a layout key, the first column has to do.
-    let columns: &[usize] = if shape.options.layout_key.is_empty() { &[0] } else { &shape.options.layout_key };
-    let shown = |&column: &usize| {
-        let field = &shape.schema[column];
-        format!("{} = {}", field.name, row[column].display(field.ty))
-    };
-    let key: Vec<String> = columns.iter().map(shown).collect();
-    let message = format!("another transaction has {what} the row of table {} with {}", shape.name, key.join(", "));
-    Error::new(ErrorKind::Conflict, message).with_hint("roll back and try the transaction again")
+/// Snapshots of tables in order, with no commit in between.
+fn pin_together(tables: &[&Arc<Table>]) -> Vec<TableSnapshot> {
+    let mut heads: Vec<_> = tables.iter().map(|table| table.head()).collect();
+    tables.iter().zip(&mut heads).map(|(table, head)| table.pin(head)).collect()
 }

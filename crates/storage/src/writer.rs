@@ -4,24 +4,28 @@
 //! |---|---|---|
 //! | [`TableWriter`] | the head, or a fork | being dropped |
 //! | [`Statement`] | a fork that nobody can overtake | [`Statement::commit`]; dropped, it leaves nothing |
-//! | [`TableFork`] | a fork of a transaction, with a log of what was done | the transaction's commit or its drop |
+//! | [`TableFork`] | a fork of a transaction; beside others, with a log of what was done | the transaction's commit or its drop |
 //!
 //! Constraints are not judged here. Whoever writes looks first ([`TableWriter::find`]), or looks at what came of it and
 //! undoes it ([`TableWriter::atomically`]).
 
+use crate::appender::AppendedRows;
 use crate::datum::Datum;
+use crate::duplicates::Among;
 use crate::log::{Log, Operation};
 use crate::lookup;
-use crate::row_group::Piece;
 use crate::sketch::Sketch;
 use crate::snapshot::{Summaries, TableSnapshot};
-use crate::table::{Head, Table};
+use crate::sync::MutexGuard;
+use crate::table::{Added, Head, Table};
 use crate::tree::branch::Savepoint;
 use crate::tree::{Branch, Root};
-use crate::write::{RowId, Writer, datum};
+use crate::turn::{Turn, WriterTurn};
+use crate::write::{RowId, Run, Writer, datum};
 use entasis_vector::{Chunk, Result};
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 /// Writes rows. See the module.
 pub struct TableWriter<'a> {
@@ -32,7 +36,7 @@ pub struct TableWriter<'a> {
 }
 
 enum Target<'a> {
-    Head { head: MutexGuard<'a, Head>, _writers: MutexGuard<'a, ()> },
+    Head { head: MutexGuard<'a, Head>, _turn: Turn<'a> },
     Fork(&'a mut ForkState),
 }
 
@@ -41,16 +45,15 @@ struct ForkState {
     branch: Branch,
     sketches: Vec<Sketch>,
     log: Option<Log>,
-    is_changed: bool,
 }
 
 impl<'a> TableWriter<'a> {
-    pub(crate) fn of_head(table: &'a Table, writers: MutexGuard<'a, ()>, mut head: MutexGuard<'a, Head>) -> Self {
+    pub(crate) fn of_head(table: &'a Table, turn: Turn<'a>, mut head: MutexGuard<'a, Head>) -> Self {
         head.is_changed = true;
-        TableWriter { table, target: Target::Head { head, _writers: writers }, thinned: Vec::new() }
+        TableWriter { table, target: Target::Head { head, _turn: turn }, thinned: Vec::new() }
     }
 
-    fn root(&self) -> &Root {
+    pub(crate) fn root(&self) -> &Root {
         match &self.target {
             Target::Head { head, .. } => &head.branch.root,
             Target::Fork(fork) => &fork.branch.root,
@@ -98,6 +101,17 @@ impl<'a> TableWriter<'a> {
         lookup::find(self.root(), &self.table.shape, key, each);
     }
 
+    /// A row whose layout key another row has too, if one of `among` is such a row. For rows that came in bulk into a table
+    /// whose key is unique. Rows with a NULL in their key do not count.
+    pub fn first_duplicate(&self, among: Among<'_>) -> Option<RowId> {
+        crate::duplicates::first(self.root(), &self.table.shape, &among)
+    }
+
+    /// Row groups.
+    pub fn row_groups(&self) -> usize {
+        self.root().groups.len()
+    }
+
     /// True if there is a row at a place.
     pub(crate) fn is_row(&self, row: RowId) -> bool {
         let group = self.root().groups.get(row.group as usize);
@@ -140,6 +154,34 @@ impl<'a> TableWriter<'a> {
         }
     }
 
+    /// Adds the rows that appenders took, as [`Table::commit`] does. Returns how many they are.
+    ///
+    /// # Errors
+    /// Resource, if 1024 adjacent strings exceed 4 GiB. Then some may have been added.
+    pub fn append(&mut self, appended: Vec<AppendedRows>) -> Result<u64> {
+        let rows = appended.iter().map(AppendedRows::rows).sum();
+        if rows > 0 {
+            let added = self.table.join(appended)?;
+            self.hang(added)?;
+        }
+        Ok(rows)
+    }
+
+    /// Adds rows, and says where they are if the table has no layout key.
+    pub(crate) fn hang(&mut self, added: Added) -> Result<Vec<Run>> {
+        let shape = &self.table.shape;
+        let Added { pieces, sketches } = added;
+        let logged = self.log().is_some().then(|| pieces.clone());
+        let places = Writer { shape, branch: self.branch() }.hang(pieces)?;
+        for sketches in &sketches {
+            self.sketches().iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));
+        }
+        if let (Some(log), Some(pieces)) = (self.log(), logged) {
+            log.push(Operation::Append { pieces, sketches, places: places.clone() });
+        }
+        Ok(places)
+    }
+
     /// Removes a row. No other row moves before the writer is dropped.
     pub fn delete(&mut self, row: RowId) {
         let shape = &self.table.shape;
@@ -153,10 +195,13 @@ impl<'a> TableWriter<'a> {
         Writer { shape, branch: self.branch() }.delete(row);
     }
 
-    /// Removes all rows. Returns how many they were.
+    /// Removes all rows. Returns how many they were. In a transaction beside others, one that changes rows of the table
+    /// meanwhile is in conflict with this one.
     pub fn clear(&mut self) -> u64 {
         let (shape, rows) = (&self.table.shape, self.root().rows);
-        debug_assert!(self.log().is_none(), "a log holds single rows");
+        if let Some(log) = self.log() {
+            log.push(Operation::Clear);
+        }
         self.thinned.clear();
         Writer { shape, branch: self.branch() }.clear();
         rows
@@ -243,7 +288,7 @@ impl TableFork {
         TableFork {
             table: table.clone(),
             base: snapshot.clone(),
-            open: Some((ForkState { branch, sketches, log, is_changed: false }, base)),
+            open: Some((ForkState { branch, sketches, log }, base)),
         }
     }
 
@@ -263,7 +308,6 @@ impl TableFork {
     /// Writes to the fork.
     pub fn write(&mut self) -> TableWriter<'_> {
         let (state, _) = self.open.as_mut().expect("the fork is open");
-        state.is_changed = true;
         TableWriter { table: &self.table, target: Target::Fork(state), thinned: Vec::new() }
     }
 
@@ -274,9 +318,9 @@ impl TableFork {
         TableSnapshot::new(self.table.clone(), root, stamp, summaries, Some(self.base.clone()))
     }
 
-    /// True if something was written.
+    /// True if something was written, and not undone.
     pub(crate) fn is_changed(&self) -> bool {
-        self.state().is_changed
+        self.open.as_ref().is_some_and(|(state, base)| !state.branch.is_at(base))
     }
 
     pub(crate) fn log(&self) -> Option<&Log> {
@@ -310,7 +354,7 @@ impl TableFork {
     pub(crate) fn fast_forward(mut self, head: &mut Head) {
         let (state, base) = self.open.take().expect("the fork is open");
         head.is_changed = true;
-        head.count(&[state.sketches]);
+        head.count(&state.sketches);
         head.branch.fast_forward(state.branch, base);
         head.branch.sweep();
     }
@@ -336,22 +380,13 @@ pub(crate) struct ForkSavepoint {
 pub struct Statement<'a> {
     fork: TableFork,
     table: Arc<Table>,
-    _writers: MutexGuard<'a, ()>,
+    _turn: WriterTurn,
+    _borrowed: PhantomData<&'a ()>,
 }
 
-impl<'a> Statement<'a> {
-    pub(crate) fn new(writers: MutexGuard<'a, ()>, fork: TableFork) -> Statement<'a> {
-        Statement { table: fork.table.clone(), fork, _writers: writers }
-    }
-
-    pub(crate) fn hang(&mut self, pieces: Vec<Piece>) -> Result<()> {
-        let state = self.fork.state_mut();
-        Writer { shape: &self.table.shape, branch: &mut state.branch }.hang(pieces)
-    }
-
-    pub(crate) fn count(&mut self, sketches: &[Sketch]) {
-        let state = self.fork.state_mut();
-        state.sketches.iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));
+impl Statement<'_> {
+    pub(crate) fn new(turn: WriterTurn, fork: TableFork) -> Self {
+        Statement { table: fork.table.clone(), fork, _turn: turn, _borrowed: PhantomData }
     }
 
     /// Makes what was written the newest version.

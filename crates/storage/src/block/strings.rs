@@ -9,14 +9,14 @@
 use entasis_vector::StringView;
 
 /// The end of each string in the bytes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Ends {
     U16(Box<[u16]>),
     U32(Box<[u32]>),
 }
 
 /// Up to 1024 strings, one after the other.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct StringBytes {
     ends: Ends,
     bytes: Box<[u8]>,

@@ -189,6 +189,13 @@ impl Block {
         })
     }
 
+    /// The same block once more, encoded alike.
+    pub(crate) fn twin(&self, live: &[u64], physical: PhysicalType) -> Block {
+        let Values::Strings(strings) = &self.values else { return self.copy(self.stamp, live, physical) };
+        let (stamp, values) = (self.stamp, Values::Strings(strings.clone()));
+        Block { stamp, slots: self.slots, values, validity: self.copy_validity(), zone: self.zone.clone(), ..*self }
+    }
+
     /// A copy to be written by the owner of `stamp`, while others go on reading this one.
     pub(crate) fn copy(&self, stamp: Stamp, live: &[u64], physical: PhysicalType) -> Block {
         let slots = self.slots;
@@ -208,9 +215,12 @@ impl Block {
             Values::Strings(strings) => Values::Views(Views::new(slots, slots, |slot| strings.get(slot))),
             Values::Views(views) => Values::Views(views.copy(slots, live)),
         };
-        let validity: Option<Validity> =
-            self.validity.as_ref().map(|words| words.iter().map(|word| AtomicU64::new(word.load(Relaxed))).collect());
+        let validity = self.copy_validity();
         Block { stamp, slots, values, validity, zone: self.zone.clone(), ascending: self.ascending }
+    }
+
+    fn copy_validity(&self) -> Option<Validity> {
+        self.validity.as_ref().map(|words| words.iter().map(|word| AtomicU64::new(word.load(Relaxed))).collect())
     }
 }
 

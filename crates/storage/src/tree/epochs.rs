@@ -1,8 +1,7 @@
 //! The clock of a table, and the stamps of the snapshots that are held.
 
 use super::Stamp;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// See the module.
 #[derive(Debug)]

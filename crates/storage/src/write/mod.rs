@@ -47,6 +47,29 @@ impl RowId {
     }
 }
 
+/// Rows that stand one behind the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) first: RowId,
+    pub(crate) rows: u32,
+}
+
+impl Run {
+    /// The number of a row among these.
+    pub(crate) fn number_of(&self, row: RowId) -> Option<u32> {
+        let number = row.slot.checked_sub(self.first.slot).filter(|&number| number < self.rows);
+        number.filter(|_| row.group == self.first.group)
+    }
+
+    /// Adds a row to the last of some runs, or as a new one.
+    fn push(runs: &mut Vec<Run>, row: RowId) {
+        match runs.last_mut() {
+            Some(run) if run.first.group == row.group && run.first.slot + run.rows == row.slot => run.rows += 1,
+            _ => runs.push(Run { first: row, rows: 1 }),
+        }
+    }
+}
+
 /// What never changes about a table.
 #[derive(Debug)]
 pub(crate) struct Shape {

@@ -7,7 +7,7 @@
 //!   inserted one by one.
 
 use super::spread::{Source, lay};
-use super::{RowId, Writer, edit_group};
+use super::{RowId, Run, Writer, edit_group};
 use crate::block::Block;
 use crate::builder::{Effort, GroupBuilder};
 use crate::datum::Datum;
@@ -15,47 +15,54 @@ use crate::key::Key;
 use crate::row_group::{Piece, RowGroup};
 use crate::tree::{Branch, Link, Slice};
 use entasis_vector::Result;
+use std::sync::Arc;
 
 /// By key: rows are laid out anew if so many times their number are not there yet.
 const FEW: u64 = 2;
 
 impl Writer<'_> {
-    /// Adds the rows of some pieces, in their order.
+    /// Adds the rows of some pieces, in their order. Without a layout key, says where they are. Pieces that somebody else
+    /// holds are copied.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB.
-    pub(crate) fn hang(&mut self, pieces: Vec<Piece>) -> Result<()> {
+    pub(crate) fn hang(&mut self, pieces: Vec<Arc<Piece>>) -> Result<Vec<Run>> {
+        let mut places = Vec::new();
         if self.shape.key.is_none() {
-            return pieces.into_iter().try_for_each(|piece| self.append(piece));
+            pieces.into_iter().try_for_each(|piece| self.append(piece, &mut places))?;
+            return Ok(places);
         }
         let rows: u64 = pieces.iter().map(|piece| piece.rows as u64).sum();
         if rows * FEW > self.branch.root.rows {
             self.lay_all(&pieces);
         } else {
-            pieces.iter().for_each(|piece| self.insert_piece(piece));
+            pieces.iter().for_each(|piece| self.insert_piece(piece, |_| ()));
         }
-        Ok(())
+        Ok(places)
     }
 
-    fn insert_piece(&mut self, piece: &Piece) {
+    fn insert_piece(&mut self, piece: &Piece, mut placed: impl FnMut(RowId)) {
         let schema = &self.shape.schema;
         for slice in &piece.slices {
             for slot in 0..slice.rows {
                 let blocks = slice.blocks.iter().zip(schema);
                 let row: Vec<Datum<'_>> = blocks.map(|(block, field)| block.datum(slot, field.ty.physical())).collect();
-                self.insert(&row);
+                placed(self.insert(&row));
             }
         }
     }
 
     // ---- in the order of insertion -------------------------------------------------------------------------------
 
-    fn append(&mut self, piece: Piece) -> Result<()> {
+    fn append(&mut self, piece: Arc<Piece>, places: &mut Vec<Run>) -> Result<()> {
         let options = &self.shape.options;
         if piece.rows < options.block_slots / 2 {
-            self.insert_piece(&piece);
+            self.insert_piece(&piece, |row| Run::push(places, row));
             return Ok(());
         }
+        let piece = Arc::try_unwrap(piece).unwrap_or_else(|shared| shared.twin(&self.shape.schema));
+        let full = &piece.slices[..piece.slices.len() - 1];
+        debug_assert!(full.iter().all(|slice| slice.rows == options.block_slots), "only the last slice has room");
         let room = self.branch.root.groups.last().map_or(0, |last| options.group_slots - last.slots());
         let rows = piece.rows;
         let slices = |edit: &_| -> Vec<Link<Slice>> {
@@ -65,6 +72,8 @@ impl Writer<'_> {
             let last = self.branch.root.groups.len() - 1;
             let (group, edit) = edit_group(self.branch, last);
             let slices = slices(edit);
+            let first = RowId { group: last as u32, slot: group.slots() as u32 };
+            places.push(Run { first, rows: rows as u32 });
             group.rows += rows;
             group.is_hot = true;
             let added = super::spread::zones_of(&slices, group.zones.len());
@@ -79,6 +88,7 @@ impl Writer<'_> {
             let laid = super::spread::Laid { slices, partitions: Vec::new(), fences: Vec::new() };
             let group = RowGroup { is_hot: false, ..self.group_of(laid) };
             let root = self.branch.root.edit(&mut self.branch.edit);
+            places.push(Run { first: RowId { group: root.groups.len() as u32, slot: 0 }, rows: rows as u32 });
             root.groups.push(Link::new(group));
             root.rows += rows as u64;
         }
@@ -154,7 +164,7 @@ impl Writer<'_> {
     // ---- by key ----------------------------------------------------------------------------------------------------
 
     /// Lays out all rows anew, those of the table and those of the pieces.
-    fn lay_all(&mut self, pieces: &[Piece]) {
+    fn lay_all(&mut self, pieces: &[Arc<Piece>]) {
         let (shape, old) = (self.shape, self.branch.root.groups.clone());
         let key = shape.key.as_ref().expect("the table has a layout key");
         // Parts: the slices that there are, then those of the pieces.

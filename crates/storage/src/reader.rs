@@ -1,0 +1,34 @@
+//! Reading single rows of the newest version: [`Table::read`].
+
+use crate::datum::Datum;
+use crate::lookup;
+use crate::table::Table;
+use crate::tree::Root;
+use crate::write::RowId;
+
+/// The newest version of a table, while nobody can change it.
+pub struct TableReader<'a> {
+    table: &'a Table,
+    root: &'a Root,
+}
+
+impl<'a> TableReader<'a> {
+    pub(crate) fn new(table: &'a Table, root: &'a Root) -> TableReader<'a> {
+        TableReader { table, root }
+    }
+
+    /// A row whose layout key is `key`: a datum for each of its columns.
+    pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
+        let mut found = None;
+        lookup::find(self.root, &self.table.shape, key, |id| {
+            found = Some(id);
+            false
+        });
+        found
+    }
+
+    /// Some values of a row, in the order of `columns`, at the end of `out`.
+    pub fn read(&self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'a>>) {
+        crate::write::read(self.root, row, columns, self.table.schema(), out);
+    }
+}
