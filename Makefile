@@ -4,8 +4,10 @@
 PYTHON ?= python3
 VENV   ?= .venv
 SF     ?= 1
+ROWS   ?= 10000000
+ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-build clean
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -57,6 +59,11 @@ bench-tpch: bench-build
 ## Ordinary statements beside DuckDB: make bench-statements SF=1
 bench-statements: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/statements.py --scale $(SF)
+	rm -f $(EXTENSION)
+
+## Single rows beside scans, with DuckDB and SQLite: make bench-hap ROWS=10000000 ORDER=sorted
+bench-hap: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --rows $(ROWS) --order $(ORDER)
 	rm -f $(EXTENSION)
 
 bench-build: $(VENV)/ready

@@ -7,7 +7,7 @@
 //! goes on.
 
 use crate::catalog::Names;
-use crate::database::Shared;
+use crate::database::{Database, Shared};
 use crate::keyed::{self, Prepared, Remembered};
 use crate::rows::Rows;
 use crate::work::Work;
@@ -64,6 +64,11 @@ impl Connection {
             cancel: CancelFlag::default(),
             progress: Arc::default(),
         }
+    }
+
+    /// The database.
+    pub fn database(&self) -> Database {
+        Database { shared: self.shared.clone() }
     }
 
     /// Runs the statements in `sql`, one after the other, and returns the rows of the last. Stops at the first error;

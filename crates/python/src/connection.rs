@@ -2,7 +2,7 @@
 
 use crate::arrow;
 use crate::cursor::{Cursor, Relation};
-use crate::errors::{NotSupportedError, raised};
+use crate::errors::raised;
 use crate::run::Session;
 use crate::values;
 use entasis::{Config, Database};
@@ -32,6 +32,16 @@ pub fn connect(py: Python<'_>, database: Option<PathBuf>, config: Option<&Bound<
 #[pyclass(frozen, module = "entasis")]
 pub struct Connection {
     session: Arc<Session>,
+}
+
+impl Connection {
+    fn end(&self, py: Python<'_>, sql: &'static str) -> PyResult<()> {
+        let end = |connection: &entasis::Connection| match connection.in_transaction() {
+            true => connection.execute(sql).map(drop),
+            false => Ok(()),
+        };
+        self.session.run(py, end)
+    }
 }
 
 #[pymethods]
@@ -86,14 +96,31 @@ impl Connection {
         self.session.interrupt();
     }
 
-    /// Does nothing: each statement is permanent when it has run.
-    fn commit(&self) -> PyResult<()> {
-        self.session.connection().map(drop)
+    /// Another connection to the same database, with settings and transactions of its own.
+    fn duplicate(&self) -> PyResult<Connection> {
+        let connection = self.session.connection()?.database().connect();
+        Ok(Connection { session: Arc::new(Session::new(connection)) })
     }
 
-    /// Not supported yet.
-    fn rollback(&self) -> PyResult<()> {
-        Err(NotSupportedError::new_err("not supported yet: transactions; each statement is permanent when it has run"))
+    /// Begins a transaction. Outside of one, each statement is permanent when it has run.
+    fn begin(&self, py: Python<'_>) -> PyResult<()> {
+        self.session.run(py, |connection| connection.execute("BEGIN")).map(drop)
+    }
+
+    /// Makes permanent what the transaction did, if one is open.
+    fn commit(&self, py: Python<'_>) -> PyResult<()> {
+        self.end(py, "COMMIT")
+    }
+
+    /// Undoes what the transaction did, if one is open.
+    fn rollback(&self, py: Python<'_>) -> PyResult<()> {
+        self.end(py, "ROLLBACK")
+    }
+
+    /// True while a transaction is open.
+    #[getter]
+    fn in_transaction(&self) -> PyResult<bool> {
+        Ok(self.session.connection()?.in_transaction())
     }
 
     /// Ends the connection. Results that have been fetched stay good.

@@ -144,7 +144,10 @@ impl Cursor {
     pub fn run(&self, py: Python<'_>, operation: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         drop(self.open()?);
         let parameters = values::parameters(parameters)?;
-        let rows = self.session.run(py, |connection| connection.query(operation, &parameters))?;
+        let rows = match self.session.run_keyed(py, operation, &parameters)? {
+            Some(rows) => rows,
+            None => self.session.run(py, |connection| connection.query(operation, &parameters))?,
+        };
         self.finish(rows);
         Ok(())
     }

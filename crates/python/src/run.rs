@@ -60,6 +60,25 @@ impl Session {
         self.connection.cancel_flag().raise();
     }
 
+    /// Runs a statement that names rows by their key on this very thread: it is done before a signal could matter. `None`, if
+    /// it is no such statement, or another one is running.
+    ///
+    /// # Errors
+    /// Those of the statement.
+    pub fn run_keyed(
+        &self,
+        py: Python<'_>,
+        sql: &str,
+        parameters: &[(entasis::Value, entasis::DataType)],
+    ) -> PyResult<Option<entasis::Rows>> {
+        let connection = self.connection()?;
+        let result = py.detach(|| {
+            let Ok(_turn) = self.turn.try_lock() else { return Ok(None) };
+            connection.query_keyed(sql, parameters)
+        });
+        result.map_err(|error| raised(&error))
+    }
+
     /// Runs `work` on the connection.
     ///
     /// # Errors
