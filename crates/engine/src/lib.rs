@@ -9,3 +9,4 @@ pub mod exec;
 pub mod optimizer;
 pub mod plan;
 pub mod relation;
+mod template;

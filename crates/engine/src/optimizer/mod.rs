@@ -34,6 +34,7 @@ mod tree;
 mod validate;
 
 pub use statistics::estimate_rows;
+pub(crate) use tree::for_each_expr;
 
 use crate::exec::Settings;
 use crate::plan::Plan;

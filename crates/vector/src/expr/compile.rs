@@ -334,6 +334,7 @@ impl<'a> Graph<'a> {
         match expr {
             Expr::Column { id, .. } => self.column(*id),
             Expr::Literal { value, ty } => Ok(self.literal(value, *ty)),
+            Expr::Parameter { index, .. } => Err(Error::internal(format!("parameter {} has no value", index + 1))),
             Expr::Compare { op, left, right } => {
                 let (left, right) = (self.lower(left)?, self.lower(right)?);
                 self.compare(*op, left, right)

@@ -93,6 +93,7 @@ impl fmt::Display for DisplayExpr<'_> {
                 None => write!(f, "{id}"),
             },
             Expr::Literal { value, ty } => write_literal(f, value, *ty),
+            Expr::Parameter { index, .. } => write!(f, "${}", index + 1),
             Expr::Compare { op, left, right } => {
                 write!(f, "({} {op} {})", self.child(left), self.child(right))
             }

@@ -49,6 +49,13 @@ pub enum Expr {
         /// Its type.
         ty: DataType,
     },
+    /// A value that is given later: in templates of plans only, never in what is compiled.
+    Parameter {
+        /// Which one, from 0.
+        index: usize,
+        /// Its type.
+        ty: DataType,
+    },
     /// A comparison of two operands of one type; BOOLEAN. For decimals the scales are equal too.
     Compare {
         /// Which one.
@@ -359,6 +366,7 @@ impl Expr {
         match self {
             Expr::Column { ty, .. }
             | Expr::Literal { ty, .. }
+            | Expr::Parameter { ty, .. }
             | Expr::Arithmetic { ty, .. }
             | Expr::Case { ty, .. }
             | Expr::Cast { ty, .. }
@@ -378,7 +386,7 @@ impl Expr {
     /// The direct operands, in order.
     pub fn children(&self) -> Vec<&Expr> {
         match self {
-            Expr::Column { .. } | Expr::Literal { .. } => vec![],
+            Expr::Column { .. } | Expr::Literal { .. } | Expr::Parameter { .. } => vec![],
             Expr::Compare { left, right, .. } | Expr::Arithmetic { left, right, .. } => vec![left, right],
             Expr::Negate(input) | Expr::Not(input) | Expr::IsNull(input) => vec![input],
             Expr::Cast { input, .. } | Expr::InList { input, .. } => vec![input],
@@ -394,7 +402,7 @@ impl Expr {
     /// The direct operands, in order, to be rewritten.
     pub fn children_mut(&mut self) -> Vec<&mut Expr> {
         match self {
-            Expr::Column { .. } | Expr::Literal { .. } => vec![],
+            Expr::Column { .. } | Expr::Literal { .. } | Expr::Parameter { .. } => vec![],
             Expr::Compare { left, right, .. } | Expr::Arithmetic { left, right, .. } => vec![left, right],
             Expr::Negate(input) | Expr::Not(input) | Expr::IsNull(input) => vec![input],
             Expr::Cast { input, .. } | Expr::InList { input, .. } => vec![input],
