@@ -48,6 +48,7 @@ impl Database {
                 memory,
                 workers,
                 commits: RwLock::default(),
+                written: AtomicU64::new(0),
                 tables,
             }),
         })

@@ -22,9 +22,14 @@ use std::sync::Arc;
 /// Runs a statement that changes what there is.
 pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement) -> Result<Rows> {
     match statement {
-        Statement::CreateTable { name, columns, definition, if_not_exists, or_replace } => {
+        Statement::CreateTable { name, columns, definition, sequences, if_not_exists, or_replace } => {
             let entry = new_entry(&name, columns, definition, None)?;
-            add(work, Entry::Table(entry), taken(if_not_exists, or_replace))?;
+            if add(work, Entry::Table(entry), taken(if_not_exists, or_replace))? {
+                for (name, options) in sequences {
+                    let sequence = Arc::new(Sequence::new(&name, counting(options)));
+                    work.names.add(Entry::Sequence(sequence), IfExists::Replace)?;
+                }
+            }
             Ok(Rows::empty())
         }
         Statement::CreateTableAs { name, plan, definition, if_not_exists, or_replace } => {
@@ -98,13 +103,13 @@ fn new_entry(
     Ok(Arc::new(TableEntry { name: name.to_owned(), table, definition: Arc::new(definition), indexes }))
 }
 
-/// Makes a table known; one that it replaces must not be referred to.
-fn add(work: &mut Work, entry: Entry, if_exists: IfExists) -> Result<()> {
+/// Makes a table known; one that it replaces must not be referred to. False if the name was taken and is kept.
+fn add(work: &mut Work, entry: Entry, if_exists: IfExists) -> Result<bool> {
     if let (IfExists::Replace, Some(old)) = (if_exists, work.names.table(entry.name()).cloned()) {
         refuse_referred(work, &old)?;
         work.relies_on(&old);
     }
-    work.names.add(entry, if_exists).map(drop)
+    work.names.add(entry, if_exists)
 }
 
 fn refuse_referred(work: &Work, entry: &TableEntry) -> Result<()> {

@@ -128,7 +128,7 @@ impl<'a> Datum<'a> {
     }
 
     /// Equal for equal values, and equal to the hash that builders give to the sketches. Not for NULL.
-    pub(crate) fn hash(self) -> u64 {
+    pub fn hash(self) -> u64 {
         let integer = |v: i128| {
             let high = (v >> 64) as u64;
             hash_word(v as u64 ^ if high == (v as i64 >> 63) as u64 { 0 } else { hash_word(high) })

@@ -4,6 +4,7 @@ use crate::rows::Rows;
 use entasis_sql::{Action, Change, Repeated};
 use entasis_storage::{Datum, RowId, TableEntry};
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Value};
+use std::collections::HashMap;
 
 /// What becomes of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +89,42 @@ pub(crate) fn rows_to_change<'a>(change: &Change, entry: &TableEntry, found: &'a
         return Err(Error::new(ErrorKind::Constraint, text).with_hint(hint));
     }
     rows.dedup_by(|b, a| b.fate != Fate::Added && a.fate != Fate::Added && a.id == b.id);
-    Ok(RowsToChange { rows, first_value: 1 + usize::from(by_row) })
+    let mut rows = RowsToChange { rows, first_value: 1 + usize::from(by_row) };
+    for &number in &change.conflicts {
+        refuse_equal(change, entry, number, &mut rows)?;
+    }
+    Ok(rows)
+}
+
+/// Of the rows to add that share key `number`, which is one of those that the statement has an answer for, the first stays.
+fn refuse_equal(change: &Change, entry: &TableEntry, number: usize, rows: &mut RowsToChange<'_>) -> Result<()> {
+    let place = |column: &usize| change.columns.iter().position(|c| c == column).expect("rows to add have all columns");
+    let places: Vec<usize> = entry.definition.keys[number].columns.iter().map(place).collect();
+    let mut seen: HashMap<u64, Vec<usize>> = HashMap::new();
+    let mut is_equal = vec![false; rows.rows.len()];
+    for (index, row) in rows.rows.iter().enumerate().filter(|(_, row)| row.fate == Fate::Added) {
+        let key = |row| places.iter().map(|&at| rows.datum(row, at)).collect::<Vec<_>>();
+        let own = key(row);
+        if own.iter().any(|datum| datum.is_null()) {
+            continue;
+        }
+        let hash = own.iter().fold(0u64, |hash, datum| hash.rotate_left(7) ^ datum.hash());
+        let others = seen.entry(hash).or_default();
+        let same = |other: &usize| key(&rows.rows[*other]).iter().zip(&own).all(|(a, b)| a.is_same(*b));
+        if others.iter().any(same) {
+            if change.repeated == Repeated::Error {
+                let text = format!("two rows that the statement adds to table {} have the same key", entry.name);
+                let hint = "make sure that no two rows of the source have one key";
+                return Err(Error::new(ErrorKind::Constraint, text).with_hint(hint));
+            }
+            is_equal[index] = true;
+        } else {
+            others.push(index);
+        }
+    }
+    let mut equal = is_equal.into_iter();
+    rows.rows.retain(|_| !equal.next().expect("one for each"));
+    Ok(())
 }
 
 /// The values of a row, for an error message.

@@ -61,6 +61,7 @@ pub fn evaluate(expr: &Expr, row: Row<'_>) -> Result<Value> {
     Ok(match expr {
         Expr::Column { id, .. } => row.values[super::position(row.columns, *id)?].clone(),
         Expr::Literal { value, .. } => value.clone(),
+        Expr::Parameter { index, .. } => return Err(Error::internal(format!("parameter {} has no value", index + 1))),
         Expr::Compare { op, left, right } => {
             let ty = left.ty();
             compare(*op, &evaluate(left, row)?, &evaluate(right, row)?, ty)
