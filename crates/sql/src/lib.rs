@@ -18,26 +18,30 @@
 
 mod bind;
 mod catalog;
+mod change;
 mod coerce;
 mod complete;
 mod context;
+mod definition;
 mod dialect;
 mod error;
 mod functions;
 mod hidden;
+mod layout;
 mod lower;
-mod modify;
 mod names;
 mod parse;
 mod rewrite;
+mod sequence;
 mod statement;
 #[cfg(test)]
 mod tests;
+mod transaction;
 
 pub use bind::bind;
 pub use catalog::{Catalog, Sequence};
+pub use change::ROW_ID;
 pub use complete::is_complete;
-pub use modify::ROW_ID;
 pub use parse::{Parsed, on_deep_stack, parse};
 pub use statement::{Action, Alteration, Change, Insert, ObjectKind, Repeated, SequenceOptions, Statement};
 

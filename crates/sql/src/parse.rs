@@ -188,13 +188,6 @@ impl Parsed {
     pub fn parameters(&self) -> usize {
         self.parameters
     }
-    /// The table, in lower case, of which it changes rows that it asks for first: that of an `UPDATE` or `DELETE`.
-    pub fn changes(&self) -> Option<String> {
-        match &self.ast {
-            Ast::Sql(statement) => crate::modify::target_name(statement),
-            _ => None,
-        }
-    }
     /// Whether it must be handled on a large stack.
     pub fn is_deep(&self) -> bool {
         self.deep
@@ -265,6 +258,7 @@ fn parse_statement(sql: &str, lines: &[usize], mut tokens: Vec<TokenWithSpan>) -
     let (nesting, chain) = depth(&tokens)?;
     let deep = nesting > SHALLOW_NESTING || chain > SHALLOW_CHAIN;
     let parameters = number_parameters(&mut tokens)?;
+    other_words(&mut tokens);
     select_all_where_unsaid(&mut tokens);
     describe_in_from(&mut tokens, sql, lines);
     let start = tokens.first().map_or(Location::empty(), |t| t.span.start);
@@ -350,6 +344,86 @@ fn number_parameters(tokens: &mut [TokenWithSpan]) -> Result<usize> {
         return Err(Error::input("? and $1 cannot be mixed in one statement"));
     }
     Ok(marks.max(highest))
+}
+
+/// Options of a sequence in the one order in which the parser reads them; the first token is none.
+fn order_sequence_options(tokens: &mut [TokenWithSpan]) {
+    const ORDER: [&str; 7] = ["increment", "minvalue", "maxvalue", "start", "cache", "cycle", "owned"];
+    let word = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
+        _ => String::new(),
+    };
+    let rank = |name: &str| ORDER.iter().position(|option| *option == name).map(|rank| rank + 1);
+    let mut ranks = vec![0; tokens.len()];
+    for i in 1..tokens.len() {
+        let this = word(&tokens[i]);
+        ranks[i] = match rank(&this) {
+            Some(rank) => rank,
+            None if this == "no" => tokens.get(i + 1).and_then(|next| rank(&word(next))).unwrap_or(ranks[i - 1]),
+            None => ranks[i - 1],
+        };
+    }
+    let mut ordered: Vec<(usize, TokenWithSpan)> = ranks.into_iter().zip(tokens.iter().cloned()).collect();
+    ordered.sort_by_key(|(rank, _)| *rank);
+    for (slot, (_, token)) in tokens.iter_mut().zip(ordered) {
+        *slot = token;
+    }
+}
+
+/// The column of a `MERGE` that stands for `DO NOTHING`.
+pub(crate) const NOTHING: &str = "\u{1}nothing";
+
+/// What the parser knows by other words: `ABORT` is `ROLLBACK`; `DO NOTHING` in a `MERGE` sets or inserts a column that is
+/// none.
+fn other_words(tokens: &mut Vec<TokenWithSpan>) {
+    let is = |token: Option<&TokenWithSpan>, word: &str| matches!(token.map(|t| &t.token), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word));
+    if is(tokens.first(), "abort") {
+        tokens[0].token = Token::make_keyword("ROLLBACK");
+    }
+    if is(tokens.first(), "create") {
+        if let Some(sequence) = tokens.iter().take(3).position(|token| is(Some(token), "sequence")) {
+            order_sequence_options(tokens.get_mut(sequence + 1..).unwrap_or_default());
+        }
+        for i in 1..tokens.len() {
+            if tokens[i].token == Token::LParen && is(tokens.get(i - 1), "identity") {
+                let end = tokens[i..].iter().position(|token| token.token == Token::RParen);
+                let end = end.map_or(tokens.len(), |length| i + length);
+                order_sequence_options(&mut tokens[i..end]);
+            }
+        }
+    }
+    if !is(tokens.first(), "merge") {
+        return;
+    }
+    for i in (2..tokens.len()).rev() {
+        if !(is(tokens.get(i - 2), "then") && is(tokens.get(i - 1), "do") && is(tokens.get(i), "nothing")) {
+            continue;
+        }
+        let when = tokens[..i].iter().rposition(|token| is(Some(token), "when")).unwrap_or(i);
+        let inserts = is(tokens.get(when + 1), "not") && !is(tokens.get(when + 4), "source");
+        let nothing = || Token::make_word(NOTHING, Some('"'));
+        let made = match inserts {
+            true => vec![
+                Token::make_keyword("INSERT"),
+                Token::LParen,
+                nothing(),
+                Token::RParen,
+                Token::make_keyword("VALUES"),
+                Token::LParen,
+                Token::make_keyword("NULL"),
+                Token::RParen,
+            ],
+            false => vec![
+                Token::make_keyword("UPDATE"),
+                Token::make_keyword("SET"),
+                nothing(),
+                Token::Eq,
+                Token::make_keyword("NULL"),
+            ],
+        };
+        let span = tokens[i - 1].span;
+        tokens.splice(i - 1..=i, made.into_iter().map(|token| TokenWithSpan { token, span }));
+    }
 }
 
 /// `FROM t WHERE …` without a `SELECT` selects all columns; the parser wants that said.

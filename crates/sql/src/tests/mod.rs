@@ -1,9 +1,14 @@
 //! Whole statements against a small catalog: what binds, to which plan, and how what does not is refused.
 
-use crate::{Catalog, Statement, bind, parse};
+mod change;
+mod definition;
+
+use crate::{Catalog, ROW_ID, Sequence, Statement, bind, parse};
 use entasis_engine::exec::QueryContext;
 use entasis_engine::plan::{AggregateFunction, JoinKind, Node, Plan, SetKind};
-use entasis_engine::relation::{Relation, ScanRequest, Source, Statistics};
+use entasis_engine::relation::{
+    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, Relation, ScanRequest, Source, Statistics,
+};
 use entasis_vector::expr::{ArithmeticOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, ErrorKind, Field, Result, Schema, Value};
 use std::collections::HashSet;
@@ -33,7 +38,7 @@ impl Relation for Table {
 /// TPC-H's tables without NULLs, `t` with one nullable column of every kind, `u` like it, a view and a file.
 struct Tables;
 
-const TABLES: [(&str, &str); 10] = [
+const TABLES: [(&str, &str); 13] = [
     ("region", "r_regionkey:int r_name:text r_comment:text"),
     ("nation", "n_nationkey:int n_name:text n_regionkey:int n_comment:text"),
     (
@@ -61,7 +66,69 @@ const TABLES: [(&str, &str); 10] = [
     ),
     ("t", "a:int? b:big? s:text? d:date? x:dbl? n:dec? ts:ts? ok:bool? id:uuid? bin:blob? span:span?"),
     ("u", "a:int? b:big? s:text? d:date? Mixed:int?"),
+    // A primary key from a sequence, a unique key, defaults and a check.
+    ("w", "id:int a:int? b:big? S:text? made:ts?"),
+    // Refers to w.
+    ("c", "x:int? w_id:int?"),
+    // A primary key of two columns; always generated.
+    ("g", "p:big q:int r:text?"),
 ];
+
+fn key(name: &str, columns: &[usize], kind: KeyKind) -> Key {
+    Key { name: name.into(), columns: columns.to_vec(), kind }
+}
+
+fn identity(sequence: &str, always: bool) -> ColumnDefault {
+    ColumnDefault::Identity { sequence: sequence.into(), always }
+}
+
+fn definition_of(name: &str) -> Option<Definition> {
+    Some(match name {
+        "w" => Definition {
+            defaults: vec![
+                identity("w_id_seq", false),
+                ColumnDefault::Expression("7".into()),
+                ColumnDefault::Null,
+                ColumnDefault::Expression("'a' || 'b'".into()),
+                ColumnDefault::Expression("now()".into()),
+            ],
+            keys: vec![key("w_pkey", &[0], KeyKind::Primary), key("w_b_key", &[2], KeyKind::Unique)],
+            checks: vec![
+                Check { name: "w_a_check".into(), sql: "a > 0".into() },
+                Check { name: "w_check".into(), sql: "b <> a OR s = 'x'".into() },
+            ],
+            ..Definition::default()
+        },
+        "c" => Definition {
+            foreign_keys: vec![ForeignKey {
+                name: "c_w_id_fkey".into(),
+                columns: vec![1],
+                table: "w".into(),
+                references: vec![0],
+            }],
+            ..Definition::default()
+        },
+        "g" => Definition {
+            defaults: vec![identity("s", true)],
+            keys: vec![key("g_pkey", &[0, 1], KeyKind::Primary), key("g_r_idx", &[2], KeyKind::Index)],
+            ..Definition::default()
+        },
+        _ if TABLES.iter().any(|(table, _)| *table == name) => Definition::default(),
+        _ => return None,
+    })
+}
+
+#[derive(Debug)]
+struct Counter;
+
+impl Sequence for Counter {
+    fn next(&self) -> Result<i64> {
+        Ok(1)
+    }
+    fn current(&self) -> Result<i64> {
+        Ok(1)
+    }
+}
 
 fn table(name: &str) -> Option<Arc<dyn Relation>> {
     let (name, columns) = TABLES.iter().find(|(n, _)| *n == name)?;
@@ -88,6 +155,17 @@ fn table(name: &str) -> Option<Arc<dyn Relation>> {
 impl Catalog for Tables {
     fn table(&self, name: &str) -> Option<Arc<dyn Relation>> {
         table(name)
+    }
+    fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
+        let mut schema = table(name)?.schema().clone();
+        schema.push(Field { name: ROW_ID.into(), ty: DataType::UInt64, nullable: false });
+        Some(Arc::new(Table { name: name.into(), schema }))
+    }
+    fn definition(&self, name: &str) -> Option<Arc<Definition>> {
+        definition_of(name).map(Arc::new)
+    }
+    fn sequence(&self, name: &str) -> Option<Arc<dyn Sequence>> {
+        ["s", "w_id_seq"].contains(&name).then(|| Arc::new(Counter) as Arc<dyn Sequence>)
     }
     fn view(&self, name: &str) -> Option<String> {
         match name {
@@ -231,6 +309,10 @@ fn reads(expr: &Expr, columns: &[ColumnId]) -> bool {
     let mut read = Vec::new();
     expr.collect_columns(&mut read);
     read.iter().all(|id| columns.contains(id))
+}
+
+fn columns_of(name: &str) -> Vec<DataType> {
+    table(name).expect("there").schema().iter().map(|field| field.ty).collect()
 }
 
 fn types(sql: &str) -> Vec<String> {
@@ -530,7 +612,7 @@ fn parameters_have_values() {
 
 #[test]
 fn statements_say_what_is_to_be_done() {
-    let script = "CREATE TABLE w (k INTEGER PRIMARY KEY, \"V\" DECIMAL(10, 2) NOT NULL, UNIQUE (v)); -- comment\n\
+    let script = "CREATE TABLE n (k INTEGER PRIMARY KEY, \"V\" DECIMAL(10, 2) NOT NULL, UNIQUE (v)); -- comment\n\
                   ;;INSERT INTO t (b, a) VALUES (1, 2), (NULL, 3); DROP TABLE IF EXISTS T, u;\
                   CREATE OR REPLACE VIEW w AS SELECT a FROM t; SHOW TABLES; SET threads = 4; RESET threads;\
                   COPY t TO 'x.csv' (FORMAT csv, HEADER, DELIMITER '|'); COPY t (a, b) FROM 'x.parquet';\
@@ -547,12 +629,13 @@ fn statements_say_what_is_to_be_done() {
         Statement::Query(Plan { root: Node::Values(values), .. }) => values.rows.len(),
         other => panic!("{other:?}"),
     };
-    assert!(matches!(next(), Statement::CreateTable { name, columns, constraints, .. }
-        if name == "w" && &*columns[1].name == "V" && !columns[0].nullable && constraints.len() == 3));
-    let Statement::Insert { table, columns, plan } = next() else { panic!() };
-    assert_eq!((table.as_str(), columns.as_slice()), ("t", &[1usize, 0][..]));
-    assert_eq!(plan.schema().iter().map(|f| f.ty).collect::<Vec<_>>(), [DataType::Int64, DataType::Int32]);
-    assert!(matches!(plan.root, Node::Values(_)), "values are converted at once");
+    assert!(matches!(next(), Statement::CreateTable { name, columns, definition, .. }
+        if name == "n" && &*columns[1].name == "V" && !columns[0].nullable && !columns[1].nullable
+            && definition.keys == [key("n_pkey", &[0], KeyKind::Primary), key("n_v_key", &[1], KeyKind::Unique)]));
+    let Statement::Insert(insert) = next() else { panic!() };
+    assert_eq!(insert.table, "t");
+    assert_eq!(insert.plan.schema().iter().map(|f| f.ty).collect::<Vec<_>>(), columns_of("t"));
+    assert!(matches!(insert.plan.root, Node::Values(_)), "values are converted at once");
     assert!(matches!(next(), Statement::Drop { names, if_exists: true, .. } if names == ["t", "u"]));
     assert!(matches!(next(), Statement::CreateView { sql, or_replace: true, .. } if sql == "SELECT a FROM t"));
     assert!(matches!(next(), Statement::ShowTables));
@@ -623,9 +706,8 @@ fn what_is_not_there_yet_is_named() {
         ("SELECT [1, 2]", "nested types"),
         ("SELECT array_agg(a) FROM t", "nested types, which array_agg needs"),
         ("CREATE TABLE w (k INTEGER[])", "column k: nested types"),
-        ("UPDATE t SET a = 1", "UPDATE"),
-        ("DELETE FROM t", "DELETE"),
-        ("BEGIN", "transactions"),
+        ("BEGIN TRANSACTION ISOLATION LEVEL SERIALIZABLE", "the isolation level SERIALIZABLE"),
+        ("BEGIN READ ONLY", "READ ONLY transactions"),
         ("ALTER TABLE t ADD COLUMN z INT", "ALTER"),
     ] {
         let error = refused(sql);

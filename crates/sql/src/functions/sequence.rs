@@ -1,0 +1,128 @@
+//! `nextval` and `currval`: functions of no row, but of a sequence in the catalog.
+//!
+//! The binder resolves functions by name alone, so a call travels through it under a name that holds the sequence's
+//! (`nextval('s')` becomes `"…nextval:s"()`, see `crate::rewrite`), and the function that this name gives holds the sequence.
+//! It is volatile: the engine computes it for every row anew, and never at another place than where it stands.
+
+use crate::Catalog;
+use crate::catalog::Sequence;
+use crate::context::external;
+use crate::hidden::MARK;
+use arrow_array::Int64Array;
+use arrow_schema::DataType as ArrowType;
+use datafusion_common::{Result as DfResult, ScalarValue};
+use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
+use entasis_vector::Error;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// What is asked of a sequence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// `nextval`
+    Next,
+    /// `currval`
+    Current,
+}
+
+impl Kind {
+    /// The kind of the function `name`, in lower case.
+    pub(crate) fn of(name: &str) -> Option<Kind> {
+        match name {
+            "nextval" => Some(Kind::Next),
+            "currval" => Some(Kind::Current),
+            _ => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Kind::Next => "nextval",
+            Kind::Current => "currval",
+        }
+    }
+}
+
+/// The names of the functions.
+pub(crate) const NAMES: [&str; 2] = ["currval", "nextval"];
+
+/// The name under which a call for a sequence travels.
+pub(crate) fn call(kind: Kind, sequence: &str) -> String {
+    format!("{MARK}{}:{}", kind.name(), sequence.to_lowercase())
+}
+
+/// The call behind such a name.
+pub(crate) fn call_in(name: &str) -> Option<(Kind, &str)> {
+    let (kind, sequence) = name.strip_prefix(MARK)?.split_once(':')?;
+    Some((Kind::of(kind)?, sequence))
+}
+
+/// The function for one sequence; if there is none of that name, one that nothing can be bound to.
+pub(crate) fn udf(
+    kind: Kind,
+    name: &str,
+    sequence: Option<Arc<dyn Sequence>>,
+    catalog: &dyn Catalog,
+) -> Arc<ScalarUDF> {
+    let missing = sequence.is_none().then(|| {
+        let what = if catalog.table(name).is_some() { " but a table" } else { "" };
+        Error::input(format!("there is no sequence {name}{what}"))
+    });
+    let signature = Signature::nullary(Volatility::Volatile);
+    Arc::new(ScalarUDF::from(Call { kind, name: call(kind, name), sequence, missing, signature }))
+}
+
+#[derive(Debug)]
+struct Call {
+    kind: Kind,
+    name: String,
+    sequence: Option<Arc<dyn Sequence>>,
+    missing: Option<Error>,
+    signature: Signature,
+}
+
+// The name has the kind and the sequence; a statement sees one catalog.
+impl PartialEq for Call {
+    fn eq(&self, other: &Call) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Call {}
+
+impl Hash for Call {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+impl ScalarUDFImpl for Call {
+    fn name(&self) -> &str {
+        self.kind.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[ArrowType]) -> DfResult<ArrowType> {
+        match &self.missing {
+            Some(error) => Err(external(error.clone())),
+            None => Ok(ArrowType::Int64),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> DfResult<ColumnarValue> {
+        let Some(sequence) = &self.sequence else { return Err(external(Error::internal("a sequence is missing"))) };
+        match self.kind {
+            Kind::Current => {
+                let value = sequence.current().map_err(external)?;
+                Ok(ColumnarValue::Scalar(ScalarValue::Int64(Some(value))))
+            }
+            Kind::Next => {
+                let values = (0..args.number_rows).map(|_| sequence.next().map_err(external));
+                Ok(ColumnarValue::Array(Arc::new(Int64Array::from(values.collect::<DfResult<Vec<i64>>>()?))))
+            }
+        }
+    }
+}

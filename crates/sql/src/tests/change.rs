@@ -1,0 +1,158 @@
+//! Statements that change rows: the forms that they bind to.
+
+use super::*;
+use crate::statement::{Action, Change, Insert, Repeated};
+
+pub(super) fn insert(sql: &str) -> Insert {
+    match try_bind(sql) {
+        Ok(Statement::Insert(insert)) => {
+            check(&insert.plan, sql);
+            let mut expected = columns_of(&insert.table);
+            expected.extend(insert.checks.iter().map(|_| DataType::Boolean));
+            expected.extend(insert.returning.iter().flatten().map(|field| field.ty));
+            assert_eq!(insert.plan.schema().iter().map(|field| field.ty).collect::<Vec<_>>(), expected, "{sql}");
+            insert
+        }
+        other => panic!("{sql}: {other:?}"),
+    }
+}
+
+pub(super) fn change(sql: &str) -> Change {
+    match try_bind(sql) {
+        Ok(Statement::Change(change)) => {
+            check(&change.plan, sql);
+            let table = columns_of(&change.table);
+            let mut expected = vec![DataType::UInt64];
+            if change.action == Action::ByRow {
+                expected.push(DataType::Int8);
+                assert_eq!(change.columns, (0..table.len()).collect::<Vec<_>>(), "{sql}");
+            }
+            expected.extend(change.columns.iter().map(|&i| table[i]));
+            expected.extend(change.checks.iter().map(|_| DataType::Boolean));
+            expected.extend(change.returning.iter().flatten().map(|field| field.ty));
+            assert_eq!(change.plan.schema().iter().map(|field| field.ty).collect::<Vec<_>>(), expected, "{sql}");
+            change
+        }
+        other => panic!("{sql}: {other:?}"),
+    }
+}
+
+/// How many calls of volatile functions a plan has.
+fn volatile_calls(plan: &Plan) -> usize {
+    let mut calls = 0;
+    for node in nodes(plan) {
+        if let Node::Project(project) = node {
+            for (_, expr) in &project.exprs {
+                expr.visit(&mut |e| {
+                    calls += usize::from(matches!(e, Expr::External { function, .. } if function.is_volatile()))
+                });
+            }
+        }
+    }
+    calls
+}
+
+#[test]
+fn inserts_fill_all_columns() {
+    let values = |sql: &str| match insert(sql).plan {
+        Plan { root: Node::Values(values), output, .. } => {
+            let at: Vec<usize> =
+                output.iter().map(|o| values.columns.iter().position(|id| *id == o.column).unwrap()).collect();
+            values.rows.iter().map(|row| at.iter().map(|&i| row[i].clone()).collect::<Vec<_>>()).collect::<Vec<_>>()
+        }
+        plan => panic!("{sql}: {plan:?}"),
+    };
+    let rows = values("INSERT INTO u (b, a) VALUES (1, 2), (DEFAULT, '3')");
+    assert_eq!(rows[0][..3], [Value::Integer(2), Value::Integer(1), Value::Null]);
+    assert_eq!(rows[1][..3], [Value::Integer(3), Value::Null, Value::Null]);
+    assert_eq!(values("INSERT INTO u DEFAULT VALUES"), [vec![Value::Null; 5]]);
+    assert_eq!(values("INSERT INTO u VALUES (DEFAULT, DEFAULT, DEFAULT, DEFAULT, DEFAULT)"), [vec![Value::Null; 5]]);
+
+    // A sequence is asked once for each row, constants and now() are constants.
+    for sql in [
+        "INSERT INTO w (b) SELECT b FROM t",
+        "INSERT INTO w (b) VALUES (1), (2)",
+        "INSERT INTO w VALUES (DEFAULT, 1, 2, 'x', DEFAULT)",
+        "INSERT INTO w DEFAULT VALUES",
+    ] {
+        assert_eq!(volatile_calls(&insert(sql).plan), 1, "{sql}");
+    }
+    assert_eq!(volatile_calls(&insert("INSERT INTO w (id) VALUES (1), (DEFAULT), (DEFAULT)").plan), 2);
+    insert("INSERT INTO g (q) VALUES (1)");
+    insert("INSERT INTO g (p, q) VALUES (DEFAULT, 1)");
+    insert("INSERT INTO t AS x (a) SELECT a FROM u UNION ALL SELECT 3");
+
+    for (sql, message) in [
+        ("INSERT INTO g VALUES (1, 2, 'x')", "the column p is GENERATED ALWAYS"),
+        ("INSERT INTO u (a, a) VALUES (1, 2)", "the column a occurs twice"),
+        ("INSERT INTO u (z) VALUES (1)", "there is no column z"),
+        ("INSERT INTO u (a) VALUES (1, 2)", "each row has 2 values"),
+        ("INSERT INTO v VALUES (1)", "v is a view"),
+        ("UPDATE g SET p = 3", "the column p is GENERATED ALWAYS"),
+    ] {
+        assert!(refused(sql).to_string().contains(message), "{sql}: {}", refused(sql));
+    }
+}
+
+#[test]
+fn updates_and_deletes_ask_for_rows() {
+    let made = change("UPDATE t SET b = u.b, a = '5' FROM u WHERE t.a = u.a");
+    assert_eq!((made.action, made.columns, made.repeated), (Action::Update, vec![1, 0], Repeated::First));
+    let made = change("DELETE FROM t USING u WHERE t.a = u.a");
+    assert_eq!((made.action, made.columns.len(), made.plan.output.len()), (Action::Delete, 0, 1));
+    change("UPDATE g SET p = DEFAULT, r = DEFAULT");
+    change("UPDATE w x SET a = DEFAULT, made = DEFAULT, b = NULL WHERE x.id = 3");
+    assert!(refused("UPDATE t SET a = 1, a = 2").message().contains("set twice"));
+    assert!(refused("UPDATE t SET z = 1").message().contains("there is no column z"));
+    assert!(refused("UPDATE v SET next = 1").message().contains("v is a view"));
+}
+
+#[test]
+fn statements_say_which_table_they_change() {
+    let changes = |sql: &str| {
+        let parsed = parse(sql).unwrap().remove(0);
+        (parsed.changes(), parsed.asks_for_row_ids())
+    };
+    let t = || Some("t".to_string());
+    assert_eq!(changes("INSERT INTO T VALUES (1)"), (t(), false));
+    assert_eq!(changes("INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING"), (t(), true));
+    assert_eq!(changes("INSERT OR IGNORE INTO t VALUES (1)"), (t(), true));
+    assert_eq!(changes("UPDATE t SET a = 1"), (t(), true));
+    assert_eq!(changes("DELETE FROM main.t"), (t(), true));
+    assert_eq!(changes("MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE"), (t(), true));
+    assert_eq!(changes("COPY t FROM 'x.csv'"), (t(), false));
+    assert_eq!(changes("SELECT 1"), (None, false));
+}
+
+#[test]
+fn checks_are_judged_where_they_can_fail() {
+    let names = |statement: &[String]| statement.join(" ");
+    assert_eq!(names(&insert("INSERT INTO w (b) VALUES (1)").checks), "w_a_check w_check");
+    assert_eq!(names(&change("UPDATE w SET a = a + 1 WHERE id = 3").checks), "w_a_check w_check");
+    assert_eq!(names(&change("UPDATE w SET s = 'y'").checks), "w_check");
+    assert_eq!(names(&change("UPDATE w SET made = NULL").checks), "");
+    assert_eq!(names(&change("DELETE FROM w").checks), "");
+}
+
+#[test]
+fn rows_are_returned() {
+    let schema = |schema: Option<Schema>| {
+        schema.unwrap().iter().map(|f| format!("{} {}", f.name, f.ty)).collect::<Vec<_>>().join(", ")
+    };
+    let all = "id INTEGER, a INTEGER, b BIGINT, S VARCHAR, made TIMESTAMP";
+    assert_eq!(schema(insert("INSERT INTO w (b) VALUES (1) RETURNING *").returning), all);
+    let sql = "INSERT INTO w AS n (b) SELECT b FROM t RETURNING id, n.b + 1 AS next, upper(s), n.*";
+    assert_eq!(schema(insert(sql).returning), format!("id INTEGER, next BIGINT, upper(s) VARCHAR, {all}"));
+    let sql = "UPDATE w SET a = 2 WHERE id = 1 RETURNING a, w.a * 2, (SELECT max(a) FROM t) AS m, s, s";
+    assert_eq!(schema(change(sql).returning), "a INTEGER, w.a * 2 BIGINT, m INTEGER, S VARCHAR, S VARCHAR");
+    let sql = "UPDATE w SET a = t.a FROM t WHERE w.b = t.b RETURNING w.id, t.x, x + 1, ok AS o";
+    assert_eq!(schema(change(sql).returning), "id INTEGER, x DOUBLE, x + 1 DOUBLE, o BOOLEAN");
+    assert_eq!(schema(change("DELETE FROM w RETURNING *").returning), all);
+    let sql = "DELETE FROM w AS d USING u WHERE d.a = u.a RETURNING d.id, u.mixed";
+    assert_eq!(schema(change(sql).returning), "id INTEGER, mixed INTEGER");
+
+    let error = refused("INSERT INTO w (b) VALUES (1) RETURNING idd");
+    assert_eq!((error.message(), error.hint()), ("there is no column idd", Some("did you mean id?")));
+    assert_eq!(error.position().map(|p| p.column), Some(40));
+    assert!(refused("DELETE FROM w RETURNING u.*").message().contains("there is no table u"));
+}
