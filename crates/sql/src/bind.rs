@@ -1,11 +1,11 @@
 //! Syntax trees to statements: names resolved, types settled, queries lowered.
 
 use crate::coerce::coerce;
-use crate::context::{Context, Given, unknown_table};
+use crate::context::{Context, Given, sql_type, unknown_table};
 use crate::error::from_datafusion;
 use crate::parse::{Ast, Parsed, on_deep_stack, parse, span_position};
 use crate::rewrite::{display_names, rewrite};
-use crate::{Catalog, ObjectKind, Statement, layout, lower, transaction};
+use crate::{Catalog, ObjectKind, Statement, layout, lower, sequence, transaction};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
 use datafusion_sql::sqlparser::ast::{
@@ -135,6 +135,8 @@ impl Binder<'_> {
                 let kind = match object_type {
                     ObjectType::Table => ObjectKind::Table,
                     ObjectType::View => ObjectKind::View,
+                    ObjectType::Index => ObjectKind::Index,
+                    ObjectType::Sequence => ObjectKind::Sequence,
                     other => return Err(Error::not_supported(format!("DROP {other}"))),
                 };
                 let names = names.iter().map(table_name).collect::<Result<_>>()?;
@@ -144,8 +146,21 @@ impl Binder<'_> {
             Sql::Delete(delete) => self.delete(delete),
             Sql::Merge(merge) => self.merge(merge),
             Sql::Truncate(truncate) => self.truncate(truncate),
-            Sql::AlterTable(_) | Sql::AlterView { .. } => Err(Error::not_supported("ALTER")),
-            Sql::CreateIndex(_) => Err(Error::not_supported("CREATE INDEX")),
+            Sql::AlterTable(alter) => self.alter_table(alter),
+            Sql::AlterView { .. } | Sql::AlterIndex { .. } => Err(Error::not_supported("ALTER of what is not a table")),
+            Sql::CreateIndex(index) => self.create_index(index),
+            Sql::CreateSequence { temporary, if_not_exists, name, data_type, sequence_options, owned_by } => {
+                let owner = owned_by.as_ref().filter(|owner| !owner.to_string().eq_ignore_ascii_case("none"));
+                if *temporary || owner.is_some() {
+                    return Err(Error::not_supported("sequences that are TEMPORARY or OWNED BY a column"));
+                }
+                let ty = data_type.as_ref().map_or(Ok(DataType::Int64), sql_type)?;
+                Ok(Statement::CreateSequence {
+                    name: table_name(name)?,
+                    options: sequence::options(sequence_options, ty)?,
+                    if_not_exists: *if_not_exists,
+                })
+            }
             Sql::CreateSchema { .. } => Err(Error::not_supported("schemas")),
             Sql::Prepare { .. } | Sql::Execute { .. } | Sql::Deallocate { .. } => {
                 Err(Error::not_supported("PREPARE and EXECUTE in SQL"))

@@ -16,6 +16,7 @@
 //! What this crate does not know: storage, files, how a plan is run. Tables, files and table functions are
 //! [`entasis_engine::relation::Relation`]s that the catalog hands out.
 
+mod alter;
 mod bind;
 mod catalog;
 mod change;
@@ -27,6 +28,7 @@ mod dialect;
 mod error;
 mod functions;
 mod hidden;
+mod index;
 mod layout;
 mod lower;
 mod names;

@@ -244,8 +244,8 @@ pub enum Alteration {
         definition: Definition,
         /// The rows with the new columns; `None` if only names, defaults or constraints change.
         rows: Option<Plan>,
-        /// Names and conditions of constraints that rows which are there must satisfy now: a query each for rows that do
-        /// not, with at least one column.
+        /// Constraints that rows which are there must satisfy now: what is wrong if there is one that does not, and a query
+        /// for at most one such row. Its columns are those that the constraint speaks of, to be shown with the message.
         violations: Vec<(String, Plan)>,
     },
     /// The table gets another name.
