@@ -15,7 +15,7 @@ use crate::change::{
     TableView, Target, and, cast_to, equal, exists, is_null, named, not, null, qualified, select_from, table_alias,
 };
 use crate::context::{sql_type, unknown_table};
-use crate::definition::{Declared, has_constraint, read_columns, stored_expr};
+use crate::definition::{Declared, read_columns, stored_expr};
 use crate::parse::parse_query;
 use crate::statement::Alteration;
 use crate::{Statement, layout, lower};
@@ -264,23 +264,6 @@ impl Binder<'_> {
             Op::DropConstraint { if_exists, name, .. } => {
                 let dropped = altered.drop_constraint(&name.value.to_lowercase())?;
                 if dropped || *if_exists { Ok(()) } else { Err(altered.no_constraint(name)) }
-            }
-            Op::RenameConstraint { old_name, new_name } => {
-                let (old, new) = (old_name.value.to_lowercase(), new_name.value.to_lowercase());
-                if !altered.constraint_names().contains(&old.as_str()) {
-                    return Err(altered.no_constraint(old_name));
-                }
-                let definition = &mut altered.declared.definition;
-                if has_constraint(definition, &new) {
-                    let text = format!("table {} has two constraints named {new}", altered.declared.table);
-                    return Err(locate_ident(Error::input(text), new_name));
-                }
-                let keys = definition.keys.iter_mut().map(|key| &mut key.name);
-                let checks = definition.checks.iter_mut().map(|check| &mut check.name);
-                let foreign = definition.foreign_keys.iter_mut().map(|key| &mut key.name);
-                keys.chain(checks).chain(foreign).filter(|name| **name == old).for_each(|name| name.clone_from(&new));
-                altered.changed = true;
-                Ok(())
             }
             Op::RenameTable { .. } | Op::SetOptionsParens { .. } => {
                 Err(Error::not_supported("RENAME TO or SET (…) with other actions in one ALTER TABLE"))

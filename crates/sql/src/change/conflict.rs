@@ -90,7 +90,7 @@ impl Binder<'_> {
                 let all = others.map(|column| (column, qualified(excluded, &target.columns()[column].name)));
                 Ok((keys, Resolution::Update(all.collect(), None)))
             }
-            (Some(other), None) => Err(Error::not_supported(format!("INSERT OR {other}"))),
+            (Some(other), None) => Err(Error::not_supported(format!("INSERT {other}"))),
             (None, Some(OnInsert::OnConflict(on))) => {
                 let named_keys = on.conflict_target.as_ref().map(|t| conflict_key(t, target)).transpose()?;
                 match &on.action {

@@ -227,7 +227,7 @@ fn merges_do_what_fits_first() {
     assert_eq!(kind(sql), JoinKind::Left);
     let returning = change(sql).returning.unwrap();
     assert_eq!(returning.iter().map(|f| &*f.name).collect::<Vec<_>>(), ["id", "a", "b", "S", "made", "source_a"]);
-    let sql = "MERGE INTO w USING t ON id = t.a WHEN MATCHED THEN UPDATE SET w.a = 1 \
+    let sql = "MERGE INTO w USING t ON w.id = t.a WHEN MATCHED THEN UPDATE SET w.a = 1 \
                WHEN NOT MATCHED THEN INSERT (b) VALUES (DEFAULT) WHEN NOT MATCHED BY SOURCE THEN DELETE";
     assert_eq!(kind(sql), JoinKind::Full);
     let sql = "MERGE INTO w USING t AS n ON w.id = n.a WHEN NOT MATCHED BY SOURCE AND w.a > 3 THEN UPDATE SET a = 0";
