@@ -1,20 +1,18 @@
 //! Syntax trees to statements: names resolved, types settled, queries lowered.
 
 use crate::coerce::coerce;
-use crate::context::{Context, sql_type, unknown_table};
+use crate::context::{Context, Given, sql_type, unknown_table};
 use crate::error::from_datafusion;
-use crate::lower;
 use crate::parse::{Ast, Parsed, on_deep_stack, parse, span_position};
 use crate::rewrite::{display_names, rewrite};
-use crate::{Catalog, Constraint, ObjectKind, Statement};
+use crate::{Catalog, ObjectKind, Statement, layout, lower, sequence, transaction};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
 use datafusion_sql::sqlparser::ast::{
-    self, ColumnOption, CreateTable, CreateTableOptions, Expr, Ident, IndexColumn, Insert, ObjectName, ObjectType,
-    Query, SelectItem, SetExpr, SqlOption, TableConstraint, TableFactor, TableObject, Visit, Visitor,
+    self, CreateTable, Expr, Ident, ObjectName, ObjectType, Query, SelectItem, SetExpr, TableFactor, Visit, Visitor,
 };
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::Relation;
+use entasis_engine::relation::{Definition, Relation};
 use entasis_vector::error::Position;
 use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
 use std::ops::ControlFlow;
@@ -34,7 +32,7 @@ pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataTyp
         )));
     }
     on_deep_stack(statement.is_deep(), || {
-        let binder = Binder { catalog, params };
+        let binder = Binder { catalog, params, given: Given::default() };
         binder.statement(&statement.ast).map_err(|error| locate(error, &statement.ast))
     })
 }
@@ -46,7 +44,7 @@ pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataTyp
 pub(crate) fn describe(text: &str, catalog: &dyn Catalog, params: &[(Value, DataType)]) -> Result<LogicalPlan> {
     let described = parse(text)?.into_iter().next().map(|parsed| {
         on_deep_stack(parsed.is_deep(), || match &parsed.ast {
-            Ast::Describe(query) => Binder { catalog, params }.described(query),
+            Ast::Describe(query) => Binder { catalog, params, given: Given::default() }.described(query),
             _ => Err(Error::internal(format!("{text} is not DESCRIBE"))),
         })
     });
@@ -69,6 +67,7 @@ fn description(columns: &Schema) -> DfResult<LogicalPlan> {
 pub(crate) struct Binder<'a> {
     pub(crate) catalog: &'a dyn Catalog,
     pub(crate) params: &'a [(Value, DataType)],
+    pub(crate) given: Given,
 }
 
 impl Binder<'_> {
@@ -82,8 +81,8 @@ impl Binder<'_> {
             },
             Ast::Describe(query) => {
                 let plan = description(&self.described(query)?).map_err(from_datafusion)?;
-                let context = Context::new(self.catalog, self.params);
-                Statement::Query(lower::lower(&plan, context.options(), self.params)?)
+                let context = Context::new(self.catalog, self.params, self.given.clone());
+                Statement::Query(lower::lower(&plan, &context)?)
             }
             Ast::Summarize(query) => Statement::Summarize { plan: self.query(query)? },
             Ast::ShowTables => Statement::ShowTables,
@@ -109,6 +108,9 @@ impl Binder<'_> {
 
     fn sql(&self, statement: &ast::Statement) -> Result<Statement> {
         use ast::Statement as Sql;
+        if let Some(statement) = transaction::statement(statement) {
+            return statement;
+        }
         match statement {
             Sql::Query(query) => Ok(Statement::Query(self.query(query)?)),
             Sql::CreateTable(create) => self.create_table(create),
@@ -133,6 +135,8 @@ impl Binder<'_> {
                 let kind = match object_type {
                     ObjectType::Table => ObjectKind::Table,
                     ObjectType::View => ObjectKind::View,
+                    ObjectType::Index => ObjectKind::Index,
+                    ObjectType::Sequence => ObjectKind::Sequence,
                     other => return Err(Error::not_supported(format!("DROP {other}"))),
                 };
                 let names = names.iter().map(table_name).collect::<Result<_>>()?;
@@ -140,16 +144,24 @@ impl Binder<'_> {
             }
             Sql::Update(update) => self.update(update),
             Sql::Delete(delete) => self.delete(delete),
-            Sql::Merge(_) => Err(Error::not_supported("MERGE")),
+            Sql::Merge(merge) => self.merge(merge),
             Sql::Truncate(truncate) => self.truncate(truncate),
-            Sql::AlterTable(_) | Sql::AlterView { .. } => Err(Error::not_supported("ALTER")),
-            Sql::CreateIndex(_) => Err(Error::not_supported("CREATE INDEX")),
+            Sql::AlterTable(alter) => self.alter_table(alter),
+            Sql::AlterView { .. } | Sql::AlterIndex { .. } => Err(Error::not_supported("ALTER of what is not a table")),
+            Sql::CreateIndex(index) => self.create_index(index),
+            Sql::CreateSequence { temporary, if_not_exists, name, data_type, sequence_options, owned_by } => {
+                let owner = owned_by.as_ref().filter(|owner| !owner.to_string().eq_ignore_ascii_case("none"));
+                if *temporary || owner.is_some() {
+                    return Err(Error::not_supported("sequences that are TEMPORARY or OWNED BY a column"));
+                }
+                let ty = data_type.as_ref().map_or(Ok(DataType::Int64), sql_type)?;
+                Ok(Statement::CreateSequence {
+                    name: table_name(name)?,
+                    options: sequence::options(sequence_options, ty)?,
+                    if_not_exists: *if_not_exists,
+                })
+            }
             Sql::CreateSchema { .. } => Err(Error::not_supported("schemas")),
-            Sql::StartTransaction { .. }
-            | Sql::Commit { .. }
-            | Sql::Rollback { .. }
-            | Sql::Savepoint { .. }
-            | Sql::ReleaseSavepoint { .. } => Err(Error::not_supported("transactions")),
             Sql::Prepare { .. } | Sql::Execute { .. } | Sql::Deallocate { .. } => {
                 Err(Error::not_supported("PREPARE and EXECUTE in SQL"))
             }
@@ -182,10 +194,10 @@ impl Binder<'_> {
     fn bind_query(&self, query: &Query, suffix: bool) -> Result<Plan> {
         let mut statement = ast::Statement::Query(Box::new(query.clone()));
         rewrite(&mut statement, suffix)?;
-        let context = Context::new(self.catalog, self.params);
+        let context = Context::new(self.catalog, self.params, self.given.clone());
         let plan = context.plan(statement).map_err(from_datafusion)?;
         let plan = coerce(plan).map_err(from_datafusion)?;
-        lower::lower(&plan, context.options(), self.params)
+        lower::lower(&plan, &context)
     }
 
     pub(crate) fn table(&self, name: &str) -> Result<Arc<dyn Relation>> {
@@ -231,7 +243,6 @@ impl Binder<'_> {
             return Err(Error::not_supported("CREATE TABLE LIKE"));
         }
         let name = table_name(&create.name)?;
-        let options = table_options(&create.table_options)?;
         let (if_not_exists, or_replace) = (create.if_not_exists, create.or_replace);
         if if_not_exists && or_replace {
             return Err(Error::input("OR REPLACE and IF NOT EXISTS exclude each other"));
@@ -253,97 +264,19 @@ impl Binder<'_> {
                 .collect();
             lower::cast_outputs(&mut plan, &types);
             unique_names(plan.output.iter().map(|output| output.name.as_str()))?;
-            return Ok(Statement::CreateTableAs { name, plan, options, if_not_exists, or_replace });
+            let layout = layout::of_table(&create.table_options, &plan.schema())?;
+            let definition = Definition { layout, ..Definition::default() };
+            return Ok(Statement::CreateTableAs { name, plan, definition, if_not_exists, or_replace });
         }
-        let mut columns = Vec::with_capacity(create.columns.len());
-        let mut constraints = Vec::new();
-        for (i, column) in create.columns.iter().enumerate() {
-            let ty = sql_type(&column.data_type)
-                .map_err(|e| locate_ident(e, &column.name))
-                .map_err(|e| e.with_context(format!("column {}", column.name.value)))?;
-            columns.push(Field::new(column.name.value.as_str(), ty));
-            for option in &column.options {
-                match &option.option {
-                    ColumnOption::Null => {}
-                    ColumnOption::NotNull => constraints.push(Constraint::NotNull(i)),
-                    ColumnOption::PrimaryKey(_) => constraints.push(Constraint::PrimaryKey(vec![i])),
-                    ColumnOption::Unique(_) => constraints.push(Constraint::Unique(vec![i])),
-                    ColumnOption::Comment(_) => {}
-                    ColumnOption::Default(_) => return Err(Error::not_supported("DEFAULT values")),
-                    ColumnOption::Check(_) => return Err(Error::not_supported("CHECK constraints")),
-                    ColumnOption::ForeignKey(_) => return Err(Error::not_supported("foreign keys")),
-                    ColumnOption::Generated { .. } => return Err(Error::not_supported("generated columns")),
-                    ColumnOption::Collation(_) => return Err(Error::not_supported("collations")),
-                    other => return Err(Error::not_supported(format!("the column option {other}"))),
-                }
-            }
-        }
-        if columns.is_empty() {
-            return Err(Error::input("a table needs at least one column"));
-        }
-        unique_names(columns.iter().map(|column| &*column.name))?;
-        for constraint in &create.constraints {
-            match constraint {
-                TableConstraint::PrimaryKey(key) => {
-                    constraints.push(Constraint::PrimaryKey(key_columns(&columns, &key.columns)?));
-                }
-                TableConstraint::Unique(unique) => {
-                    constraints.push(Constraint::Unique(key_columns(&columns, &unique.columns)?));
-                }
-                TableConstraint::ForeignKey(_) => return Err(Error::not_supported("foreign keys")),
-                TableConstraint::Check(_) => return Err(Error::not_supported("CHECK constraints")),
-                other => return Err(Error::not_supported(format!("the constraint {other}"))),
-            }
-        }
-        if constraints.iter().filter(|c| matches!(c, Constraint::PrimaryKey(_))).count() > 1 {
-            return Err(Error::input("a table has at most one primary key"));
-        }
-        for constraint in &constraints {
-            match constraint {
-                Constraint::NotNull(i) => columns[*i].nullable = false,
-                Constraint::PrimaryKey(key) => key.iter().for_each(|i| columns[*i].nullable = false),
-                Constraint::Unique(_) => {}
-            }
-        }
-        Ok(Statement::CreateTable { name, columns, constraints, options, if_not_exists, or_replace })
-    }
-
-    fn insert(&self, insert: &Insert) -> Result<Statement> {
-        if insert.on.is_some() || insert.or.is_some() || insert.ignore || insert.replace_into {
-            return Err(Error::not_supported("INSERT … ON CONFLICT"));
-        }
-        if insert.returning.is_some() {
-            return Err(Error::not_supported("RETURNING"));
-        }
-        let TableObject::TableName(name) = &insert.table else {
-            return Err(Error::not_supported("INSERT into what is not a table"));
-        };
-        let name = table_name(name)?;
-        let relation = self.table(&name)?;
-        let schema = relation.schema();
-        let idents = insert
-            .columns
-            .iter()
-            .map(|column| match column.0.as_slice() {
-                [part] => part.as_ident().cloned().ok_or_else(|| Error::input(format!("{part} is not a column"))),
-                _ => Err(Error::input(format!("{column} is not a column of {name}"))),
-            })
-            .collect::<Result<Vec<Ident>>>()?;
-        let columns = target_columns(&name, schema, &idents)?;
-        let Some(source) = &insert.source else {
-            return Err(Error::not_supported("INSERT … DEFAULT VALUES"));
-        };
-        let mut plan = self.query(source)?;
-        if plan.output.len() != columns.len() {
-            return Err(Error::input(format!(
-                "{} columns of {name} are to be filled, but each row has {} values",
-                columns.len(),
-                plan.output.len()
-            )));
-        }
-        let types: Vec<DataType> = columns.iter().map(|i| schema[*i].ty).collect();
-        lower::cast_outputs(&mut plan, &types);
-        Ok(Statement::Insert { table: name, columns, plan })
+        let declared = self.declare(&name, create)?;
+        Ok(Statement::CreateTable {
+            name,
+            columns: declared.columns,
+            definition: declared.definition,
+            sequences: declared.sequences,
+            if_not_exists,
+            or_replace,
+        })
     }
 }
 
@@ -362,7 +295,7 @@ pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
 }
 
 /// The columns of a table that `names` are; all of them if there are no names.
-fn target_columns(table: &str, schema: &Schema, names: &[Ident]) -> Result<Vec<usize>> {
+pub(crate) fn target_columns(table: &str, schema: &[Field], names: &[Ident]) -> Result<Vec<usize>> {
     if names.is_empty() {
         return Ok((0..schema.len()).collect());
     }
@@ -388,15 +321,6 @@ pub(crate) fn find_column(schema: &[Field], name: &Ident) -> Result<usize> {
     })
 }
 
-fn key_columns(columns: &[Field], key: &[IndexColumn]) -> Result<Vec<usize>> {
-    key.iter()
-        .map(|column| match &column.column.expr {
-            Expr::Identifier(name) => find_column(columns, name),
-            other => Err(Error::not_supported(format!("the expression {other} in a key"))),
-        })
-        .collect()
-}
-
 fn unique_names<'a>(names: impl Iterator<Item = &'a str>) -> Result<()> {
     let mut seen = std::collections::HashSet::new();
     for name in names {
@@ -420,45 +344,9 @@ fn named_columns(query: Box<Query>, names: Vec<Ident>) -> Box<Query> {
     template
 }
 
-fn table_options(options: &CreateTableOptions) -> Result<Vec<(String, Value)>> {
-    let options = match options {
-        CreateTableOptions::None => return Ok(Vec::new()),
-        CreateTableOptions::With(options)
-        | CreateTableOptions::Options(options)
-        | CreateTableOptions::Plain(options)
-        | CreateTableOptions::TableProperties(options) => options,
-    };
-    options
-        .iter()
-        .map(|option| match option {
-            SqlOption::KeyValue { key, value } => Ok((key.value.to_lowercase(), option_value(value)?)),
-            SqlOption::Ident(name) => Ok((name.value.to_lowercase(), Value::Boolean(true))),
-            other => Err(Error::not_supported(format!("the table option {other}"))),
-        })
-        .collect()
-}
-
-fn option_value(expr: &Expr) -> Result<Value> {
-    let wrong = || Error::input(format!("{expr} is no value of an option"));
-    match expr {
-        Expr::Identifier(name) => Ok(Value::Text(name.value.as_str().into())),
-        Expr::Value(value) => match &value.value {
-            ast::Value::Number(text, _) => text
-                .parse::<i128>()
-                .map(Value::Integer)
-                .or_else(|_| text.parse::<f64>().map(Value::Float))
-                .map_err(|_| wrong()),
-            ast::Value::SingleQuotedString(text) => Ok(Value::Text(text.as_str().into())),
-            ast::Value::Boolean(value) => Ok(Value::Boolean(*value)),
-            _ => Err(wrong()),
-        },
-        _ => Err(wrong()),
-    }
-}
-
 // ---- places ------------------------------------------------------------------------------------------------------
 
-fn locate_ident(error: Error, name: &Ident) -> Error {
+pub(crate) fn locate_ident(error: Error, name: &Ident) -> Error {
     match (error.position(), span_position(name.span)) {
         (None, Some(position)) => error.with_position(position),
         _ => error,

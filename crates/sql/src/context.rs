@@ -7,6 +7,7 @@
 use crate::Catalog;
 use crate::functions::Library;
 use crate::functions::native::{self, EXACT, Kind, OperatorResult, exact};
+use crate::functions::sequence;
 use crate::lower;
 use crate::parse::DESCRIBE;
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, IntervalUnit, Schema, SchemaRef};
@@ -25,6 +26,7 @@ use datafusion_sql::planner::{NullOrdering, ParserOptions, PlannerContext, SqlTo
 use datafusion_sql::sqlparser::ast::{
     self, BinaryOperator, ExactNumberInfo, FunctionArg, FunctionArgExpr, Statement, TableFactor, TimezoneInfo,
 };
+use entasis_engine::plan::Plan;
 use entasis_engine::relation::Relation;
 use entasis_vector::expr::ArithmeticOp;
 use entasis_vector::{DataType, Error, Result, Value};
@@ -70,6 +72,45 @@ impl TableSource for Source {
     }
 }
 
+/// Rows of a plan that is lowered already, as a table of the query around it, which mentions it once.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub(crate) plan: Plan,
+    schema: SchemaRef,
+}
+
+impl Rows {
+    /// The rows of `plan`, whose outputs have different names.
+    pub(crate) fn new(plan: Plan) -> Rows {
+        let fields = plan.output.iter().map(|output| {
+            let column = plan.columns.get(output.column);
+            ArrowField::new(output.name.to_lowercase(), entasis_arrow::to_arrow_type(column.ty), true)
+        });
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        Rows { plan, schema }
+    }
+}
+
+impl TableSource for Rows {
+    fn schema(&self) -> SchemaRef {
+        self.schema.clone()
+    }
+}
+
+/// Tables that only the binder knows, under names that no user can write.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Given {
+    /// [`TARGET`]: the table that a statement changes, with its row ids.
+    pub(crate) target: Option<Arc<dyn Relation>>,
+    /// [`ROWS`]: what has been bound before.
+    pub(crate) rows: Option<Arc<Rows>>,
+}
+
+/// The name of [`Given::target`].
+pub(crate) const TARGET: &str = "entasis:target";
+/// The name of [`Given::rows`].
+pub(crate) const ROWS: &str = "entasis:rows";
+
 /// A view or something else that is a query, as its plan.
 struct Derived {
     plan: LogicalPlan,
@@ -88,6 +129,7 @@ impl TableSource for Derived {
 pub(crate) struct Context<'a> {
     catalog: &'a dyn Catalog,
     params: &'a [(Value, DataType)],
+    given: Given,
     options: ConfigOptions,
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
@@ -95,13 +137,14 @@ pub(crate) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(catalog: &'a dyn Catalog, params: &'a [(Value, DataType)]) -> Context<'a> {
+    pub(crate) fn new(catalog: &'a dyn Catalog, params: &'a [(Value, DataType)], given: Given) -> Context<'a> {
         let mut options = ConfigOptions::default();
         options.sql_parser.enable_subquery_sort_elimination = true;
         options.execution.time_zone = Some(entasis_arrow::types::UTC.into());
         Context {
             catalog,
             params,
+            given,
             options,
             expr_planners: vec![
                 Arc::new(Operators),
@@ -137,9 +180,20 @@ impl<'a> Context<'a> {
         &self.options
     }
 
+    pub(crate) fn params(&self) -> &'a [(Value, DataType)] {
+        self.params
+    }
+
+    pub(crate) fn rows(&self) -> Option<&Rows> {
+        self.given.rows.as_deref()
+    }
+
     fn relation(&self, name: &str) -> Result<Option<Arc<dyn Relation>>> {
         if let Some(path) = name.strip_prefix(PATH) {
             return self.catalog.file(path).map(Some);
+        }
+        if name == TARGET && self.given.target.is_some() {
+            return Ok(self.given.target.clone());
         }
         if let Some(relation) = self.catalog.table(name) {
             return Ok(Some(relation));
@@ -190,6 +244,9 @@ impl ContextProvider for Context<'_> {
             && !matches!(schema, "main" | "public")
         {
             return Err(external(Error::input(format!("there is no schema {schema}"))));
+        }
+        if let (ROWS, Some(rows)) = (name.table(), &self.given.rows) {
+            return Ok(rows.clone());
         }
         if let Some(relation) = self.relation(name.table()).map_err(external)? {
             return Ok(Arc::new(Source::new(relation)));
@@ -243,6 +300,9 @@ impl ContextProvider for Context<'_> {
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         if name == EXACT {
             return Some(native::udf(EXACT, Kind::Exact));
+        }
+        if let Some((kind, sequence)) = sequence::call_in(name) {
+            return Some(sequence::udf(kind, sequence, self.catalog.sequence(sequence), self.catalog));
         }
         Library::get().scalar(&name.to_ascii_lowercase())
     }

@@ -16,7 +16,8 @@ use crate::parse::parse_query;
 use crate::{SequenceOptions, layout, lower, sequence};
 use datafusion_sql::sqlparser::ast::{
     self, CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs, Ident,
-    IndexColumn, NullsDistinctOption, Query, ReferentialAction, SelectItem, SetExpr, TableConstraint, Visit, Visitor,
+    IndexColumn, NullsDistinctOption, Query, ReferentialAction, SelectItem, SetExpr, TableConstraint, Visit, VisitMut,
+    Visitor, VisitorMut,
 };
 use entasis_engine::relation::{Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind};
 use entasis_vector::{DataType, Error, Field, Result};
@@ -129,15 +130,22 @@ impl Binder<'_> {
         let read = read_columns(&check.expr, what)?;
         // Binding tells what is wrong with it; it must be a condition.
         let view = TableView { name: &declared.table, columns: &declared.columns };
-        self.over_view(&view, |select| select.selection = Some((*check.expr).clone()))
-            .map_err(|e| e.with_context("CHECK"))?;
+        self.over_view(&view, |select| select.selection = Some((*check.expr).clone())).map_err(|e| {
+            match e.message().contains("non-boolean predicate") {
+                true => Error::input(format!("CHECK: {} is not a condition", check.expr)),
+                false => e.with_context("CHECK"),
+            }
+        })?;
         let part = match (column, read.iter().collect::<Vec<_>>().as_slice()) {
             (Some(column), _) => declared.columns[column].name.to_lowercase(),
             (None, [only]) => only.to_string(),
             (None, _) => String::new(),
         };
         let name = declared.constraint_name(name, &[&part], "check")?;
-        declared.definition.checks.push(Check { name, sql: check.expr.to_string() });
+        // The table may get another name.
+        let mut expr = (*check.expr).clone();
+        let _ = VisitMut::visit(&mut expr, &mut Unqualifier);
+        declared.definition.checks.push(Check { name, sql: expr.to_string() });
         Ok(())
     }
 
@@ -360,6 +368,22 @@ pub(crate) fn stored_expr(sql: &str) -> Result<Expr> {
             _ => Err(Error::internal(format!("{sql} is not an expression"))),
         },
         _ => Err(Error::internal(format!("{sql} is not an expression"))),
+    }
+}
+
+/// Takes tables away from the names of columns.
+struct Unqualifier;
+
+impl VisitorMut for Unqualifier {
+    type Break = std::convert::Infallible;
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+        if let Expr::CompoundIdentifier(parts) = expr
+            && let Some(column) = parts.pop()
+        {
+            *expr = Expr::Identifier(column);
+        }
+        ControlFlow::Continue(())
     }
 }
 

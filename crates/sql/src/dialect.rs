@@ -90,6 +90,12 @@ impl Dialect for EntasisDialect {
     fn supports_comma_separated_trim(&self) -> bool {
         true
     }
+    fn supports_insert_table_alias(&self) -> bool {
+        true
+    }
+    fn supports_alter_column_type_using(&self) -> bool {
+        true
+    }
     fn supports_in_empty_list(&self) -> bool {
         true
     }

@@ -16,30 +16,36 @@
 //! What this crate does not know: storage, files, how a plan is run. Tables, files and table functions are
 //! [`entasis_engine::relation::Relation`]s that the catalog hands out.
 
+mod alter;
 mod bind;
 mod catalog;
+mod change;
 mod coerce;
 mod complete;
 mod context;
+mod definition;
 mod dialect;
 mod error;
 mod functions;
 mod hidden;
 mod keyed;
+mod index;
+mod layout;
 mod lower;
-mod modify;
 mod names;
 mod parse;
 mod rewrite;
+mod sequence;
 mod statement;
 #[cfg(test)]
 mod tests;
+mod transaction;
 
 pub use bind::bind;
 pub use catalog::{Catalog, Sequence};
+pub use change::ROW_ID;
 pub use complete::is_complete;
 pub use keyed::{Keyed, KeyedAction, Scalar};
-pub use modify::ROW_ID;
 pub use parse::{Parsed, on_deep_stack, parse};
 pub use statement::{Action, Alteration, Change, Insert, ObjectKind, Repeated, SequenceOptions, Statement};
 

@@ -28,14 +28,19 @@ const SHALLOW_CHAIN: usize = 40;
 const DEEP_STACK: usize = 512 << 20;
 
 /// The words that statements are made of, as far as they are worth completing.
-pub(crate) const KEYWORDS: [&str; 109] = [
+pub(crate) const KEYWORDS: [&str; 152] = [
+    "ABORT",
+    "ADD",
     "ALL",
+    "ALTER",
+    "ALWAYS",
     "ANALYZE",
     "AND",
     "ANTI",
     "ANY",
     "AS",
     "ASC",
+    "BEGIN",
     "BETWEEN",
     "BIGINT",
     "BLOB",
@@ -43,19 +48,27 @@ pub(crate) const KEYWORDS: [&str; 109] = [
     "BY",
     "CASE",
     "CAST",
+    "CHECK",
+    "COLUMN",
+    "COMMIT",
+    "CONFLICT",
+    "CONSTRAINT",
     "COPY",
     "CREATE",
     "CROSS",
     "CSV",
     "CURRENT_DATE",
     "CURRENT_TIMESTAMP",
+    "CYCLE",
     "DATE",
     "DECIMAL",
     "DEFAULT",
+    "DELETE",
     "DELIMITER",
     "DESC",
     "DESCRIBE",
     "DISTINCT",
+    "DO",
     "DOUBLE",
     "DROP",
     "ELSE",
@@ -69,15 +82,21 @@ pub(crate) const KEYWORDS: [&str; 109] = [
     "FALSE",
     "FILTER",
     "FIRST",
+    "FOREIGN",
     "FORMAT",
     "FROM",
     "FULL",
+    "GENERATED",
     "GROUP",
     "HAVING",
     "HEADER",
+    "IDENTITY",
     "IF",
+    "IGNORE",
     "ILIKE",
     "IN",
+    "INCREMENT",
+    "INDEX",
     "INNER",
     "INSERT",
     "INTEGER",
@@ -85,15 +104,23 @@ pub(crate) const KEYWORDS: [&str; 109] = [
     "INTERVAL",
     "INTO",
     "IS",
+    "ISOLATION",
     "JOIN",
     "KEY",
     "LAST",
     "LATERAL",
     "LEFT",
+    "LEVEL",
     "LIKE",
     "LIMIT",
+    "MATCHED",
+    "MAXVALUE",
+    "MERGE",
+    "MINVALUE",
     "NATURAL",
+    "NO",
     "NOT",
+    "NOTHING",
     "NULL",
     "NULLS",
     "OFFSET",
@@ -103,16 +130,27 @@ pub(crate) const KEYWORDS: [&str; 109] = [
     "OUTER",
     "PARQUET",
     "PRIMARY",
+    "READ",
     "REAL",
+    "REFERENCES",
+    "RELEASE",
+    "RENAME",
+    "REPEATABLE",
     "REPLACE",
     "RESET",
+    "RETURNING",
     "RIGHT",
+    "ROLLBACK",
+    "SAVEPOINT",
     "SELECT",
     "SEMI",
+    "SEQUENCE",
     "SET",
     "SETTINGS",
     "SHOW",
     "SMALLINT",
+    "SNAPSHOT",
+    "START",
     "SUMMARIZE",
     "TABLE",
     "TABLES",
@@ -122,12 +160,16 @@ pub(crate) const KEYWORDS: [&str; 109] = [
     "TIMESTAMPTZ",
     "TINYINT",
     "TO",
+    "TRANSACTION",
     "TRUE",
+    "TRUNCATE",
     "TRY_CAST",
+    "TYPE",
     "UBIGINT",
     "UINTEGER",
     "UNION",
     "UNIQUE",
+    "UPDATE",
     "USING",
     "USMALLINT",
     "UTINYINT",
@@ -138,6 +180,7 @@ pub(crate) const KEYWORDS: [&str; 109] = [
     "WHEN",
     "WHERE",
     "WITH",
+    "WORK",
 ];
 
 /// The table function that stands for a `DESCRIBE` in `FROM`. No user can write its name.
@@ -187,13 +230,6 @@ impl Parsed {
     /// How many parameters it takes: the highest `$n`, or the number of `?`.
     pub fn parameters(&self) -> usize {
         self.parameters
-    }
-    /// The table, in lower case, of which it changes rows that it asks for first: that of an `UPDATE` or `DELETE`.
-    pub fn changes(&self) -> Option<String> {
-        match &self.ast {
-            Ast::Sql(statement) => crate::modify::target_name(statement),
-            _ => None,
-        }
     }
     /// What it says, if it only names rows by values of their columns.
     pub fn keyed(&self) -> Option<crate::Keyed> {
@@ -269,6 +305,7 @@ fn parse_statement(sql: &str, lines: &[usize], mut tokens: Vec<TokenWithSpan>) -
     let (nesting, chain) = depth(&tokens)?;
     let deep = nesting > SHALLOW_NESTING || chain > SHALLOW_CHAIN;
     let parameters = number_parameters(&mut tokens)?;
+    other_words(&mut tokens);
     select_all_where_unsaid(&mut tokens);
     describe_in_from(&mut tokens, sql, lines);
     let start = tokens.first().map_or(Location::empty(), |t| t.span.start);
@@ -354,6 +391,86 @@ fn number_parameters(tokens: &mut [TokenWithSpan]) -> Result<usize> {
         return Err(Error::input("? and $1 cannot be mixed in one statement"));
     }
     Ok(marks.max(highest))
+}
+
+/// Options of a sequence in the one order in which the parser reads them; the first token is none.
+fn order_sequence_options(tokens: &mut [TokenWithSpan]) {
+    const ORDER: [&str; 7] = ["increment", "minvalue", "maxvalue", "start", "cache", "cycle", "owned"];
+    let word = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_lowercase(),
+        _ => String::new(),
+    };
+    let rank = |name: &str| ORDER.iter().position(|option| *option == name).map(|rank| rank + 1);
+    let mut ranks = vec![0; tokens.len()];
+    for i in 1..tokens.len() {
+        let this = word(&tokens[i]);
+        ranks[i] = match rank(&this) {
+            Some(rank) => rank,
+            None if this == "no" => tokens.get(i + 1).and_then(|next| rank(&word(next))).unwrap_or(ranks[i - 1]),
+            None => ranks[i - 1],
+        };
+    }
+    let mut ordered: Vec<(usize, TokenWithSpan)> = ranks.into_iter().zip(tokens.iter().cloned()).collect();
+    ordered.sort_by_key(|(rank, _)| *rank);
+    for (slot, (_, token)) in tokens.iter_mut().zip(ordered) {
+        *slot = token;
+    }
+}
+
+/// The column of a `MERGE` that stands for `DO NOTHING`.
+pub(crate) const NOTHING: &str = "\u{1}nothing";
+
+/// What the parser knows by other words: `ABORT` is `ROLLBACK`; `DO NOTHING` in a `MERGE` sets or inserts a column that is
+/// none.
+fn other_words(tokens: &mut Vec<TokenWithSpan>) {
+    let is = |token: Option<&TokenWithSpan>, word: &str| matches!(token.map(|t| &t.token), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word));
+    if is(tokens.first(), "abort") {
+        tokens[0].token = Token::make_keyword("ROLLBACK");
+    }
+    if is(tokens.first(), "create") {
+        if let Some(sequence) = tokens.iter().take(3).position(|token| is(Some(token), "sequence")) {
+            order_sequence_options(tokens.get_mut(sequence + 1..).unwrap_or_default());
+        }
+        for i in 1..tokens.len() {
+            if tokens[i].token == Token::LParen && is(tokens.get(i - 1), "identity") {
+                let end = tokens[i..].iter().position(|token| token.token == Token::RParen);
+                let end = end.map_or(tokens.len(), |length| i + length);
+                order_sequence_options(&mut tokens[i..end]);
+            }
+        }
+    }
+    if !is(tokens.first(), "merge") {
+        return;
+    }
+    for i in (2..tokens.len()).rev() {
+        if !(is(tokens.get(i - 2), "then") && is(tokens.get(i - 1), "do") && is(tokens.get(i), "nothing")) {
+            continue;
+        }
+        let when = tokens[..i].iter().rposition(|token| is(Some(token), "when")).unwrap_or(i);
+        let inserts = is(tokens.get(when + 1), "not") && !is(tokens.get(when + 4), "source");
+        let nothing = || Token::make_word(NOTHING, Some('"'));
+        let made = match inserts {
+            true => vec![
+                Token::make_keyword("INSERT"),
+                Token::LParen,
+                nothing(),
+                Token::RParen,
+                Token::make_keyword("VALUES"),
+                Token::LParen,
+                Token::make_keyword("NULL"),
+                Token::RParen,
+            ],
+            false => vec![
+                Token::make_keyword("UPDATE"),
+                Token::make_keyword("SET"),
+                nothing(),
+                Token::Eq,
+                Token::make_keyword("NULL"),
+            ],
+        };
+        let span = tokens[i - 1].span;
+        tokens.splice(i - 1..=i, made.into_iter().map(|token| TokenWithSpan { token, span }));
+    }
 }
 
 /// `FROM t WHERE …` without a `SELECT` selects all columns; the parser wants that said.

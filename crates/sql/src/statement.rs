@@ -26,6 +26,8 @@ pub enum Statement {
         columns: Vec<Field>,
         /// What its rows must satisfy, and more.
         definition: Definition,
+        /// Sequences to make with it, for its identity columns.
+        sequences: Vec<(String, SequenceOptions)>,
         /// An existing table of that name is no error and stays.
         if_not_exists: bool,
         /// An existing table of that name is replaced.
@@ -171,7 +173,7 @@ pub enum Statement {
     },
 }
 
-/// `INSERT` without `ON CONFLICT`.
+/// `INSERT` without `ON CONFLICT`. Rows are added in the order in which the plan gives them.
 #[derive(Debug, Clone)]
 pub struct Insert {
     /// The table.
@@ -206,6 +208,9 @@ pub struct Change {
     /// What to do about a row that is named more than once, and about rows to add that share a key with one that was added
     /// by the same statement.
     pub repeated: Repeated,
+    /// `ON CONFLICT`: the unique keys (indices into [`Definition::keys`]) whose conflicts the plan has judged already, and
+    /// of which `repeated` speaks. A conflict on any other key is a violation.
+    pub conflicts: Vec<usize>,
 }
 
 /// What a [`Change`] does to its rows.
@@ -239,8 +244,8 @@ pub enum Alteration {
         definition: Definition,
         /// The rows with the new columns; `None` if only names, defaults or constraints change.
         rows: Option<Plan>,
-        /// Names and conditions of constraints that rows which are there must satisfy now: a query each for rows that do
-        /// not, with at least one column.
+        /// Constraints that rows which are there must satisfy now: what is wrong if there is one that does not, and a query
+        /// for at most one such row. Its columns are those that the constraint speaks of, to be shown with the message.
         violations: Vec<(String, Plan)>,
     },
     /// The table gets another name.

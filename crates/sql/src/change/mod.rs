@@ -59,7 +59,7 @@ pub(crate) fn target_of(statement: &ast::Statement) -> Option<(String, bool)> {
 }
 
 /// The table that a statement changes rows of.
-struct Target {
+pub(crate) struct Target {
     /// In lower case.
     name: String,
     /// What the statement calls it.
@@ -68,16 +68,16 @@ struct Target {
     relation: Arc<dyn Relation>,
     /// Number of columns without row ids.
     width: usize,
-    definition: Arc<Definition>,
+    pub(crate) definition: Arc<Definition>,
 }
 
 impl Target {
-    fn columns(&self) -> &[Field] {
+    pub(crate) fn columns(&self) -> &[Field] {
         &self.relation.schema()[..self.width]
     }
 
     /// `target.column`
-    fn column(&self, name: &str) -> Expr {
+    pub(crate) fn column(&self, name: &str) -> Expr {
         qualified(&self.alias.name, name)
     }
 
@@ -132,7 +132,7 @@ impl Binder<'_> {
         self.target_of(name, lower_name, alias, relation, width)
     }
 
-    fn target_of(
+    pub(crate) fn target_of(
         &self,
         name: &ObjectName,
         lower_name: String,
@@ -200,14 +200,14 @@ impl Binder<'_> {
     }
 
     /// Binds `SELECT items FROM target AS alias` after `edit`.
-    fn over_target(&self, target: &Target, edit: impl FnOnce(&mut Select)) -> Result<Plan> {
+    pub(crate) fn over_target(&self, target: &Target, edit: impl FnOnce(&mut Select)) -> Result<Plan> {
         let query = select_from(TARGET, target.alias.clone(), edit)?;
         let given = Given { target: Some(target.relation.clone()), rows: None };
         Binder { catalog: self.catalog, params: self.params, given }.query(&query)
     }
 
     /// Binds `SELECT items FROM rows AS alias` after `edit`; the rows are those of a plan. The target is at hand, too.
-    fn over_rows(
+    pub(crate) fn over_rows(
         &self,
         rows: Plan,
         alias: TableAlias,
@@ -256,7 +256,7 @@ impl Parsed {
 // ---- syntax ------------------------------------------------------------------------------------------------------
 
 /// `SELECT … FROM "table" AS alias` after `edit`.
-fn select_from(table: &str, alias: TableAlias, edit: impl FnOnce(&mut Select)) -> Result<Query> {
+pub(crate) fn select_from(table: &str, alias: TableAlias, edit: impl FnOnce(&mut Select)) -> Result<Query> {
     let mut query = *parse_query(&format!("SELECT 1 FROM \"{table}\" AS t"))?;
     let SetExpr::Select(select) = &mut *query.body else { return Err(Error::internal("the template is a SELECT")) };
     if let TableFactor::Table { alias: slot, .. } = &mut select.from[0].relation {
@@ -273,29 +273,29 @@ fn table_factor(table: &str, alias: TableAlias) -> Result<TableFactor> {
     factor.map(|from| from.relation).ok_or_else(|| Error::internal("the template has a table"))
 }
 
-fn table_alias(name: Ident) -> TableAlias {
+pub(crate) fn table_alias(name: Ident) -> TableAlias {
     TableAlias { explicit: true, name, columns: Vec::new(), at: None }
 }
 
 /// `table.name`
-fn qualified(table: &Ident, name: &str) -> Expr {
+pub(crate) fn qualified(table: &Ident, name: &str) -> Expr {
     Expr::CompoundIdentifier(vec![table.clone(), Ident::with_quote('"', name)])
 }
 
 /// `expr AS "name"`
-fn named(expr: Expr, name: &str) -> SelectItem {
+pub(crate) fn named(expr: Expr, name: &str) -> SelectItem {
     SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', name) }
 }
 
-fn null() -> Expr {
+pub(crate) fn null() -> Expr {
     Expr::Value(ast::Value::Null.into())
 }
 
-fn number(number: u8) -> Expr {
+pub(crate) fn number(number: u8) -> Expr {
     Expr::Value(ast::Value::Number(number.to_string(), false).into())
 }
 
-fn and(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
+pub(crate) fn and(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
     conditions.into_iter().reduce(|left, right| Expr::BinaryOp {
         left: Box::new(left),
         op: ast::BinaryOperator::And,
@@ -303,7 +303,36 @@ fn and(conditions: impl IntoIterator<Item = Expr>) -> Option<Expr> {
     })
 }
 
-fn equal(left: Expr, right: Expr) -> Expr {
+fn or(left: Expr, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op: ast::BinaryOperator::Or, right: Box::new(Expr::Nested(Box::new(right))) }
+}
+
+pub(crate) fn not(expr: Expr) -> Expr {
+    Expr::UnaryOp { op: ast::UnaryOperator::Not, expr: Box::new(Expr::Nested(Box::new(expr))) }
+}
+
+pub(crate) fn is_null(expr: Expr) -> Expr {
+    Expr::IsNull(Box::new(expr))
+}
+
+pub(crate) fn exists(query: Query) -> Expr {
+    Expr::Exists { subquery: Box::new(query), negated: false }
+}
+
+fn join(relation: TableFactor, join_operator: ast::JoinOperator) -> ast::Join {
+    ast::Join { relation, global: false, join_operator }
+}
+
+/// `CAST((expr) AS ty)`
+pub(crate) fn cast_to(expr: Expr, ty: DataType) -> Result<Expr> {
+    let mut cast = crate::definition::stored_expr(&format!("CAST(NULL AS {ty})"))?;
+    if let Expr::Cast { expr: slot, .. } = &mut cast {
+        **slot = Expr::Nested(Box::new(expr));
+    }
+    Ok(cast)
+}
+
+pub(crate) fn equal(left: Expr, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op: ast::BinaryOperator::Eq, right: Box::new(right) }
 }
 
@@ -366,6 +395,8 @@ fn refuse(present: bool, what: &str) -> Result<()> {
 
 /// The type of row ids.
 const ROW_ID_TYPE: DataType = DataType::UInt64;
+/// The type of actions.
+const ACTION_TYPE: DataType = DataType::Int8;
 
 fn no_joins(table: &TableWithJoins) -> Result<&TableFactor> {
     refuse(!table.joins.is_empty(), "a join as the table to change")?;

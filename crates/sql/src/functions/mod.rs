@@ -4,12 +4,14 @@
 //! |---|---|
 //! | [`native`] | the engine's kernels |
 //! | [`scalar`], [`aggregate`] | DataFusion's library, over Arrow arrays |
+//! | [`sequence`] | a sequence of the catalog |
 //! | [`average`] | the engine; here only because the library types it otherwise |
 
 pub(crate) mod aggregate;
 pub(crate) mod average;
 pub(crate) mod native;
 pub(crate) mod scalar;
+pub(crate) mod sequence;
 
 use datafusion_expr::{AggregateUDF, ScalarUDF};
 use std::collections::HashMap;
@@ -123,6 +125,7 @@ impl Library {
     /// All names, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.scalar.keys().chain(self.aggregate.keys()).cloned().collect();
+        names.extend(sequence::NAMES.map(String::from));
         names.sort();
         names.dedup();
         names

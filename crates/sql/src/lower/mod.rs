@@ -17,7 +17,7 @@ mod literal;
 mod subquery;
 mod unnest;
 
-use crate::context::Source;
+use crate::context::{Context, Rows, Source};
 use crate::error::readable;
 use crate::hidden::visible;
 use crate::rewrite::marked_set;
@@ -60,8 +60,11 @@ struct Lowering<'a> {
 ///
 /// # Errors
 /// Not supported, naming the feature; input, for values that are wrong already.
-pub(crate) fn lower(plan: &LogicalPlan, options: &ConfigOptions, params: &[(Value, DataType)]) -> Result<Plan> {
-    let mut lowering = Lowering::new(options, params);
+pub(crate) fn lower(plan: &LogicalPlan, context: &Context) -> Result<Plan> {
+    let mut lowering = Lowering::new(context.options(), context.params());
+    if let Some(rows) = context.rows() {
+        lowering.columns = rows.plan.columns.clone();
+    }
     let lowered = lowering.plan(plan)?;
     let fields = lowered.scope.schema.fields().iter();
     let output = fields
@@ -87,6 +90,40 @@ pub(crate) fn constant(expr: &DfExpr, params: &[(Value, DataType)]) -> Result<(V
         Expr::Literal { value, ty } => Ok((value, ty)),
         _ => Err(Error::input(readable(&format!("{expr} is not a constant")))),
     }
+}
+
+/// The value of a plan that is one row of one literal, as one of `ty`; `None` if it is anything else.
+pub(crate) fn literal_row(plan: &Plan, ty: DataType) -> Option<Value> {
+    let [output] = plan.output.as_slice() else { return None };
+    let Node::Project(Project { input, exprs }) = &plan.root else { return None };
+    let Node::Values(Values { rows, .. }) = &**input else { return None };
+    match exprs.iter().find(|(id, _)| *id == output.column)? {
+        (_, Expr::Literal { value, ty: from }) if rows.len() == 1 => fold::cast(value, *from, ty),
+        _ => None,
+    }
+}
+
+/// One more column of one value.
+pub(crate) fn add_constant(plan: &mut Plan, name: &str, value: Value, ty: DataType) -> Output {
+    let column = plan.columns.add(name, ty, value.is_null());
+    match &mut plan.root {
+        Node::Values(values) => {
+            values.columns.push(column);
+            values.rows.iter_mut().for_each(|row| row.push(value.clone()));
+        }
+        Node::Project(project) => project.exprs.push((column, Expr::literal(value, ty))),
+        root => {
+            let exprs = vec![(column, Expr::literal(value, ty))];
+            *root = Node::Project(Project { input: take(root), exprs });
+        }
+    }
+    Output { name: name.into(), column }
+}
+
+/// Rows without columns.
+pub(crate) fn empty_rows(count: usize) -> Plan {
+    let root = Node::Values(Values { columns: Vec::new(), rows: vec![Vec::new(); count] });
+    Plan { root, columns: Columns::default(), output: Vec::new() }
 }
 
 /// The same plan with its outputs cast to `types`, for `INSERT`.
@@ -257,6 +294,15 @@ impl<'a> Lowering<'a> {
     }
 
     fn scan(&mut self, scan: &df::TableScan) -> Result<Lowered> {
+        if let Some(rows) = scan.source.downcast_ref::<Rows>() {
+            let all: Vec<ColumnId> = rows.plan.output.iter().map(|output| output.column).collect();
+            let columns = match &scan.projection {
+                Some(indices) => indices.iter().map(|&i| all[i]).collect(),
+                None => all,
+            };
+            let scope = Scope { schema: scan.projected_schema.clone(), columns };
+            return Ok(Lowered { node: rows.plan.root.clone(), scope });
+        }
         let Some(source) = scan.source.downcast_ref::<Source>() else {
             return Err(Error::internal(format!("{} is not a relation", scan.table_name)));
         };

@@ -16,6 +16,7 @@ mod rows;
 
 use crate::functions::Library;
 use crate::functions::native::EXACT;
+use crate::functions::sequence;
 use crate::hidden::{MARK, hidden};
 use crate::parse::{parse_query, span_position};
 use datafusion_sql::sqlparser::ast::{
@@ -122,6 +123,25 @@ fn exact(expr: Expr) -> Expr {
         over: None,
         within_group: Vec::new(),
     })
+}
+
+/// `nextval('s')` under the name that the binder finds the sequence by.
+fn name_sequence(function: &mut Function, kind: sequence::Kind) -> Result<()> {
+    let FunctionArguments::List(list) = &mut function.args else {
+        return Err(Error::input(format!("{} needs the name of a sequence", function.name)));
+    };
+    let name = match list.args.as_slice() {
+        [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] => match &value.value {
+            Value::SingleQuotedString(name) => name.trim_matches('"').to_lowercase(),
+            _ => return Err(Error::input(format!("{value} is not the name of a sequence"))),
+        },
+        [_] => return Err(Error::not_supported(format!("{} of a sequence whose name is computed", function.name))),
+        args => return Err(Error::input(format!("{} takes 1 argument, not {}", function.name, args.len()))),
+    };
+    let name = ["main.", "public."].iter().find_map(|schema| name.strip_prefix(schema)).unwrap_or(&name);
+    function.name = ObjectName::from(Ident::with_quote('"', sequence::call(kind, name)));
+    list.args.clear();
+    Ok(())
 }
 
 /// A result as the visitor wants it.
@@ -284,6 +304,9 @@ impl Rewriter {
             let feature =
                 if name.starts_with("grouping") { "GROUPING SETS, ROLLUP and CUBE" } else { "window functions" };
             return unsupported(feature, function.name.span());
+        }
+        if let Some(kind) = sequence::Kind::of(&name) {
+            return flow(name_sequence(function, kind));
         }
         let library = Library::get();
         if !library.has(&name) {

@@ -1,7 +1,7 @@
 //! What is declared of tables, sequences and transactions.
 
 use super::*;
-use crate::SequenceOptions;
+use crate::{ObjectKind, SequenceOptions};
 use entasis_engine::relation::{LayoutChoice, LayoutName};
 
 struct Made {
@@ -31,12 +31,7 @@ fn constraints_have_names() {
     let checks: Vec<(&str, &str)> = made.definition.checks.iter().map(|c| (c.name.as_str(), c.sql.as_str())).collect();
     assert_eq!(
         checks,
-        [
-            ("n_a_check", "a > 0"),
-            ("n_a_check1", "A < 100"),
-            ("own", "length(s) > 2 AND n.a <> b"),
-            ("n_check", "a < b")
-        ]
+        [("n_a_check", "a > 0"), ("n_a_check1", "A < 100"), ("own", "length(s) > 2 AND a <> b"), ("n_check", "a < b")]
     );
     let foreign: Vec<(&str, &[usize], &[usize])> =
         made.definition.foreign_keys.iter().map(|k| (k.name.as_str(), &k.columns[..], &k.references[..])).collect();
@@ -109,7 +104,7 @@ fn layouts_are_chosen() {
 fn what_cannot_be_declared_is_refused() {
     for (sql, message) in [
         ("(a INT CHECK (b > 0))", "there is no column b"),
-        ("(a INT CHECK (a + 1))", "condition"),
+        ("(a INT CHECK (a + 1))", "a + 1 is not a condition"),
         ("(a INT CHECK (sum(a) > 1))", ""),
         ("(a INT CHECK (a IN (SELECT a FROM t)))", "a subquery in a CHECK constraint"),
         ("(a INT, b INT DEFAULT a)", "there is no column a"),
@@ -163,4 +158,67 @@ fn transactions_begin_and_end() {
     assert!(matches!(try_bind("RELEASE one"), Ok(Statement::Release { name }) if name == "one"));
     assert!(matches!(try_bind("RELEASE SAVEPOINT one"), Ok(Statement::Release { name }) if name == "one"));
     assert_eq!(refused("COMMIT AND CHAIN").message(), "AND CHAIN");
+}
+
+#[test]
+fn sequences_are_made_and_asked() {
+    let sequence = |sql: &str| match try_bind(sql) {
+        Ok(Statement::CreateSequence { name, options, if_not_exists }) => (name, options, if_not_exists),
+        other => panic!("{sql}: {other:?}"),
+    };
+    let usual = SequenceOptions { start: 1, increment: 1, min: 1, max: i64::MAX, cycle: false };
+    assert_eq!(sequence("CREATE SEQUENCE IF NOT EXISTS New"), ("new".to_string(), usual, true));
+    let options = SequenceOptions { start: 7, increment: 3, min: 2, max: 99, cycle: true };
+    for sql in [
+        "CREATE SEQUENCE n START WITH 7 INCREMENT BY 3 MINVALUE 2 MAXVALUE 99 CYCLE",
+        "CREATE SEQUENCE n INCREMENT 3 MINVALUE 2 MAXVALUE 99 START 7 CYCLE",
+        "CREATE SEQUENCE n CYCLE MAXVALUE 99 MINVALUE 2 INCREMENT 3 START 7",
+    ] {
+        assert_eq!(sequence(sql), ("n".to_string(), options, false), "{sql}");
+    }
+    let down = SequenceOptions { start: -1, increment: -1, min: i64::MIN, max: -1, cycle: false };
+    assert_eq!(sequence("CREATE SEQUENCE n INCREMENT BY -1 NO CYCLE NO MAXVALUE").1, down);
+    assert_eq!(sequence("CREATE SEQUENCE n AS SMALLINT").1.max, 32767);
+    for (sql, message) in [
+        ("CREATE SEQUENCE n INCREMENT 0", "INCREMENT of a sequence is 0"),
+        ("CREATE SEQUENCE n START 0", "is not between"),
+        ("CREATE SEQUENCE n MINVALUE 3 MAXVALUE 2", "greater than its MAXVALUE"),
+        ("SELECT nextval('none')", "there is no sequence none"),
+        ("SELECT nextval('t')", "there is no sequence t but a table"),
+        ("SELECT nextval(s) FROM t", "whose name is computed"),
+        ("SELECT nextval()", "takes 1 argument"),
+    ] {
+        assert!(refused(sql).to_string().contains(message), "{sql}: {}", refused(sql));
+    }
+    assert_eq!(
+        types("SELECT nextval('s'), currval('S'), nextval('main.s') + 1 FROM t"),
+        ["BIGINT", "BIGINT", "BIGINT"]
+    );
+    assert_eq!(names("SELECT nextval('s'), nextval('s')"), ["nextval('s')", "nextval('s')"]);
+    let plan = plan("SELECT nextval('s') AS a, nextval('s') AS b");
+    let Node::Project(project) = &plan.root else { panic!("{plan:?}") };
+    assert_eq!(project.exprs.len(), 2, "they are not one");
+    assert!(matches!(try_bind("DROP SEQUENCE IF EXISTS s"), Ok(Statement::Drop { kind: ObjectKind::Sequence, .. })));
+}
+
+#[test]
+fn indexes_have_names() {
+    let index = |sql: &str| match try_bind(sql) {
+        Ok(Statement::CreateIndex { table, key, .. }) => (table, key),
+        other => panic!("{sql}: {other:?}"),
+    };
+    assert_eq!(index("CREATE INDEX i ON t (b, a)"), ("t".into(), key("i", &[1, 0], KeyKind::Index)));
+    assert_eq!(index("CREATE UNIQUE INDEX ON w (s)").1, key("w_s_idx", &[3], KeyKind::Unique));
+    assert_eq!(index("CREATE INDEX ON g (r)").1.name, "g_r_idx1");
+    assert_eq!(index("CREATE INDEX IF NOT EXISTS g_r_idx ON g USING btree (r)").1.name, "g_r_idx");
+    for (sql, message) in [
+        ("CREATE INDEX g_r_idx ON g (r)", "there is an index g_r_idx already"),
+        ("CREATE INDEX i ON t (z)", "there is no column z"),
+        ("CREATE INDEX i ON t (a, a)", "occurs twice"),
+        ("CREATE INDEX i ON t (a + 1)", "the expression a + 1 in a key"),
+        ("CREATE INDEX i ON none (a)", "there is no table none"),
+    ] {
+        assert!(refused(sql).to_string().contains(message), "{sql}: {}", refused(sql));
+    }
+    assert!(matches!(try_bind("DROP INDEX i"), Ok(Statement::Drop { kind: ObjectKind::Index, .. })));
 }

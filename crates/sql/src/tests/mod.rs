@@ -1,5 +1,6 @@
 //! Whole statements against a small catalog: what binds, to which plan, and how what does not is refused.
 
+mod alter;
 mod change;
 mod definition;
 
@@ -708,7 +709,9 @@ fn what_is_not_there_yet_is_named() {
         ("CREATE TABLE w (k INTEGER[])", "column k: nested types"),
         ("BEGIN TRANSACTION ISOLATION LEVEL SERIALIZABLE", "the isolation level SERIALIZABLE"),
         ("BEGIN READ ONLY", "READ ONLY transactions"),
-        ("ALTER TABLE t ADD COLUMN z INT", "ALTER"),
+        ("ALTER TABLE t CLUSTER BY (a)", "ALTER TABLE … CLUSTER BY"),
+        ("INSERT OR ABORT INTO w (b) VALUES (1)", "INSERT OR ABORT"),
+        ("CREATE INDEX i ON t (a) WHERE a > 1", "indexes with WHERE"),
     ] {
         let error = refused(sql);
         assert_eq!((error.kind(), error.message()), (ErrorKind::NotSupported, feature), "{sql}");

@@ -1,0 +1,64 @@
+//! `CREATE INDEX`.
+//!
+//! A unique index is a unique key by another name. What is not there: indexes of expressions, of a part of the rows, and with
+//! other columns beside the key.
+
+use crate::Statement;
+use crate::bind::{Binder, locate_ident, table_name};
+use crate::definition::{has_constraint, key_columns};
+use datafusion_sql::sqlparser::ast::{CreateIndex, IndexType};
+use entasis_engine::relation::{Key, KeyKind};
+use entasis_vector::{Error, Result};
+
+impl Binder<'_> {
+    pub(crate) fn create_index(&self, index: &CreateIndex) -> Result<Statement> {
+        if index.predicate.is_some() {
+            return Err(Error::not_supported("indexes with WHERE"));
+        }
+        if !index.include.is_empty() {
+            return Err(Error::not_supported("indexes with INCLUDE"));
+        }
+        if index.nulls_distinct == Some(false) {
+            return Err(Error::not_supported("UNIQUE NULLS NOT DISTINCT"));
+        }
+        if !matches!(index.using, None | Some(IndexType::BTree)) {
+            return Err(
+                Error::not_supported("CREATE INDEX … USING").with_hint("there is one kind of index: leave it out")
+            );
+        }
+        let table = table_name(&index.table_name)?;
+        let relation = self.table(&table)?;
+        let definition = self.catalog.definition(&table).unwrap_or_default();
+        let columns = key_columns(relation.schema(), &index.columns)
+            .map_err(|error| error.with_context(format!("table {table}")))?;
+        for (i, column) in columns.iter().enumerate() {
+            if columns[..i].contains(column) {
+                let name = &relation.schema()[*column].name;
+                return Err(Error::input(format!("the column {name} occurs twice in the index")));
+            }
+        }
+        let name = match &index.name {
+            Some(name) => {
+                let own = table_name(name)?;
+                if has_constraint(&definition, &own) && !index.if_not_exists {
+                    let error = Error::input(format!("there is an index {own} already"));
+                    let ident = name.0.last().and_then(|part| part.as_ident());
+                    return Err(ident.map_or(error.clone(), |ident| locate_ident(error, ident)));
+                }
+                own
+            }
+            None if index.if_not_exists => return Err(Error::input("CREATE INDEX IF NOT EXISTS needs a name")),
+            None => {
+                let parts = columns.iter().map(|&i| relation.schema()[i].name.to_lowercase());
+                let words: Vec<String> = std::iter::once(table.clone()).chain(parts).chain(["idx".into()]).collect();
+                let name = words.join("_");
+                let numbered = (1..).map(|number| format!("{name}{number}"));
+                let mut names = std::iter::once(name.clone()).chain(numbered);
+                names.find(|name| !has_constraint(&definition, name)).unwrap_or(name)
+            }
+        };
+        let kind = if index.unique { KeyKind::Unique } else { KeyKind::Index };
+        let key = Key { name, columns, kind };
+        Ok(Statement::CreateIndex { table, key, if_not_exists: index.if_not_exists })
+    }
+}
