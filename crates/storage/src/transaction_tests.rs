@@ -311,6 +311,10 @@ fn what_is_relied_on_holds_when_it_is_committed() {
             scope.spawn(move || {
                 let random = &mut Random(88_172_645_463_325_252 + thread * 7919);
                 for step in 0..1500 {
+                    let mut seen = Transaction::begin(&[parents.clone(), children.clone()]);
+                    let (parent_rows, child_rows) = (rows_of(&mut seen, parents), rows_of(&mut seen, children));
+                    assert!(child_rows.keys().all(|key| parent_rows.contains_key(key)), "a child without a parent");
+                    drop(seen);
                     let key = random.below(6);
                     let adds = random.below(2) == 0;
                     let writes_child = random.below(2) == 0;
@@ -341,12 +345,29 @@ fn what_is_relied_on_holds_when_it_is_committed() {
             });
         }
     });
-    let mut transaction = Transaction::begin(&[parents.clone(), children.clone()]);
-    let (parents, children) = (rows_of(&mut transaction, &parents), rows_of(&mut transaction, &children));
-    assert!(
-        children.keys().all(|key| parents.contains_key(key)),
-        "a child without a parent: {children:?}, {parents:?}"
-    );
+}
+
+#[test]
+fn what_is_relied_on_is_judged_once_more_if_it_moved() {
+    let (parents, children) = (table("parents"), table("children"));
+    let both = [parents.clone(), children.clone()];
+    for moves in [false, true] {
+        let mut transaction = Transaction::begin(&both);
+        put(&mut transaction, &children, 1, 1);
+        transaction.depend_on(&parents);
+        if moves {
+            parents.write().insert(&[Datum::Integer(5), Datum::Null, Datum::Null]);
+        }
+        let mut judged = 0;
+        let result = transaction.commit(|transaction| {
+            judged += 1;
+            assert_eq!(transaction.snapshot(&parents).rows(), 1);
+            assert_eq!(transaction.snapshot(&children).rows(), 1);
+            Err(Error::new(ErrorKind::Constraint, "no"))
+        });
+        assert_eq!((result.is_err(), judged), (moves, usize::from(moves)));
+        children.write().clear();
+    }
 }
 
 #[test]
