@@ -21,6 +21,9 @@ impl Random {
     fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
     }
+    fn shuffle<T>(&mut self, items: &mut [T], really: bool) {
+        (1..items.len()).rev().filter(|_| really).for_each(|i| items.swap(i, self.below(i as u64 + 1) as usize));
+    }
 }
 
 type Row = Vec<Value>;
@@ -312,6 +315,44 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                 });
                 if result.is_ok() {
                     model = copy;
+                }
+            }
+            2 if random.below(4) == 0 => {
+                // Many rows at once, on the head or a fork; some of them are changed, some removed.
+                let share = 1 + random.below(10);
+                let mut rows = scan(&table.snapshot());
+                random.shuffle(&mut rows, share > 8);
+                let mut statement = table.statement();
+                let mut writer = statement.write();
+                if random.below(2) == 0 {
+                    let removed: Vec<RowId> = rows.extract_if(.., |_| random.below(10) < share).map(|r| r.0).collect();
+                    writer.delete_many(&removed);
+                } else {
+                    let columns: Vec<usize> = (0..schema.len()).filter(|column| !key.contains(column)).collect();
+                    let columns: Vec<usize> = columns.into_iter().filter(|_| random.below(3) == 0).collect();
+                    for part in rows.chunks_mut(1 + random.below(200) as usize) {
+                        let mut chosen: Vec<&mut (RowId, Row)> =
+                            part.iter_mut().filter(|_| random.below(10) < share).collect();
+                        for (_, row) in &mut chosen {
+                            for &column in &columns {
+                                row[column] = random_value(schema[column].ty, random, schema[column].nullable);
+                            }
+                        }
+                        let ids: Vec<RowId> = chosen.iter().map(|(id, _)| *id).collect();
+                        let mut new: Vec<Row> = chosen.iter().map(|(_, row)| row.clone()).collect();
+                        // Their columns in another order, and through a selection.
+                        new.iter_mut().for_each(|row| row.reverse());
+                        let reversed: Schema = schema.iter().rev().cloned().collect();
+                        let chunk = crate::tests::column_chunk(&new, &reversed, random.below(2) == 0);
+                        let pairs: Vec<_> = columns.iter().map(|&column| (column, schema.len() - 1 - column)).collect();
+                        writer.update_chunk(&ids, &pairs, &chunk);
+                        writer.check();
+                    }
+                }
+                drop(writer);
+                if random.below(4) > 0 {
+                    statement.commit();
+                    model.rows = rows.into_iter().map(|(_, row)| row).collect();
                 }
             }
             2 if random.below(8) == 0 => {

@@ -81,16 +81,20 @@ fn rows_in(snapshot: &TableSnapshot) -> Rows {
 fn appended(table: &Arc<Table>, rows: &[(i64, i64)]) -> Vec<AppendedRows> {
     let mut appender = table.appender();
     for (morsel, rows) in rows.chunks(7).enumerate() {
-        let mut chunk = Chunk::new();
-        chunk.reset(rows.len());
-        let group = chunk.push_group(Selection::ALL);
-        chunk.push_column(Vector::from_slice(&rows.iter().map(|row| row.0).collect::<Vec<_>>()), group);
-        chunk.push_column(Vector::from_slice(&rows.iter().map(|row| row.1).collect::<Vec<_>>()), group);
-        let texts: Vec<Value> = rows.iter().map(|row| Value::Text(text(row.1).into())).collect();
-        chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), group);
-        appender.append(&chunk, morsel as u64).unwrap();
+        appender.append(&chunk_of(rows), morsel as u64).unwrap();
     }
     vec![appender.finish()]
+}
+
+fn chunk_of(rows: &[(i64, i64)]) -> Chunk {
+    let mut chunk = Chunk::new();
+    chunk.reset(rows.len());
+    let group = chunk.push_group(Selection::ALL);
+    chunk.push_column(Vector::from_slice(&rows.iter().map(|row| row.0).collect::<Vec<_>>()), group);
+    chunk.push_column(Vector::from_slice(&rows.iter().map(|row| row.1).collect::<Vec<_>>()), group);
+    let texts: Vec<Value> = rows.iter().map(|row| Value::Text(text(row.1).into())).collect();
+    chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), group);
+    chunk
 }
 
 struct Session {
@@ -122,7 +126,7 @@ impl Done {
         random: &mut Random,
     ) {
         let (table, rows) = (&tables[at], &mut self.rows[at]);
-        match random.below(30) {
+        match random.below(34) {
             0..=15 => {
                 let (key, value) = (random.below(200), step);
                 put(transaction, table, key, value);
@@ -148,6 +152,25 @@ impl Done {
                 self.wrote[at] |= count > 0;
                 self.touched[at].extend(added.iter().map(|row| row.0));
                 rows.extend(added);
+            }
+            29..=32 => {
+                // Some rows at once.
+                let mut keys: Vec<i64> = (0..random.below(60)).map(|_| random.below(200)).collect();
+                keys.sort_unstable();
+                keys.dedup();
+                keys.retain(|key| rows.contains_key(key));
+                let mut writer = transaction.write(table);
+                let ids: Vec<_> = keys.iter().map(|&key| writer.find(&[Datum::Integer(key.into())]).unwrap()).collect();
+                if random.below(2) == 0 {
+                    writer.delete_many(&ids);
+                    rows.retain(|key, _| !keys.contains(key));
+                } else {
+                    let new: Vec<(i64, i64)> = keys.iter().map(|&key| (key, step)).collect();
+                    writer.update_chunk(&ids, &[(1, 1), (2, 2)], &chunk_of(&new));
+                    rows.extend(new);
+                }
+                self.wrote[at] |= !keys.is_empty();
+                self.touched[at].extend(keys);
             }
             _ => {
                 assert_eq!(transaction.clear(table), rows.len() as u64);

@@ -251,7 +251,7 @@ pub(crate) fn widen(zone: &mut Zone, datum: Datum<'_>, ty: DataType) {
 }
 
 /// The bounds of values from `min` to `max`, as a zone has them.
-fn bounds(min: Datum<'_>, max: Datum<'_>, ty: DataType) -> (Value, Value) {
+pub(super) fn bounds(min: Datum<'_>, max: Datum<'_>, ty: DataType) -> (Value, Value) {
     match ty {
         // A UUID's value is a number whose order is not that of UUIDs, so it bounds nothing.
         DataType::Uuid => (Value::Integer(i128::MIN), Value::Integer(i128::MAX)),
@@ -365,7 +365,7 @@ fn of_strings<'a>(
 }
 
 /// A block without a value.
-fn empty(capacity: usize, nulls: u32) -> Block {
+pub(super) fn empty(capacity: usize, nulls: u32) -> Block {
     Block { ascending: nulls == 0, zone: Zone { nulls, ..Zone::EMPTY }, ..Block::all_null(capacity) }
 }
 

@@ -2,12 +2,15 @@
 
 use super::{Edit, Link, Node, Stamp};
 use crate::BLOCK_ROWS;
-use crate::block::{Block, cells};
+use crate::block::{Block, Scattered, cells};
 use crate::datum::Datum;
 use entasis_vector::{Schema, bitmap};
 
 /// Words of the bitmaps of a slice.
 pub(crate) const WORDS: usize = BLOCK_ROWS / 64;
+
+/// Slots from which on a whole block is encoded anew rather than they one by one.
+const SCATTERED_MIN: usize = 24;
 
 /// See the module.
 pub(crate) struct Slice {
@@ -109,6 +112,27 @@ impl Slice {
         }
         let limit = edit.block_slots;
         link.own(edit.stamp, |block| block.stamp).put(slot, datum, &self.live, ty, limit);
+    }
+
+    /// Writes a column of many live slots.
+    pub(crate) fn scatter(&mut self, column: usize, new: Scattered<'_>, schema: &Schema, edit: &mut Edit) {
+        debug_assert!(self.stamp == edit.stamp);
+        if new.slots.len() < SCATTERED_MIN {
+            return new.each(|slot, datum| self.write(column, slot, datum, schema, edit));
+        }
+        let link = &mut self.blocks[column];
+        let block = Block { stamp: edit.stamp, ..link.scatter(new, &self.live, schema[column].ty) };
+        if link.stamp == edit.stamp {
+            *link.own(edit.stamp, |block| block.stamp) = block;
+        } else {
+            edit.retire_block(std::mem::replace(link, Link::new(block)));
+        }
+    }
+
+    /// Makes rows ghosts. Those of `mask` are live.
+    pub(crate) fn bury_many(&mut self, mask: &[u64; WORDS]) {
+        self.live.iter_mut().zip(mask).for_each(|(live, mask)| *live &= !mask);
+        self.rows = bitmap::count_ones(&self.live, BLOCK_ROWS);
     }
 
     /// Makes a slot a row: all of its values have been written.

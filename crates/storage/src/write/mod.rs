@@ -13,10 +13,13 @@
 //!
 //! Nothing here fails, so a statement validates first and then writes.
 
+mod bulk;
 mod pieces;
 mod room;
 mod spread;
 mod tidy;
+
+pub(crate) use bulk::runs_of;
 
 use crate::datum::Datum;
 use crate::key::{Fences, Key, LayoutKey};
@@ -55,6 +58,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The rows.
+    pub(crate) fn rows(self) -> impl Iterator<Item = RowId> {
+        (0..self.rows).map(move |number| RowId { slot: self.first.slot + number, ..self.first })
+    }
+
     /// The number of a row among these.
     pub(crate) fn number_of(&self, row: RowId) -> Option<u32> {
         let number = row.slot.checked_sub(self.first.slot).filter(|&number| number < self.rows);
@@ -305,7 +313,7 @@ pub(crate) fn read<'a>(root: &'a Root, id: RowId, columns: &[usize], schema: &Sc
 
 /// Widens the zone of a column by a value.
 #[inline]
-fn widen(zones: &mut Arc<[Zone]>, column: usize, datum: Datum<'_>, ty: DataType) {
+pub(crate) fn widen(zones: &mut Arc<[Zone]>, column: usize, datum: Datum<'_>, ty: DataType) {
     let zone = &zones[column];
     let holds = match datum {
         Datum::Null => zone.nulls > 0,

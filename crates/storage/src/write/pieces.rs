@@ -128,6 +128,14 @@ impl Writer<'_> {
         if !group.is_hot || group.rows < group.slots() {
             return Ok(());
         }
+        let mut builder = self.builder();
+        builder.append_slots(&**group, 0..group.rows, &self.shape.schema)?;
+        self.replace_slices(last, builder.finish());
+        Ok(())
+    }
+
+    /// What rows that rest are encoded with.
+    pub(super) fn builder(&self) -> GroupBuilder {
         let options = &self.shape.options;
         let effort = Effort {
             dictionaries: true,
@@ -136,15 +144,18 @@ impl Writer<'_> {
             capacity: 0,
             group_rows: options.group_slots,
         };
-        let mut builder = GroupBuilder::new(&self.shape.schema, effort);
-        builder.append_slots(&**group, 0..group.rows, &self.shape.schema)?;
-        let piece = builder.finish();
-        let (group, edit) = edit_group(self.branch, last);
+        GroupBuilder::new(&self.shape.schema, effort)
+    }
+
+    /// Puts a piece that holds the rows of a row group, without partitions, in the place of its slices.
+    pub(super) fn replace_slices(&mut self, group: usize, piece: Piece) {
+        let columns = self.shape.schema.len();
+        let (group, edit) = edit_group(self.branch, group);
         let new = piece.slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect();
         let old = std::mem::replace(&mut group.slices, new);
+        group.zones = super::spread::zones_of(&group.slices, columns);
         group.is_hot = false;
         old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
-        Ok(())
     }
 
     /// Adds a row group of one empty slice. By key, it is the first.

@@ -43,6 +43,7 @@ impl Writer<'_> {
         let old: Vec<Link<Slice>> = self.branch.root.groups[group].slices[window.clone()].to_vec();
         let width = self.shape.options.block_slots;
         let laid = self.relay(group, &window, slices);
+        let columns = self.shape.schema.len();
         let (node, edit) = edit_group(self.branch, group);
         let slots = window.start * width..window.end * width;
         let first = node.partitions.partition_point(|p| (p.start as usize) < slots.start);
@@ -63,7 +64,11 @@ impl Writer<'_> {
                 (partition.start, partition.end) = (moved(partition.start), moved(partition.end));
             }
         }
+        let is_all = window.len() == node.slices.len();
         node.slices.splice(window, laid.slices);
+        if is_all {
+            node.zones = zones_of(&node.slices, columns);
+        }
         node.is_hot = true;
         old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
     }
