@@ -4,7 +4,7 @@
 //! `ENTASIS_SEED` replays one run, `ENTASIS_STEPS` makes all longer.
 
 use crate::datum::Datum;
-use crate::{Layout, RowId, SlotRange, Table, TableFork, TableOptions, TableSnapshot, TableWriter};
+use crate::{Layout, RowGroup, RowId, SlotRange, Table, TableFork, TableOptions, TableSnapshot, TableWriter};
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -241,6 +241,13 @@ fn step(writer: &mut TableWriter<'_>, model: &mut Model, random: &mut Random, sc
     }
 }
 
+impl RowGroup {
+    fn has_dictionaries(&self) -> bool {
+        let blocks = self.slices.iter().flat_map(|slice| slice.blocks());
+        blocks.into_iter().any(|block| block.has_dictionary())
+    }
+}
+
 impl TableWriter<'_> {
     /// A row with these values, found the slow way.
     fn locate(&self, row: &Row) -> Option<RowId> {
@@ -275,7 +282,7 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
         crate::tests::insert(&table, &rows, false);
         model.rows = rows;
     }
-    let mut done = 0;
+    let (mut done, mut is_exact) = (0, false);
     while done < steps {
         let operations = 1 + random.below(30) as usize;
         done += operations;
@@ -383,6 +390,14 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
             }
         }
         check(&table.snapshot(), &model, random);
+        if random.below(5) == 0 {
+            table.sweep();
+            is_exact = true;
+        }
+        is_exact &= !table.snapshot().row_groups().any(RowGroup::has_dictionaries);
+        if is_exact {
+            assert_eq!(table.bytes(), table.snapshot().bytes(), "bytes as counted");
+        }
         while held.len() > 6 {
             let (snapshot, model) = held.swap_remove(random.below(held.len() as u64) as usize);
             check(&snapshot, &model, random);
@@ -393,6 +408,7 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
     }
     table.sweep();
     assert_eq!(table.retired(), 0, "nothing is left of old versions");
+    assert_eq!(table.bytes(), table.snapshot().bytes());
     drop(table);
 }
 

@@ -91,9 +91,10 @@ impl Table {
         self.head().branch.root.rows
     }
 
-    /// Bytes of memory of the newest version.
-    pub fn bytes(self: &Arc<Table>) -> usize {
-        self.snapshot().bytes()
+    /// Bytes of memory of the newest version, as they were counted: exact after [`Table::sweep`], and but for shared
+    /// dictionaries.
+    pub fn bytes(&self) -> usize {
+        self.head().branch.bytes()
     }
 
     /// The newest version, for as long as the snapshot is held.
@@ -165,9 +166,11 @@ impl Table {
         self.head.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frees what no snapshot shows any more. Writers do so by and by.
+    /// Frees what no snapshot shows any more, which writers do by and by, and counts the bytes anew. Takes its time.
     pub fn sweep(&self) {
-        self.head().branch.sweep_now();
+        let mut head = self.head();
+        head.branch.sweep_now();
+        head.branch.recount();
     }
 
     /// Nodes of older versions that are not freed.

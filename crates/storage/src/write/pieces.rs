@@ -65,6 +65,7 @@ impl Writer<'_> {
         debug_assert!(full.iter().all(|slice| slice.rows == options.block_slots), "only the last slice has room");
         let room = self.branch.root.groups.last().map_or(0, |last| options.group_slots - last.slots());
         let rows = piece.rows;
+        self.branch.edit.count(piece.dictionary_bytes() as isize);
         let slices = |edit: &_| -> Vec<Link<Slice>> {
             piece.slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect()
         };
@@ -151,6 +152,7 @@ impl Writer<'_> {
     pub(super) fn replace_slices(&mut self, group: usize, piece: Piece) {
         let columns = self.shape.schema.len();
         let (group, edit) = edit_group(self.branch, group);
+        edit.count(piece.dictionary_bytes() as isize);
         let new = piece.slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect();
         let old = std::mem::replace(&mut group.slices, new);
         group.zones = super::spread::zones_of(&group.slices, columns);
