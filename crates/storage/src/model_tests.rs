@@ -450,6 +450,16 @@ fn equi_ghost() {
 }
 
 #[test]
+fn sorted_layout() {
+    runs(Layout::Sorted);
+}
+
+#[test]
+fn delta() {
+    runs(Layout::Delta);
+}
+
+#[test]
 fn snapshots_are_dropped_after_the_table() {
     let table: Arc<Table> = Table::new("t", vec![Field::new("a", DataType::Int64)]);
     table.write().insert(&[Datum::Integer(1)]);

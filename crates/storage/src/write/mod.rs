@@ -119,7 +119,7 @@ impl Writer<'_> {
             }
         };
         self.fill(id, row);
-        id
+        self.in_order(id)
     }
 
     /// Removes a row.
@@ -162,6 +162,8 @@ impl Writer<'_> {
             if !stays {
                 return self.transfer(id, &new_key, changes);
             }
+            self.overwrite(id, changes);
+            return self.in_order(id);
         }
         self.overwrite(id, changes);
         id
@@ -192,7 +194,7 @@ impl Writer<'_> {
             changes.iter().for_each(|&(column, datum)| new[column] = datum);
             self.fill(to, &new);
         });
-        to
+        self.in_order(to)
     }
 
     /// One value.
