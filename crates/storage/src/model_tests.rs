@@ -4,7 +4,9 @@
 //! `ENTASIS_SEED` replays one run, `ENTASIS_STEPS` makes all longer.
 
 use crate::datum::Datum;
-use crate::{Layout, RowGroup, RowId, SlotRange, Table, TableFork, TableOptions, TableSnapshot, TableWriter};
+use crate::{
+    ColumnSource, Layout, RowGroup, RowId, SlotRange, Table, TableFork, TableOptions, TableSnapshot, TableWriter,
+};
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -457,6 +459,70 @@ fn sorted_layout() {
 #[test]
 fn delta() {
     runs(Layout::Delta);
+}
+
+#[test]
+fn tables_are_made_of_others() {
+    let random = &mut Random(88_172_645_463_325_252);
+    let layouts = [Layout::Insertion, Layout::Sorted, Layout::Delta, Layout::Equi, Layout::EquiGhost];
+    let schema = schema(DataType::Int64, true);
+    for round in 0..60 {
+        let layout = layouts[random.below(5) as usize];
+        let options = |layout: Layout, key: usize, random: &mut Random| {
+            tiny(layout, if layout.is_keyed() { std::slice::from_ref(&key) } else { &[] }.to_vec().as_slice(), random)
+        };
+        let table = Table::with_options("t", schema.clone(), options(layout, 0, random));
+        let mut model = Model::default();
+        let rows: Vec<Row> = (0..random.below(300)).map(|_| random_row(&schema, random)).collect();
+        crate::tests::insert(&table, &rows, false);
+        model.rows = rows;
+        (0..random.below(60)).for_each(|_| step(&mut table.write(), &mut model, random, &schema));
+        let (old, before) = (table.snapshot(), model.clone());
+        if round % 2 == 0 {
+            let to = layouts[random.below(5) as usize];
+            let new = old.relaid(options(to, random.below(9) as usize, random)).unwrap();
+            assert_eq!(new.options().layout, to);
+            check(&new.snapshot(), &model, random);
+            if !to.is_keyed() {
+                let values =
+                    |snapshot: &TableSnapshot| scan(snapshot).into_iter().map(|(_, row)| row).collect::<Vec<_>>();
+                let pairs = values(&old).into_iter().zip(values(&new.snapshot()));
+                pairs.for_each(|(old, new)| assert!(same(&old, &new, &schema), "rows keep their order"));
+            }
+            continue;
+        }
+        // Another order of columns, some dropped, some added.
+        let mut columns: Vec<usize> = (0..9).filter(|&c| c == 0 || random.below(4) > 0).collect();
+        random.shuffle(&mut columns, true);
+        let at = columns.iter().position(|&column| column == 0).unwrap();
+        let mut sources: Vec<ColumnSource> = columns.iter().map(|&column| ColumnSource::Old(column)).collect();
+        let mut new_schema: Schema = columns.iter().map(|&column| schema[column].clone()).collect();
+        for column in 1..9 {
+            let value = random_value(schema[column].ty, random, true);
+            sources.push(ColumnSource::Constant(value));
+            new_schema.push(Field { nullable: true, ..Field::new("new", schema[column].ty) });
+        }
+        let mut options = table.options().clone();
+        options.layout_key.iter_mut().for_each(|column| *column = at);
+        let new = old.with_columns(new_schema.clone(), &sources, options);
+        let remade = |row: &Row| -> Row {
+            let value = |source: &ColumnSource| match source {
+                ColumnSource::Old(column) => row[*column].clone(),
+                ColumnSource::Constant(value) => value.clone(),
+            };
+            sources.iter().map(value).collect()
+        };
+        model.rows = model.rows.iter().map(remade).collect();
+        assert_eq!(new.bytes(), new.snapshot().bytes());
+        check(&new.snapshot(), &model, random);
+        // Both go their own ways.
+        for _ in 0..60 {
+            step(&mut new.write(), &mut model, random, &new_schema);
+        }
+        check(&new.snapshot(), &model, random);
+        drop(new);
+        check(&old, &before, random);
+    }
 }
 
 #[test]

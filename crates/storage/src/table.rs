@@ -24,12 +24,14 @@ use crate::writer::{Statement, TableFork, TableWriter};
 use entasis_vector::{Result, Schema};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A table: a name, columns, and the newest version of its rows.
 pub struct Table {
     pub(crate) shape: Shape,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) turns: Turns,
+    is_superseded: AtomicBool,
     head: Mutex<Head>,
 }
 
@@ -68,12 +70,30 @@ impl Table {
             summaries: Arc::new(Summaries::new(shape.schema.len())),
             is_changed: false,
         };
-        Arc::new(Table { shape, epochs, turns: Turns::default(), head: Mutex::new(head) })
+        Arc::new(Table {
+            shape,
+            epochs,
+            turns: Turns::default(),
+            is_superseded: AtomicBool::new(false),
+            head: Mutex::new(head),
+        })
     }
 
     /// Its name, as it was written when the table was created.
     pub fn name(&self) -> &str {
         &self.shape.name
+    }
+
+    /// Says that another table has taken this one's place. Commits of transactions that wrote to it are in conflict from
+    /// now on. Whoever says so holds the writers' turn, so that no commit is on its way.
+    pub fn supersede(&self) {
+        self.is_superseded.store(true, Ordering::Release);
+    }
+
+    /// True if another table has taken this one's place. Who looked it up before writing single rows asks while the writer
+    /// is open.
+    pub fn is_superseded(&self) -> bool {
+        self.is_superseded.load(Ordering::Acquire)
     }
 
     /// Its columns.

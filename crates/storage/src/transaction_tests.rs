@@ -412,6 +412,18 @@ fn a_table_that_is_not_held_is_written_beside_others() {
 }
 
 #[test]
+fn a_table_that_was_superseded_takes_no_commits() {
+    let table = table("a");
+    let mut transaction = Transaction::begin(std::slice::from_ref(&table));
+    put(&mut transaction, &table, 1, 1);
+    let alone = Transaction::alone(std::slice::from_ref(&table));
+    table.supersede();
+    drop(alone);
+    assert_eq!(transaction.commit(|_| Ok(())).unwrap_err().kind(), ErrorKind::Conflict);
+    assert!(table.is_superseded() && table.rows() == 0);
+}
+
+#[test]
 fn a_panic_gives_the_turns_back() {
     let table = table("a");
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {

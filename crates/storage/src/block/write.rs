@@ -189,6 +189,20 @@ impl Block {
         })
     }
 
+    /// A block of slots that all hold one value.
+    pub(crate) fn constant(value: &Value, slots: usize, ty: DataType) -> Block {
+        let datum = Datum::of_value(value, ty);
+        if datum.is_null() {
+            return Block::all_null(slots);
+        }
+        let (min, max) = bounds(datum, datum, ty);
+        let physical = match (datum, ty) {
+            (Datum::Integer(v), DataType::Uuid) => Value::Integer(v),
+            _ => value.clone(),
+        };
+        Block::new(slots, Values::Constant(physical), None, Zone { min, max, nulls: 0 }, false)
+    }
+
     /// The same block once more, encoded alike.
     pub(crate) fn twin(&self, live: &[u64], physical: PhysicalType) -> Block {
         let Values::Strings(strings) = &self.values else { return self.copy(self.stamp, live, physical) };

@@ -20,6 +20,7 @@ mod spread;
 mod tidy;
 
 pub(crate) use bulk::runs_of;
+pub(crate) use spread::zones_of;
 
 use crate::datum::Datum;
 use crate::key::{Fences, Key, LayoutKey};

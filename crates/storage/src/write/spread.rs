@@ -256,7 +256,7 @@ fn word_of(key: Key) -> u64 {
 }
 
 /// The zones of slices together.
-pub(super) fn zones_of(slices: &[Link<Slice>], columns: usize) -> Arc<[Zone]> {
+pub(crate) fn zones_of(slices: &[Link<Slice>], columns: usize) -> Arc<[Zone]> {
     let mut zones = vec![Zone::EMPTY; columns];
     for slice in slices.iter().filter(|slice| slice.rows() > 0) {
         zones.iter_mut().zip(slice.blocks()).for_each(|(zone, block)| zone.merge(&block.zone));
