@@ -120,6 +120,12 @@ impl TableOptions {
         }
     }
 
+    /// Those of some slots that are filled when rows are laid.
+    pub(crate) fn filled_slots(&self, slots: usize) -> usize {
+        let ghost = if self.layout == Layout::Equi { 0.0 } else { self.ghost };
+        ((slots as f64 * (1.0 - ghost)) as usize).max(1)
+    }
+
     /// Slots of a partition.
     pub(crate) fn partition_slots(&self) -> usize {
         (self.group_slots / self.partitions).max(1)

@@ -284,6 +284,13 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
         crate::tests::insert(&table, &rows, false);
         model.rows = rows;
     }
+    let by_key = |a: &Row, b: &Row| {
+        let mut orders = key.iter().map(|&column| {
+            let [a, b] = [a, b].map(|row| Datum::of_value(&row[column], schema[column].ty));
+            a.total_cmp(b)
+        });
+        orders.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    };
     let (mut done, mut is_exact) = (0, false);
     while done < steps {
         let operations = 1 + random.below(30) as usize;
@@ -372,6 +379,23 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                     let row = model.rows.pop().unwrap();
                     let id = writer.locate(&row).expect("the row is there");
                     writer.delete(id);
+                }
+            }
+            2 if random.below(3) == 0 => {
+                // Rows in order, part by part, behind none or few.
+                let keep = random.below(2) as usize;
+                let mut rows: Vec<Row> = (0..random.below(300)).map(|_| random_row(&schema, random)).collect();
+                rows.sort_by(by_key);
+                table.write().clear();
+                model.rows.clear();
+                for part in rows.chunks(1 + random.below(200) as usize).skip(keep) {
+                    crate::tests::insert(&table, part, random.below(2) == 0);
+                    model.rows.extend_from_slice(part);
+                    let operations = random.below(5);
+                    let mut writer = table.write();
+                    (0..operations).for_each(|_| step(&mut writer, &mut model, random, &schema));
+                    drop(writer);
+                    check(&table.snapshot(), &model, random);
                 }
             }
             2 => {

@@ -198,21 +198,24 @@ impl Table {
         self.head().branch.retired()
     }
 
-    /// How builders encode rows of this table.
+    /// How builders encode rows of this table. By key, slices have the slots that are left empty already, so that rows
+    /// that come in order need not be laid anew.
     pub(crate) fn effort(&self, sketch: bool) -> Effort {
         let options = &self.shape.options;
+        let (width, keyed) = (options.block_slots, self.shape.key.is_some());
+        let block_rows = if keyed { options.filled_slots(width) } else { width };
         Effort {
             dictionaries: true,
             sketch,
-            block_rows: options.block_slots,
-            capacity: 0,
-            group_rows: options.group_slots,
+            block_rows,
+            capacity: if block_rows < width { width } else { 0 },
+            group_rows: options.group_slots / width * block_rows,
         }
     }
 
     /// Encodes neighbouring small pieces together.
     fn join_small(&self, pieces: impl Iterator<Item = Arc<Piece>>) -> Result<Vec<Arc<Piece>>> {
-        let full = self.shape.options.group_slots;
+        let full = self.effort(false).group_rows;
         let mut joined = Vec::new();
         let mut small: Vec<Arc<Piece>> = Vec::new();
         let mut small_rows = 0;

@@ -151,7 +151,7 @@ impl Writer<'_> {
         rows
     }
 
-    fn key_of(&self, node: &RowGroup, part: u32, slot: u32) -> Key {
+    pub(super) fn key_of(&self, node: &RowGroup, part: u32, slot: u32) -> Key {
         let (key, schema) = (self.shape.key.as_ref().expect("the table has a layout key"), &self.shape.schema);
         let slice = &*node.slices[part as usize];
         key.of_row(|column| slice.block(column).datum(slot as usize, schema[column].ty.physical()))
