@@ -11,7 +11,7 @@ use crate::rows::Rows;
 use crate::statement;
 use crate::work::{Work, rows_with};
 use entasis_engine::plan::{Columns, Node, Output, Plan, Scan};
-use entasis_engine::relation::{ColumnDefault, Definition, Key, KeyKind, LayoutChoice};
+use entasis_engine::relation::{ColumnDefault, Definition, Key, KeyKind, LayoutChoice, LayoutName};
 use entasis_sql::{Alteration, ObjectKind, SequenceOptions, Statement};
 use entasis_storage::index::{index_columns, index_table};
 use entasis_storage::sequence::Counting;
@@ -97,10 +97,26 @@ fn new_entry(
     definition: Definition,
     table: Option<Arc<Table>>,
 ) -> Result<Arc<TableEntry>> {
-    let options = TableOptions::of(&definition, &columns)?;
+    let options = options_of(&definition, &columns)?;
     let table = table.unwrap_or_else(|| Table::with_options(name, columns, options));
     let indexes = definition.keys.iter().map(|key| index_table(key, table.schema(), table.options())).collect();
     Ok(Arc::new(TableEntry { name: name.to_owned(), table, definition: Arc::new(definition), indexes }))
+}
+
+/// How a table is laid out.
+fn options_of(definition: &Definition, columns: &Schema) -> Result<TableOptions> {
+    let options = TableOptions::of(definition, columns);
+    if options.layout.is_keyed() {
+        return Ok(options);
+    }
+    if !matches!(definition.layout.layout, LayoutName::Auto | LayoutName::Insertion) {
+        let error = Error::input("this layout orders rows by a key, and the table has none");
+        return Err(error.with_hint("declare a PRIMARY KEY, or name columns: WITH (layout_key = (…))"));
+    }
+    if !definition.keys.is_empty() {
+        return Err(Error::not_supported("keys and indexes of a table in the order of insertion"));
+    }
+    Ok(options)
 }
 
 /// Makes a table known; one that it replaces must not be referred to. False if the name was taken and is kept.
@@ -204,7 +220,7 @@ fn rebuilt(
     definition: Definition,
     rows: Option<Plan>,
 ) -> Result<Arc<TableEntry>> {
-    let options = TableOptions::of(&definition, &columns)?;
+    let options = options_of(&definition, &columns)?;
     let is_same = rows.is_none() && columns == *entry.table.schema() && options == *entry.table.options();
     let new = new_entry(&entry.name, columns, definition, is_same.then(|| entry.table.clone()))?;
     let snapshot = work.snapshot(&entry.table);

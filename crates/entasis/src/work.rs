@@ -97,7 +97,9 @@ impl Work {
     /// Removes all rows of a table and of its indexes. Returns how many they were.
     pub(crate) fn clear(&mut self, entry: &Arc<TableEntry>) -> u64 {
         self.uses(entry);
-        entry.indexes.iter().flatten().for_each(|index| drop(self.rows.clear(index)));
+        for index in entry.indexes.iter().flatten() {
+            self.rows.clear(index);
+        }
         self.rows.clear(&entry.table)
     }
 

@@ -4,21 +4,31 @@
 //! | layout | order of rows | empty slots | an insert |
 //! |---|---|---|---|
 //! | insertion | as they came | at the end | goes to the end |
+//! | sorted | partitions of equal width, in order inside | at the end of each partition | shifts rows: the slices of its partition are laid anew |
+//! | delta | as sorted when they are laid | at the end of each partition | takes one of these, out of order; a partition whose slots are used up is laid anew |
 //! | equi | partitions of equal width | at the end of the row group | ripples from there |
 //! | equi_ghost | partitions of equal width | at the end of each partition | takes one of these |
 //! | casper | as equi_ghost until boundaries are solved for | | |
 //!
-//! The paper's *sorted* and *delta* are not here yet.
+//! The paper's delta is one for the whole column. Here each partition has its own, so that all layouts find and merge rows by
+//! the same code; what the delta is used up by, it is merged by.
 
-use crate::definition::{Definition, Key, KeyKind, LayoutName};
+use crate::definition::{Definition, LayoutName};
 use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
-use entasis_vector::{Error, Result, Schema};
+use entasis_vector::Schema;
+
+/// Share of the slots that *delta* leaves for new rows, unless it is said.
+const DELTA_SHARE: f64 = 0.1;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Layout {
     /// Rows in the order in which they came.
     Insertion,
+    /// Partitions of equal width, in order inside.
+    Sorted,
+    /// Partitions of equal width, in order but for the rows that came last.
+    Delta,
     /// Partitions of equal width, without ghost slots.
     Equi,
     /// Partitions of equal width, with ghost slots.
@@ -76,44 +86,77 @@ impl TableOptions {
         TableOptions { layout: Layout::EquiGhost, layout_key, ..TableOptions::default() }
     }
 
-    /// How a table with these columns is laid out by what was declared of it.
-    ///
-    /// # Errors
-    /// Input, if the layout needs a key and there is none; not supported, for layouts that are not there yet.
-    pub fn of(definition: &Definition, schema: &Schema) -> Result<TableOptions> {
+    /// What a table with this definition is laid out by. `auto` is [`Layout::EquiGhost`] by the primary key, else by the
+    /// first key that is unique, else [`Layout::Insertion`]; so is a layout that lacks a key.
+    pub fn of(definition: &Definition, schema: &Schema) -> TableOptions {
         let choice = &definition.layout;
-        let first_key = definition.keys.iter().map(|key| &key.columns).next();
-        let key = choice.key.as_ref().or(first_key);
+        let natural = definition.primary_key().or_else(|| definition.unique_keys().next());
+        let key = choice.key.clone().or_else(|| natural.map(|key| key.columns.clone())).unwrap_or_default();
         let layout = match choice.layout {
-            LayoutName::Auto if key.is_some() => Layout::EquiGhost,
-            LayoutName::Auto | LayoutName::Insertion => Layout::Insertion,
+            _ if key.is_empty() => Layout::Insertion,
+            LayoutName::Insertion => Layout::Insertion,
+            LayoutName::Sorted => Layout::Sorted,
+            LayoutName::Delta => Layout::Delta,
             LayoutName::Equi => Layout::Equi,
-            LayoutName::EquiGhost => Layout::EquiGhost,
+            LayoutName::Auto | LayoutName::EquiGhost => Layout::EquiGhost,
             LayoutName::Casper => Layout::Casper,
-            LayoutName::Sorted => return Err(Error::not_supported("the layout 'sorted'")),
-            LayoutName::Delta => return Err(Error::not_supported("the layout 'delta'")),
         };
-        let mut options = TableOptions { layout, ..TableOptions::default() };
-        if layout.is_keyed() {
-            let error = || Error::input("a layout by key needs layout_key = (…), or a primary key");
-            options.layout_key = key.ok_or_else(error)?.clone();
-            let promises = |key: &Key| {
-                let mut columns = key.columns.iter();
-                key.columns == options.layout_key
-                    && (key.kind == KeyKind::Primary
-                        || (key.kind == KeyKind::Unique && columns.all(|&column| !schema[column].nullable)))
-            };
-            options.unique = definition.keys.iter().any(promises);
-        } else if first_key.is_some() {
-            return Err(Error::not_supported("keys and indexes of a table in the order of insertion"));
+        let defaults = TableOptions::default();
+        let ghost = if layout == Layout::Delta { DELTA_SHARE } else { defaults.ghost };
+        let in_order = |columns: &[usize]| {
+            let mut columns = columns.to_vec();
+            columns.sort_unstable();
+            columns
+        };
+        let is_not_null = |column: &usize| schema.get(*column).is_some_and(|field| !field.nullable);
+        let is_unique = definition.unique_keys().any(|unique| in_order(&unique.columns) == in_order(&key));
+        TableOptions {
+            layout,
+            unique: layout.is_keyed() && is_unique && key.iter().all(is_not_null),
+            layout_key: if layout.is_keyed() { key } else { Vec::new() },
+            partitions: choice.partitions.unwrap_or(defaults.partitions).clamp(1, defaults.group_slots),
+            ghost: choice.ghost.unwrap_or(ghost).clamp(0.0, 0.99),
+            ..defaults
         }
-        options.partitions = choice.partitions.unwrap_or(options.partitions);
-        options.ghost = choice.ghost.unwrap_or(options.ghost);
-        Ok(options)
+    }
+
+    /// Those of some slots that are filled when rows are laid.
+    pub(crate) fn filled_slots(&self, slots: usize) -> usize {
+        let ghost = if self.layout == Layout::Equi { 0.0 } else { self.ghost };
+        ((slots as f64 * (1.0 - ghost)) as usize).max(1)
     }
 
     /// Slots of a partition.
     pub(crate) fn partition_slots(&self) -> usize {
         (self.group_slots / self.partitions).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::{Key, KeyKind, LayoutChoice};
+    use entasis_vector::{DataType, Field};
+
+    #[test]
+    fn a_definition_says_the_layout() {
+        let field = |name: &str, nullable| Field { nullable, ..Field::new(name, DataType::Int64) };
+        let schema = vec![field("a", true), field("b", false), field("c", false)];
+        let key = |columns: &[usize], kind| Key { name: "k".into(), columns: columns.to_vec(), kind };
+        let of = |keys: Vec<Key>, layout: LayoutName, chosen: Option<&[usize]>| {
+            let layout = LayoutChoice { layout, key: chosen.map(<[usize]>::to_vec), ..LayoutChoice::default() };
+            let options = TableOptions::of(&Definition { keys, layout, ..Definition::default() }, &schema);
+            (options.layout, options.layout_key, options.unique)
+        };
+        use LayoutName::{Auto, Delta, Insertion};
+        let (primary, unique, index) = (KeyKind::Primary, KeyKind::Unique, KeyKind::Index);
+        assert_eq!(of(vec![], Auto, None), (Layout::Insertion, vec![], false));
+        assert_eq!(of(vec![], Delta, None), (Layout::Insertion, vec![], false));
+        assert_eq!(of(vec![key(&[1], index)], Auto, None), (Layout::Insertion, vec![], false));
+        assert_eq!(of(vec![key(&[2, 1], primary)], Auto, None), (Layout::EquiGhost, vec![2, 1], true));
+        assert_eq!(of(vec![key(&[0], unique)], Auto, None), (Layout::EquiGhost, vec![0], false));
+        assert_eq!(of(vec![key(&[1], primary)], Insertion, None), (Layout::Insertion, vec![], false));
+        assert_eq!(of(vec![key(&[1], primary)], Delta, Some(&[2])), (Layout::Delta, vec![2], false));
+        assert_eq!(of(vec![key(&[1, 2], unique)], Auto, Some(&[2, 1])), (Layout::EquiGhost, vec![2, 1], true));
     }
 }

@@ -4,6 +4,7 @@
 use crate::datum::Datum;
 use crate::row_group::Piece;
 use crate::sketch::Sketch;
+use crate::snapshot::TableSnapshot;
 use crate::tree::Root;
 use crate::write::{RowId, Run, Shape, datum};
 use entasis_vector::Value;
@@ -48,6 +49,24 @@ pub(crate) enum Operation {
         sketches: Vec<Vec<Sketch>>,
         /// Where they are, in a table without a layout key.
         places: Vec<Run>,
+    },
+    /// Columns of many rows were changed, none of the layout key. What the fork was before and after says how.
+    UpdateMany {
+        /// The rows.
+        rows: Vec<Run>,
+        /// The columns.
+        columns: Vec<usize>,
+        /// The fork before.
+        before: TableSnapshot,
+        /// The fork after that. The rows stand at the same places.
+        after: TableSnapshot,
+    },
+    /// Many rows were removed.
+    DeleteMany {
+        /// The rows.
+        rows: Vec<Run>,
+        /// The fork before.
+        before: TableSnapshot,
     },
     /// All rows were removed.
     Clear,

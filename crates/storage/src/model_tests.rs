@@ -4,7 +4,9 @@
 //! `ENTASIS_SEED` replays one run, `ENTASIS_STEPS` makes all longer.
 
 use crate::datum::Datum;
-use crate::{Layout, RowId, SlotRange, Table, TableFork, TableOptions, TableSnapshot, TableWriter};
+use crate::{
+    ColumnSource, Layout, RowGroup, RowId, SlotRange, Table, TableFork, TableOptions, TableSnapshot, TableWriter,
+};
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -20,6 +22,9 @@ impl Random {
     }
     fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound
+    }
+    fn shuffle<T>(&mut self, items: &mut [T], really: bool) {
+        (1..items.len()).rev().filter(|_| really).for_each(|i| items.swap(i, self.below(i as u64 + 1) as usize));
     }
 }
 
@@ -238,6 +243,13 @@ fn step(writer: &mut TableWriter<'_>, model: &mut Model, random: &mut Random, sc
     }
 }
 
+impl RowGroup {
+    fn has_dictionaries(&self) -> bool {
+        let blocks = self.slices.iter().flat_map(|slice| slice.blocks());
+        blocks.into_iter().any(|block| block.has_dictionary())
+    }
+}
+
 impl TableWriter<'_> {
     /// A row with these values, found the slow way.
     fn locate(&self, row: &Row) -> Option<RowId> {
@@ -272,7 +284,14 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
         crate::tests::insert(&table, &rows, false);
         model.rows = rows;
     }
-    let mut done = 0;
+    let by_key = |a: &Row, b: &Row| {
+        let mut orders = key.iter().map(|&column| {
+            let [a, b] = [a, b].map(|row| Datum::of_value(&row[column], schema[column].ty));
+            a.total_cmp(b)
+        });
+        orders.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    };
+    let (mut done, mut is_exact) = (0, false);
     while done < steps {
         let operations = 1 + random.below(30) as usize;
         done += operations;
@@ -314,6 +333,44 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                     model = copy;
                 }
             }
+            2 if random.below(4) == 0 => {
+                // Many rows at once, on the head or a fork; some of them are changed, some removed.
+                let share = 1 + random.below(10);
+                let mut rows = scan(&table.snapshot());
+                random.shuffle(&mut rows, share > 8);
+                let mut statement = table.statement();
+                let mut writer = statement.write();
+                if random.below(2) == 0 {
+                    let removed: Vec<RowId> = rows.extract_if(.., |_| random.below(10) < share).map(|r| r.0).collect();
+                    writer.delete_many(&removed);
+                } else {
+                    let columns: Vec<usize> = (0..schema.len()).filter(|column| !key.contains(column)).collect();
+                    let columns: Vec<usize> = columns.into_iter().filter(|_| random.below(3) == 0).collect();
+                    for part in rows.chunks_mut(1 + random.below(200) as usize) {
+                        let mut chosen: Vec<&mut (RowId, Row)> =
+                            part.iter_mut().filter(|_| random.below(10) < share).collect();
+                        for (_, row) in &mut chosen {
+                            for &column in &columns {
+                                row[column] = random_value(schema[column].ty, random, schema[column].nullable);
+                            }
+                        }
+                        let ids: Vec<RowId> = chosen.iter().map(|(id, _)| *id).collect();
+                        let mut new: Vec<Row> = chosen.iter().map(|(_, row)| row.clone()).collect();
+                        // Their columns in another order, and through a selection.
+                        new.iter_mut().for_each(|row| row.reverse());
+                        let reversed: Schema = schema.iter().rev().cloned().collect();
+                        let chunk = crate::tests::column_chunk(&new, &reversed, random.below(2) == 0);
+                        let pairs: Vec<_> = columns.iter().map(|&column| (column, schema.len() - 1 - column)).collect();
+                        writer.update_chunk(&ids, &pairs, &chunk);
+                        writer.check();
+                    }
+                }
+                drop(writer);
+                if random.below(4) > 0 {
+                    statement.commit();
+                    model.rows = rows.into_iter().map(|(_, row)| row).collect();
+                }
+            }
             2 if random.below(8) == 0 => {
                 // Most rows go.
                 let mut writer = table.write();
@@ -322,6 +379,23 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                     let row = model.rows.pop().unwrap();
                     let id = writer.locate(&row).expect("the row is there");
                     writer.delete(id);
+                }
+            }
+            2 if random.below(3) == 0 => {
+                // Rows in order, part by part, behind none or few.
+                let keep = random.below(2) as usize;
+                let mut rows: Vec<Row> = (0..random.below(300)).map(|_| random_row(&schema, random)).collect();
+                rows.sort_by(by_key);
+                table.write().clear();
+                model.rows.clear();
+                for part in rows.chunks(1 + random.below(200) as usize).skip(keep) {
+                    crate::tests::insert(&table, part, random.below(2) == 0);
+                    model.rows.extend_from_slice(part);
+                    let operations = random.below(5);
+                    let mut writer = table.write();
+                    (0..operations).for_each(|_| step(&mut writer, &mut model, random, &schema));
+                    drop(writer);
+                    check(&table.snapshot(), &model, random);
                 }
             }
             2 => {
@@ -342,6 +416,14 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
             }
         }
         check(&table.snapshot(), &model, random);
+        if random.below(5) == 0 {
+            table.sweep();
+            is_exact = true;
+        }
+        is_exact &= !table.snapshot().row_groups().any(RowGroup::has_dictionaries);
+        if is_exact {
+            assert_eq!(table.bytes(), table.snapshot().bytes(), "bytes as counted");
+        }
         while held.len() > 6 {
             let (snapshot, model) = held.swap_remove(random.below(held.len() as u64) as usize);
             check(&snapshot, &model, random);
@@ -352,6 +434,7 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
     }
     table.sweep();
     assert_eq!(table.retired(), 0, "nothing is left of old versions");
+    assert_eq!(table.bytes(), table.snapshot().bytes());
     drop(table);
 }
 
@@ -390,6 +473,80 @@ fn equi() {
 #[test]
 fn equi_ghost() {
     runs(Layout::EquiGhost);
+}
+
+#[test]
+fn sorted_layout() {
+    runs(Layout::Sorted);
+}
+
+#[test]
+fn delta() {
+    runs(Layout::Delta);
+}
+
+#[test]
+fn tables_are_made_of_others() {
+    let random = &mut Random(88_172_645_463_325_252);
+    let layouts = [Layout::Insertion, Layout::Sorted, Layout::Delta, Layout::Equi, Layout::EquiGhost];
+    let schema = schema(DataType::Int64, true);
+    for round in 0..60 {
+        let layout = layouts[random.below(5) as usize];
+        let options = |layout: Layout, key: usize, random: &mut Random| {
+            tiny(layout, if layout.is_keyed() { std::slice::from_ref(&key) } else { &[] }.to_vec().as_slice(), random)
+        };
+        let table = Table::with_options("t", schema.clone(), options(layout, 0, random));
+        let mut model = Model::default();
+        let rows: Vec<Row> = (0..random.below(300)).map(|_| random_row(&schema, random)).collect();
+        crate::tests::insert(&table, &rows, false);
+        model.rows = rows;
+        (0..random.below(60)).for_each(|_| step(&mut table.write(), &mut model, random, &schema));
+        let (old, before) = (table.snapshot(), model.clone());
+        if round % 2 == 0 {
+            let to = layouts[random.below(5) as usize];
+            let new = old.relaid(options(to, random.below(9) as usize, random)).unwrap();
+            assert_eq!(new.options().layout, to);
+            check(&new.snapshot(), &model, random);
+            if !to.is_keyed() {
+                let values =
+                    |snapshot: &TableSnapshot| scan(snapshot).into_iter().map(|(_, row)| row).collect::<Vec<_>>();
+                let pairs = values(&old).into_iter().zip(values(&new.snapshot()));
+                pairs.for_each(|(old, new)| assert!(same(&old, &new, &schema), "rows keep their order"));
+            }
+            continue;
+        }
+        // Another order of columns, some dropped, some added.
+        let mut columns: Vec<usize> = (0..9).filter(|&c| c == 0 || random.below(4) > 0).collect();
+        random.shuffle(&mut columns, true);
+        let at = columns.iter().position(|&column| column == 0).unwrap();
+        let mut sources: Vec<ColumnSource> = columns.iter().map(|&column| ColumnSource::Old(column)).collect();
+        let mut new_schema: Schema = columns.iter().map(|&column| schema[column].clone()).collect();
+        for column in 1..9 {
+            let value = random_value(schema[column].ty, random, true);
+            sources.push(ColumnSource::Constant(value));
+            new_schema.push(Field { nullable: true, ..Field::new("new", schema[column].ty) });
+        }
+        let mut options = table.options().clone();
+        options.layout_key.iter_mut().for_each(|column| *column = at);
+        let new = old.with_columns(new_schema.clone(), &sources, options);
+        let remade = |row: &Row| -> Row {
+            let value = |source: &ColumnSource| match source {
+                ColumnSource::Old(column) => row[*column].clone(),
+                ColumnSource::Constant(value) => value.clone(),
+            };
+            sources.iter().map(value).collect()
+        };
+        model.rows = model.rows.iter().map(remade).collect();
+        assert_eq!(new.bytes(), new.snapshot().bytes());
+        check(&new.snapshot(), &model, random);
+        // Both go their own ways.
+        for _ in 0..60 {
+            step(&mut new.write(), &mut model, random, &new_schema);
+        }
+        check(&new.snapshot(), &model, random);
+        drop(new);
+        check(&old, &before, random);
+    }
 }
 
 #[test]

@@ -128,10 +128,10 @@ impl RowGroup {
         let of_block = |slice: usize, column: usize| {
             let block = self.slices[slice].block(column);
             let shared = slice > 0 && self.slices[slice - 1].block(column).shares_dictionary(block);
-            block.bytes() + if shared { 0 } else { dictionary_bytes(block) }
+            if shared { 0 } else { block.dictionary_bytes() }
         };
-        let blocks: usize = (0..columns).map(|c| (0..self.blocks()).map(|s| of_block(s, c)).sum::<usize>()).sum();
-        blocks + self.slices.len() * (size_of::<Slice>() + columns * size_of::<usize>())
+        let dictionaries = |c| (0..self.blocks()).map(|s| of_block(s, c)).sum::<usize>();
+        self.slices.iter().map(|slice| slice.bytes()).sum::<usize>() + (0..columns).map(dictionaries).sum::<usize>()
     }
 
     /// True if each live value of the column is greater than the one before, and none is NULL.
@@ -253,22 +253,37 @@ impl RowGroup {
 }
 
 impl Block {
+    /// Bytes of its dictionary, which other blocks have as well.
+    pub(crate) fn dictionary_bytes(&self) -> usize {
+        match &self.values {
+            crate::block::Values::Dictionary { dictionary, .. } => {
+                let heap = dictionary.values().heap().map_or(0, |heap| heap.bytes());
+                dictionary.len() * size_of::<StringView>() + heap
+            }
+            _ => 0,
+        }
+    }
+
+    /// Its part of those bytes, as many blocks as have the dictionary now.
+    pub(crate) fn dictionary_share(&self) -> usize {
+        match &self.values {
+            crate::block::Values::Dictionary { dictionary, .. } => {
+                self.dictionary_bytes() / Arc::strong_count(dictionary)
+            }
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn has_dictionary(&self) -> bool {
+        matches!(self.values, crate::block::Values::Dictionary { .. })
+    }
+
     fn shares_dictionary(&self, other: &Block) -> bool {
         use crate::block::Values::Dictionary;
         match (&self.values, &other.values) {
             (Dictionary { dictionary: a, .. }, Dictionary { dictionary: b, .. }) => Arc::ptr_eq(a, b),
             _ => false,
         }
-    }
-}
-
-fn dictionary_bytes(block: &Block) -> usize {
-    match &block.values {
-        crate::block::Values::Dictionary { dictionary, .. } => {
-            let heap = dictionary.values().heap().map_or(0, |heap| heap.bytes());
-            dictionary.len() * size_of::<StringView>() + heap
-        }
-        _ => 0,
     }
 }
 
@@ -334,7 +349,19 @@ impl Piece {
         self.slices
             .iter()
             .flat_map(|slice| &slice.blocks)
-            .map(|block| block.bytes() + dictionary_bytes(block) / 64)
+            .map(|block| block.bytes() + block.dictionary_bytes() / 64)
             .sum()
+    }
+
+    /// Bytes of its dictionaries.
+    pub(crate) fn dictionary_bytes(&self) -> usize {
+        let columns = 0..self.slices.first().map_or(0, |slice| slice.blocks.len());
+        let of_slice = |number: usize, column: usize| {
+            let block = |number: usize| &self.slices[number].blocks[column];
+            let shared = number > 0 && block(number - 1).shares_dictionary(block(number));
+            if shared { 0 } else { block(number).dictionary_bytes() }
+        };
+        let of_column = |column| (0..self.slices.len()).map(|number| of_slice(number, column)).sum::<usize>();
+        columns.map(of_column).sum()
     }
 }

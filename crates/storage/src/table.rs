@@ -25,12 +25,14 @@ use crate::writer::{Statement, TableFork, TableWriter};
 use entasis_vector::{Result, Schema};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A table: a name, columns, and the newest version of its rows.
 pub struct Table {
     pub(crate) shape: Shape,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) turns: Turns,
+    is_superseded: AtomicBool,
     head: Mutex<Head>,
 }
 
@@ -69,12 +71,30 @@ impl Table {
             summaries: Arc::new(Summaries::new(shape.schema.len())),
             is_changed: false,
         };
-        Arc::new(Table { shape, epochs, turns: Turns::default(), head: Mutex::new(head) })
+        Arc::new(Table {
+            shape,
+            epochs,
+            turns: Turns::default(),
+            is_superseded: AtomicBool::new(false),
+            head: Mutex::new(head),
+        })
     }
 
     /// Its name, as it was written when the table was created.
     pub fn name(&self) -> &str {
         &self.shape.name
+    }
+
+    /// Says that another table has taken this one's place. Commits of transactions that wrote to it are in conflict from
+    /// now on. Whoever says so holds the writers' turn, so that no commit is on its way.
+    pub fn supersede(&self) {
+        self.is_superseded.store(true, Ordering::Release);
+    }
+
+    /// True if another table has taken this one's place. Who looked it up before writing single rows asks while the writer
+    /// is open.
+    pub fn is_superseded(&self) -> bool {
+        self.is_superseded.load(Ordering::Acquire)
     }
 
     /// Its columns.
@@ -92,9 +112,10 @@ impl Table {
         self.head().branch.root.rows
     }
 
-    /// Bytes of memory of the newest version.
-    pub fn bytes(self: &Arc<Table>) -> usize {
-        self.snapshot().bytes()
+    /// Bytes of memory of the newest version, as they were counted: exact after [`Table::sweep`], and but for shared
+    /// dictionaries.
+    pub fn bytes(&self) -> usize {
+        self.head().branch.bytes()
     }
 
     /// The newest version, for as long as the snapshot is held.
@@ -172,9 +193,11 @@ impl Table {
         self.head.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Frees what no snapshot shows any more. Writers do so by and by.
+    /// Frees what no snapshot shows any more, which writers do by and by, and counts the bytes anew. Takes its time.
     pub fn sweep(&self) {
-        self.head().branch.sweep_now();
+        let mut head = self.head();
+        head.branch.sweep_now();
+        head.branch.recount();
     }
 
     /// Nodes of older versions that are not freed.
@@ -182,21 +205,24 @@ impl Table {
         self.head().branch.retired()
     }
 
-    /// How builders encode rows of this table.
+    /// How builders encode rows of this table. By key, slices have the slots that are left empty already, so that rows
+    /// that come in order need not be laid anew.
     pub(crate) fn effort(&self, sketch: bool) -> Effort {
         let options = &self.shape.options;
+        let (width, keyed) = (options.block_slots, self.shape.key.is_some());
+        let block_rows = if keyed { options.filled_slots(width) } else { width };
         Effort {
             dictionaries: true,
             sketch,
-            block_rows: options.block_slots,
-            capacity: 0,
-            group_rows: options.group_slots,
+            block_rows,
+            capacity: if block_rows < width { width } else { 0 },
+            group_rows: options.group_slots / width * block_rows,
         }
     }
 
     /// Encodes neighbouring small pieces together.
     fn join_small(&self, pieces: impl Iterator<Item = Arc<Piece>>) -> Result<Vec<Arc<Piece>>> {
-        let full = self.shape.options.group_slots;
+        let full = self.effort(false).group_rows;
         let mut joined = Vec::new();
         let mut small: Vec<Arc<Piece>> = Vec::new();
         let mut small_rows = 0;

@@ -92,7 +92,7 @@ fn random_rows(count: usize, random: &mut Random) -> Rows {
 }
 
 /// A vector whose positions hold `rows` in reverse, and the selection that turns them round again; or flat.
-fn column_chunk(rows: &[Vec<Value>], schema: &Schema, selected: bool) -> Chunk {
+pub(crate) fn column_chunk(rows: &[Vec<Value>], schema: &Schema, selected: bool) -> Chunk {
     let mut chunk = Chunk::new();
     chunk.reset(rows.len());
     let positions: Vec<u16> = (0..rows.len() as u16).rev().collect();

@@ -23,6 +23,8 @@
 //! come to hold the same values again is the same row. What two transactions did to different rows of one table goes together,
 //! so write skew is possible, as snapshot isolation has it, but for what is relied on.
 //!
+//! A table that another one has taken the place of ([`Table::supersede`]) is in conflict with whoever wrote to it.
+//!
 //! Whoever holds a turn, by an alone transaction or [`Table::write`], must not wait for another one in the same thread.
 
 mod replay;
@@ -246,6 +248,11 @@ impl Transaction {
             }
             self.take_turns(&changed)?;
             for &index in &changed {
+                let table = self.tables[index].table();
+                if table.is_superseded() {
+                    let message = format!("another statement has altered table {}", table.name());
+                    return Err(Error::new(ErrorKind::Conflict, message).with_hint("try the transaction again"));
+                }
                 let touched = &mut self.tables[index];
                 let fork = touched.fork.as_mut().expect("it is changed");
                 let is_current = fork.can_fast_forward(&fork.table().head());

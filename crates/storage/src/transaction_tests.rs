@@ -81,16 +81,20 @@ fn rows_in(snapshot: &TableSnapshot) -> Rows {
 fn appended(table: &Arc<Table>, rows: &[(i64, i64)]) -> Vec<AppendedRows> {
     let mut appender = table.appender();
     for (morsel, rows) in rows.chunks(7).enumerate() {
-        let mut chunk = Chunk::new();
-        chunk.reset(rows.len());
-        let group = chunk.push_group(Selection::ALL);
-        chunk.push_column(Vector::from_slice(&rows.iter().map(|row| row.0).collect::<Vec<_>>()), group);
-        chunk.push_column(Vector::from_slice(&rows.iter().map(|row| row.1).collect::<Vec<_>>()), group);
-        let texts: Vec<Value> = rows.iter().map(|row| Value::Text(text(row.1).into())).collect();
-        chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), group);
-        appender.append(&chunk, morsel as u64).unwrap();
+        appender.append(&chunk_of(rows), morsel as u64).unwrap();
     }
     vec![appender.finish()]
+}
+
+fn chunk_of(rows: &[(i64, i64)]) -> Chunk {
+    let mut chunk = Chunk::new();
+    chunk.reset(rows.len());
+    let group = chunk.push_group(Selection::ALL);
+    chunk.push_column(Vector::from_slice(&rows.iter().map(|row| row.0).collect::<Vec<_>>()), group);
+    chunk.push_column(Vector::from_slice(&rows.iter().map(|row| row.1).collect::<Vec<_>>()), group);
+    let texts: Vec<Value> = rows.iter().map(|row| Value::Text(text(row.1).into())).collect();
+    chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), group);
+    chunk
 }
 
 struct Session {
@@ -122,7 +126,7 @@ impl Done {
         random: &mut Random,
     ) {
         let (table, rows) = (&tables[at], &mut self.rows[at]);
-        match random.below(30) {
+        match random.below(34) {
             0..=15 => {
                 let (key, value) = (random.below(200), step);
                 put(transaction, table, key, value);
@@ -148,6 +152,25 @@ impl Done {
                 self.wrote[at] |= count > 0;
                 self.touched[at].extend(added.iter().map(|row| row.0));
                 rows.extend(added);
+            }
+            29..=32 => {
+                // Some rows at once.
+                let mut keys: Vec<i64> = (0..random.below(60)).map(|_| random.below(200)).collect();
+                keys.sort_unstable();
+                keys.dedup();
+                keys.retain(|key| rows.contains_key(key));
+                let mut writer = transaction.write(table);
+                let ids: Vec<_> = keys.iter().map(|&key| writer.find(&[Datum::Integer(key.into())]).unwrap()).collect();
+                if random.below(2) == 0 {
+                    writer.delete_many(&ids);
+                    rows.retain(|key, _| !keys.contains(key));
+                } else {
+                    let new: Vec<(i64, i64)> = keys.iter().map(|&key| (key, step)).collect();
+                    writer.update_chunk(&ids, &[(1, 1), (2, 2)], &chunk_of(&new));
+                    rows.extend(new);
+                }
+                self.wrote[at] |= !keys.is_empty();
+                self.touched[at].extend(keys);
             }
             _ => {
                 assert_eq!(transaction.clear(table), rows.len() as u64);
@@ -311,6 +334,10 @@ fn what_is_relied_on_holds_when_it_is_committed() {
             scope.spawn(move || {
                 let random = &mut Random(88_172_645_463_325_252 + thread * 7919);
                 for step in 0..1500 {
+                    let mut seen = Transaction::begin(&[parents.clone(), children.clone()]);
+                    let (parent_rows, child_rows) = (rows_of(&mut seen, parents), rows_of(&mut seen, children));
+                    assert!(child_rows.keys().all(|key| parent_rows.contains_key(key)), "a child without a parent");
+                    drop(seen);
                     let key = random.below(6);
                     let adds = random.below(2) == 0;
                     let writes_child = random.below(2) == 0;
@@ -341,12 +368,29 @@ fn what_is_relied_on_holds_when_it_is_committed() {
             });
         }
     });
-    let mut transaction = Transaction::begin(&[parents.clone(), children.clone()]);
-    let (parents, children) = (rows_of(&mut transaction, &parents), rows_of(&mut transaction, &children));
-    assert!(
-        children.keys().all(|key| parents.contains_key(key)),
-        "a child without a parent: {children:?}, {parents:?}"
-    );
+}
+
+#[test]
+fn what_is_relied_on_is_judged_once_more_if_it_moved() {
+    let (parents, children) = (table("parents"), table("children"));
+    let both = [parents.clone(), children.clone()];
+    for moves in [false, true] {
+        let mut transaction = Transaction::begin(&both);
+        put(&mut transaction, &children, 1, 1);
+        transaction.depend_on(&parents);
+        if moves {
+            parents.write().insert(&[Datum::Integer(5), Datum::Null, Datum::Null]);
+        }
+        let mut judged = 0;
+        let result = transaction.commit(|transaction| {
+            judged += 1;
+            assert_eq!(transaction.snapshot(&parents).rows(), 1);
+            assert_eq!(transaction.snapshot(&children).rows(), 1);
+            Err(Error::new(ErrorKind::Constraint, "no"))
+        });
+        assert_eq!((result.is_err(), judged), (moves, usize::from(moves)));
+        children.write().clear();
+    }
 }
 
 #[test]
@@ -365,6 +409,18 @@ fn a_table_that_is_not_held_is_written_beside_others() {
     // Nobody holds a turn any more.
     put(&mut Transaction::alone(&[a.clone(), b.clone()]), &a, 1, 1);
     a.write().insert(&[Datum::Integer(1), Datum::Null, Datum::Null]);
+}
+
+#[test]
+fn a_table_that_was_superseded_takes_no_commits() {
+    let table = table("a");
+    let mut transaction = Transaction::begin(std::slice::from_ref(&table));
+    put(&mut transaction, &table, 1, 1);
+    let alone = Transaction::alone(std::slice::from_ref(&table));
+    table.supersede();
+    drop(alone);
+    assert_eq!(transaction.commit(|_| Ok(())).unwrap_err().kind(), ErrorKind::Conflict);
+    assert!(table.is_superseded() && table.rows() == 0);
 }
 
 #[test]

@@ -10,6 +10,7 @@
 //! undoes it ([`TableWriter::atomically`]).
 
 use crate::appender::AppendedRows;
+use crate::block::Fixed;
 use crate::datum::Datum;
 use crate::duplicates::Among;
 use crate::log::{Log, Operation};
@@ -21,8 +22,8 @@ use crate::table::{Added, Head, Table};
 use crate::tree::branch::Savepoint;
 use crate::tree::{Branch, Root};
 use crate::turn::{Turn, WriterTurn};
-use crate::write::{RowId, Run, Writer, datum};
-use entasis_vector::{Chunk, Result};
+use crate::write::{RowId, Run, Writer, datum, runs_of};
+use entasis_vector::{Chunk, DataType, Encoding, Result};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -31,8 +32,8 @@ use std::sync::Arc;
 pub struct TableWriter<'a> {
     table: &'a Table,
     target: Target<'a>,
-    /// Row groups that rows were deleted from.
-    thinned: Vec<u32>,
+    /// Row groups that rows were deleted from, and whether these were many.
+    thinned: Vec<(u32, bool)>,
 }
 
 enum Target<'a> {
@@ -42,9 +43,20 @@ enum Target<'a> {
 
 /// What a fork consists of while it is open.
 struct ForkState {
+    base: TableSnapshot,
     branch: Branch,
     sketches: Vec<Sketch>,
     log: Option<Log>,
+}
+
+impl ForkState {
+    /// What the fork holds now.
+    fn snapshot(&mut self) -> TableSnapshot {
+        let (root, stamp) = self.branch.pin();
+        let table = self.base.table().clone();
+        let summaries = Arc::new(Summaries::new(table.schema().len()));
+        TableSnapshot::new(table, root, stamp, summaries, Some(self.base.clone()))
+    }
 }
 
 impl<'a> TableWriter<'a> {
@@ -189,10 +201,73 @@ impl<'a> TableWriter<'a> {
             let operation = Operation::delete(row, self.root(), shape);
             self.log().expect("just tested").push(operation);
         }
-        if self.thinned.last() != Some(&row.group) {
-            self.thinned.push(row.group);
+        if self.thinned.last().is_none_or(|(group, _)| *group != row.group) {
+            self.thinned.push((row.group, false));
         }
         Writer { shape, branch: self.branch() }.delete(row);
+    }
+
+    /// Changes columns of many rows, none of the layout key: `columns` of the table, and those of the chunk that hold their
+    /// new values. Row r of the chunk is for `ids[r]`. No row moves. Fast if the ids ascend.
+    ///
+    /// # Panics
+    /// If a column is of the layout key.
+    pub fn update_chunk(&mut self, ids: &[RowId], columns: &[(usize, usize)], chunk: &Chunk) {
+        let shape = &self.table.shape;
+        let is_key = |column: usize| shape.key.is_some() && shape.options.layout_key.contains(&column);
+        assert!(ids.len() == chunk.len() && !columns.iter().any(|(column, _)| is_key(*column)));
+        if ids.is_empty() || columns.is_empty() {
+            return;
+        }
+        let mut rows: Vec<u16> = (0..ids.len() as u16).collect();
+        let mut sorted = Vec::new();
+        let ids = if ids.is_sorted() {
+            ids
+        } else {
+            rows.sort_by_key(|&row| ids[row as usize]);
+            sorted.extend(rows.iter().map(|&row| ids[row as usize]));
+            &sorted
+        };
+        let before = self.logged_snapshot();
+        Writer { shape, branch: self.branch() }.overwrite_many(ids, columns, chunk, &rows);
+        for &(column, source) in columns {
+            let sketch = &mut self.sketches()[column];
+            count(sketch, chunk, source, shape.schema[column].ty);
+        }
+        if let Some(before) = before
+            && let Some(after) = self.logged_snapshot()
+        {
+            let (rows, columns) = (runs_of(ids), columns.iter().map(|(column, _)| *column).collect());
+            self.log().expect("it is logged").push(Operation::UpdateMany { rows, columns, before, after });
+        }
+    }
+
+    /// Removes many rows, each once. No other row moves before the writer is dropped. Fast if the ids ascend.
+    pub fn delete_many(&mut self, ids: &[RowId]) {
+        let shape = &self.table.shape;
+        let mut sorted = Vec::new();
+        let ids = if ids.is_sorted() {
+            ids
+        } else {
+            sorted.extend_from_slice(ids);
+            sorted.sort_unstable();
+            &sorted
+        };
+        let before = self.logged_snapshot();
+        let counts = Writer { shape, branch: self.branch() }.delete_many(ids);
+        let many = |count: usize| count * 8 >= shape.options.group_slots;
+        self.thinned.extend(counts.iter().map(|&(group, count)| (group, many(count))));
+        if let (Some(before), Some(log)) = (before, self.log()) {
+            log.push(Operation::DeleteMany { rows: runs_of(ids), before });
+        }
+    }
+
+    /// What the fork is now, if it has a log.
+    fn logged_snapshot(&mut self) -> Option<TableSnapshot> {
+        match &mut self.target {
+            Target::Fork(fork) if fork.log.is_some() => Some(fork.snapshot()),
+            _ => None,
+        }
     }
 
     /// Removes all rows. Returns how many they were. In a transaction beside others, one that changes rows of the table
@@ -274,7 +349,6 @@ impl Drop for TableWriter<'_> {
 /// A version of a table that is written aside. Dropped, it leaves nothing behind.
 pub struct TableFork {
     table: Arc<Table>,
-    base: TableSnapshot,
     /// Taken out when the fork ends.
     open: Option<(ForkState, Savepoint)>,
 }
@@ -287,8 +361,7 @@ impl TableFork {
         let sketches = vec![Sketch::default(); table.schema().len()];
         TableFork {
             table: table.clone(),
-            base: snapshot.clone(),
-            open: Some((ForkState { branch, sketches, log }, base)),
+            open: Some((ForkState { base: snapshot.clone(), branch, sketches, log }, base)),
         }
     }
 
@@ -313,9 +386,7 @@ impl TableFork {
 
     /// What the fork holds now.
     pub fn snapshot(&mut self) -> TableSnapshot {
-        let (root, stamp) = self.state_mut().branch.pin();
-        let summaries = Arc::new(Summaries::new(self.table.schema().len()));
-        TableSnapshot::new(self.table.clone(), root, stamp, summaries, Some(self.base.clone()))
+        self.state_mut().snapshot()
     }
 
     /// True if something was written, and not undone.
@@ -368,6 +439,24 @@ impl Drop for TableFork {
             head.branch.sweep();
         }
     }
+}
+
+/// Counts the values of a column of a chunk.
+fn count(sketch: &mut Sketch, chunk: &Chunk, column: usize, ty: DataType) {
+    let (vector, positions) = (chunk.vector(column), chunk.positions(column));
+    let rows = if vector.is_constant() { chunk.len().min(1) } else { chunk.len() };
+    let plain = vector.encoding() == Encoding::Flat && vector.validity().is_none();
+    let position = |row: usize| positions.map_or(row, |positions| positions[row] as usize);
+    crate::block::with_fixed!(
+        ty.physical(),
+        T => if plain && vector.physical() == ty.physical() {
+            let values = vector.values::<T>();
+            return (0..rows).for_each(|row| sketch.add(values[position(row)].hash()));
+        },
+        ()
+    );
+    let datums = (0..rows).map(|row| Datum::of_vector(vector, position(row)));
+    datums.filter(|datum| !datum.is_null()).for_each(|datum| sketch.add(datum.hash()));
 }
 
 /// A place in a fork to come back to.

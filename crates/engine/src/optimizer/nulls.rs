@@ -20,11 +20,9 @@ pub(crate) fn makes_null(expr: &Expr) -> ColumnSet {
         | Expr::InList { .. }
         | Expr::Function { .. } => union(expr.children().into_iter().map(makes_null)),
         Expr::And(parts) | Expr::Or(parts) => intersection(parts.iter().map(makes_null)),
-        Expr::Literal { .. }
-        | Expr::Parameter { .. }
-        | Expr::IsNull(_)
-        | Expr::Case { .. }
-        | Expr::External { .. } => ColumnSet::default(),
+        Expr::Literal { .. } | Expr::Parameter { .. } | Expr::IsNull(_) | Expr::Case { .. } | Expr::External { .. } => {
+            ColumnSet::default()
+        }
     }
 }
 

@@ -119,7 +119,9 @@ impl TableWorker {
     /// Some columns of a chunk.
     fn columns(&mut self, chunk: &Chunk, columns: std::ops::Range<usize>) {
         self.chunk.reset(chunk.len());
-        chunk.groups().iter().for_each(|selection| drop(self.chunk.push_group(selection.clone())));
+        for selection in chunk.groups() {
+            self.chunk.push_group(selection.clone());
+        }
         for column in &chunk.columns()[columns] {
             self.chunk.push_column(column.vector.clone(), column.group);
         }

@@ -20,6 +20,7 @@
 pub(crate) mod cells;
 pub(crate) mod codes;
 mod fixed;
+mod scatter;
 pub(crate) mod search;
 mod strings;
 mod views;
@@ -27,6 +28,7 @@ mod write;
 
 pub(crate) use codes::Codes;
 pub(crate) use fixed::{Fixed, with_fixed};
+pub(crate) use scatter::Scattered;
 pub(crate) use strings::{StringBytes, pinned_view};
 pub(crate) use views::Views;
 pub(crate) use write::widen;

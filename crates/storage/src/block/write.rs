@@ -189,6 +189,20 @@ impl Block {
         })
     }
 
+    /// A block of slots that all hold one value.
+    pub(crate) fn constant(value: &Value, slots: usize, ty: DataType) -> Block {
+        let datum = Datum::of_value(value, ty);
+        if datum.is_null() {
+            return Block::all_null(slots);
+        }
+        let (min, max) = bounds(datum, datum, ty);
+        let physical = match (datum, ty) {
+            (Datum::Integer(v), DataType::Uuid) => Value::Integer(v),
+            _ => value.clone(),
+        };
+        Block::new(slots, Values::Constant(physical), None, Zone { min, max, nulls: 0 }, false)
+    }
+
     /// The same block once more, encoded alike.
     pub(crate) fn twin(&self, live: &[u64], physical: PhysicalType) -> Block {
         let Values::Strings(strings) = &self.values else { return self.copy(self.stamp, live, physical) };
@@ -251,7 +265,7 @@ pub(crate) fn widen(zone: &mut Zone, datum: Datum<'_>, ty: DataType) {
 }
 
 /// The bounds of values from `min` to `max`, as a zone has them.
-fn bounds(min: Datum<'_>, max: Datum<'_>, ty: DataType) -> (Value, Value) {
+pub(super) fn bounds(min: Datum<'_>, max: Datum<'_>, ty: DataType) -> (Value, Value) {
     match ty {
         // A UUID's value is a number whose order is not that of UUIDs, so it bounds nothing.
         DataType::Uuid => (Value::Integer(i128::MIN), Value::Integer(i128::MAX)),
@@ -365,7 +379,7 @@ fn of_strings<'a>(
 }
 
 /// A block without a value.
-fn empty(capacity: usize, nulls: u32) -> Block {
+pub(super) fn empty(capacity: usize, nulls: u32) -> Block {
     Block { ascending: nulls == 0, zone: Zone { nulls, ..Zone::EMPTY }, ..Block::all_null(capacity) }
 }
 

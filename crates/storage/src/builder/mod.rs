@@ -10,7 +10,7 @@ mod strings;
 
 use crate::block::{Block, with_fixed};
 use crate::read::{self, Slices};
-use crate::row_group::{EncodedSlice, Piece};
+use crate::row_group::{EncodedSlice, Piece, RowGroup};
 use crate::sketch::Sketch;
 use entasis_vector::{CHUNK_ROWS, Field, Result, Vector};
 use std::ops::Range;
@@ -98,6 +98,25 @@ impl GroupBuilder {
             }
         }
         self.added(slots.len());
+        Ok(())
+    }
+
+    /// Adds the live slots of a row group.
+    pub(crate) fn append_live(&mut self, group: &RowGroup, schema: &[Field]) -> Result<()> {
+        let mut positions: Vec<u16> = Vec::with_capacity(CHUNK_ROWS);
+        for (column, builder) in self.columns.iter_mut().enumerate() {
+            let mut vector = Vector::new(schema[column].ty.physical());
+            for first in (0..group.slots()).step_by(CHUNK_ROWS) {
+                let window = (group.slots() - first).min(CHUNK_ROWS);
+                positions.clear();
+                group.each_live(first..first + window, |position| positions.push(position as u16));
+                if !positions.is_empty() {
+                    read::decode(group, column, first..first + window, window, &mut vector);
+                    builder.append(&vector, Some(&positions), 0..positions.len())?;
+                }
+            }
+        }
+        self.added(group.rows());
         Ok(())
     }
 

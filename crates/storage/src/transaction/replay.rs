@@ -27,11 +27,11 @@ pub(super) fn replay(old: &TableFork) -> Result<TableFork> {
                 places.add(*row, writer.insert(&datums));
             }
             Operation::Delete { row, old } => {
-                let row = locate(&writer, shape, *row, old, &places)?;
+                let row = locate(&writer, shape, *row, &datums(old, shape), &places)?;
                 writer.delete(row);
             }
             Operation::Update { row, old, new, to } => {
-                let row = locate(&writer, shape, *row, old, &places)?;
+                let row = locate(&writer, shape, *row, &datums(old, shape), &places)?;
                 let mut after = old.clone();
                 new.iter().for_each(|(column, value)| after[*column] = value.clone());
                 if key_of(&after, shape) != key_of(old, shape) {
@@ -48,6 +48,29 @@ pub(super) fn replay(old: &TableFork) -> Result<TableFork> {
                 let added = Added { pieces: pieces.clone(), sketches: sketches.clone() };
                 let new = writer.hang(added)?;
                 places.add_runs(old, new);
+            }
+            Operation::UpdateMany { rows, columns, before, after } => {
+                let all: Vec<usize> = (0..shape.schema.len()).collect();
+                let (mut old, mut new) = (Vec::new(), Vec::new());
+                for row in rows.iter().flat_map(|run| run.rows()) {
+                    old.clear();
+                    before.read(row, &all, &mut old);
+                    new.clear();
+                    after.read(row, columns, &mut new);
+                    let row = locate(&writer, shape, row, &old, &places)?;
+                    let changes: Vec<_> = columns.iter().copied().zip(new.iter().copied()).collect();
+                    writer.update(row, &changes);
+                }
+            }
+            Operation::DeleteMany { rows, before } => {
+                let all: Vec<usize> = (0..shape.schema.len()).collect();
+                let mut old = Vec::new();
+                for row in rows.iter().flat_map(|run| run.rows()) {
+                    old.clear();
+                    before.read(row, &all, &mut old);
+                    let row = locate(&writer, shape, row, &old, &places)?;
+                    writer.delete(row);
+                }
             }
             Operation::Clear => {
                 let message = format!("another transaction has changed the table {}, which was truncated", shape.name);
@@ -120,13 +143,12 @@ fn key_datums<'a>(row: &'a [Value], shape: &Shape) -> Vec<Datum<'a>> {
 }
 
 /// Where a row with the values `old` is, which was at `place` when the transaction saw it.
-fn locate(writer: &TableWriter<'_>, shape: &Shape, place: RowId, old: &[Value], places: &Places) -> Result<RowId> {
-    let is_it = |row: RowId| {
-        datums(old, shape).iter().enumerate().all(|(column, datum)| writer.datum(row, column).is_same(*datum))
-    };
+fn locate(writer: &TableWriter<'_>, shape: &Shape, place: RowId, old: &[Datum<'_>], places: &Places) -> Result<RowId> {
+    let is_it = |row: RowId| old.iter().enumerate().all(|(column, datum)| writer.datum(row, column).is_same(*datum));
     let mut found = None;
     if shape.key.is_some() {
-        writer.find_each(&key_datums(old, shape), |row| {
+        let key: Vec<Datum<'_>> = shape.options.layout_key.iter().map(|&column| old[column]).collect();
+        writer.find_each(&key, |row| {
             found = is_it(row).then_some(row);
             found.is_none()
         });
@@ -134,7 +156,10 @@ fn locate(writer: &TableWriter<'_>, shape: &Shape, place: RowId, old: &[Value], 
         let place = places.of(place);
         found = (writer.is_row(place) && is_it(place)).then_some(place);
     }
-    found.ok_or_else(|| conflict(shape, old, "changed or removed"))
+    found.ok_or_else(|| {
+        let row: Vec<Value> = old.iter().zip(&shape.schema).map(|(datum, field)| datum.value(field.ty)).collect();
+        conflict(shape, &row, "changed or removed")
+    })
 }
 
 fn refuse_taken(writer: &TableWriter<'_>, shape: &Shape, row: &[Value]) -> Result<()> {

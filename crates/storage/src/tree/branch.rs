@@ -6,12 +6,17 @@
 //! **Forks.** A fork begins at a snapshot of the head, with a stamp of its own, and retires head's nodes on paper only. If
 //! the head is as it was, the fork's root becomes the head's (*fast-forward*): what the fork replaced dies at that moment.
 //! Otherwise, and when it is abandoned, the fork's own nodes are retired.
+//!
+//! **Bytes** of what the branch shows are counted as slices and blocks come, change and go, since the whole is asked for after
+//! every statement. Dictionaries are counted when the first block with one comes, and by shares when blocks go, so the count
+//! may drift where these are; [`Branch::recount`] puts it right.
 
 use super::epochs::is_shown;
 use super::{Epochs, Link, Root, Slice, Stamp};
 use crate::block::Block;
 use crate::row_group::RowGroup;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicIsize, Ordering};
 
 /// Retired nodes are looked through when there are so many more of them than at last were left.
 const SWEEP_EVERY: usize = 64;
@@ -62,6 +67,8 @@ pub(crate) struct Edit {
     visible_since: Stamp,
     /// Nodes before this stamp are not this branch's to free: it began there.
     origin: Stamp,
+    /// Bytes that were added since the branch began, less those that are gone.
+    bytes: AtomicIsize,
     retired: Vec<Retired>,
     /// How many were left by the last sweep.
     left: usize,
@@ -100,8 +107,15 @@ impl Edit {
         self.retire(Corpse::Block(link));
     }
 
+    /// Counts bytes of memory that came (or went).
+    #[inline]
+    pub(crate) fn count(&self, bytes: isize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
     /// With its blocks.
     pub(crate) fn retire_whole_slice(&mut self, link: Link<Slice>) {
+        self.count(-(link.bytes() as isize) - link.dictionary_share() as isize);
         link.blocks().iter().for_each(|&block| self.retire_block(block));
         self.retire_slice(link);
     }
@@ -139,6 +153,7 @@ pub(crate) struct Branch {
 pub(crate) struct Savepoint {
     root: Link<Root>,
     stamp: Stamp,
+    bytes: isize,
 }
 
 impl Branch {
@@ -150,7 +165,8 @@ impl Branch {
 
     fn edit(epochs: Arc<Epochs>, stamp: Stamp, block_slots: usize, writes_ghosts: bool) -> Edit {
         let (visible_since, origin) = (0, if writes_ghosts { 0 } else { stamp });
-        Edit { stamp, writes_ghosts, block_slots, epochs, visible_since, origin, retired: Vec::new(), left: 0 }
+        let (bytes, retired) = (AtomicIsize::new(0), Vec::new());
+        Edit { stamp, writes_ghosts, block_slots, epochs, visible_since, origin, bytes, retired, left: 0 }
     }
 
     /// Takes a snapshot: root and stamp. The stamp must be given back to [`Epochs::leave`].
@@ -168,13 +184,13 @@ impl Branch {
         let own = epochs.next();
         let mut edit = Branch::edit(epochs, own, self.edit.block_slots, false);
         edit.visible_since = self.edit.visible_since;
-        (Branch { root, edit }, Savepoint { root, stamp })
+        (Branch { root, edit }, Savepoint { root, stamp, bytes: 0 })
     }
 
     /// Takes a savepoint, which must be given back to [`Branch::roll_back`] or [`Branch::release`].
     pub(crate) fn savepoint(&mut self) -> Savepoint {
         let (root, stamp) = self.pin();
-        Savepoint { root, stamp }
+        Savepoint { root, stamp, bytes: self.edit.bytes.load(Ordering::Relaxed) }
     }
 
     /// Forgets a savepoint.
@@ -187,6 +203,7 @@ impl Branch {
         let stamp = savepoint.stamp;
         self.edit.retire_younger(self.root, stamp);
         self.root = savepoint.root;
+        *self.edit.bytes.get_mut() = savepoint.bytes;
         // What was replaced since, and is shown by the savepoint, is alive again.
         self.edit.retired.retain(|retired| retired.death <= stamp || retired.node.birth() > stamp);
         self.edit.epochs.leave(stamp);
@@ -203,6 +220,7 @@ impl Branch {
         debug_assert!(self.is_at(&base));
         let death = self.edit.epochs.next();
         self.root = fork.root;
+        self.edit.count(fork.edit.bytes.into_inner());
         self.edit.retired.extend(fork.edit.retired.into_iter().map(|mut retired| {
             if retired.node.birth() < fork.edit.origin {
                 retired.death = death;
@@ -247,6 +265,17 @@ impl Branch {
         }
         edit.left = kept.len();
         edit.retired = kept;
+    }
+
+    /// Bytes of memory of what the branch shows.
+    pub(crate) fn bytes(&self) -> usize {
+        self.edit.bytes.load(Ordering::Relaxed).max(0) as usize
+    }
+
+    /// Counts the bytes once more, block by block.
+    pub(crate) fn recount(&mut self) {
+        let bytes: usize = self.root.groups.iter().map(|group| group.bytes()).sum();
+        *self.edit.bytes.get_mut() = bytes as isize;
     }
 
     /// Retired nodes that are not freed.

@@ -68,12 +68,17 @@ fn check_partitions(group: &RowGroup, shape: &Shape, next_group: Option<Key>) {
         let low = group.fences.get(number);
         let high =
             if number + 1 < group.fences.len() { Some(group.fences.get(number + 1)) } else { next_group.clone() };
+        let mut last: Option<Key> = None;
         group.each_live(partition.slots(), |position| {
             let slot = partition.start as usize + position;
             let slice = &group.slices[slot / group.block_slots];
             let key = key.of_row(|column| {
                 slice.block(column).datum(slot % group.block_slots, shape.schema[column].ty.physical())
             });
+            if shape.options.layout == crate::Layout::Sorted {
+                assert!(last.as_ref().is_none_or(|last| *last <= key), "rows are in order");
+                last = Some(key.clone());
+            }
             assert!(low <= key && high.as_ref().is_none_or(|high| key <= *high), "a key is between its fences");
         });
     }

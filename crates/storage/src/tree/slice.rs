@@ -2,12 +2,15 @@
 
 use super::{Edit, Link, Node, Stamp};
 use crate::BLOCK_ROWS;
-use crate::block::{Block, cells};
+use crate::block::{Block, Scattered, cells};
 use crate::datum::Datum;
 use entasis_vector::{Schema, bitmap};
 
 /// Words of the bitmaps of a slice.
 pub(crate) const WORDS: usize = BLOCK_ROWS / 64;
+
+/// Slots from which on a whole block is encoded anew rather than they one by one.
+const SCATTERED_MIN: usize = 24;
 
 /// See the module.
 pub(crate) struct Slice {
@@ -44,7 +47,20 @@ impl Slice {
     pub(crate) fn new(live: [u64; WORDS], blocks: Vec<Block>, edit: &Edit) -> Slice {
         let blocks = blocks.into_iter().map(|block| Link::new(Block { stamp: edit.stamp, ..block })).collect();
         let rows = bitmap::count_ones(&live, BLOCK_ROWS);
-        Slice { stamp: edit.stamp, live, visible: [0; WORDS], rows, blocks }
+        let slice = Slice { stamp: edit.stamp, live, visible: [0; WORDS], rows, blocks };
+        edit.count(slice.bytes() as isize);
+        slice
+    }
+
+    /// Bytes of memory, without dictionaries.
+    pub(crate) fn bytes(&self) -> usize {
+        let blocks: usize = self.blocks.iter().map(|block| block.bytes()).sum();
+        blocks + size_of::<Slice>() + self.blocks.len() * size_of::<usize>()
+    }
+
+    /// Bytes of the dictionaries, shared out among the blocks that have them now.
+    pub(crate) fn dictionary_share(&self) -> usize {
+        self.blocks.iter().map(|block| block.dictionary_share()).sum()
     }
 
     /// A slice without rows, and without memory for any.
@@ -105,10 +121,36 @@ impl Slice {
                 return link.store(slot, datum, ty.physical());
             }
             let copy = Link::new(link.copy(edit.stamp, &self.live, ty.physical()));
+            edit.count(copy.bytes() as isize - link.bytes() as isize);
             edit.retire_block(std::mem::replace(link, copy));
         }
         let limit = edit.block_slots;
-        link.own(edit.stamp, |block| block.stamp).put(slot, datum, &self.live, ty, limit);
+        let block = link.own(edit.stamp, |block| block.stamp);
+        let (bytes, share) = (block.bytes(), block.dictionary_share());
+        block.put(slot, datum, &self.live, ty, limit);
+        edit.count(block.bytes() as isize - bytes as isize - if block.has_dictionary() { 0 } else { share as isize });
+    }
+
+    /// Writes a column of many live slots.
+    pub(crate) fn scatter(&mut self, column: usize, new: Scattered<'_>, schema: &Schema, edit: &mut Edit) {
+        debug_assert!(self.stamp == edit.stamp);
+        if new.slots.len() < SCATTERED_MIN {
+            return new.each(|slot, datum| self.write(column, slot, datum, schema, edit));
+        }
+        let link = &mut self.blocks[column];
+        let block = Block { stamp: edit.stamp, ..link.scatter(new, &self.live, schema[column].ty) };
+        edit.count(block.bytes() as isize - (link.bytes() + link.dictionary_share()) as isize);
+        if link.stamp == edit.stamp {
+            *link.own(edit.stamp, |block| block.stamp) = block;
+        } else {
+            edit.retire_block(std::mem::replace(link, Link::new(block)));
+        }
+    }
+
+    /// Makes rows ghosts. Those of `mask` are live.
+    pub(crate) fn bury_many(&mut self, mask: &[u64; WORDS]) {
+        self.live.iter_mut().zip(mask).for_each(|(live, mask)| *live &= !mask);
+        self.rows = bitmap::count_ones(&self.live, BLOCK_ROWS);
     }
 
     /// Makes a slot a row: all of its values have been written.
@@ -131,6 +173,7 @@ impl Slice {
         for link in &mut self.blocks {
             if link.slots > 0 {
                 let empty = Block { stamp: edit.stamp, ascending: true, ..Block::all_null(0) };
+                edit.count(empty.bytes() as isize - (link.bytes() + link.dictionary_share()) as isize);
                 edit.retire_block(std::mem::replace(link, Link::new(empty)));
             }
         }

@@ -13,10 +13,14 @@
 //!
 //! Nothing here fails, so a statement validates first and then writes.
 
+mod bulk;
 mod pieces;
 mod room;
 mod spread;
 mod tidy;
+
+pub(crate) use bulk::runs_of;
+pub(crate) use spread::zones_of;
 
 use crate::datum::Datum;
 use crate::key::{Fences, Key, LayoutKey};
@@ -55,6 +59,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The rows.
+    pub(crate) fn rows(self) -> impl Iterator<Item = RowId> {
+        (0..self.rows).map(move |number| RowId { slot: self.first.slot + number, ..self.first })
+    }
+
     /// The number of a row among these.
     pub(crate) fn number_of(&self, row: RowId) -> Option<u32> {
         let number = row.slot.checked_sub(self.first.slot).filter(|&number| number < self.rows);
@@ -111,7 +120,7 @@ impl Writer<'_> {
             }
         };
         self.fill(id, row);
-        id
+        self.in_order(id)
     }
 
     /// Removes a row.
@@ -154,6 +163,8 @@ impl Writer<'_> {
             if !stays {
                 return self.transfer(id, &new_key, changes);
             }
+            self.overwrite(id, changes);
+            return self.in_order(id);
         }
         self.overwrite(id, changes);
         id
@@ -184,7 +195,7 @@ impl Writer<'_> {
             changes.iter().for_each(|&(column, datum)| new[column] = datum);
             self.fill(to, &new);
         });
-        to
+        self.in_order(to)
     }
 
     /// One value.
@@ -305,7 +316,7 @@ pub(crate) fn read<'a>(root: &'a Root, id: RowId, columns: &[usize], schema: &Sc
 
 /// Widens the zone of a column by a value.
 #[inline]
-fn widen(zones: &mut Arc<[Zone]>, column: usize, datum: Datum<'_>, ty: DataType) {
+pub(crate) fn widen(zones: &mut Arc<[Zone]>, column: usize, datum: Datum<'_>, ty: DataType) {
     let zone = &zones[column];
     let holds = match datum {
         Datum::Null => zone.nulls > 0,

@@ -3,8 +3,9 @@
 //! - *In the order of insertion*: a small piece goes row by row to the tail, whose slots are taken one after the other;
 //!   a larger one becomes slices or a row group as it is. A row group that has filled up at the tail is encoded once more
 //!   as a whole.
-//! - *By key*: many rows, compared with those that are there, are sorted together with them and laid out anew. Few are
-//!   inserted one by one.
+//! - *By key*: many rows that come in order, and behind all that are there, become slices as they are, since appenders leave
+//!   the ghosts free. Other rows, if they are many compared with those that are there, are sorted together with them and laid
+//!   out anew. Few are inserted one by one.
 
 use super::spread::{Source, lay};
 use super::{RowId, Run, Writer, edit_group};
@@ -12,7 +13,7 @@ use crate::block::Block;
 use crate::builder::{Effort, GroupBuilder};
 use crate::datum::Datum;
 use crate::key::Key;
-use crate::row_group::{Piece, RowGroup};
+use crate::row_group::{EncodedSlice, Partition, Piece, RowGroup};
 use crate::tree::{Branch, Link, Slice};
 use entasis_vector::Result;
 use std::sync::Arc;
@@ -33,7 +34,10 @@ impl Writer<'_> {
             return Ok(places);
         }
         let rows: u64 = pieces.iter().map(|piece| piece.rows as u64).sum();
-        if rows * FEW > self.branch.root.rows {
+        let many = rows * FEW > self.branch.root.rows;
+        if (many || rows >= self.shape.options.group_slots as u64 / 4) && self.is_behind(&pieces) {
+            self.hang_behind(pieces);
+        } else if many {
             self.lay_all(&pieces);
         } else {
             pieces.iter().for_each(|piece| self.insert_piece(piece, |_| ()));
@@ -65,6 +69,7 @@ impl Writer<'_> {
         debug_assert!(full.iter().all(|slice| slice.rows == options.block_slots), "only the last slice has room");
         let room = self.branch.root.groups.last().map_or(0, |last| options.group_slots - last.slots());
         let rows = piece.rows;
+        self.branch.edit.count(piece.dictionary_bytes() as isize);
         let slices = |edit: &_| -> Vec<Link<Slice>> {
             piece.slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect()
         };
@@ -128,6 +133,14 @@ impl Writer<'_> {
         if !group.is_hot || group.rows < group.slots() {
             return Ok(());
         }
+        let mut builder = self.builder();
+        builder.append_slots(&**group, 0..group.rows, &self.shape.schema)?;
+        self.replace_slices(last, builder.finish());
+        Ok(())
+    }
+
+    /// What rows that rest are encoded with.
+    pub(super) fn builder(&self) -> GroupBuilder {
         let options = &self.shape.options;
         let effort = Effort {
             dictionaries: true,
@@ -136,15 +149,19 @@ impl Writer<'_> {
             capacity: 0,
             group_rows: options.group_slots,
         };
-        let mut builder = GroupBuilder::new(&self.shape.schema, effort);
-        builder.append_slots(&**group, 0..group.rows, &self.shape.schema)?;
-        let piece = builder.finish();
-        let (group, edit) = edit_group(self.branch, last);
+        GroupBuilder::new(&self.shape.schema, effort)
+    }
+
+    /// Puts a piece that holds the rows of a row group, without partitions, in the place of its slices.
+    pub(super) fn replace_slices(&mut self, group: usize, piece: Piece) {
+        let columns = self.shape.schema.len();
+        let (group, edit) = edit_group(self.branch, group);
+        edit.count(piece.dictionary_bytes() as isize);
         let new = piece.slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect();
         let old = std::mem::replace(&mut group.slices, new);
+        group.zones = super::spread::zones_of(&group.slices, columns);
         group.is_hot = false;
         old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
-        Ok(())
     }
 
     /// Adds a row group of one empty slice. By key, it is the first.
@@ -152,7 +169,7 @@ impl Writer<'_> {
         let slices = vec![Link::new(Slice::empty(self.shape.schema.len(), &self.branch.edit))];
         let least = self.shape.key.as_ref().map(|key| key.least());
         let slots = self.shape.options.block_slots as u32;
-        let partitions = vec![crate::row_group::Partition { start: 0, end: slots, rows: 0 }];
+        let partitions = vec![Partition { start: 0, end: slots, rows: 0 }];
         let fences: Vec<Key> = least.into_iter().collect();
         let group = self.group_of(super::spread::Laid { slices, partitions, fences: fences.clone() });
         let root = self.branch.root.edit(&mut self.branch.edit);
@@ -162,6 +179,84 @@ impl Writer<'_> {
     }
 
     // ---- by key ----------------------------------------------------------------------------------------------------
+
+    /// True if the rows of some pieces stand in order, behind all that are there, in slices that make whole partitions.
+    fn is_behind(&self, pieces: &[Arc<Piece>]) -> bool {
+        let (shape, key) = (self.shape, self.shape.key.as_ref().expect("the table has a layout key"));
+        let (options, root) = (&shape.options, &self.branch.root);
+        if !options.partition_slots().is_multiple_of(options.block_slots) {
+            return false;
+        }
+        let mut last: Option<Key> = root.groups.last().map(|group| {
+            let partition = group.partitions.len() - 1;
+            let (slots, least) = (group.partitions[partition].slots(), group.fences.get(partition));
+            let mut last = least;
+            group.each_live(slots.clone(), |position| {
+                let (slice, slot) =
+                    ((slots.start + position) / group.block_slots, (slots.start + position) % group.block_slots);
+                last = last.clone().max(self.key_of(group, slice as u32, slot as u32));
+            });
+            last
+        });
+        let mut follows = |slice: &EncodedSlice, slot: usize| {
+            let next = key.of_row(|column| slice.blocks[column].datum(slot, shape.schema[column].ty.physical()));
+            let follows = last.as_ref().is_none_or(|last| *last <= next);
+            last = Some(next);
+            follows
+        };
+        pieces.iter().flat_map(|piece| &piece.slices).all(|slice| match &key.columns[..] {
+            // What ascends strictly is known of a block.
+            &[column] if slice.blocks[column].ascending => follows(slice, 0) && follows(slice, slice.rows - 1),
+            _ => (0..slice.rows).all(|slot| follows(slice, slot)),
+        })
+    }
+
+    /// Hangs pieces behind all rows that are there, a partition for each slice or some.
+    fn hang_behind(&mut self, pieces: Vec<Arc<Piece>>) {
+        let (shape, options) = (self.shape, &self.shape.options);
+        let width = options.block_slots;
+        if self.branch.root.rows == 0 {
+            self.clear();
+        }
+        let mut slices: Vec<EncodedSlice> = Vec::new();
+        for piece in pieces {
+            self.branch.edit.count(piece.dictionary_bytes() as isize);
+            let piece = Arc::try_unwrap(piece).unwrap_or_else(|shared| shared.twin(&shape.schema));
+            slices.extend(piece.slices);
+        }
+        let key = shape.key.as_ref().expect("the table has a layout key");
+        let wide = options.partition_slots() / width;
+        let mut slices = slices.into_iter().peekable();
+        while slices.peek().is_some() {
+            let mut laid = super::spread::Laid { slices: Vec::new(), partitions: Vec::new(), fences: Vec::new() };
+            for number in 0..options.group_slots / width {
+                let Some(mut slice) = slices.next() else { break };
+                let slots = (number * width) as u32..((number + 1) * width) as u32;
+                let first = key.of_row(|column| slice.blocks[column].datum(0, shape.schema[column].ty.physical()));
+                match laid.partitions.last_mut() {
+                    Some(partition) if number % wide > 0 => {
+                        partition.end = slots.end;
+                        partition.rows += slice.rows as u32;
+                    }
+                    _ => {
+                        let rows = slice.rows as u32;
+                        laid.partitions.push(Partition { start: slots.start, end: slots.end, rows });
+                        let is_first = number == 0 && self.branch.root.groups.is_empty();
+                        laid.fences.push(if is_first { key.least() } else { first });
+                    }
+                }
+                // Rows will come between these, and a ghost slot takes none while the block is known to ascend.
+                slice.blocks.iter_mut().for_each(|block| block.ascending = false);
+                laid.slices.push(Link::new(Slice::new(slice.live, slice.blocks, &self.branch.edit)));
+            }
+            let group = self.group_of(laid);
+            let root = self.branch.root.edit(&mut self.branch.edit);
+            root.rows += group.rows as u64;
+            let (end, fence) = (root.fences.len(), group.fences.get(0));
+            root.fences.splice(end..end, vec![fence]);
+            root.groups.push(Link::new(group));
+        }
+    }
 
     /// Lays out all rows anew, those of the table and those of the pieces.
     fn lay_all(&mut self, pieces: &[Arc<Piece>]) {
@@ -217,7 +312,7 @@ impl Writer<'_> {
             }
         }
         rows.sort_unstable();
-        let filled = |slots: usize| ((slots as f64 * (1.0 - options.ghost)) as usize).max(1);
+        let filled = |slots: usize| options.filled_slots(slots);
         let block = |part: u32, column: usize| -> &Block { parts[part as usize].blocks[column] };
         let groups = rows.len().div_ceil(filled(options.group_slots)).max(1);
         let mut least = self.shape.key.as_ref().expect("the table has a layout key").least();

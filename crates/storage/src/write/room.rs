@@ -7,7 +7,8 @@
 //!
 //! **Which**: a donor within [`TableOptions::reach`] partitions; else the slices of the partition are spread over one
 //! slice more ([`super::spread`]), which costs two moves for each insert to come, however large the row group is. `equi`
-//! has its ghosts at the end of the row group and ripples from wherever that is; at the end a slice is added.
+//! has its ghosts at the end of the row group and ripples from wherever that is; at the end a slice is added. `sorted` and
+//! `delta` never ripple, which would put rows out of order.
 //!
 //! [`TableOptions::reach`]: crate::layout::TableOptions::reach
 
@@ -25,6 +26,9 @@ impl Writer<'_> {
     pub(super) fn make_room(&mut self, group: usize, partition: usize, donor: Option<usize>) {
         let options = &self.shape.options;
         let is_equi = options.layout == Layout::Equi;
+        if matches!(options.layout, Layout::Sorted | Layout::Delta) {
+            return self.spread_around(group, partition);
+        }
         let reach = if is_equi { usize::MAX } else { options.reach };
         let near = |donor: &usize| donor.abs_diff(partition) <= reach.max(1);
         let donor = donor.filter(near).or_else(|| self.branch.root.groups[group].nearest_ghost(partition, reach));

@@ -4,7 +4,7 @@
 //! Rows are sorted by key, cut into partitions of equal width, and copied column by column to new hot blocks, with the
 //! ghost slots where the layout wants them. The window is as small as may be: the slices of one partition.
 
-use super::{Writer, edit_group};
+use super::{RowId, Writer, edit_group};
 use crate::block::Block;
 use crate::key::Key;
 use crate::layout::Layout;
@@ -38,11 +38,46 @@ impl Writer<'_> {
         self.spread(group, window, slices);
     }
 
+    /// Puts a row that was just written in its place, if the partitions of the table are in order inside. Where it is then.
+    #[inline]
+    pub(super) fn in_order(&mut self, id: RowId) -> RowId {
+        if self.shape.options.layout == Layout::Sorted { self.shift(id) } else { id }
+    }
+
+    fn shift(&mut self, id: RowId) -> RowId {
+        let (group, slot) = (id.group as usize, id.slot as usize);
+        let node = self.branch.root.groups[group];
+        let Some(partition) = node.partition_of(slot) else { return id };
+        let width = node.block_slots;
+        let key = |slot: usize| self.key_of(&node, (slot / width) as u32, (slot % width) as u32);
+        let slots = node.partitions[partition].slots();
+        let before = slots.clone().take(slot - slots.start).rev().find(|&slot| node.is_live(slot));
+        let after = (slot + 1..slots.end).find(|&slot| node.is_live(slot));
+        let own = key(slot);
+        if before.is_none_or(|before| key(before) <= own) && after.is_none_or(|after| own <= key(after)) {
+            return id;
+        }
+        // Rows are laid in the order of their keys and places, one partition behind the other.
+        let window = node.aligned_slices(partition..partition + 1);
+        let slots = window.start * width..window.end * width;
+        let mut rank = 0;
+        node.each_live(slots.clone(), |position| {
+            let other = slots.start + position;
+            rank += usize::from((key(other), other) < (own.clone(), slot));
+        });
+        let slices = window.len();
+        self.spread(group, window, slices);
+        let mut live = Vec::new();
+        self.branch.root.groups[group].each_live(slots.clone(), |position| live.push(slots.start + position));
+        RowId { slot: live[rank] as u32, ..id }
+    }
+
     /// Spreads the rows of some slices, which no partition crosses the ends of, over `slices` slices.
     pub(super) fn spread(&mut self, group: usize, window: Range<usize>, slices: usize) {
         let old: Vec<Link<Slice>> = self.branch.root.groups[group].slices[window.clone()].to_vec();
         let width = self.shape.options.block_slots;
         let laid = self.relay(group, &window, slices);
+        let columns = self.shape.schema.len();
         let (node, edit) = edit_group(self.branch, group);
         let slots = window.start * width..window.end * width;
         let first = node.partitions.partition_point(|p| (p.start as usize) < slots.start);
@@ -63,7 +98,11 @@ impl Writer<'_> {
                 (partition.start, partition.end) = (moved(partition.start), moved(partition.end));
             }
         }
+        let is_all = window.len() == node.slices.len();
         node.slices.splice(window, laid.slices);
+        if is_all {
+            node.zones = zones_of(&node.slices, columns);
+        }
         node.is_hot = true;
         old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
     }
@@ -112,7 +151,7 @@ impl Writer<'_> {
         rows
     }
 
-    fn key_of(&self, node: &RowGroup, part: u32, slot: u32) -> Key {
+    pub(super) fn key_of(&self, node: &RowGroup, part: u32, slot: u32) -> Key {
         let (key, schema) = (self.shape.key.as_ref().expect("the table has a layout key"), &self.shape.schema);
         let slice = &*node.slices[part as usize];
         key.of_row(|column| slice.block(column).datum(slot as usize, schema[column].ty.physical()))
@@ -217,7 +256,7 @@ fn word_of(key: Key) -> u64 {
 }
 
 /// The zones of slices together.
-pub(super) fn zones_of(slices: &[Link<Slice>], columns: usize) -> Arc<[Zone]> {
+pub(crate) fn zones_of(slices: &[Link<Slice>], columns: usize) -> Arc<[Zone]> {
     let mut zones = vec![Zone::EMPTY; columns];
     for slice in slices.iter().filter(|slice| slice.rows() > 0) {
         zones.iter_mut().zip(slice.blocks()).for_each(|(zone, block)| zone.merge(&block.zone));

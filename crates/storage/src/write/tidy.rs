@@ -1,27 +1,33 @@
 //! Memory of rows that are gone: row groups that are mostly empty are spread over fewer slices, small neighbours are
 //! joined, empty ones are dropped. At the end of a statement, because rows change their place.
+//!
+//! Mostly means half of the slots; three quarters, if many rows of the row group were removed at once. In the order of
+//! insertion, what is left is encoded with full effort.
 
 use super::{Writer, edit_group};
 use crate::tree::Branch;
+use entasis_vector::Result;
 
 impl Writer<'_> {
-    /// Tidies the row groups that rows were deleted from: `touched`, in any order. Some may be gone since, with what a
-    /// statement undid.
-    pub(crate) fn tidy(&mut self, mut touched: Vec<u32>) {
+    /// Tidies the row groups that rows were deleted from, in any order, and whether they were many. Some may be gone
+    /// since, with what a statement undid.
+    pub(crate) fn tidy(&mut self, mut touched: Vec<(u32, bool)>) {
         touched.sort_unstable();
-        touched.dedup();
-        // From behind, so that what is before keeps its place.
-        for group in touched.into_iter().rev() {
-            if (group as usize) < self.branch.root.groups.len() {
-                self.tidy_group(group as usize);
+        // From behind, so that what is before keeps its place; the last of a group says if they were many.
+        let mut last = u32::MAX;
+        for (group, many) in touched.into_iter().rev() {
+            if group != last && (group as usize) < self.branch.root.groups.len() {
+                self.tidy_group(group as usize, many);
             }
+            last = group;
         }
     }
 
     #[inline]
-    fn tidy_group(&mut self, group: usize) {
+    fn tidy_group(&mut self, group: usize, many: bool) {
         let node = &self.branch.root.groups[group];
-        if node.rows * 2 < node.slots() && (node.slices.len() > 1 || node.rows == 0) {
+        let full = if many { node.slots() * 3 / 4 } else { node.slots() / 2 };
+        if node.rows < full && (node.slices.len() > 1 || node.rows == 0) {
             self.thin(group);
         }
     }
@@ -34,8 +40,11 @@ impl Writer<'_> {
             return self.drop_group(group);
         }
         let width = node.block_slots;
-        let needed = (node.rows + node.rows / 8).div_ceil(width).max(1);
-        if needed < node.slices.len() {
+        let ghosts = if self.shape.key.is_some() { node.rows / 8 } else { 0 };
+        let needed = (node.rows + ghosts).div_ceil(width).max(1);
+        if needed < node.slices.len() && self.shape.key.is_none() && node.rows > 0 {
+            self.compact(group).expect("strings that are in memory fit their blocks");
+        } else if needed < node.slices.len() {
             self.spread(group, 0..node.slices.len(), needed);
         } else if node.rows == 0 {
             let (node, edit) = edit_group(self.branch, group);
@@ -51,6 +60,14 @@ impl Writer<'_> {
                 self.join(left);
             }
         }
+    }
+
+    /// Encodes the rows of a row group anew, one behind the other.
+    fn compact(&mut self, group: usize) -> Result<()> {
+        let mut builder = self.builder();
+        builder.append_live(&self.branch.root.groups[group], &self.shape.schema)?;
+        self.replace_slices(group, builder.finish());
+        Ok(())
     }
 
     /// Drops a row group without rows; it is not the only one.

@@ -1,0 +1,90 @@
+//! Writing many slots of a block at once: all values are decoded, the new ones scattered among them, and encoded anew with
+//! exact bounds. [`Block::put`] is the slow twin.
+
+use super::{Block, Fixed, with_fixed, write};
+use crate::datum::Datum;
+use entasis_vector::{DataType, Encoding, Vector, bitmap};
+
+/// New values for slots: the one for `slots[i]` stands at position `at[i]` of `vector`.
+#[derive(Clone, Copy)]
+pub(crate) struct Scattered<'a> {
+    pub(crate) slots: &'a [u16],
+    pub(crate) at: &'a [u16],
+    pub(crate) vector: &'a Vector,
+}
+
+impl Scattered<'_> {
+    /// Calls `each` with every slot and its value.
+    pub(crate) fn each(&self, mut each: impl FnMut(usize, Datum<'_>)) {
+        let pairs = self.slots.iter().zip(self.at);
+        pairs.for_each(|(&slot, &at)| each(slot.into(), Datum::of_vector(self.vector, at.into())));
+    }
+}
+
+impl Block {
+    /// This block with new values in some live slots. `live` are the live slots of its slice.
+    pub(crate) fn scatter(&self, new: Scattered<'_>, live: &[u64], ty: DataType) -> Block {
+        with_fixed!(ty.physical(), T => scatter_fixed::<T>(self, new, live, ty), scatter_strings(self, new, live, ty))
+    }
+}
+
+fn scatter_fixed<T: Fixed>(old: &Block, new: Scattered<'_>, live: &[u64], ty: DataType) -> Block {
+    let mut values = vec![T::default(); old.slots];
+    old.decode_fixed(0, &mut values);
+    let words = bitmap::words_for(old.slots);
+    let mut valid: Vec<u64> = (0..words).map(|word| old.valid_word(word)).collect();
+    let is_plain = new.vector.encoding() == Encoding::Flat
+        && new.vector.physical() == ty.physical()
+        && new.vector.validity().is_none();
+    let had_nulls = valid.iter().zip(live).any(|(valid, live)| live & !valid != 0);
+    if is_plain && !had_nulls {
+        // PERF: the usual case; a loop without a branch but for the bounds.
+        let source = new.vector.values::<T>();
+        new.slots.iter().zip(new.at).for_each(|(&slot, &at)| values[slot as usize] = source[at as usize]);
+    } else {
+        new.each(|slot, datum| {
+            bitmap::set(&mut valid, slot, !datum.is_null());
+            values[slot] = T::of_datum(datum);
+        });
+    }
+    let mut range: Option<(T, T)> = None;
+    let mut nulls = 0;
+    for (word, (&live, &valid)) in live.iter().zip(&valid).enumerate() {
+        nulls += (live & !valid).count_ones();
+        let mut left = live & valid;
+        let values = &values[word * 64..values.len().min(word * 64 + 64)];
+        if left == 0 {
+            continue;
+        }
+        let first = values[left.trailing_zeros() as usize];
+        let (mut min, mut max) = range.unwrap_or((first, first));
+        let mut widen = |v: T| {
+            min = if v.before(min) { v } else { min };
+            max = if max.before(v) { v } else { max };
+        };
+        if left == u64::MAX {
+            values.iter().for_each(|&v| widen(v));
+        } else {
+            while left != 0 {
+                widen(values[left.trailing_zeros() as usize]);
+                left &= left - 1;
+            }
+        }
+        range = Some((min, max));
+    }
+    let Some((min, max)) = range else { return write::empty(old.slots, nulls) };
+    let (low, high) = write::bounds(min.datum(), max.datum(), ty);
+    let zone = crate::zone::Zone { min: low, max: high, nulls };
+    let values = T::encode(&values, min, max, old.slots, true);
+    Block::new(old.slots, values, (nulls > 0).then_some(&valid[..]), zone, false)
+}
+
+fn scatter_strings(old: &Block, new: Scattered<'_>, live: &[u64], ty: DataType) -> Block {
+    // Which of the new values each slot gets.
+    let mut number = vec![u16::MAX; old.slots];
+    new.slots.iter().enumerate().for_each(|(i, &slot)| number[slot as usize] = i as u16);
+    Block::of(old.slots, old.slots, ty, |slot| match number[slot] {
+        u16::MAX => bitmap::get(live, slot).then(|| old.datum(slot, ty.physical())),
+        i => Some(Datum::of_vector(new.vector, new.at[i as usize].into())),
+    })
+}

@@ -1,0 +1,101 @@
+//! Many rows at once that are there already: changed or removed block by block.
+//!
+//! Rows come in ascending order, so that all of one slice follow one another. For each column of a slice that is changed, its
+//! block is decoded once, the new values are put in, and it is encoded anew with exact bounds. Rows are removed by mask.
+
+use super::{RowId, Run, Writer};
+use crate::block::Scattered;
+use crate::tree::Branch;
+use crate::tree::slice::WORDS;
+use crate::zone::Zone;
+use entasis_vector::{Chunk, bitmap};
+use std::sync::Arc;
+
+impl Writer<'_> {
+    /// Changes columns of rows that stay where they are: `columns` of the table and those of the chunk that hold their
+    /// new values; row `rows[i]` of the chunk is for `ids[i]`. The ids ascend.
+    pub(crate) fn overwrite_many(&mut self, ids: &[RowId], columns: &[(usize, usize)], chunk: &Chunk, rows: &[u16]) {
+        debug_assert!(ids.is_sorted() && ids.len() == rows.len());
+        let schema = &self.shape.schema;
+        let width = self.shape.options.block_slots;
+        let Branch { root, edit } = &mut *self.branch;
+        let mut slots: Vec<u16> = Vec::with_capacity(ids.len());
+        let mut at: Vec<u16> = Vec::with_capacity(ids.len());
+        let mut done = 0;
+        let of_slice = |id: &RowId| (id.group, id.slot as usize / width);
+        for ids in ids.chunk_by(|a, b| of_slice(a) == of_slice(b)) {
+            let rows = &rows[done..done + ids.len()];
+            done += ids.len();
+            slots.clear();
+            slots.extend(ids.iter().map(|id| (id.slot as usize % width) as u16));
+            let group = root.edit(edit).groups[ids[0].group as usize].edit(edit);
+            group.is_hot = true;
+            let slice = group.slices[ids[0].slot as usize / width].edit(edit);
+            for &(column, source) in columns {
+                let at: &[u16] = match chunk.positions(source) {
+                    None => rows,
+                    Some(positions) => {
+                        at.clear();
+                        at.extend(rows.iter().map(|&row| positions[row as usize]));
+                        &at
+                    }
+                };
+                let new = Scattered { slots: &slots, at, vector: chunk.vector(source) };
+                slice.scatter(column, new, schema, edit);
+                widen_by(&mut group.zones, column, &slice.block(column).zone);
+            }
+        }
+    }
+
+    /// Removes rows, whose ids ascend. Returns the row groups that they were removed from, and how many rows of each.
+    pub(crate) fn delete_many(&mut self, ids: &[RowId]) -> Vec<(u32, usize)> {
+        debug_assert!(ids.is_sorted());
+        let width = self.shape.options.block_slots;
+        let mut counts = Vec::new();
+        let Branch { root, edit } = &mut *self.branch;
+        for ids in ids.chunk_by(|a, b| a.group == b.group) {
+            let root = root.edit(edit);
+            let group = root.groups[ids[0].group as usize].edit(edit);
+            group.is_hot = true;
+            let mut removed = 0;
+            for ids in ids.chunk_by(|a, b| a.slot as usize / width == b.slot as usize / width) {
+                let mut mask = [0; WORDS];
+                ids.iter().for_each(|id| bitmap::set(&mut mask, id.slot as usize % width, true));
+                let slice = group.slices[ids[0].slot as usize / width].edit(edit);
+                let rows = slice.rows();
+                slice.bury_many(&mask);
+                removed += rows - slice.rows();
+            }
+            group.rows -= removed;
+            if !group.partitions.is_empty() {
+                let first = group.partition_of(ids[0].slot as usize).expect("a slot has a partition");
+                let last = group.partition_of(ids[ids.len() - 1].slot as usize).expect("a slot has a partition");
+                for number in first..=last {
+                    let rows = group.live_rows(group.partitions[number].slots());
+                    group.partitions[number].rows = rows as u32;
+                }
+            }
+            root.rows -= removed as u64;
+            counts.push((ids[0].group, removed));
+        }
+        counts
+    }
+}
+
+/// Widens the zone of a column by that of a block.
+fn widen_by(zones: &mut Arc<[Zone]>, column: usize, new: &Zone) {
+    let zone = &zones[column];
+    let within = new.min.is_null()
+        || (!zone.min.is_null() && zone.min.total_cmp(&new.min).is_le() && zone.max.total_cmp(&new.max).is_ge());
+    if !within || (new.nulls > 0 && zone.nulls == 0) {
+        let zone = &mut Arc::make_mut(zones)[column];
+        zone.merge(&Zone { nulls: zone.nulls.max(new.nulls) - zone.nulls, ..new.clone() });
+    }
+}
+
+/// Rows in ascending order as runs.
+pub(crate) fn runs_of(ids: &[RowId]) -> Vec<Run> {
+    let mut runs = Vec::new();
+    ids.iter().for_each(|&id| Run::push(&mut runs, id));
+    runs
+}
