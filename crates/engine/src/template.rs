@@ -8,29 +8,36 @@ use crate::optimizer::for_each_expr;
 use crate::plan::{Node, Plan};
 use crate::relation::Relation;
 use entasis_vector::expr::Expr;
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_vector::{DataType, Result, Value};
 use std::sync::Arc;
 
 impl Plan {
-    /// The plan with these values for its parameters, and with `relation` in the place of each stored table.
+    /// The plan with these values for its parameters, and with `relation` in the place of each stored table. `None` if a value
+    /// is none of its parameter's type.
     ///
     /// # Errors
-    /// Input, if a value is missing or of another type; those of `relation`.
+    /// Those of `relation`.
     pub fn instance(
         &self,
         parameters: &[(Value, DataType)],
         mut relation: impl FnMut(&dyn Relation) -> Result<Arc<dyn Relation>>,
-    ) -> Result<Plan> {
+    ) -> Result<Option<Plan>> {
         let mut plan = self.clone();
+        let mut fits = true;
         let mut value = |expr| match expr {
-            Expr::Parameter { index, ty } => match parameters.get(index) {
-                Some((value, given)) if *given == ty => Ok(Expr::literal(value.clone(), ty)),
-                _ => Err(Error::input(format!("parameter {} has no value of type {ty}", index + 1))),
-            },
-            other => Ok(other),
+            Expr::Parameter { index, ty } => {
+                match parameters.get(index).and_then(|(value, from)| fit(value, *from, ty)) {
+                    Some(value) => Expr::literal(value, ty),
+                    None => {
+                        fits = false;
+                        Expr::literal(Value::Null, ty)
+                    }
+                }
+            }
+            other => other,
         };
         fill(&mut plan.root, &mut value, &mut relation)?;
-        Ok(plan)
+        Ok(fits.then_some(plan))
     }
 
     /// True if the plan, kept as a template, runs as well as one that is bound anew: no parameter is converted before it is
@@ -58,6 +65,18 @@ fn is_good(node: &mut Node) -> bool {
     good && node.children_mut().into_iter().all(is_good)
 }
 
+/// A value of type `from` as one of type `to`, if it is the same.
+fn fit(value: &Value, from: DataType, to: DataType) -> Option<Value> {
+    let fits = match value {
+        _ if from == to => true,
+        Value::Integer(value) if from.is_integer() && to.is_integer() => {
+            to.integer_range().is_some_and(|(least, greatest)| (least..=greatest).contains(value))
+        }
+        _ => false,
+    };
+    fits.then(|| value.clone())
+}
+
 fn has_parameter(expr: &Expr) -> bool {
     let mut found = false;
     expr.visit(&mut |expr| found |= matches!(expr, Expr::Parameter { .. }));
@@ -67,22 +86,15 @@ fn has_parameter(expr: &Expr) -> bool {
 /// Puts values in the place of parameters, and relations in that of tables.
 fn fill(
     node: &mut Node,
-    value: &mut dyn FnMut(Expr) -> Result<Expr>,
+    value: &mut impl FnMut(Expr) -> Expr,
     relation: &mut dyn FnMut(&dyn Relation) -> Result<Arc<dyn Relation>>,
 ) -> Result<()> {
     if let Node::Scan(scan) = node {
         scan.relation = relation(&*scan.relation)?;
     }
-    let mut result = Ok(());
     for_each_expr(node, &mut |expr, _| {
         let taken = std::mem::replace(expr, Expr::boolean(false));
-        *expr = taken.transform(&mut |expr| {
-            value(expr).unwrap_or_else(|error| {
-                result = Err(error);
-                Expr::boolean(false)
-            })
-        });
+        *expr = taken.transform(value);
     });
-    result?;
     node.children_mut().into_iter().try_for_each(|child| fill(child, value, relation))
 }

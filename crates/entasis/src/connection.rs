@@ -8,7 +8,8 @@
 
 use crate::catalog::Names;
 use crate::database::{Database, Shared};
-use crate::keyed::{self, Prepared, Remembered};
+use crate::keyed;
+use crate::prepared::{Prepared, Remembered};
 use crate::rows::Rows;
 use crate::work::Work;
 use crate::{settings, statement};
@@ -16,12 +17,13 @@ use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::Relation;
-use entasis_sql::Statement;
+use entasis_sql::{Parsed, Statement};
 use entasis_storage::{CatalogVersion, Entry};
 use entasis_vector::{DataType, Error, Result, Schema, Value};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Instant;
 
 /// Asked for names that the catalog does not have: variables of the host program.
 pub type Replacement = Arc<dyn Fn(&str) -> Option<Arc<dyn Relation>> + Send + Sync>;
@@ -88,7 +90,9 @@ impl Connection {
         self.cancel.clear();
         match self.remembered.prepare(sql)? {
             Ok(prepared) => self.run_prepared(&prepared, parameters),
-            Err(statements) => statements.iter().try_fold(Rows::empty(), |_, parsed| self.run(parsed, parameters)),
+            Err(statements) => {
+                statements.iter().try_fold(Rows::empty(), |_, parsed| self.run(parsed, None, parameters))
+            }
         }
     }
 
@@ -111,22 +115,27 @@ impl Connection {
         Ok(changed)
     }
 
-    /// Runs a statement that names rows by their key, and is done in microseconds on this thread. `None`, and nothing is
-    /// done, for every other: [`Connection::query`] runs that.
+    /// Runs a statement that is done in no time: that names rows by their key, or a query that took a few milliseconds when it
+    /// was run before. `None`, and nothing is done, for every other: [`Connection::query`] runs that. So callers need no way
+    /// to interrupt it.
     ///
     /// # Errors
     /// As [`Connection::query`].
-    pub fn query_keyed(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
-        match self.remembered.prepare(sql)? {
-            Ok(prepared) => guarded(|| keyed::run(self, &prepared, parameters)),
-            Err(_) => Ok(None),
+    pub fn query_at_once(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
+        let Ok(prepared) = self.remembered.prepare(sql)? else { return Ok(None) };
+        match guarded(|| keyed::run(self, &prepared, parameters))? {
+            None if prepared.is_short() => {
+                self.cancel.clear();
+                self.run(&prepared.parsed, Some(&prepared), parameters).map(Some)
+            }
+            rows => Ok(rows),
         }
     }
 
     fn run_prepared(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Rows> {
         match guarded(|| keyed::run(self, prepared, parameters))? {
             Some(rows) => Ok(rows),
-            None => self.run(&prepared.parsed, parameters),
+            None => self.run(&prepared.parsed, Some(prepared), parameters),
         }
     }
 
@@ -137,14 +146,14 @@ impl Connection {
     }
 
     /// Runs one statement, with a stack that suits it: by itself, or in the transaction that is open.
-    fn run(&self, parsed: &entasis_sql::Parsed, parameters: &[(Value, DataType)]) -> Result<Rows> {
+    fn run(&self, parsed: &Parsed, prepared: Option<&Prepared>, parameters: &[(Value, DataType)]) -> Result<Rows> {
         entasis_sql::on_deep_stack(parsed.is_deep(), || {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
             let rows = match &mut *open {
                 None => {
                     let target = parsed.changes();
                     let mut work = guarded(|| Ok(Work::statement(&self.shared, target.as_deref())))?;
-                    let done = guarded(|| self.step(&mut work, parsed, parameters))?;
+                    let done = guarded(|| self.step(&mut work, parsed, prepared, parameters))?;
                     if let Done::Rows(rows) = done {
                         guarded(|| work.commit())?;
                         return Ok(rows);
@@ -153,7 +162,7 @@ impl Connection {
                 }
                 Some(work) => {
                     let mark = work.mark();
-                    let done = guarded(|| self.step(work, parsed, parameters));
+                    let done = guarded(|| self.step(work, parsed, prepared, parameters));
                     if done.is_err() {
                         work.roll_back(&mark);
                     }
@@ -166,7 +175,21 @@ impl Connection {
     }
 
     /// Binds a statement and runs it on `work`, unless it begins or ends something.
-    fn step(&self, work: &mut Work, parsed: &entasis_sql::Parsed, parameters: &[(Value, DataType)]) -> Result<Done> {
+    fn step(
+        &self,
+        work: &mut Work,
+        parsed: &Parsed,
+        prepared: Option<&Prepared>,
+        parameters: &[(Value, DataType)],
+    ) -> Result<Done> {
+        let began = Instant::now();
+        if let Some(prepared) = prepared
+            && let Some(plan) = prepared.plan(self, work, parameters)?
+        {
+            let rows = statement::query(self, plan)?;
+            prepared.took(began.elapsed());
+            return Ok(Done::Rows(rows));
+        }
         let statement = self.bind(work, parsed, parameters)?;
         Ok(match statement {
             Statement::Begin
@@ -207,12 +230,7 @@ impl Connection {
         self.transaction.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    fn bind(
-        &self,
-        work: &mut Work,
-        parsed: &entasis_sql::Parsed,
-        parameters: &[(Value, DataType)],
-    ) -> Result<Statement> {
+    fn bind(&self, work: &mut Work, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Result<Statement> {
         // All tables that it names are seen as of one moment.
         let _moment = self.shared.commits.read().unwrap_or_else(PoisonError::into_inner);
         entasis_sql::bind(parsed, &Names::new(self, work), parameters)
@@ -307,10 +325,12 @@ impl Connection {
     /// Makes a relation of the host program visible under `name`, before tables of that name.
     pub fn register(&self, name: &str, relation: Arc<dyn Relation>) {
         self.registered.write().expect("no panic while locked").insert(name.to_lowercase(), relation);
+        self.remembered.clear();
     }
 
     /// Undoes [`Connection::register`]. True if there was one.
     pub fn unregister(&self, name: &str) -> bool {
+        self.remembered.clear();
         self.registered.write().expect("no panic while locked").remove(&name.to_lowercase()).is_some()
     }
 

@@ -200,7 +200,7 @@ fn alter(connection: &Connection, work: &mut Work, entry: &Arc<TableEntry>, alte
         Alteration::Columns { columns, definition, rows, violations } => {
             for (name, plan) in violations {
                 if statement::query(connection, plan)?.rows() > 0 {
-                    let text = format!("rows of table {} violate constraint {name}", entry.name);
+                    let text = format!("rows of table {} violate {name}", entry.name);
                     return Err(Error::new(ErrorKind::Constraint, text));
                 }
             }

@@ -1,8 +1,7 @@
 //! Keyed statements: rows named by a unique layout key are read and changed by a short program, run inline on the calling
 //! thread, without binding, plan and pipelines (design.md, section 4).
 //!
-//! A [`Prepared`] statement is kept by its text. Its program is compiled for one state of the catalog and anew for the next.
-//! Outside a transaction it works on the newest version of the table in place; within one, on the transaction's.
+//! The program is compiled for one state of the catalog and anew for the next. Outside a transaction it works on the newest version of the table in place; within one, on the transaction's.
 //!
 //! What it does not do: anything that needs other rows or tables (checks, foreign keys, indexes), and values that must be
 //! converted. Then the answer is `None`, and the statement goes the long way. Nothing has been changed in that case.
@@ -10,56 +9,14 @@
 use crate::change::constraints::judge_null;
 use crate::change::duplicate;
 use crate::connection::Connection;
+use crate::prepared::Prepared;
 use crate::rows::Rows;
 use crate::work::Work;
 use entasis_engine::relation::ColumnDefault;
-use entasis_sql::{Keyed, KeyedAction, Parsed, Scalar};
+use entasis_sql::{Keyed, KeyedAction, Scalar};
 use entasis_storage::{CatalogVersion, Datum, RowId, TableEntry, TableWriter};
 use entasis_vector::{DataType, Field, Result, Schema, Value};
-use std::sync::{Arc, Mutex, PoisonError};
-
-/// Statements that a connection remembers.
-const REMEMBERED: usize = 256;
-/// The longest text that is remembered, in bytes.
-const LONGEST: usize = 16 << 10;
-
-/// A statement by its text, parsed once.
-pub(crate) struct Prepared {
-    pub(crate) parsed: Parsed,
-    keyed: Option<Keyed>,
-    /// The program for a state of the catalog; `None` if there is none for it.
-    program: Mutex<Option<(u64, Option<Arc<Program>>)>>,
-}
-
-/// Statements by their texts.
-#[derive(Default)]
-pub(crate) struct Remembered(Mutex<std::collections::HashMap<String, Arc<Prepared>>>);
-
-impl Remembered {
-    /// The statement of this text, if it is a single one.
-    ///
-    /// # Errors
-    /// Those of parsing.
-    pub(crate) fn prepare(&self, sql: &str) -> Result<Result<Arc<Prepared>, Vec<Parsed>>> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(prepared) = known.get(sql) {
-            return Ok(Ok(prepared.clone()));
-        }
-        let mut parsed = entasis_sql::parse(sql)?;
-        if parsed.len() != 1 {
-            return Ok(Err(parsed));
-        }
-        let parsed = parsed.pop().expect("just counted");
-        let prepared = Arc::new(Prepared { keyed: parsed.keyed(), parsed, program: Mutex::default() });
-        if sql.len() <= LONGEST {
-            if known.len() == REMEMBERED {
-                known.clear();
-            }
-            known.insert(sql.to_owned(), prepared.clone());
-        }
-        Ok(Ok(prepared))
-    }
-}
+use std::sync::{Arc, PoisonError};
 
 /// A keyed statement on a table.
 pub(crate) struct Program {
@@ -87,23 +44,8 @@ enum Action {
     Delete,
 }
 
-impl Prepared {
-    /// The program for the catalog as it is after `changes` changes.
-    fn program(&self, changes: u64, names: impl FnOnce() -> CatalogVersion) -> Option<Arc<Program>> {
-        let keyed = self.keyed.as_ref()?;
-        let mut known = self.program.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((state, program)) = &*known
-            && *state == changes
-        {
-            return program.clone();
-        }
-        let program = compile(keyed, &names()).map(Arc::new);
-        *known = Some((changes, program.clone()));
-        program
-    }
-}
-
-fn compile(keyed: &Keyed, names: &CatalogVersion) -> Option<Program> {
+/// The program for a keyed statement, if these names have one for it.
+pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion) -> Option<Program> {
     let entry = names.table(&keyed.table)?.clone();
     let (schema, options) = (entry.table.schema().clone(), entry.table.options());
     let find = |name: &String| schema.iter().position(|field| field.name.eq_ignore_ascii_case(name));
@@ -227,7 +169,7 @@ pub(crate) fn run(
     prepared: &Prepared,
     parameters: &[(Value, DataType)],
 ) -> Result<Option<Rows>> {
-    if prepared.keyed.is_none() {
+    if !prepared.is_keyed() {
         return Ok(None);
     }
     let mut open = connection.transaction.lock().unwrap_or_else(PoisonError::into_inner);

@@ -36,6 +36,7 @@ pub mod database;
 mod define;
 pub mod files;
 mod keyed;
+mod prepared;
 mod relations;
 pub mod rows;
 mod settings;

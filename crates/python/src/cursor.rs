@@ -144,7 +144,7 @@ impl Cursor {
     pub fn run(&self, py: Python<'_>, operation: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         drop(self.open()?);
         let parameters = values::parameters(parameters)?;
-        let rows = match self.session.run_keyed(py, operation, &parameters)? {
+        let rows = match self.session.run_at_once(py, operation, &parameters)? {
             Some(rows) => rows,
             None => self.session.run(py, |connection| connection.query(operation, &parameters))?,
         };

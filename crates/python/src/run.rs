@@ -60,12 +60,12 @@ impl Session {
         self.connection.cancel_flag().raise();
     }
 
-    /// Runs a statement that names rows by their key on this very thread: it is done before a signal could matter. `None`, if
-    /// it is no such statement, or another one is running.
+    /// Runs a statement on this very thread, if it is done before a signal could matter. `None`, if it is not, or another one
+    /// is running.
     ///
     /// # Errors
     /// Those of the statement.
-    pub fn run_keyed(
+    pub fn run_at_once(
         &self,
         py: Python<'_>,
         sql: &str,
@@ -74,7 +74,7 @@ impl Session {
         let connection = self.connection()?;
         let result = py.detach(|| {
             let Ok(_turn) = self.turn.try_lock() else { return Ok(None) };
-            connection.query_keyed(sql, parameters)
+            connection.query_at_once(sql, parameters)
         });
         result.map_err(|error| raised(&error))
     }

@@ -3,6 +3,7 @@
 use crate::coerce::coerce;
 use crate::context::{Context, Given, sql_type, unknown_table};
 use crate::error::from_datafusion;
+use crate::parameters::Parameters;
 use crate::parse::{Ast, Parsed, on_deep_stack, parse, span_position};
 use crate::rewrite::{display_names, rewrite};
 use crate::{Catalog, ObjectKind, Statement, layout, lower, sequence, transaction};
@@ -24,6 +25,22 @@ use std::sync::Arc;
 /// Input, with position and advice where they are known, for unknown names and wrong types; not supported, naming the
 /// feature; whatever the catalog raises.
 pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataType)]) -> Result<Statement> {
+    bind_with(statement, catalog, Parameters::Values(params))
+}
+
+/// Binds a query for many runs: with parameters of these types, whose values are given later, in its plan.
+///
+/// # Errors
+/// As [`bind`]; input or not supported, too, if the query means another thing with other values or at another moment, so that
+/// it must be bound for each run.
+pub fn bind_template(query: &Parsed, catalog: &dyn Catalog, types: &[DataType]) -> Result<Plan> {
+    match bind_with(query, catalog, Parameters::Types(types))? {
+        Statement::Query(plan) => Ok(plan),
+        _ => Err(Error::not_supported("templates of statements other than queries")),
+    }
+}
+
+fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<Statement> {
     if params.len() < statement.parameters() {
         return Err(Error::input(format!(
             "the statement has {} parameters, but {} values were given",
@@ -41,7 +58,7 @@ pub fn bind(statement: &Parsed, catalog: &dyn Catalog, params: &[(Value, DataTyp
 ///
 /// # Errors
 /// Those of binding what is described, without places: its text is not the statement's.
-pub(crate) fn describe(text: &str, catalog: &dyn Catalog, params: &[(Value, DataType)]) -> Result<LogicalPlan> {
+pub(crate) fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<LogicalPlan> {
     let described = parse(text)?.into_iter().next().map(|parsed| {
         on_deep_stack(parsed.is_deep(), || match &parsed.ast {
             Ast::Describe(query) => Binder { catalog, params, given: Given::default() }.described(query),
@@ -66,7 +83,7 @@ fn description(columns: &Schema) -> DfResult<LogicalPlan> {
 
 pub(crate) struct Binder<'a> {
     pub(crate) catalog: &'a dyn Catalog,
-    pub(crate) params: &'a [(Value, DataType)],
+    pub(crate) params: Parameters<'a>,
     pub(crate) given: Given,
 }
 

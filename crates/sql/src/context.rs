@@ -9,6 +9,7 @@ use crate::functions::Library;
 use crate::functions::native::{self, EXACT, Kind, OperatorResult, exact};
 use crate::functions::sequence;
 use crate::lower;
+use crate::parameters::Parameters;
 use crate::parse::DESCRIBE;
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, IntervalUnit, Schema, SchemaRef};
 use datafusion_common::config::ConfigOptions;
@@ -128,7 +129,7 @@ impl TableSource for Derived {
 /// The binder's view of one statement's world.
 pub(crate) struct Context<'a> {
     catalog: &'a dyn Catalog,
-    params: &'a [(Value, DataType)],
+    params: Parameters<'a>,
     given: Given,
     options: ConfigOptions,
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
@@ -137,7 +138,7 @@ pub(crate) struct Context<'a> {
 }
 
 impl<'a> Context<'a> {
-    pub(crate) fn new(catalog: &'a dyn Catalog, params: &'a [(Value, DataType)], given: Given) -> Context<'a> {
+    pub(crate) fn new(catalog: &'a dyn Catalog, params: Parameters<'a>, given: Given) -> Context<'a> {
         let mut options = ConfigOptions::default();
         options.sql_parser.enable_subquery_sort_elimination = true;
         options.execution.time_zone = Some(entasis_arrow::types::UTC.into());
@@ -169,9 +170,10 @@ impl<'a> Context<'a> {
             map_string_types_to_utf8view: false,
             default_null_ordering: NullOrdering::NullsLast,
         };
-        let types = self.params.iter().map(|(_, ty)| {
-            Some(Arc::new(ArrowField::new("parameter", entasis_arrow::to_arrow_type(*ty), true)) as FieldRef)
-        });
+        let types =
+            self.params.types().into_iter().map(|ty| {
+                Some(Arc::new(ArrowField::new("parameter", entasis_arrow::to_arrow_type(ty), true)) as FieldRef)
+            });
         let mut context = PlannerContext::new().with_prepare_param_data_types(types.collect());
         SqlToRel::new_with_options(self, options).sql_statement_to_plan_with_context(statement, &mut context)
     }
@@ -180,7 +182,7 @@ impl<'a> Context<'a> {
         &self.options
     }
 
-    pub(crate) fn params(&self) -> &'a [(Value, DataType)] {
+    pub(crate) fn params(&self) -> Parameters<'a> {
         self.params
     }
 

@@ -33,6 +33,7 @@ mod keyed;
 mod layout;
 mod lower;
 mod names;
+mod parameters;
 mod parse;
 mod rewrite;
 mod sequence;
@@ -41,7 +42,7 @@ mod statement;
 mod tests;
 mod transaction;
 
-pub use bind::bind;
+pub use bind::{bind, bind_template};
 pub use catalog::{Catalog, Sequence};
 pub use change::ROW_ID;
 pub use complete::is_complete;

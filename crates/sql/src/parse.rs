@@ -235,6 +235,10 @@ impl Parsed {
     pub fn keyed(&self) -> Option<crate::Keyed> {
         crate::keyed::keyed(self)
     }
+    /// True if it is a query, and nothing else.
+    pub fn is_query(&self) -> bool {
+        matches!(&self.ast, Ast::Sql(statement) if matches!(**statement, ast::Statement::Query(_)))
+    }
     /// Whether it must be handled on a large stack.
     pub fn is_deep(&self) -> bool {
         self.deep

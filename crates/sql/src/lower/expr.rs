@@ -45,7 +45,7 @@ impl Lowering<'_> {
                 let (value, ty) = from_scalar(scalar)?;
                 Ok(Expr::literal(value, ty))
             }
-            DfExpr::Placeholder(placeholder) => self.parameter(&placeholder.id),
+            DfExpr::Placeholder(placeholder) => self.params.expr(&placeholder.id),
             DfExpr::BinaryExpr(binary) => self.binary(binary, scope, node),
             DfExpr::Not(input) => Ok(fold::not(self.condition(input, scope, node)?)),
             DfExpr::IsNull(input) => Ok(is_null(self.expr(input, scope, node)?)),
@@ -95,14 +95,6 @@ impl Lowering<'_> {
         match lowered.ty() {
             DataType::Boolean => Ok(lowered),
             other => Err(Error::input(readable(&format!("a condition is {other}, not BOOLEAN: {expr}")))),
-        }
-    }
-
-    fn parameter(&self, id: &str) -> Result<Expr> {
-        let index = id.trim_start_matches('$').parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-        match index.and_then(|i| self.params.get(i)) {
-            Some((value, ty)) => Ok(Expr::literal(value.clone(), *ty)),
-            None => Err(Error::input(format!("the parameter {id} has no value"))),
         }
     }
 
@@ -311,6 +303,9 @@ impl Lowering<'_> {
             return Ok(if branches.is_empty() { last } else { case_of(branches, Some(last)) });
         }
         // Functions of the session or the time become constants here; some others become plain expressions.
+        if self.params.are_open() && function.func.signature().volatility == df::Volatility::Stable {
+            return Err(Error::not_supported(format!("the function {} in a template", function.func.name())));
+        }
         let simplified =
             function.func.simplify(function.args.clone(), &self.simplify_in(scope)).map_err(from_datafusion)?;
         let args = match simplified {

@@ -197,7 +197,8 @@ pub(super) fn cast_expr(expr: Expr, ty: DataType, lenient: bool) -> Expr {
     Expr::Cast { input: Box::new(expr), ty, lenient }
 }
 
-/// `left op right`, with the literal on the right and in the type of what it is compared with, where it has that value.
+/// `left op right`, with the literal on the right and in the type of what it is compared with, where it has that value. An
+/// integer parameter is expected to have it.
 pub(super) fn compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
     let (op, left, right) = match (&left, &right) {
         (Expr::Literal { value: a, .. }, Expr::Literal { value: b, .. }) => {
@@ -206,9 +207,18 @@ pub(super) fn compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
                 None => Expr::compare(op, left, right),
             };
         }
-        (Expr::Literal { .. }, _) => (mirror(op), right, left),
+        (Expr::Literal { .. } | Expr::Parameter { .. }, _) => (mirror(op), right, left),
         _ => (op, left, right),
     };
+    if let (Expr::Cast { input, ty, lenient: false }, &Expr::Parameter { index, .. }) = (&left, &right)
+        && input.ty().is_integer()
+        && ty.is_integer()
+        && is_embedding(input.ty(), *ty)
+    {
+        let own = input.ty();
+        let Expr::Cast { input, .. } = left else { return Expr::compare(op, left, right) };
+        return Expr::compare(op, *input, Expr::Parameter { index, ty: own });
+    }
     if let (Expr::Cast { input, ty, lenient: false }, Expr::Literal { value, ty: literal }) = (&left, &right)
         && is_embedding(input.ty(), *ty)
         && let Some(value) = cast(value, *literal, input.ty())

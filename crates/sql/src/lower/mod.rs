@@ -20,6 +20,7 @@ mod unnest;
 use crate::context::{Context, Rows, Source};
 use crate::error::readable;
 use crate::hidden::visible;
+use crate::parameters::Parameters;
 use crate::rewrite::marked_set;
 use datafusion_common::DFSchemaRef;
 use datafusion_common::config::ConfigOptions;
@@ -51,7 +52,7 @@ struct Lowering<'a> {
     columns: Columns,
     /// Scopes of the queries around the one that is lowered, outermost first.
     outer: Vec<Scope>,
-    params: &'a [(Value, DataType)],
+    params: Parameters<'a>,
     simplify: SimplifyContext,
     config: Arc<ConfigOptions>,
 }
@@ -82,7 +83,7 @@ pub(crate) fn lower(plan: &LogicalPlan, context: &Context) -> Result<Plan> {
 ///
 /// # Errors
 /// Input, if it does.
-pub(crate) fn constant(expr: &DfExpr, params: &[(Value, DataType)]) -> Result<(Value, DataType)> {
+pub(crate) fn constant(expr: &DfExpr, params: Parameters<'_>) -> Result<(Value, DataType)> {
     let mut lowering = Lowering::new(&ConfigOptions::default(), params);
     let scope = Scope { schema: Arc::new(datafusion_common::DFSchema::empty()), columns: Vec::new() };
     let mut node = one_row();
@@ -172,7 +173,7 @@ fn take(node: &mut Node) -> Box<Node> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(options: &ConfigOptions, params: &'a [(Value, DataType)]) -> Lowering<'a> {
+    fn new(options: &ConfigOptions, params: Parameters<'a>) -> Lowering<'a> {
         let config = Arc::new(options.clone());
         let simplify = SimplifyContext::builder().with_config_options(config.clone()).with_current_time().build();
         Lowering { columns: Columns::default(), outer: Vec::new(), params, simplify, config }

@@ -1,0 +1,307 @@
+//! The reach of a scan: where the rows are that its filters ask for, as far as the layout key or an index says it.
+//!
+//! Conditions that compare columns with constants bound the key: equality on its first columns, then a range of the next.
+//!
+//! 1. By the layout key, the rows are in some partitions, of which those in the middle need no test: conditions that made
+//!    the bounds are *implied* there. (Range query of *Optimal Column Layout for Hybrid Workloads*, section 3.)
+//! 2. By an index, which is a table of its own: its rows within the bounds give layout keys, and these the rows. Only if they
+//!    are few, as each costs as much as a thousand that are scanned.
+//! 3. Otherwise, everywhere.
+//!
+//! Rows outside are never wanted, so the filters run as they would without this; `optimize = off` does without.
+
+use super::prune::mirrored;
+use crate::relation::Index;
+use entasis_storage::{Datum, RowId, SlotRange, TableSnapshot};
+use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::{ColumnId, DataType, Value};
+use std::ops::{Bound, Range};
+
+/// A row that is found by an index costs as much as so many that are scanned.
+const ROWS_FOR_A_LOOKUP: u64 = 2_000;
+/// So many lookups are always few.
+const FEW_LOOKUPS: u64 = 16;
+/// An index is not read if it would have to give up after more than so many slots.
+const INDEX_SLOTS: u64 = 1 << 17;
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// All rows.
+    Everywhere,
+    /// The rows in these slots, in order.
+    Slots(Vec<SlotRange>),
+    /// These rows, in order.
+    Rows(Vec<RowId>),
+}
+
+/// A reach, and what it is known by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) reach: Reach,
+    /// By conjunct, whether it holds for all rows in ranges that are whole.
+    pub(crate) implied: Vec<bool>,
+    /// The index that told it.
+    pub(crate) index: Option<String>,
+}
+
+/// Bounds of a key: values of its first columns, and the conjuncts that they come from.
+struct Bounds<'a> {
+    low: Bound<Vec<Datum<'a>>>,
+    high: Bound<Vec<Datum<'a>>>,
+    conjuncts: Vec<usize>,
+}
+
+/// A condition on one column.
+struct Condition<'a> {
+    column: usize,
+    op: CompareOp,
+    value: Datum<'a>,
+    conjunct: usize,
+}
+
+impl Found {
+    /// Looks where the rows are that satisfy `conjuncts`; `place` finds a column's index in the table.
+    pub(crate) fn of(
+        table: &TableSnapshot,
+        indexes: &[Index],
+        conjuncts: &[Expr],
+        place: &impl Fn(ColumnId) -> Option<usize>,
+    ) -> Found {
+        let conditions: Vec<Condition<'_>> = conjuncts
+            .iter()
+            .enumerate()
+            .filter_map(|(number, conjunct)| condition(number, conjunct, table, place))
+            .collect();
+        let none = vec![false; conjuncts.len()];
+        if conditions.is_empty() {
+            return Found { reach: Reach::Everywhere, implied: none, index: None };
+        }
+        let options = table.table().options();
+        if options.layout.is_keyed()
+            && let Some(bounds) = Bounds::of(&options.layout_key, &conditions, table)
+        {
+            let mut implied = none;
+            bounds.conjuncts.iter().for_each(|&number| implied[number] = true);
+            let reach = Reach::Slots(table.range(slice(&bounds.low), slice(&bounds.high)));
+            return Found { reach, implied, index: None };
+        }
+        let by_index = indexes.iter().find_map(|index| {
+            let bounds = Bounds::of(&index.columns[..index.key_columns], &conditions, table)?;
+            Some((rows_by_index(table, index, &bounds)?, index.table.name().to_owned()))
+        });
+        match by_index {
+            Some((rows, name)) => Found { reach: Reach::Rows(rows), implied: none, index: Some(name) },
+            None => Found { reach: Reach::Everywhere, implied: none, index: None },
+        }
+    }
+}
+
+impl Reach {
+    /// The row groups to look into, each with its part of the ranges or rows. Everywhere, that is empty.
+    pub(crate) fn parts(&self, row_groups: usize) -> Vec<(usize, Range<usize>)> {
+        let mut parts: Vec<(usize, Range<usize>)> = Vec::new();
+        let mut add = |number: usize, group: usize| match parts.last_mut() {
+            Some((last, part)) if *last == group => part.end = number + 1,
+            _ => parts.push((group, number..number + 1)),
+        };
+        match self {
+            Reach::Everywhere => return (0..row_groups).map(|group| (group, 0..0)).collect(),
+            Reach::Slots(ranges) => ranges.iter().enumerate().for_each(|(i, range)| add(i, range.group)),
+            Reach::Rows(rows) => rows.iter().enumerate().for_each(|(i, row)| add(i, row.group as usize)),
+        }
+        parts
+    }
+
+    /// The most rows that there can be, of a table of `rows`.
+    pub(crate) fn rows(&self, rows: u64) -> u64 {
+        match self {
+            Reach::Everywhere => rows,
+            Reach::Slots(ranges) => rows.min(ranges.iter().map(|range| range.slots.len() as u64).sum()),
+            Reach::Rows(found) => found.len() as u64,
+        }
+    }
+}
+
+/// What a conjunct says of one column, if that can bound a key.
+fn condition<'a>(
+    number: usize,
+    conjunct: &'a Expr,
+    table: &TableSnapshot,
+    place: &impl Fn(ColumnId) -> Option<usize>,
+) -> Option<Condition<'a>> {
+    let Expr::Compare { op, left, right } = conjunct else { return None };
+    let (op, id, value, ty) = match (&**left, &**right) {
+        (Expr::Column { id, .. }, Expr::Literal { value, ty }) => (*op, *id, value, *ty),
+        (Expr::Literal { value, ty }, Expr::Column { id, .. }) => (mirrored(*op), *id, value, *ty),
+        _ => return None,
+    };
+    let column = place(id)?;
+    let is_ordered = !matches!(ty, DataType::Uuid | DataType::Interval);
+    let bounds = match op {
+        CompareOp::Eq => ty != DataType::Interval,
+        CompareOp::Lt | CompareOp::LtEq | CompareOp::Gt | CompareOp::GtEq => is_ordered,
+        _ => false,
+    };
+    let is_typed = table.schema().get(column).is_some_and(|field| field.ty == ty) && *value != Value::Null;
+    (bounds && is_typed).then(|| Condition { column, op, value: Datum::of_value(value, ty), conjunct: number })
+}
+
+impl<'a> Bounds<'a> {
+    /// What the conditions say of a key of these columns; `None` if they say nothing.
+    fn of(columns: &[usize], conditions: &[Condition<'a>], table: &TableSnapshot) -> Option<Bounds<'a>> {
+        let mut prefix: Vec<Datum<'a>> = Vec::new();
+        let mut used = Vec::new();
+        for &column in columns {
+            let own = || conditions.iter().filter(move |condition| condition.column == column);
+            if let Some(equal) = own().find(|condition| condition.op == CompareOp::Eq) {
+                prefix.push(equal.value);
+                used.push(equal.conjunct);
+                continue;
+            }
+            let mut low: Bound<Datum<'a>> = Bound::Unbounded;
+            let mut high: Bound<Datum<'a>> = Bound::Unbounded;
+            for condition in own() {
+                used.push(condition.conjunct);
+                let value = condition.value;
+                match condition.op {
+                    CompareOp::Gt => low = tighter(low, Bound::Excluded(value), true),
+                    CompareOp::GtEq => low = tighter(low, Bound::Included(value), true),
+                    CompareOp::Lt => high = tighter(high, Bound::Excluded(value), false),
+                    _ => high = tighter(high, Bound::Included(value), false),
+                }
+            }
+            if matches!((low, high), (Bound::Unbounded, Bound::Unbounded)) {
+                break;
+            }
+            // NULL is greatest, and in no range.
+            if matches!(high, Bound::Unbounded) && table.schema()[column].nullable {
+                high = Bound::Excluded(Datum::Null);
+            }
+            let key = |bound: Bound<Datum<'a>>| match bound {
+                Bound::Unbounded if prefix.is_empty() => Bound::Unbounded,
+                Bound::Unbounded => Bound::Included(prefix.clone()),
+                bound => bound.map(|datum| prefix.iter().copied().chain([datum]).collect()),
+            };
+            return Some(Bounds { low: key(low), high: key(high), conjuncts: used });
+        }
+        (!prefix.is_empty()).then(|| Bounds {
+            low: Bound::Included(prefix.clone()),
+            high: Bound::Included(prefix),
+            conjuncts: used,
+        })
+    }
+
+    /// How many columns of the key they are about.
+    fn columns(&self) -> usize {
+        let length = |bound: &Bound<Vec<Datum<'_>>>| match bound {
+            Bound::Unbounded => 0,
+            Bound::Included(key) | Bound::Excluded(key) => key.len(),
+        };
+        length(&self.low).max(length(&self.high))
+    }
+
+    /// The values that the first columns must have, if no range follows. Not of floats, where others are equal to them.
+    fn equal(&self) -> Option<&[Datum<'a>]> {
+        let is_float = |datum: &Datum<'_>| matches!(datum, Datum::Float(_));
+        match (&self.low, &self.high) {
+            (Bound::Included(low), Bound::Included(high)) if low.len() == high.len() => {
+                let same = low.iter().zip(high).all(|(a, b)| a.is_same(*b));
+                (same && !low.iter().any(is_float)).then_some(low)
+            }
+            _ => None,
+        }
+    }
+
+    /// True if a row is within, whose columns of the key are `key`.
+    fn have(&self, key: &[Datum<'_>]) -> bool {
+        let order = |bound: &[Datum<'_>]| {
+            let each = key.iter().zip(bound).map(|(a, b)| a.total_cmp(*b));
+            each.into_iter().find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+        };
+        let above = match &self.low {
+            Bound::Unbounded => true,
+            Bound::Included(bound) => order(bound).is_ge(),
+            Bound::Excluded(bound) => order(bound).is_gt(),
+        };
+        above
+            && match &self.high {
+                Bound::Unbounded => true,
+                Bound::Included(bound) => order(bound).is_le(),
+                Bound::Excluded(bound) => order(bound).is_lt(),
+            }
+    }
+}
+
+/// The one of two bounds that leaves less.
+fn tighter<'a>(a: Bound<Datum<'a>>, b: Bound<Datum<'a>>, is_low: bool) -> Bound<Datum<'a>> {
+    let (Bound::Included(x) | Bound::Excluded(x), Bound::Included(y) | Bound::Excluded(y)) = (a, b) else {
+        return if matches!(a, Bound::Unbounded) { b } else { a };
+    };
+    let order = if is_low { x.total_cmp(y) } else { y.total_cmp(x) };
+    match order {
+        std::cmp::Ordering::Greater => a,
+        std::cmp::Ordering::Less => b,
+        std::cmp::Ordering::Equal if matches!(a, Bound::Excluded(_)) => a,
+        std::cmp::Ordering::Equal => b,
+    }
+}
+
+fn slice<'b, 'a>(bound: &'b Bound<Vec<Datum<'a>>>) -> Bound<&'b [Datum<'a>]> {
+    bound.as_ref().map(Vec::as_slice)
+}
+
+/// The rows that an index has within bounds, in order; `None` if they are too many.
+fn rows_by_index(table: &TableSnapshot, index: &Index, bounds: &Bounds<'_>) -> Option<Vec<RowId>> {
+    let options = table.table().options();
+    if !options.layout.is_keyed() {
+        return None;
+    }
+    let most = FEW_LOOKUPS.max(table.rows() / ROWS_FOR_A_LOOKUP);
+    let ranges = index.table.range(slice(&bounds.low), slice(&bounds.high));
+    if ranges.iter().map(|range| range.slots.len() as u64).sum::<u64>() > INDEX_SLOTS.min(most * 1024) {
+        return None;
+    }
+    // Rows that it does not have must be none of those that are asked for.
+    let bounded = bounds.columns();
+    let has_null = |&column: &usize| table.schema()[column].nullable;
+    if !index.is_whole && index.columns[bounded..index.key_columns].iter().any(has_null) {
+        return None;
+    }
+    let place = |column: &usize| index.columns.iter().position(|own| own == column);
+    let layout_key: Vec<usize> = options.layout_key.iter().map(place).collect::<Option<_>>()?;
+    let key: Vec<usize> = (0..index.key_columns).collect();
+    let mut found = Vec::new();
+    let (mut own, mut sought) = (Vec::new(), Vec::new());
+    let mut look_up = |row: RowId| {
+        sought.clear();
+        index.table.read(row, &layout_key, &mut sought);
+        table.find_each(&sought, |row| {
+            found.push(row);
+            found.len() as u64 <= most
+        });
+        found.len() as u64 <= most
+    };
+    if let Some(equal) = bounds.equal().filter(|equal| equal.len() == index.key_columns) {
+        index.table.find_each(equal, look_up);
+    } else {
+        let slots = ranges.iter().flat_map(|range| range.slots.clone().map(|slot| (range.group, slot)));
+        for (group, slot) in slots {
+            if !index.table.row_group(group)?.is_live(slot) {
+                continue;
+            }
+            let row = RowId { group: group as u32, slot: slot as u32 };
+            own.clear();
+            index.table.read(row, &key, &mut own);
+            if bounds.have(&own) && !look_up(row) {
+                break;
+            }
+        }
+    }
+    if found.len() as u64 > most {
+        return None;
+    }
+    found.sort_unstable();
+    found.dedup();
+    Some(found)
+}

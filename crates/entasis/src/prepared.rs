@@ -1,0 +1,176 @@
+//! Statements that a connection remembers by their texts, and what it learnt of them.
+//!
+//! | of a statement | is kept | for |
+//! |---|---|---|
+//! | that names rows by their key | its program ([`crate::keyed`]) | one state of the catalog |
+//! | that is a query, from its second run on | its bound plan, a template ([`Plan::instance`]) | one state of the catalog and the types of its parameters |
+//! | any other | its syntax tree | ever |
+//!
+//! A template is bound once and optimized for each run, as what the optimizer concludes holds for one version of the tables
+//! and one set of values.
+
+use crate::catalog::Names;
+use crate::connection::Connection;
+use crate::keyed::{self, Program};
+use crate::relations::TableRelation;
+use crate::work::Work;
+use entasis_engine::plan::Plan;
+use entasis_engine::relation::Relation;
+use entasis_sql::{Keyed, Parsed};
+use entasis_storage::CatalogVersion;
+use entasis_vector::{DataType, Error, Result, Value};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Statements that a connection remembers.
+const REMEMBERED: usize = 256;
+/// The longest text that is remembered, in bytes.
+const LONGEST: usize = 16 << 10;
+/// Who waits no longer need not be able to interrupt.
+const SHORT: Duration = Duration::from_millis(10);
+
+/// A statement by its text, parsed once.
+pub(crate) struct Prepared {
+    pub(crate) parsed: Parsed,
+    keyed: Option<Keyed>,
+    /// The program for a state of the catalog; `None` if there is none for it.
+    program: Mutex<Option<(u64, Option<Arc<Program>>)>>,
+    template: Mutex<Known>,
+}
+
+/// What is known of a query.
+#[derive(Default)]
+struct Known {
+    runs: u64,
+    /// What the template was made for: a state of the catalog, and types of parameters.
+    made_for: Option<(u64, Vec<DataType>)>,
+    /// `None` if the query must be bound for each run.
+    template: Option<Arc<Plan>>,
+    /// Of the last run with a template.
+    took: Option<Duration>,
+}
+
+/// Statements by their texts.
+#[derive(Default)]
+pub(crate) struct Remembered(Mutex<HashMap<String, Arc<Prepared>>>);
+
+impl Remembered {
+    /// The statement of this text, if it is a single one; else all.
+    ///
+    /// # Errors
+    /// Those of parsing.
+    pub(crate) fn prepare(&self, sql: &str) -> Result<Result<Arc<Prepared>, Vec<Parsed>>> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(prepared) = known.get(sql) {
+            return Ok(Ok(prepared.clone()));
+        }
+        let mut parsed = entasis_sql::parse(sql)?;
+        if parsed.len() != 1 {
+            return Ok(Err(parsed));
+        }
+        let parsed = parsed.pop().expect("just counted");
+        let keyed = parsed.keyed();
+        let prepared = Arc::new(Prepared { keyed, parsed, program: Mutex::default(), template: Mutex::default() });
+        if sql.len() <= LONGEST {
+            if known.len() == REMEMBERED {
+                known.clear();
+            }
+            known.insert(sql.to_owned(), prepared.clone());
+        }
+        Ok(Ok(prepared))
+    }
+
+    /// Forgets all, as names have got another meaning.
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+impl Prepared {
+    /// True if it names rows by values of their columns, which may be a key.
+    pub(crate) fn is_keyed(&self) -> bool {
+        self.keyed.is_some()
+    }
+
+    /// The program for the catalog as it is after `changes` changes.
+    pub(crate) fn program(&self, changes: u64, names: impl FnOnce() -> CatalogVersion) -> Option<Arc<Program>> {
+        let keyed = self.keyed.as_ref()?;
+        let mut known = self.program.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((state, program)) = &*known
+            && *state == changes
+        {
+            return program.clone();
+        }
+        let program = keyed::compile(keyed, &names()).map(Arc::new);
+        *known = Some((changes, program.clone()));
+        program
+    }
+
+    /// The plan of this run, from the template; `None` if the statement must be bound.
+    ///
+    /// # Errors
+    /// None that binding would not raise.
+    pub(crate) fn plan(
+        &self,
+        connection: &Connection,
+        work: &mut Work,
+        parameters: &[(Value, DataType)],
+    ) -> Result<Option<Plan>> {
+        let catalog = &connection.shared.catalog;
+        let changes = catalog.changes();
+        let has_null = parameters.iter().any(|(value, _)| value.is_null());
+        if !self.parsed.is_query() || has_null || !work.has_names_of(catalog) {
+            return Ok(None);
+        }
+        let Some(template) = self.template(connection, work, changes, parameters) else { return Ok(None) };
+        // All tables are seen as of one moment.
+        let _moment = connection.shared.commits.read().unwrap_or_else(PoisonError::into_inner);
+        template.instance(parameters, |relation| {
+            let seen = relation.table().ok_or_else(|| Error::internal("a template that reads no table"))?;
+            Ok(Arc::new(TableRelation::new(work.snapshot(seen.table()))) as Arc<dyn Relation>)
+        })
+    }
+
+    fn template(
+        &self,
+        connection: &Connection,
+        work: &mut Work,
+        changes: u64,
+        parameters: &[(Value, DataType)],
+    ) -> Option<Arc<Plan>> {
+        let mut known = self.template.lock().unwrap_or_else(PoisonError::into_inner);
+        known.runs += 1;
+        let types = parameters.iter().map(|(_, ty)| *ty);
+        let is_made = known
+            .made_for
+            .as_ref()
+            .is_some_and(|(state, made)| *state == changes && made.iter().copied().eq(types.clone()));
+        // Most texts are run once.
+        if !is_made && known.runs > 1 {
+            let types: Vec<DataType> = types.collect();
+            let bound = {
+                let _moment = connection.shared.commits.read().unwrap_or_else(PoisonError::into_inner);
+                entasis_sql::bind_template(&self.parsed, &Names::new(connection, work), &types)
+            };
+            known.template = bound.ok().filter(Plan::is_good_template).map(Arc::new);
+            known.made_for = Some((changes, types));
+            known.took = None;
+        }
+        if known.runs > 1 { known.template.clone() } else { None }
+    }
+
+    /// Keeps how long the last run took.
+    pub(crate) fn took(&self, time: Duration) {
+        let mut known = self.template.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.template.is_some() {
+            known.took = Some(time);
+        }
+    }
+
+    /// True if a run is likely to be over before anybody could interrupt it.
+    pub(crate) fn is_short(&self) -> bool {
+        let known = self.template.lock().unwrap_or_else(PoisonError::into_inner);
+        known.took.is_some_and(|took| took < SHORT)
+    }
+}

@@ -1,0 +1,46 @@
+//! Parameters of a statement: their values; or of a template, which is bound once for many values, their types alone.
+
+use entasis_vector::expr::Expr;
+use entasis_vector::{DataType, Error, Result, Value};
+
+/// See the module.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Parameters<'a> {
+    Values(&'a [(Value, DataType)]),
+    Types(&'a [DataType]),
+}
+
+impl Parameters<'_> {
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Parameters::Values(values) => values.len(),
+            Parameters::Types(types) => types.len(),
+        }
+    }
+
+    /// Their types, in order.
+    pub(crate) fn types(self) -> Vec<DataType> {
+        match self {
+            Parameters::Values(values) => values.iter().map(|(_, ty)| *ty).collect(),
+            Parameters::Types(types) => types.to_vec(),
+        }
+    }
+
+    /// What stands for the parameter that is written as `id`, which is `$` and a number from 1.
+    ///
+    /// # Errors
+    /// Input, if there is none.
+    pub(crate) fn expr(self, id: &str) -> Result<Expr> {
+        let index = id.trim_start_matches('$').parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+        let expr = index.and_then(|index| match self {
+            Parameters::Values(values) => values.get(index).map(|(value, ty)| Expr::literal(value.clone(), *ty)),
+            Parameters::Types(types) => types.get(index).map(|&ty| Expr::Parameter { index, ty }),
+        });
+        expr.ok_or_else(|| Error::input(format!("the parameter {id} has no value")))
+    }
+
+    /// True for a template, in which nothing may stand that holds for one moment only.
+    pub(crate) fn are_open(self) -> bool {
+        matches!(self, Parameters::Types(_))
+    }
+}
