@@ -8,5 +8,6 @@
 pub mod exec;
 pub mod optimizer;
 pub mod plan;
+mod reach;
 pub mod relation;
 mod template;

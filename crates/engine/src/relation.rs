@@ -4,7 +4,7 @@
 //! worker takes a [`SourceWorker`] of its own and pulls chunks until there are no more.
 
 use crate::exec::QueryContext;
-use entasis_storage::TableSnapshot;
+use entasis_storage::{ColumnSummary, TableSnapshot};
 /// What a table promises of its rows: plain data that front end and storage share.
 pub use entasis_storage::definition::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName,
@@ -22,6 +22,17 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn schema(&self) -> &Schema;
     /// What is known before a row is read.
     fn statistics(&self) -> Statistics;
+    /// The rows of it: [`Statistics::rows`].
+    fn rows(&self) -> Option<u64> {
+        self.table().map_or_else(|| self.statistics().rows, |table| Some(table.rows()))
+    }
+    /// What is known of one column: an element of [`Statistics::columns`].
+    fn column_statistics(&self, column: usize) -> Option<ColumnStatistics> {
+        match self.table() {
+            Some(table) => Some(table.column_statistics(column).into()),
+            None => self.statistics().columns.get(column).cloned(),
+        }
+    }
     /// True if it is certain that no two rows have the same value in `column` and none is NULL: a key, declared or
     /// discovered. Plans rely on it, so an estimate will not do. Stored tables know it of columns that ascend.
     fn is_unique(&self, column: usize) -> bool {
@@ -31,11 +42,28 @@ pub trait Relation: fmt::Debug + Send + Sync {
     fn table(&self) -> Option<&TableSnapshot> {
         None
     }
+    /// The indexes of a stored table, as of the same moment.
+    fn indexes(&self) -> &[Index] {
+        &[]
+    }
     /// Starts a scan. Not called for relations with a [`Relation::table`].
     ///
     /// # Errors
     /// I/O and input, if a file cannot be opened or is malformed.
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>>;
+}
+
+/// An index of a stored table, which is a table itself.
+#[derive(Debug, Clone)]
+pub struct Index {
+    /// Its rows, laid out by the first of its columns.
+    pub table: TableSnapshot,
+    /// By column of the index, the column of the table: those of the key, then those of the table's layout key.
+    pub columns: Vec<usize>,
+    /// How many of them are the key.
+    pub key_columns: usize,
+    /// True if it has a row for each row of the table; otherwise those lack whose key has a NULL.
+    pub is_whole: bool,
 }
 
 /// What a scan wants.
@@ -87,6 +115,18 @@ pub struct Statistics {
     pub rows: Option<u64>,
     /// By column of the schema; may be shorter.
     pub columns: Vec<ColumnStatistics>,
+}
+
+impl From<ColumnSummary> for ColumnStatistics {
+    fn from(summary: ColumnSummary) -> ColumnStatistics {
+        ColumnStatistics {
+            min: summary.min.filter(|value| !value.is_null()),
+            max: summary.max.filter(|value| !value.is_null()),
+            nulls: Some(summary.nulls),
+            distinct: Some(summary.distinct),
+            bounds_are_exact: true,
+        }
+    }
 }
 
 /// What is known of a column.

@@ -87,7 +87,7 @@ fn has_parameter(expr: &Expr) -> bool {
 fn fill(
     node: &mut Node,
     value: &mut impl FnMut(Expr) -> Expr,
-    relation: &mut dyn FnMut(&dyn Relation) -> Result<Arc<dyn Relation>>,
+    relation: &mut impl FnMut(&dyn Relation) -> Result<Arc<dyn Relation>>,
 ) -> Result<()> {
     if let Node::Scan(scan) = node {
         scan.relation = relation(&*scan.relation)?;

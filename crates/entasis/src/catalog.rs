@@ -7,7 +7,8 @@ use crate::connection::Connection;
 use crate::relations::TableRelation;
 use crate::work::Work;
 use crate::{files, relations, settings};
-use entasis_engine::relation::{Definition, Relation};
+use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
+use entasis_storage::index::index_columns;
 use entasis_storage::{CatalogVersion, Sequence, TableSnapshot};
 use entasis_vector::{DataType, Error, Result, Value};
 use std::collections::HashMap;
@@ -25,9 +26,21 @@ impl<'a> Names<'a> {
         Names { connection, names: work.names.clone(), work: Mutex::new(work) }
     }
 
-    fn snapshot(&self, name: &str) -> Option<TableSnapshot> {
-        let table = &self.names.table(name)?.table;
-        Some(self.work.lock().unwrap_or_else(PoisonError::into_inner).snapshot(table))
+    /// What it sees of a table and of its indexes.
+    fn snapshot(&self, name: &str) -> Option<(TableSnapshot, Vec<Index>)> {
+        let entry = self.names.table(name)?;
+        let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        let keys = entry.definition.keys.iter().zip(&entry.indexes);
+        let indexes = keys.filter_map(|(key, index)| {
+            Some(Index {
+                table: work.snapshot(index.as_ref()?),
+                columns: index_columns(key, entry.table.options()),
+                key_columns: key.columns.len(),
+                is_whole: key.kind == KeyKind::Index,
+            })
+        });
+        let indexes = indexes.collect();
+        Some((work.snapshot(&entry.table), indexes))
     }
 }
 
@@ -37,8 +50,8 @@ impl entasis_sql::Catalog for Names<'_> {
         if let Some(relation) = connection.registered.read().expect("no panic while locked").get(&name.to_lowercase()) {
             return Some(relation.clone());
         }
-        if let Some(snapshot) = self.snapshot(name) {
-            return Some(Arc::new(TableRelation::new(snapshot)));
+        if let Some((snapshot, indexes)) = self.snapshot(name) {
+            return Some(Arc::new(TableRelation::new(snapshot, indexes)));
         }
         if self.names.view(name).is_some() {
             return None;
@@ -48,7 +61,8 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
-        Some(Arc::new(TableRelation::with_row_ids(self.snapshot(name)?)))
+        let (snapshot, indexes) = self.snapshot(name)?;
+        Some(Arc::new(TableRelation::with_row_ids(snapshot, indexes)))
     }
 
     fn definition(&self, name: &str) -> Option<Arc<Definition>> {

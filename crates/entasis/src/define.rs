@@ -241,7 +241,7 @@ fn whole(snapshot: TableSnapshot) -> Plan {
         fields.iter().map(|field| columns.add(&*field.name, field.ty, field.nullable)).zip(0..).collect();
     let names = fields.iter().zip(&scanned);
     let output = names.map(|(field, (column, _))| Output { name: field.name.to_string(), column: *column }).collect();
-    let relation = Arc::new(TableRelation::new(snapshot));
+    let relation = Arc::new(TableRelation::new(snapshot, Vec::new()));
     Plan { root: Node::Scan(Scan { relation, columns: scanned, filters: Vec::new() }), columns, output }
 }
 

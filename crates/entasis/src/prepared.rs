@@ -15,7 +15,7 @@ use crate::keyed::{self, Program};
 use crate::relations::TableRelation;
 use crate::work::Work;
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::Relation;
+use entasis_engine::relation::{Index, Relation};
 use entasis_sql::{Keyed, Parsed};
 use entasis_storage::CatalogVersion;
 use entasis_vector::{DataType, Error, Result, Value};
@@ -128,7 +128,9 @@ impl Prepared {
         let _moment = connection.shared.commits.read().unwrap_or_else(PoisonError::into_inner);
         template.instance(parameters, |relation| {
             let seen = relation.table().ok_or_else(|| Error::internal("a template that reads no table"))?;
-            Ok(Arc::new(TableRelation::new(work.snapshot(seen.table()))) as Arc<dyn Relation>)
+            let renewed = |index: &Index| Index { table: work.snapshot(index.table.table()), ..index.clone() };
+            let indexes = relation.indexes().iter().map(renewed).collect();
+            Ok(Arc::new(TableRelation::new(work.snapshot(seen.table()), indexes)) as Arc<dyn Relation>)
         })
     }
 

@@ -521,10 +521,9 @@ fn tables_are_made_of_others() {
         let at = columns.iter().position(|&column| column == 0).unwrap();
         let mut sources: Vec<ColumnSource> = columns.iter().map(|&column| ColumnSource::Old(column)).collect();
         let mut new_schema: Schema = columns.iter().map(|&column| schema[column].clone()).collect();
-        for column in 1..9 {
-            let value = random_value(schema[column].ty, random, true);
-            sources.push(ColumnSource::Constant(value));
-            new_schema.push(Field { nullable: true, ..Field::new("new", schema[column].ty) });
+        for field in &schema[1..9] {
+            sources.push(ColumnSource::Constant(random_value(field.ty, random, true)));
+            new_schema.push(Field { nullable: true, ..Field::new("new", field.ty) });
         }
         let mut options = table.options().clone();
         options.layout_key.iter_mut().for_each(|column| *column = at);

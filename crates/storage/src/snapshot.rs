@@ -1,7 +1,6 @@
 //! Snapshots: one version of a table, for as long as it is held.
 
 use crate::datum::Datum;
-use crate::key::Key;
 use crate::lookup::{self, SlotRange};
 use crate::row_group::RowGroup;
 use crate::table::{Head, Table};
@@ -129,16 +128,22 @@ impl TableSnapshot {
         lookup::find(&self.0.root, &self.0.table.shape, key, each);
     }
 
-    /// The slots that may hold rows whose layout key is within bounds, in order. A bound is a datum for each column of the
-    /// key. All slots, if the table has no layout key.
+    /// The slots that may hold rows whose layout key is within bounds, in order. A bound is a datum for each of the first
+    /// columns of the key, and stands for all keys that begin so. All slots, if the table has no layout key.
     pub fn range(&self, low: Bound<&[Datum<'_>]>, high: Bound<&[Datum<'_>]>) -> Vec<SlotRange> {
         let Some(key) = &self.0.table.shape.key else {
             let whole =
                 |(group, node): (usize, &RowGroup)| SlotRange { group, slots: 0..node.slots(), is_whole: false };
             return self.row_groups().enumerate().map(whole).collect();
         };
-        let normal = |bound: Bound<&[Datum<'_>]>| bound.map(|datums| key.of_datums(datums));
-        let (low, high): (Bound<Key>, Bound<Key>) = (normal(low), normal(high));
+        let low = match low {
+            Bound::Excluded(datums) => Bound::Excluded(key.last_of(datums)),
+            other => other.map(|datums| key.of_datums(datums)),
+        };
+        let high = match high {
+            Bound::Included(datums) => Bound::Included(key.last_of(datums)),
+            other => other.map(|datums| key.of_datums(datums)),
+        };
         lookup::range(&self.0.root, low.as_ref(), high.as_ref())
     }
 

@@ -175,9 +175,18 @@ impl<'a> Builder<'a> {
                 .filter_map(|f| Some((columns.iter().position(|(id, _)| *id == f.column)?, f.slot.clone())))
                 .collect();
             let sparse = !scan.filters.is_empty() || !filters.is_empty();
-            let source =
-                TableScan::new(snapshot.clone(), &columns, &metas, &scan.filters, filters, &recorder, self.context)?;
-            let part = Part::new(Arc::new(source), &recorder, snapshot.rows() as f64);
+            let source = TableScan::new(
+                snapshot.clone(),
+                scan.relation.indexes(),
+                &columns,
+                &metas,
+                &scan.filters,
+                filters,
+                &recorder,
+                self.context,
+            )?;
+            let rows = source.rows() as f64;
+            let part = Part::new(Arc::new(source), &recorder, rows);
             return Ok(Stream { parts: vec![Part { sparse, ..part }], columns: metas, recorder });
         }
         let request = ScanRequest { columns, filters: scan.filters.clone() };

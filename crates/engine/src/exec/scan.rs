@@ -1,12 +1,14 @@
 //! The scan of a stored table: which blocks are read, which columns of them are decoded, and for which rows.
 //!
-//! A morsel is a row group. For each stretch of at most a chunk's slots:
+//! The layout key or an index may say where the rows are that the filters ask for ([`crate::reach`]). A morsel is a row group, or
+//! what of it is in reach. For each stretch of at most a chunk's slots:
 //!
 //! 1. Blocks that the filters rule out by their bounds are skipped ([`prune`]), and those that have no key of a join
 //!    that the rows are on their way to ([`crate::exec::join::filter`]).
 //! 2. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live.
 //! 3. The filters run in *stages*, cheap and selective kinds first. A stage decodes its own columns, for the rows that
-//!    are still in question, and narrows these.
+//!    are still in question, and narrows these. The first may be about the layout key alone, and is left out where all
+//!    rows are within its range.
 //! 4. The join filters narrow them further.
 //! 5. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
 //!
@@ -22,12 +24,14 @@ pub(crate) mod prune;
 use crate::exec::QueryContext;
 use crate::exec::join::filter::FilterSlot;
 use crate::exec::profile::Recorder;
-use crate::relation::{Source, SourceWorker};
+use crate::reach::{Found, Reach};
+use crate::relation::{Index, Source, SourceWorker};
 use entasis_storage::{RowGroup, RowId, TableSnapshot, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Buffer, Chunk, ColumnId, DataType, Result, Selection, Vector};
 use prune::Test;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -47,13 +51,18 @@ pub(crate) struct TableScan {
     /// The index that stands for the row id.
     row_id: usize,
     metas: Vec<ColumnMeta>,
+    reach: Arc<Reach>,
+    /// The row groups to look into, each with its part of what is in reach.
+    parts: Arc<[(usize, Range<usize>)]>,
     stages: Vec<Stage>,
+    /// How many of the first stages a stretch within the layout key's range can do without.
+    implied: usize,
     tests: Vec<Test>,
     /// Join filters and the output columns that they apply to.
     filters: Vec<(usize, Arc<FilterSlot>)>,
     recorder: Arc<Recorder>,
     chunk_rows: usize,
-    /// The next row group.
+    /// The next part.
     next: Arc<AtomicUsize>,
 }
 
@@ -66,12 +75,15 @@ struct Stage {
 }
 
 impl TableScan {
-    /// A scan of `columns` (id, index in the table), of which `metas` is known, for rows that satisfy `filters`.
+    /// A scan of `columns` (id, index in the table), of which `metas` is known, for rows that satisfy `filters`; `indexes` are
+    /// the table's.
     ///
     /// # Errors
     /// Those of compiling the filters.
+    #[expect(clippy::too_many_arguments, reason = "all that a scan is made of")]
     pub(crate) fn new(
         snapshot: TableSnapshot,
+        indexes: &[Index],
         columns: &[(ColumnId, usize)],
         metas: &[ColumnMeta],
         filters: &[Expr],
@@ -84,10 +96,25 @@ impl TableScan {
         let place = |id: ColumnId| columns.iter().find(|(c, index)| *c == id && *index != row_id).map(|(_, i)| *i);
         let mut join_filters = join_filters;
         join_filters.retain(|(column, _)| columns[*column].1 != row_id);
+        let mut conjuncts = Vec::new();
+        filters.iter().for_each(|filter| filter.clone().split_conjunction(&mut conjuncts));
+        let found = match context.settings.optimize {
+            true => Found::of(&snapshot, indexes, &conjuncts, &place),
+            false => Found::everywhere(&conjuncts),
+        };
+        let (mut implied, mut others) = (Vec::new(), Vec::new());
+        let implies = found.implied.iter();
+        conjuncts.into_iter().zip(implies).for_each(|(c, &is)| if is { implied.push(c) } else { others.push(c) });
+        let mut staged = stages(implied, metas)?;
+        let implied = staged.len();
+        staged.extend(stages(others, metas)?);
         Ok(TableScan {
             row_id,
+            parts: found.reach.parts(snapshot.row_groups().len()).into(),
+            reach: Arc::new(found.reach),
+            implied,
             tests: filters.iter().filter_map(|filter| Test::of(filter, &place)).collect(),
-            stages: stages(filters, metas)?,
+            stages: staged,
             columns: columns.iter().map(|(_, index)| *index).collect(),
             metas: metas.to_vec(),
             filters: join_filters,
@@ -100,6 +127,11 @@ impl TableScan {
 }
 
 impl TableScan {
+    /// The most rows that it can give.
+    pub(crate) fn rows(&self) -> u64 {
+        self.reach.rows(self.snapshot.rows())
+    }
+
     /// False if bounds, which `zone` gives by column of the table, rule out all rows.
     fn may_have_rows<'z>(&self, zone: &impl Fn(usize) -> &'z Zone) -> bool {
         let has_keys = |(column, slot): &(usize, Arc<FilterSlot>)| {
@@ -110,9 +142,7 @@ impl TableScan {
 }
 
 /// Divides conjuncts into stages: by cost, those on the same columns together.
-fn stages(filters: &[Expr], metas: &[ColumnMeta]) -> Result<Vec<Stage>> {
-    let mut conjuncts = Vec::new();
-    filters.iter().for_each(|filter| filter.clone().split_conjunction(&mut conjuncts));
+fn stages(mut conjuncts: Vec<Expr>, metas: &[ColumnMeta]) -> Result<Vec<Stage>> {
     conjuncts.sort_by_key(cost);
     let mut groups: Vec<(Vec<usize>, Vec<Expr>)> = Vec::new();
     for conjunct in conjuncts {
@@ -172,6 +202,7 @@ impl Source for TableScan {
         Ok(Box::new(Worker {
             is_open: false,
             number: 0,
+            left: 0..0,
             slot: 0,
             wanted: Vec::new(),
             vectors: self.metas.iter().map(|meta| Vector::new(meta.ty.physical())).collect(),
@@ -191,8 +222,7 @@ impl Source for TableScan {
     }
 
     fn progress(&self) -> Option<f64> {
-        let groups = self.snapshot.row_groups().len().max(1);
-        Some(self.next.load(Ordering::Relaxed) as f64 / groups as f64)
+        Some(self.next.load(Ordering::Relaxed) as f64 / self.parts.len().max(1) as f64)
     }
 }
 
@@ -203,12 +233,24 @@ struct Trial {
     passed: usize,
 }
 
+/// Slots of the open row group that are looked at together.
+struct Stretch {
+    first: usize,
+    count: usize,
+    /// True if the first stages hold for all rows.
+    is_implied: bool,
+    /// Which of the rows in reach; empty if all that are live are.
+    rows: Range<usize>,
+}
+
 struct Worker {
     scan: TableScan,
     /// False if the next row group is to be taken.
     is_open: bool,
     /// Number of the row group.
     number: usize,
+    /// What is left of what is in reach of it: ranges or rows. Everywhere, this is empty.
+    left: Range<usize>,
     /// The next slot of it.
     slot: usize,
     /// For each of its blocks, whether it may have a row that passes.
@@ -230,13 +272,14 @@ impl SourceWorker for Worker {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
         // What the chunk shares with this worker is written again.
         chunk.reset(0);
-        let Some((first, count)) = self.next_stretch() else { return Ok(false) };
+        let Some(stretch) = self.next_stretch() else { return Ok(false) };
+        let (first, count) = (stretch.first, stretch.count);
         let snapshot = self.scan.snapshot.clone();
         let group = snapshot.row_group(self.number).expect("the row group is open");
         self.decoded.fill(false);
-        self.find_rows(group, first, count);
+        self.find_rows(group, &stretch);
         let none = !self.all && self.rows.is_empty();
-        if none || !self.run_stages(group, first, count)? || !self.run_filters(group, first, count) {
+        if none || !self.run_stages(group, &stretch)? || !self.run_filters(group, first, count) {
             // Empty, so that the pipeline can look at the time.
             chunk.reset(0);
             return Ok(true);
@@ -259,44 +302,94 @@ impl SourceWorker for Worker {
 }
 
 impl Worker {
-    /// The next slots to look at, of the open row group: first slot, number of slots.
-    fn next_stretch(&mut self) -> Option<(usize, usize)> {
+    /// The next slots to look at, of the open row group.
+    fn next_stretch(&mut self) -> Option<Stretch> {
         let snapshot = self.scan.snapshot.clone();
         loop {
             if !self.is_open {
-                self.number = self.scan.next.fetch_add(1, Ordering::Relaxed);
-                let group = snapshot.row_group(self.number)?;
-                self.slot = 0;
+                let (number, part) = self.scan.parts.get(self.scan.next.fetch_add(1, Ordering::Relaxed))?.clone();
+                let group = snapshot.row_group(number)?;
+                (self.number, self.left, self.slot) = (number, part, 0);
                 self.is_open = self.find_wanted(group);
                 continue;
             }
             let group = snapshot.row_group(self.number)?;
-            let (slots, width) = (group.slots(), group.block_slots());
-            while self.slot < slots && !self.wanted[self.slot / width] {
-                self.slot = (self.slot / width + 1) * width;
+            let reach = self.scan.reach.clone();
+            let stretch = match &*reach {
+                Reach::Everywhere => self.next_within(group, group.slots()),
+                Reach::Slots(ranges) => match ranges.get(self.left.start).filter(|_| !self.left.is_empty()) {
+                    None => None,
+                    Some(range) => {
+                        self.slot = self.slot.max(range.slots.start);
+                        let stretch = self.next_within(group, range.slots.end);
+                        if stretch.is_none() {
+                            self.left.start += 1;
+                            continue;
+                        }
+                        stretch.map(|stretch| Stretch { is_implied: range.is_whole, ..stretch })
+                    }
+                },
+                Reach::Rows(rows) => self.next_of(&rows[..self.left.end], group),
+            };
+            if stretch.is_some() {
+                return stretch;
             }
-            if self.slot >= slots {
-                self.is_open = false;
-                continue;
-            }
-            let first = self.slot;
-            let mut end = slots.min(first + self.scan.chunk_rows);
-            let mut blocks = first / width + 1..end.div_ceil(width);
-            if let Some(unwanted) = blocks.find(|&block| !self.wanted[block]) {
-                end = unwanted * width;
-            }
-            self.slot = end;
-            return Some((first, end - first));
+            self.is_open = false;
         }
     }
 
-    /// Looks at the bounds; false if no block of the row group may have a row.
+    /// The next slots before `end` whose blocks are wanted.
+    fn next_within(&mut self, group: &RowGroup, end: usize) -> Option<Stretch> {
+        let width = group.block_slots();
+        while self.slot < end && !self.wanted[self.slot / width] {
+            self.slot = (self.slot / width + 1) * width;
+        }
+        if self.slot >= end {
+            return None;
+        }
+        let first = self.slot;
+        let mut last = end.min(first + self.scan.chunk_rows);
+        let mut blocks = first / width + 1..last.div_ceil(width);
+        if let Some(unwanted) = blocks.find(|&block| !self.wanted[block]) {
+            last = unwanted * width;
+        }
+        self.slot = last;
+        Some(Stretch { first, count: last - first, is_implied: false, rows: 0..0 })
+    }
+
+    /// The next of single rows: those that stand near one another.
+    fn next_of(&mut self, rows: &[RowId], group: &RowGroup) -> Option<Stretch> {
+        let slot = |row: &RowId| row.slot as usize;
+        let width = group.block_slots();
+        while self.left.start < rows.len() && !self.wanted[slot(&rows[self.left.start]) / width] {
+            self.left.start += 1;
+        }
+        let first = slot(rows.get(self.left.start)?);
+        let end = ((first / width + 1) * width).min(first + self.scan.chunk_rows).min(group.slots());
+        let near = rows[self.left.start..].iter().take_while(|row| slot(row) < end).count();
+        let own = self.left.start..self.left.start + near;
+        self.left.start = own.end;
+        Some(Stretch { first, count: slot(&rows[own.end - 1]) + 1 - first, is_implied: false, rows: own })
+    }
+
+    /// Looks at the bounds; false if no block of the row group in reach may have a row.
     fn find_wanted(&mut self, group: &RowGroup) -> bool {
-        let scan = &self.scan;
+        let (scan, width) = (&self.scan, group.block_slots());
         self.wanted.clear();
-        if scan.may_have_rows(&|column| group.column_zone(column)) {
-            let blocks = 0..group.blocks();
-            self.wanted.extend(blocks.map(|block| scan.may_have_rows(&|column| group.zone(column, block))));
+        self.wanted.resize(group.blocks(), *scan.reach == Reach::Everywhere);
+        match &*scan.reach {
+            Reach::Everywhere => {}
+            Reach::Slots(ranges) => {
+                let slots = ranges[self.left.clone()].iter().map(|range| &range.slots);
+                slots.for_each(|slots| self.wanted[slots.start / width..slots.end.div_ceil(width)].fill(true));
+            }
+            Reach::Rows(rows) => {
+                rows[self.left.clone()].iter().for_each(|row| self.wanted[row.slot as usize / width] = true);
+            }
+        }
+        let may_have_rows = scan.may_have_rows(&|column| group.column_zone(column));
+        for (block, wanted) in self.wanted.iter_mut().enumerate().filter(|(_, wanted)| **wanted) {
+            *wanted = may_have_rows && scan.may_have_rows(&|column| group.zone(column, block));
         }
         let wanted = self.wanted.iter().filter(|&&wanted| wanted).count();
         scan.recorder.add_blocks(group.blocks() as u64, (group.blocks() - wanted) as u64);
@@ -304,8 +397,18 @@ impl Worker {
     }
 
     /// Begins with the slots that are rows.
-    fn find_rows(&mut self, group: &RowGroup, first: usize, count: usize) {
+    fn find_rows(&mut self, group: &RowGroup, stretch: &Stretch) {
+        let (first, count) = (stretch.first, stretch.count);
         self.rows.clear();
+        if let Reach::Rows(rows) = &*self.scan.reach {
+            let positions = rows[stretch.rows.clone()].iter().map(|row| (row.slot as usize - first) as u16);
+            self.rows.extend(positions);
+            self.all = self.rows.len() == count;
+            if self.all {
+                self.rows.clear();
+            }
+            return;
+        }
         self.all = group.is_full(first..first + count);
         if !self.all {
             let rows = &mut self.rows;
@@ -314,8 +417,10 @@ impl Worker {
     }
 
     /// Narrows the rows by the filters; false if none is left.
-    fn run_stages(&mut self, group: &RowGroup, first: usize, count: usize) -> Result<bool> {
-        for stage in 0..self.machines.len() {
+    fn run_stages(&mut self, group: &RowGroup, stretch: &Stretch) -> Result<bool> {
+        let (first, count) = (stretch.first, stretch.count);
+        let implied = if stretch.is_implied { self.scan.implied } else { 0 };
+        for stage in implied..self.machines.len() {
             for i in 0..self.scan.stages[stage].columns.len() {
                 self.decode(group, self.scan.stages[stage].columns[i], first, count);
             }

@@ -99,7 +99,7 @@ fn bound(predicate: &Expr) -> Option<(ColumnId, CompareOp, f64)> {
     let Expr::Compare { op, left, right } = predicate else { return None };
     let (id, op, value) = match (&**left, &**right) {
         (Expr::Column { id, .. }, Expr::Literal { value, .. }) => (*id, *op, value),
-        (Expr::Literal { value, .. }, Expr::Column { id, .. }) => (*id, mirrored(*op), value),
+        (Expr::Literal { value, .. }, Expr::Column { id, .. }) => (*id, op.mirrored(), value),
         _ => return None,
     };
     match op {
@@ -107,17 +107,6 @@ fn bound(predicate: &Expr) -> Option<(ColumnId, CompareOp, f64)> {
             Some((id, op, position(value)?))
         }
         _ => None,
-    }
-}
-
-/// The comparison with its operands exchanged.
-pub(crate) fn mirrored(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Lt => CompareOp::Gt,
-        CompareOp::LtEq => CompareOp::GtEq,
-        CompareOp::Gt => CompareOp::Lt,
-        CompareOp::GtEq => CompareOp::LtEq,
-        other => other,
     }
 }
 
@@ -221,7 +210,7 @@ fn compare(op: CompareOp, left: &Expr, right: &Expr, input: &Estimate) -> f64 {
         CompareOp::NotEq | CompareOp::DistinctFrom => 1.0 - equal,
         _ if constant(left) || constant(right) => {
             // A computed value against a constant: place the constant in what is known of the value.
-            let (value, constant, op) = if constant(right) { (l, r, op) } else { (r, l, mirrored(op)) };
+            let (value, constant, op) = if constant(right) { (l, r, op) } else { (r, l, op.mirrored()) };
             match constant.range {
                 Some((place, _)) if value.range.is_some() || value.bell.is_some() => {
                     let mut interval = Interval::default();

@@ -6,7 +6,6 @@
 //!
 //! A constant expression that fails (`1 / 0`) stays: the error belongs to the rows that evaluate it, if there are any.
 
-use super::selectivity::mirrored;
 use super::tree::{Role, for_each_expr};
 use crate::plan::{Node, Plan};
 use entasis_vector::expr::{CompareOp, Expr, evaluate_constant};
@@ -70,7 +69,7 @@ fn simplify_one(expr: Expr) -> Expr {
         Expr::Cast { input, ty, .. } if input.ty() == ty => *input,
         // The constant stands on the right.
         Expr::Compare { op, left, right } if is_literal(&left) && !is_literal(&right) => {
-            Expr::Compare { op: mirrored(op), left: right, right: left }
+            Expr::Compare { op: op.mirrored(), left: right, right: left }
         }
         Expr::Compare { op, left, right } if is_strict(op) && (is_null(&left) || is_null(&right)) => {
             Expr::literal(Value::Null, DataType::Boolean)

@@ -291,10 +291,9 @@ pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
 }
 
 fn estimate_scan(scan: &Scan, columns: &Columns) -> Estimate {
-    let statistics = scan.relation.statistics();
-    let rows = statistics.rows.map_or(ROWS_UNKNOWN, |rows| rows as f64);
-    let known = |id: ColumnId, index: usize| match statistics.columns.get(index) {
-        Some(column) => from_statistics(column, columns.ty(id), rows),
+    let rows = scan.relation.rows().map_or(ROWS_UNKNOWN, |rows| rows as f64);
+    let known = |id: ColumnId, index: usize| match scan.relation.column_statistics(index) {
+        Some(column) => from_statistics(&column, columns.ty(id), rows),
         None => ColumnEstimate::of_distinct(guess_distinct(columns.ty(id), rows)),
     };
     let columns = scan.columns.iter().map(|&(id, index)| (id, known(id, index))).collect();

@@ -121,6 +121,9 @@ impl<'a> Names<'a> {
         if !scan.filters.is_empty() {
             title += &format!(" where {}", self.conjunction(&scan.filters));
         }
+        if let Some(how) = crate::reach::in_words(scan) {
+            title += &format!(", found {how}");
+        }
         title
     }
 

@@ -1,27 +1,28 @@
 //! A stored table as a relation: a snapshot, taken when the statement was bound.
 
 use entasis_engine::exec::QueryContext;
-use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, Statistics};
+use entasis_engine::relation::{Index, Relation, ScanRequest, Source, Statistics};
 use entasis_storage::TableSnapshot;
-use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
+use entasis_vector::{DataType, Error, Field, Result, Schema};
 use std::sync::Arc;
 
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct TableRelation {
     snapshot: TableSnapshot,
+    indexes: Vec<Index>,
     /// The table's columns, and the row id if that is wanted.
     schema: Schema,
 }
 
 impl TableRelation {
-    pub(crate) fn new(snapshot: TableSnapshot) -> TableRelation {
-        TableRelation { schema: snapshot.schema().clone(), snapshot }
+    pub(crate) fn new(snapshot: TableSnapshot, indexes: Vec<Index>) -> TableRelation {
+        TableRelation { schema: snapshot.schema().clone(), snapshot, indexes }
     }
 
     /// With [`entasis_sql::ROW_ID`] as one more column, which the engine's scan knows as that after the table's last.
-    pub(crate) fn with_row_ids(snapshot: TableSnapshot) -> TableRelation {
-        let mut relation = TableRelation::new(snapshot);
+    pub(crate) fn with_row_ids(snapshot: TableSnapshot, indexes: Vec<Index>) -> TableRelation {
+        let mut relation = TableRelation::new(snapshot, indexes);
         relation.schema.push(Field { nullable: false, ..Field::new(entasis_sql::ROW_ID, DataType::UInt64) });
         relation
     }
@@ -37,23 +38,16 @@ impl Relation for TableRelation {
     }
 
     fn statistics(&self) -> Statistics {
-        let columns = (0..self.snapshot.schema().len())
-            .map(|column| {
-                let summary = self.snapshot.column_statistics(column);
-                ColumnStatistics {
-                    min: summary.min.clone().filter(|v| !matches!(v, Value::Null)),
-                    max: summary.max.clone().filter(|v| !matches!(v, Value::Null)),
-                    nulls: Some(summary.nulls),
-                    distinct: Some(summary.distinct),
-                    bounds_are_exact: true,
-                }
-            })
-            .collect();
+        let columns = (0..self.snapshot.schema().len()).map(|column| self.snapshot.column_statistics(column).into()).collect();
         Statistics { rows: Some(self.snapshot.rows()), columns }
     }
 
     fn table(&self) -> Option<&TableSnapshot> {
         Some(&self.snapshot)
+    }
+
+    fn indexes(&self) -> &[Index] {
+        &self.indexes
     }
 
     fn scan(&self, _request: &ScanRequest, _context: &QueryContext) -> Result<Arc<dyn Source>> {

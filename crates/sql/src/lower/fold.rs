@@ -207,7 +207,7 @@ pub(super) fn compare(op: CompareOp, left: Expr, right: Expr) -> Expr {
                 None => Expr::compare(op, left, right),
             };
         }
-        (Expr::Literal { .. } | Expr::Parameter { .. }, _) => (mirror(op), right, left),
+        (Expr::Literal { .. } | Expr::Parameter { .. }, _) => (op.mirrored(), right, left),
         _ => (op, left, right),
     };
     if let (Expr::Cast { input, ty, lenient: false }, &Expr::Parameter { index, .. }) = (&left, &right)
@@ -248,16 +248,6 @@ pub(super) fn is_embedding(from: DataType, to: DataType) -> bool {
             _ => false,
         },
         _ => false,
-    }
-}
-
-fn mirror(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Lt => CompareOp::Gt,
-        CompareOp::LtEq => CompareOp::GtEq,
-        CompareOp::Gt => CompareOp::Lt,
-        CompareOp::GtEq => CompareOp::LtEq,
-        same => same,
     }
 }
 

@@ -82,6 +82,16 @@ impl LayoutKey {
         datums.iter().zip(&self.types).for_each(|(&datum, &ty)| push(datum, ty, &mut bytes));
         Key::Bytes(bytes.into())
     }
+
+    /// The key whose columns are `datums`. If these are fewer than the key's, one above all keys that begin so.
+    pub(crate) fn last_of(&self, datums: &[Datum<'_>]) -> Key {
+        match self.of_datums(datums) {
+            Key::Bytes(bytes) if datums.len() < self.columns.len() => {
+                Key::Bytes(bytes.iter().copied().chain([u8::MAX]).collect())
+            }
+            key => key,
+        }
+    }
 }
 
 /// The word of a key of one column.
@@ -156,7 +166,7 @@ mod tests {
                         let keyed = |datum| key.of_row(|column| if column == 0 { datum } else { Datum::Integer(3) });
                         assert_eq!(keyed(a).cmp(&keyed(b)), a.total_cmp(b), "{ty}: {a:?} {b:?}");
                         assert!(key.least() <= keyed(a));
-                        assert!(key.of_datums(&[a]) <= keyed(a));
+                        assert!(key.of_datums(&[a]) <= keyed(a) && key.last_of(&[a]) >= keyed(a));
                     }
                 }
             }

@@ -164,6 +164,19 @@ pub enum CompareOp {
     NotDistinctFrom,
 }
 
+impl CompareOp {
+    /// The operation that gives the same with its operands exchanged.
+    pub fn mirrored(self) -> CompareOp {
+        match self {
+            CompareOp::Lt => CompareOp::Gt,
+            CompareOp::LtEq => CompareOp::GtEq,
+            CompareOp::Gt => CompareOp::Lt,
+            CompareOp::GtEq => CompareOp::LtEq,
+            other => other,
+        }
+    }
+}
+
 /// Arithmetic and bit operations.
 ///
 /// | operands | operations | result |

@@ -38,7 +38,7 @@ impl Test {
             Expr::Compare { op, left, right } => {
                 let (op, column, value) = match (column(left), column(right)) {
                     (Some(c), _) => (*op, c, value(right)?),
-                    (_, Some(c)) => (mirrored(*op), c, value(left)?),
+                    (_, Some(c)) => (op.mirrored(), c, value(left)?),
                     _ => return None,
                 };
                 let known = !matches!(op, CompareOp::DistinctFrom | CompareOp::NotDistinctFrom);
@@ -94,17 +94,6 @@ impl Test {
     }
 }
 
-/// The comparison with its operands exchanged.
-fn mirrored(op: CompareOp) -> CompareOp {
-    match op {
-        CompareOp::Lt => CompareOp::Gt,
-        CompareOp::LtEq => CompareOp::GtEq,
-        CompareOp::Gt => CompareOp::Lt,
-        CompareOp::GtEq => CompareOp::LtEq,
-        other => other,
-    }
-}
-
 /// False if no value of the zone lies in the span of a join's keys.
 pub(crate) fn may_have_key(zone: &Zone, span: Option<(i64, i64)>) -> bool {
     match (&zone.min, &zone.max, span) {
@@ -138,7 +127,7 @@ mod tests {
                     };
                     let some = (min..=max).any(passes);
                     for filter in
-                        [Expr::compare(op, x(), number(constant)), Expr::compare(mirrored(op), number(constant), x())]
+                        [Expr::compare(op, x(), number(constant)), Expr::compare(op.mirrored(), number(constant), x())]
                     {
                         let test = Test::of(&filter, &column).unwrap();
                         assert_eq!(test.may_pass(&|_| &zone), some, "{min}..{max} {op:?} {constant}");

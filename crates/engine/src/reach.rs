@@ -8,9 +8,10 @@
 //!    are few, as each costs as much as a thousand that are scanned.
 //! 3. Otherwise, everywhere.
 //!
-//! Rows outside are never wanted, so the filters run as they would without this; `optimize = off` does without.
+//! Rows outside are never wanted, so the filters run as they would without this; `optimize = off` does without. The scan asks
+//! when it starts, `EXPLAIN` when it prints.
 
-use super::prune::mirrored;
+use crate::plan::Scan;
 use crate::relation::Index;
 use entasis_storage::{Datum, RowId, SlotRange, TableSnapshot};
 use entasis_vector::expr::{CompareOp, Expr};
@@ -61,6 +62,11 @@ struct Condition<'a> {
 }
 
 impl Found {
+    /// Nothing is known.
+    pub(crate) fn everywhere(conjuncts: &[Expr]) -> Found {
+        Found { reach: Reach::Everywhere, implied: vec![false; conjuncts.len()], index: None }
+    }
+
     /// Looks where the rows are that satisfy `conjuncts`; `place` finds a column's index in the table.
     pub(crate) fn of(
         table: &TableSnapshot,
@@ -73,27 +79,40 @@ impl Found {
             .enumerate()
             .filter_map(|(number, conjunct)| condition(number, conjunct, table, place))
             .collect();
-        let none = vec![false; conjuncts.len()];
+        let mut found = Found::everywhere(conjuncts);
         if conditions.is_empty() {
-            return Found { reach: Reach::Everywhere, implied: none, index: None };
+            return found;
         }
         let options = table.table().options();
         if options.layout.is_keyed()
             && let Some(bounds) = Bounds::of(&options.layout_key, &conditions, table)
         {
-            let mut implied = none;
-            bounds.conjuncts.iter().for_each(|&number| implied[number] = true);
-            let reach = Reach::Slots(table.range(slice(&bounds.low), slice(&bounds.high)));
-            return Found { reach, implied, index: None };
+            bounds.conjuncts.iter().for_each(|&number| found.implied[number] = true);
+            found.reach = Reach::Slots(table.range(slice(&bounds.low), slice(&bounds.high)));
+            return found;
         }
         let by_index = indexes.iter().find_map(|index| {
             let bounds = Bounds::of(&index.columns[..index.key_columns], &conditions, table)?;
             Some((rows_by_index(table, index, &bounds)?, index.table.name().to_owned()))
         });
-        match by_index {
-            Some((rows, name)) => Found { reach: Reach::Rows(rows), implied: none, index: Some(name) },
-            None => Found { reach: Reach::Everywhere, implied: none, index: None },
+        if let Some((rows, name)) = by_index {
+            (found.reach, found.index) = (Reach::Rows(rows), Some(name));
         }
+        found
+    }
+}
+
+/// What says where the rows of a scan are, in words: the key, or an index by name.
+pub(crate) fn in_words(scan: &Scan) -> Option<String> {
+    let table = scan.relation.table()?;
+    let mut conjuncts = Vec::new();
+    scan.filters.iter().for_each(|filter| filter.clone().split_conjunction(&mut conjuncts));
+    let place = |id: ColumnId| scan.columns.iter().find(|(column, _)| *column == id).map(|(_, index)| *index);
+    let found = Found::of(table, scan.relation.indexes(), &conjuncts, &place);
+    match found.reach {
+        Reach::Everywhere => None,
+        Reach::Slots(_) => Some("by its layout key".into()),
+        Reach::Rows(_) => Some(format!("by index {}", found.index.unwrap_or_default())),
     }
 }
 
@@ -133,7 +152,7 @@ fn condition<'a>(
     let Expr::Compare { op, left, right } = conjunct else { return None };
     let (op, id, value, ty) = match (&**left, &**right) {
         (Expr::Column { id, .. }, Expr::Literal { value, ty }) => (*op, *id, value, *ty),
-        (Expr::Literal { value, ty }, Expr::Column { id, .. }) => (mirrored(*op), *id, value, *ty),
+        (Expr::Literal { value, ty }, Expr::Column { id, .. }) => (op.mirrored(), *id, value, *ty),
         _ => return None,
     };
     let column = place(id)?;
