@@ -108,9 +108,10 @@ impl TableScan {
         let mut staged = stages(implied, metas)?;
         let implied = staged.len();
         staged.extend(stages(others, metas)?);
+        let parts = found.reach.parts(snapshot.row_groups().len());
         Ok(TableScan {
             row_id,
-            parts: found.reach.parts(snapshot.row_groups().len()).into(),
+            parts: parts.into(),
             reach: Arc::new(found.reach),
             implied,
             tests: filters.iter().filter_map(|filter| Test::of(filter, &place)).collect(),
