@@ -4,11 +4,11 @@
 //! worker takes a [`SourceWorker`] of its own and pulls chunks until there are no more.
 
 use crate::exec::QueryContext;
-use entasis_storage::{ColumnSummary, TableSnapshot};
 /// What a table promises of its rows: plain data that front end and storage share.
 pub use entasis_storage::definition::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName,
 };
+use entasis_storage::{ColumnSummary, TableSnapshot};
 use entasis_vector::expr::{Expr, Program};
 use entasis_vector::{Chunk, ColumnId, Result, Schema, Value};
 use std::fmt;

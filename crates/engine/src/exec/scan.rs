@@ -80,7 +80,6 @@ impl TableScan {
     ///
     /// # Errors
     /// Those of compiling the filters.
-    #[expect(clippy::too_many_arguments, reason = "all that a scan is made of")]
     pub(crate) fn new(
         snapshot: TableSnapshot,
         indexes: &[Index],

@@ -38,7 +38,8 @@ impl Relation for TableRelation {
     }
 
     fn statistics(&self) -> Statistics {
-        let columns = (0..self.snapshot.schema().len()).map(|column| self.snapshot.column_statistics(column).into()).collect();
+        let columns =
+            (0..self.snapshot.schema().len()).map(|column| self.snapshot.column_statistics(column).into()).collect();
         Statistics { rows: Some(self.snapshot.rows()), columns }
     }
 
