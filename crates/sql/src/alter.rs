@@ -36,6 +36,7 @@ struct Altered {
     changed: bool,
 }
 
+#[expect(clippy::large_enum_variant, reason = "there are few of them, for a moment")]
 enum Origin {
     /// A column of the table as it is.
     Column(usize),

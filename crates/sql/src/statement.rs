@@ -235,6 +235,7 @@ pub enum Repeated {
 
 /// What `ALTER TABLE` changes. Columns are indices into the table's schema.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "there are few of them, for a moment")]
 pub enum Alteration {
     /// The table becomes one of other columns.
     Columns {

@@ -29,6 +29,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
 /// What is done about a conflict.
+#[expect(clippy::large_enum_variant, reason = "there are few of them, for a moment")]
 enum Resolution {
     Nothing,
     /// Columns are set, where the condition holds.
