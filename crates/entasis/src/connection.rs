@@ -49,7 +49,7 @@ enum Done {
     /// It was run.
     Rows(Rows),
     /// It begins or ends a transaction, or something in one.
-    Control(Statement),
+    Control(Box<Statement>),
 }
 
 impl Connection {
@@ -197,7 +197,7 @@ impl Connection {
             | Statement::Rollback
             | Statement::Savepoint { .. }
             | Statement::RollbackTo { .. }
-            | Statement::Release { .. } => Done::Control(statement),
+            | Statement::Release { .. } => Done::Control(Box::new(statement)),
             statement => Done::Rows(statement::run(self, work, statement)?),
         })
     }
@@ -206,7 +206,7 @@ impl Connection {
     fn control(&self, open: &mut Option<Work>, done: Done) -> Result<Rows> {
         let statement = match done {
             Done::Rows(rows) => return Ok(rows),
-            Done::Control(statement) => statement,
+            Done::Control(statement) => *statement,
         };
         match (statement, open.as_mut()) {
             (Statement::Begin, None) => *open = Some(Work::transaction(&self.shared)),
