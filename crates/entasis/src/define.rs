@@ -10,12 +10,12 @@ use crate::relations::TableRelation;
 use crate::rows::Rows;
 use crate::statement;
 use crate::work::Work;
-use entasis_engine::plan::{Columns, Node, Output, Plan, Scan};
+use entasis_engine::plan::Plan;
 use entasis_engine::relation::{ColumnDefault, Definition, Key, KeyKind, LayoutChoice, LayoutName};
 use entasis_sql::{Alteration, ObjectKind, SequenceOptions, Statement};
 use entasis_storage::index::index_table;
 use entasis_storage::sequence::Counting;
-use entasis_storage::{Entry, IfExists, Sequence, Table, TableEntry, TableOptions, TableSnapshot, View};
+use entasis_storage::{Entry, IfExists, Sequence, Table, TableEntry, TableOptions, View};
 use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema};
 use std::sync::Arc;
 
@@ -223,21 +223,10 @@ fn rebuilt(
     let options = options_of(&definition, &columns)?;
     let is_same = rows.is_none() && columns == *entry.table.schema() && options == *entry.table.options();
     let new = new_entry(&entry.name, columns, definition, is_same.then(|| entry.table.clone()))?;
-    let plan = rows.unwrap_or_else(|| whole(work.snapshot(&entry.table)));
+    let plan =
+        rows.unwrap_or_else(|| Plan::scan(Arc::new(TableRelation::new(work.snapshot(&entry.table), Vec::new()))));
     insert::fill(connection, &new, plan, !is_same)?;
     Ok(new)
-}
-
-/// All rows of a snapshot.
-fn whole(snapshot: TableSnapshot) -> Plan {
-    let mut columns = Columns::default();
-    let fields = snapshot.schema().clone();
-    let scanned: Vec<_> =
-        fields.iter().map(|field| columns.add(&*field.name, field.ty, field.nullable)).zip(0..).collect();
-    let names = fields.iter().zip(&scanned);
-    let output = names.map(|(field, (column, _))| Output { name: field.name.to_string(), column: *column }).collect();
-    let relation = Arc::new(TableRelation::new(snapshot, Vec::new()));
-    Plan { root: Node::Scan(Scan { relation, columns: scanned, filters: Vec::new() }), columns, output }
 }
 
 fn create_index(connection: &Connection, work: &mut Work, table: &str, key: Key, if_not_exists: bool) -> Result<Rows> {
