@@ -10,7 +10,7 @@ use crate::{files, relations, settings};
 use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
 use entasis_storage::index::index_columns;
 use entasis_storage::{CatalogVersion, Sequence, TableSnapshot};
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_vector::{DataType, Error, Field, Result, Value};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -80,6 +80,10 @@ impl entasis_sql::Catalog for Names<'_> {
 
     fn file(&self, path: &str) -> Result<Arc<dyn Relation>> {
         files::open(path, &files::Options::default())
+    }
+
+    fn copied_file(&self, path: &str, targets: &[Field], options: &[(String, Value)]) -> Result<Arc<dyn Relation>> {
+        files::copy_from(path, targets, options)
     }
 
     fn table_function(&self, name: &str, args: &[(Option<String>, Value, DataType)]) -> Result<Arc<dyn Relation>> {

@@ -9,14 +9,14 @@ use crate::connection::Connection;
 use crate::relations::TableRelation;
 use crate::rows::Rows;
 use crate::statement;
-use crate::work::{Work, rows_with};
-use entasis_engine::plan::{Columns, Node, Output, Plan, Scan};
+use crate::work::Work;
+use entasis_engine::plan::Plan;
 use entasis_engine::relation::{ColumnDefault, Definition, Key, KeyKind, LayoutChoice, LayoutName};
 use entasis_sql::{Alteration, ObjectKind, SequenceOptions, Statement};
-use entasis_storage::index::{index_columns, index_table};
+use entasis_storage::index::index_table;
 use entasis_storage::sequence::Counting;
-use entasis_storage::{Datum, Entry, IfExists, Sequence, Table, TableEntry, TableOptions, TableSnapshot, View};
-use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
+use entasis_storage::{Entry, IfExists, Sequence, Table, TableEntry, TableOptions, View};
+use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema};
 use std::sync::Arc;
 
 /// Runs a statement that changes what there is.
@@ -38,7 +38,7 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             }
             let columns = plan.schema().into_iter().map(nullable).collect();
             let entry = new_entry(&name, columns, definition, None)?;
-            let rows = insert::fill(connection, &entry.table, plan)?;
+            let rows = insert::fill(connection, &entry, plan, true)?;
             add(work, Entry::Table(entry), taken(if_not_exists, or_replace))?;
             Ok(Rows::changed_rows(rows))
         }
@@ -223,57 +223,10 @@ fn rebuilt(
     let options = options_of(&definition, &columns)?;
     let is_same = rows.is_none() && columns == *entry.table.schema() && options == *entry.table.options();
     let new = new_entry(&entry.name, columns, definition, is_same.then(|| entry.table.clone()))?;
-    let snapshot = work.snapshot(&entry.table);
-    if !is_same {
-        let plan = rows.unwrap_or_else(|| whole(snapshot.clone()));
-        insert::fill(connection, &new.table, plan)?;
-    }
-    let filled = if is_same { snapshot } else { new.table.snapshot() };
-    fill_indexes(&new, &filled)?;
+    let plan =
+        rows.unwrap_or_else(|| Plan::scan(Arc::new(TableRelation::new(work.snapshot(&entry.table), Vec::new()))));
+    insert::fill(connection, &new, plan, !is_same)?;
     Ok(new)
-}
-
-/// All rows of a snapshot.
-fn whole(snapshot: TableSnapshot) -> Plan {
-    let mut columns = Columns::default();
-    let fields = snapshot.schema().clone();
-    let scanned: Vec<_> =
-        fields.iter().map(|field| columns.add(&*field.name, field.ty, field.nullable)).zip(0..).collect();
-    let names = fields.iter().zip(&scanned);
-    let output = names.map(|(field, (column, _))| Output { name: field.name.to_string(), column: *column }).collect();
-    let relation = Arc::new(TableRelation::new(snapshot, Vec::new()));
-    Plan { root: Node::Scan(Scan { relation, columns: scanned, filters: Vec::new() }), columns, output }
-}
-
-/// Fills the indexes of a table, which are empty, and judges its keys.
-fn fill_indexes(entry: &TableEntry, rows: &TableSnapshot) -> Result<()> {
-    for (number, key) in entry.definition.keys.iter().enumerate() {
-        let index = entry.indexes[number].as_ref();
-        if index.is_none() && key.kind == KeyKind::Index {
-            continue;
-        }
-        let columns = index_columns(key, entry.table.options());
-        let table = index.unwrap_or(&entry.table);
-        let mut writer = table.write();
-        let width = key.columns.len();
-        let mut datums = Vec::with_capacity(columns.len());
-        for id in rows.row_ids() {
-            datums.clear();
-            rows.read(id, &columns, &mut datums);
-            if key.kind != KeyKind::Index && datums[..width].iter().any(|datum| datum.is_null()) {
-                continue;
-            }
-            if index.is_some() {
-                writer.insert(&datums);
-            }
-            if key.kind != KeyKind::Index && rows_with(&writer, &datums[..width], 2).len() > 1 {
-                let types = key.columns.iter().map(|&column| entry.table.schema()[column].ty);
-                let values: Vec<Value> = datums.iter().zip(types).map(|(datum, ty)| Datum::value(*datum, ty)).collect();
-                return Err(crate::change::duplicate(entry, number, &values));
-            }
-        }
-    }
-    Ok(())
 }
 
 fn create_index(connection: &Connection, work: &mut Work, table: &str, key: Key, if_not_exists: bool) -> Result<Rows> {

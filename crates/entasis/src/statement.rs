@@ -9,11 +9,8 @@ use crate::work::Work;
 use crate::{change, define, files, settings, summarize};
 use entasis_engine::exec::{self, Collector, Profile, ResultSink};
 use entasis_engine::optimizer;
-use entasis_engine::plan::{Columns, Node, Output, Plan, Scan};
-use entasis_engine::relation::Relation;
+use entasis_engine::plan::Plan;
 use entasis_sql::{Change, Insert, Statement};
-use entasis_storage::Table;
-use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, Error, Result, Value};
 use std::sync::Arc;
 
@@ -25,15 +22,6 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
         Statement::Insert(insert) => change::insert::insert(connection, work, insert),
         Statement::Change(change) => change::change(connection, work, change),
         Statement::Truncate { names } => change::truncate(work, &names),
-        Statement::CopyFrom { table, columns, path, options } => {
-            let entry = change::target(work, &table)?;
-            if let Some(check) = entry.definition.checks.first() {
-                let what = format!("COPY into a table with CHECK constraints ({})", check.name);
-                return Err(Error::not_supported(what).with_hint("use INSERT INTO … SELECT * FROM 'file'"));
-            }
-            let plan = copy_from(&entry.table, &columns, &path, &options)?;
-            change::insert::insert(connection, work, Insert { table, plan, checks: Vec::new(), returning: None })
-        }
         Statement::CopyTo { plan, path, options } => {
             let sink = files::copy_to(&path, &plan.schema(), &options, &connection.context())?;
             execute(connection, plan, &*sink)?;
@@ -81,50 +69,6 @@ pub(crate) fn query(connection: &Connection, plan: Plan) -> Result<Rows> {
 
 fn text(text: &str) -> Value {
     Value::Text(text.into())
-}
-
-/// The plan of `COPY table FROM file`: a scan of the file, cast to the table's columns; those that the file does not have are
-/// NULL.
-fn copy_from(table: &Table, columns: &[usize], path: &str, options: &[(String, Value)]) -> Result<Plan> {
-    let targets: Vec<_> = columns.iter().map(|&column| table.schema()[column].clone()).collect();
-    let relation: Arc<dyn Relation> = files::copy_from(path, &targets, options)?;
-    if relation.schema().len() != targets.len() {
-        return Err(Error::input(format!(
-            "'{path}' has {} columns, but {} of {} are to be filled",
-            relation.schema().len(),
-            targets.len(),
-            table.name()
-        )));
-    }
-    let mut ids = Columns::default();
-    let scanned: Vec<_> = relation
-        .schema()
-        .iter()
-        .enumerate()
-        .map(|(index, field)| (ids.add(&*field.name, field.ty, field.nullable), index))
-        .collect();
-    let mut exprs = Vec::new();
-    let mut output = Vec::new();
-    for (column, target) in table.schema().iter().enumerate() {
-        let source = columns.iter().position(|&filled| filled == column).map(|at| scanned[at].0);
-        let expr = match source {
-            Some(id) if ids.ty(id) == target.ty => {
-                output.push(Output { name: target.name.to_string(), column: id });
-                continue;
-            }
-            Some(id) => Expr::Cast { input: Box::new(ids.expr(id)), ty: target.ty, lenient: false },
-            None => Expr::literal(Value::Null, target.ty),
-        };
-        let id = ids.add(&*target.name, target.ty, true);
-        exprs.push((id, expr));
-        output.push(Output { name: target.name.to_string(), column: id });
-    }
-    let scan = Node::Scan(Scan { relation, columns: scanned, filters: vec![] });
-    let root = match exprs.is_empty() {
-        true => scan,
-        false => Node::Project(entasis_engine::plan::Project { input: Box::new(scan), exprs }),
-    };
-    Ok(Plan { root, columns: ids, output })
 }
 
 // ---- EXPLAIN ------------------------------------------------------------------------------------------------------

@@ -110,16 +110,7 @@ impl Binder<'_> {
             Ast::CopyTo { query, path, options } => {
                 Statement::CopyTo { plan: self.query(query)?, path: path.clone(), options: options.clone() }
             }
-            Ast::CopyFrom { table, columns, path, options } => {
-                let name = table_name(table)?;
-                let relation = self.table(&name)?;
-                Statement::CopyFrom {
-                    columns: target_columns(&name, relation.schema(), columns)?,
-                    table: name,
-                    path: path.clone(),
-                    options: options.clone(),
-                }
-            }
+            Ast::CopyFrom { table, columns, path, options } => self.copy_from(table, columns, path, options)?,
         })
     }
 

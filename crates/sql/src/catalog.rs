@@ -1,7 +1,7 @@
 //! What the binder asks of whoever owns the tables.
 
 use entasis_engine::relation::{Definition, Relation};
-use entasis_vector::{DataType, Result, Value};
+use entasis_vector::{DataType, Field, Result, Value};
 use std::sync::Arc;
 
 /// Names that a statement may use. One statement is bound against one consistent state of it.
@@ -36,6 +36,12 @@ pub trait Catalog: Sync {
     /// # Errors
     /// I/O, if it cannot be read; input, if it is no such file.
     fn file(&self, path: &str) -> Result<Arc<dyn Relation>>;
+
+    /// The file or files that `COPY … FROM 'path' (options)` reads, whose columns go to `targets`.
+    ///
+    /// # Errors
+    /// As [`Catalog::file`]; input, for an option that there is not.
+    fn copied_file(&self, path: &str, targets: &[Field], options: &[(String, Value)]) -> Result<Arc<dyn Relation>>;
 
     /// The result of a table function: `read_parquet`, `read_csv`, `generate_series`, `range`. Arguments come in order,
     /// those that were named with their names in lower case.

@@ -139,24 +139,13 @@ pub enum Statement {
         /// The query.
         plan: Plan,
     },
-    /// The rows of a query go to a file.
+    /// The rows of a query go to a file. (Those of a file go to a table by [`Statement::Insert`].)
     CopyTo {
         /// The query.
         plan: Plan,
         /// The file.
         path: String,
         /// `(name value, …)`, names in lower case; an option without a value is true.
-        options: Vec<(String, Value)>,
-    },
-    /// The rows of a file go to a table.
-    CopyFrom {
-        /// The table.
-        table: String,
-        /// The table's columns that the file's columns go to, in order.
-        columns: Vec<usize>,
-        /// The file or files.
-        path: String,
-        /// As in `CopyTo`.
         options: Vec<(String, Value)>,
     },
     /// A setting gets a value.

@@ -430,6 +430,18 @@ impl Node {
 }
 
 impl Plan {
+    /// All rows and columns of a relation.
+    pub fn scan(relation: Arc<dyn Relation>) -> Plan {
+        let mut columns = Columns::default();
+        let fields = relation.schema().iter().zip(0..);
+        let scanned: Vec<_> =
+            fields.map(|(field, index)| (columns.add(&*field.name, field.ty, field.nullable), index)).collect();
+        let names = relation.schema().iter().zip(&scanned);
+        let output =
+            names.map(|(field, (column, _))| Output { name: field.name.to_string(), column: *column }).collect();
+        Plan { root: Node::Scan(Scan { relation, columns: scanned, filters: Vec::new() }), columns, output }
+    }
+
     /// The result's columns with their types.
     pub fn schema(&self) -> Schema {
         self.output

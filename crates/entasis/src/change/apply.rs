@@ -89,7 +89,7 @@ pub(crate) fn apply(
 }
 
 /// Brings the indexes to what the table is, and judges keys.
-pub(crate) fn settle(work: &mut Work, entry: &Arc<TableEntry>, watched: Vec<KeyChange>) -> Result<()> {
+fn settle(work: &mut Work, entry: &Arc<TableEntry>, watched: Vec<KeyChange>) -> Result<()> {
     let keys = entry.definition.keys.len();
     for (number, change) in watched[..keys].iter().enumerate() {
         keys::write_index(work, entry, number, change);
@@ -102,7 +102,7 @@ pub(crate) fn settle(work: &mut Work, entry: &Arc<TableEntry>, watched: Vec<KeyC
 
 /// What is to be known of the rows that change: by key of the definition the columns of its index, then what foreign keys
 /// ask for.
-pub(crate) fn watched(work: &Work, entry: &TableEntry) -> Vec<KeyChange> {
+fn watched(work: &Work, entry: &TableEntry) -> Vec<KeyChange> {
     let keys = entry.definition.keys.iter().map(|key| index_columns(key, entry.table.options()));
     let columns = keys.chain(foreign::columns(work, entry));
     columns.map(|columns| KeyChange { columns, removed: Vec::new(), added: Vec::new() }).collect()

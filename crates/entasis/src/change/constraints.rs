@@ -14,6 +14,14 @@ pub(crate) fn judge_null(entry: &TableEntry, column: usize, value: Datum<'_>) ->
     Err(Error::new(ErrorKind::Constraint, text))
 }
 
+/// The same for the values that column `source` of a chunk has for it.
+pub(crate) fn judge_nulls(entry: &TableEntry, column: usize, chunk: &Chunk, source: usize) -> Result<()> {
+    if !entry.table.schema()[column].nullable && chunk.vector(source).validity().is_some() {
+        (0..chunk.len()).try_for_each(|row| judge_null(entry, column, datum(chunk, source, row)))?;
+    }
+    Ok(())
+}
+
 /// Refuses rows for which one of `checks` is FALSE; the first of them is column `first` of the chunks.
 pub(crate) fn judge_checks(entry: &TableEntry, checks: &[String], first: usize, chunks: &[Chunk]) -> Result<()> {
     for (number, name) in checks.iter().enumerate() {

@@ -10,7 +10,7 @@ use super::apply::{KeyChange, Values};
 use super::rows::shown;
 use crate::work::Work;
 use entasis_storage::definition::ForeignKey;
-use entasis_storage::{Datum, TableEntry, TableSnapshot};
+use entasis_storage::{AppendedRows, Datum, TableEntry, TableSnapshot};
 use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,6 +31,37 @@ fn referring(work: &Work, entry: &TableEntry) -> Vec<(Arc<TableEntry>, ForeignKe
         found.extend(keys.map(|key| (other.clone(), key.clone())));
     }
     found
+}
+
+/// True if foreign keys refer to a table.
+pub(crate) fn is_referred_to(work: &Work, entry: &TableEntry) -> bool {
+    !referring(work, entry).is_empty()
+}
+
+/// Judges rows that were added in bulk.
+pub(crate) fn judge_added(work: &mut Work, entry: &Arc<TableEntry>, added: &[AppendedRows]) -> Result<()> {
+    for key in &entry.definition.foreign_keys {
+        let (parent, lookup) = Lookup::of_parent(work, entry, key)?;
+        let mut missed: Option<Values> = None;
+        for rows in added {
+            rows.each_row(&key.columns, |datums| {
+                if missed.is_none() && !datums.iter().any(|datum| datum.is_null()) && !lookup.has(datums) {
+                    let types = key.columns.iter().map(|&column| entry.table.schema()[column].ty);
+                    missed = Some(datums.iter().zip(types).map(|(datum, ty)| datum.value(ty)).collect());
+                }
+            });
+        }
+        if let Some(row) = missed {
+            return Err(dangling(key, &parent, &row));
+        }
+    }
+    Ok(())
+}
+
+fn dangling(key: &ForeignKey, parent: &TableEntry, row: &Values) -> Error {
+    let shown = shown(parent, &key.references, row);
+    let text = format!("foreign key {}: no row of table {} has {shown}", key.name, parent.name);
+    Error::new(ErrorKind::Constraint, text)
 }
 
 /// Judges what came and went: `changes` are by [`columns`].
@@ -68,7 +99,24 @@ impl Lookup {
         Some(Lookup { snapshot: work.snapshot(table), order })
     }
 
-    fn has(&self, values: &[Value]) -> bool {
+    /// A lookup of the rows that a foreign key of `entry` refers to, on which its transaction relies from now on.
+    fn of_parent(work: &mut Work, entry: &Arc<TableEntry>, key: &ForeignKey) -> Result<(Arc<TableEntry>, Lookup)> {
+        let parent = work.names.table(&key.table).cloned();
+        let parent = parent.ok_or_else(|| Error::internal(format!("table {} is gone", key.table)))?;
+        if !Arc::ptr_eq(&parent, entry) {
+            work.relies_on(&parent);
+        }
+        let lookup = Lookup::of(work, &parent, &key.references)
+            .ok_or_else(|| Error::internal(format!("foreign key {} refers to no key", key.name)))?;
+        Ok((parent, lookup))
+    }
+
+    fn has(&self, datums: &[Datum<'_>]) -> bool {
+        let key: Vec<Datum<'_>> = self.order.iter().map(|&(at, _)| datums[at]).collect();
+        self.snapshot.find(&key).is_some()
+    }
+
+    fn has_values(&self, values: &[Value]) -> bool {
         let key: Vec<Datum<'_>> = self.order.iter().map(|&(at, ty)| Datum::of_value(&values[at], ty)).collect();
         self.snapshot.find(&key).is_some()
     }
@@ -83,20 +131,10 @@ fn judge_coming(work: &mut Work, entry: &Arc<TableEntry>, key: &ForeignKey, came
     if came.is_empty() {
         return Ok(());
     }
-    let parent = work.names.table(&key.table).cloned();
-    let parent = parent.ok_or_else(|| Error::internal(format!("table {} is gone", key.table)))?;
-    if !Arc::ptr_eq(&parent, entry) {
-        work.relies_on(&parent);
-    }
-    let lookup = Lookup::of(work, &parent, &key.references)
-        .ok_or_else(|| Error::internal(format!("foreign key {} refers to no key", key.name)))?;
-    match came.into_iter().find(|row| !lookup.has(row)) {
+    let (parent, lookup) = Lookup::of_parent(work, entry, key)?;
+    match came.into_iter().find(|row| !lookup.has_values(row)) {
         None => Ok(()),
-        Some(row) => {
-            let shown = shown(&parent, &key.references, row);
-            let text = format!("foreign key {}: no row of table {} has {shown}", key.name, parent.name);
-            Err(Error::new(ErrorKind::Constraint, text))
-        }
+        Some(row) => Err(dangling(key, &parent, row)),
     }
 }
 
@@ -115,9 +153,9 @@ fn judge_going(
     }
     let back = Lookup::of(work, entry, &key.references);
     let mut went = without_nulls(went);
-    went.retain(|row| !back.as_ref().is_some_and(|back| back.has(row)));
+    went.retain(|row| !back.as_ref().is_some_and(|back| back.has_values(row)));
     let missed = match Lookup::of(work, child, &key.columns) {
-        Some(lookup) => went.into_iter().find(|row| lookup.has(row)),
+        Some(lookup) => went.into_iter().find(|row| lookup.has_values(row)),
         None => find_slowly(&work.snapshot(&child.table), child, key, &went),
     };
     match missed {

@@ -1,10 +1,10 @@
 //! `INSERT` without `ON CONFLICT`: rows are encoded by all workers as they come, and committed together.
 //!
-//! What must be judged by other rows (keys, foreign keys), and what goes into indexes, is looked at behind that, on the rows
-//! that came.
+//! So are the rows of indexes. What must be judged by other rows (keys, foreign keys) is looked at behind that, on the rows that
+//! came.
 
-use super::apply::{settle, watched};
-use super::constraints;
+use super::rows::datum;
+use super::{constraints, foreign, keys};
 use crate::connection::Connection;
 use crate::rows::Rows;
 use crate::statement;
@@ -12,8 +12,10 @@ use crate::work::Work;
 use entasis_engine::exec::{Collector, Reservation, ResultSink, ResultWorker};
 use entasis_engine::plan::Plan;
 use entasis_sql::Insert;
-use entasis_storage::{AppendedRows, Appender, Table, TableEntry};
-use entasis_vector::{Chunk, DataType, Result};
+use entasis_storage::definition::KeyKind;
+use entasis_storage::index::index_columns;
+use entasis_storage::{Among, AppendedRows, Appender, Datum, Table, TableEntry, TableWriter};
+use entasis_vector::{Buffer, Chunk, DataType, Error, Result, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Runs an [`Insert`].
@@ -24,8 +26,14 @@ pub(crate) fn insert(connection: &Connection, work: &mut Work, insert: Insert) -
     let context = connection.context();
     let collector = insert.returning.is_some().then(|| Collector::new(&context, outputs[returned..].to_vec()));
     let filled = Filled::default();
-    let sink =
-        TableSink { connection, entry: &entry, checks: &insert.checks, collector: collector.as_ref(), filled: &filled };
+    let sink = TableSink {
+        connection,
+        entry: &entry,
+        with_table: true,
+        checks: &insert.checks,
+        collector: collector.as_ref(),
+        filled: &filled,
+    };
     statement::execute(connection, insert.plan, &sink)?;
     let changed = add(work, &entry, filled.take())?;
     Ok(match (insert.returning, collector) {
@@ -35,40 +43,104 @@ pub(crate) fn insert(connection: &Connection, work: &mut Work, insert: Insert) -
 }
 
 /// Adds rows in bulk to a table and its indexes, and judges them. Returns how many they are.
-pub(crate) fn add(work: &mut Work, entry: &Arc<TableEntry>, rows: Vec<AppendedRows>) -> Result<u64> {
-    let mut watched = watched(work, entry);
-    let types: Vec<DataType> = entry.table.schema().iter().map(|field| field.ty).collect();
-    for key in &mut watched {
-        let columns = key.columns.clone();
-        let added = &mut key.added;
-        let value = |(datum, &column): (&entasis_storage::Datum<'_>, &usize)| datum.value(types[column]);
-        for rows in &rows {
-            rows.each_row(&columns, |datums| added.push(datums.iter().zip(&columns).map(value).collect()));
+fn add(work: &mut Work, entry: &Arc<TableEntry>, rows: Added) -> Result<u64> {
+    let count: u64 = rows.table.iter().map(AppendedRows::rows).sum();
+    let refers = !entry.definition.foreign_keys.is_empty();
+    // Few are looked up one by one, and so are needed after they have been added.
+    let few = count <= work.snapshot(&entry.table).rows() / 16;
+    let seen = if few || refers { rows.table.clone() } else { Vec::new() };
+    work.append(entry, &entry.table, rows.table)?;
+    for (number, index_rows) in rows.indexes.into_iter().enumerate() {
+        let index = entry.indexes[number].as_ref();
+        let index_seen = if few && index.is_some() { index_rows.clone() } else { Vec::new() };
+        if let Some(index) = index {
+            work.append(entry, index, index_rows)?;
         }
+        let among = few.then_some(if index.is_some() { &index_seen } else { &seen });
+        let table = index.unwrap_or(&entry.table);
+        judge_key(entry, number, &work.write(entry, table), among.map(Vec::as_slice))?;
     }
-    let changed = work.append(entry, &entry.table, rows)?;
-    settle(work, entry, watched)?;
-    Ok(changed)
+    foreign::judge_added(work, entry, &seen)?;
+    Ok(count)
 }
 
-/// Runs `plan`, whose columns are the table's, into a table that nobody else knows yet.
-pub(crate) fn fill(connection: &Connection, table: &Arc<Table>, plan: Plan) -> Result<u64> {
-    let entry = Arc::new(TableEntry::plain(table.clone()));
+/// Refuses rows with equal keys: among all, or among some that were added. `writer` is that of the key's index, or of the table if
+/// that is laid out by the key.
+fn judge_key(
+    entry: &TableEntry,
+    number: usize,
+    writer: &TableWriter<'_>,
+    among: Option<&[AppendedRows]>,
+) -> Result<()> {
+    if entry.definition.keys[number].kind == KeyKind::Index {
+        return Ok(());
+    }
+    let among = among.map_or(Among::Groups(0..writer.row_groups()), Among::Appended);
+    match writer.first_duplicate(among) {
+        Some(row) => Err(second(entry, number, |column| writer.datum(row, column))),
+        None => Ok(()),
+    }
+}
+
+/// The same for all keys of a table that nobody else knows yet.
+fn judge_keys(entry: &TableEntry) -> Result<()> {
+    for (number, index) in entry.indexes.iter().enumerate() {
+        let rows = index.as_ref().unwrap_or(&entry.table).snapshot();
+        if entry.definition.keys[number].kind != KeyKind::Index
+            && let Some(row) = (0..rows.row_groups().len()).find_map(|group| rows.first_duplicate(group))
+        {
+            return Err(second(entry, number, |column| rows.datum(row, column)));
+        }
+    }
+    Ok(())
+}
+
+/// The error for a row whose key another has; `datum` gives its columns in the table that is laid out by the key.
+fn second<'a>(entry: &TableEntry, number: usize, datum: impl Fn(usize) -> Datum<'a>) -> Error {
+    let table = entry.indexes[number].as_ref().unwrap_or(&entry.table);
+    let columns = table.options().layout_key.iter();
+    let values: Vec<Value> = columns.map(|&column| datum(column).value(table.schema()[column].ty)).collect();
+    keys::duplicate(entry, number, &values)
+}
+
+/// Runs `plan`, whose columns are the table's, into a table that nobody else knows yet, and into its indexes; or into these
+/// alone, if the table has the rows. Returns how many rows were added to the table.
+pub(crate) fn fill(connection: &Connection, entry: &Arc<TableEntry>, plan: Plan, with_table: bool) -> Result<u64> {
+    if !with_table && entry.indexes.iter().all(Option::is_none) {
+        return judge_keys(entry).map(|()| 0);
+    }
     let filled = Filled::default();
-    let sink = TableSink { connection, entry: &entry, checks: &[], collector: None, filled: &filled };
+    let sink = TableSink { connection, entry, with_table, checks: &[], collector: None, filled: &filled };
     statement::execute(connection, plan, &sink)?;
-    table.commit(filled.take())
+    let rows = filled.take();
+    let count = entry.table.commit(rows.table)?;
+    for (index, rows) in entry.indexes.iter().zip(rows.indexes) {
+        if let Some(index) = index {
+            index.commit(rows)?;
+        }
+    }
+    judge_keys(entry)?;
+    Ok(count)
 }
 
 /// A result sink that encodes rows of a table.
 struct TableSink<'a> {
     connection: &'a Connection,
     entry: &'a Arc<TableEntry>,
+    /// False if only its indexes are filled.
+    with_table: bool,
     /// CHECK constraints, each a column behind the table's.
     checks: &'a [String],
     /// Takes the columns behind these.
     collector: Option<&'a Collector>,
     filled: &'a Filled,
+}
+
+/// Rows to add: the table's, and by key those of its index.
+#[derive(Default)]
+struct Added {
+    table: Vec<AppendedRows>,
+    indexes: Vec<Vec<AppendedRows>>,
 }
 
 /// What the workers leave behind.
@@ -77,14 +149,61 @@ struct Filled(Arc<Mutex<Parts>>);
 
 #[derive(Default)]
 struct Parts {
-    rows: Vec<AppendedRows>,
+    rows: Added,
     /// What they take of the memory budget, until the tables are charged with them.
     memory: Vec<Reservation>,
 }
 
 impl Filled {
-    fn take(&self) -> Vec<AppendedRows> {
+    fn take(&self) -> Added {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).rows)
+    }
+}
+
+/// What one worker adds to an index with.
+struct IndexAppender {
+    /// The columns of the table that are the index's.
+    columns: Vec<usize>,
+    /// How many of them must not be NULL in a row of the index.
+    required: usize,
+    appender: Appender,
+}
+
+impl IndexAppender {
+    /// By key of a table, for those that have an index.
+    fn of_keys(entry: &TableEntry) -> Vec<Option<IndexAppender>> {
+        let keys = entry.definition.keys.iter().zip(&entry.indexes);
+        let appender = |(key, index): (&entasis_storage::definition::Key, &Option<Arc<Table>>)| {
+            let appender = index.as_ref()?.appender();
+            let required = if key.kind == KeyKind::Index { 0 } else { key.columns.len() };
+            Some(IndexAppender { columns: index_columns(key, entry.table.options()), required, appender })
+        };
+        keys.map(appender).collect()
+    }
+
+    /// Takes the rows of a chunk of the table; `own` and `spares` are memory to work in.
+    fn append(&mut self, chunk: &Chunk, morsel: u64, own: &mut Chunk, spares: &mut Vec<Arc<Buffer>>) -> Result<()> {
+        project(chunk, self.columns.iter().copied(), own);
+        let required = 0..self.required;
+        if required.clone().any(|column| own.vector(column).validity().is_some()) {
+            let has_null = |row: u16| required.clone().any(|column| datum(own, column, row.into()).is_null());
+            let picks: Vec<u16> = (0..own.len() as u16).filter(|&row| !has_null(row)).collect();
+            own.select(&picks, spares);
+        }
+        let result = self.appender.append(own, morsel);
+        own.reset(0);
+        result
+    }
+}
+
+/// Some columns of a chunk.
+fn project(chunk: &Chunk, columns: impl Iterator<Item = usize>, to: &mut Chunk) {
+    to.reset(chunk.len());
+    for selection in chunk.groups() {
+        to.push_group(selection.clone());
+    }
+    for column in columns.map(|column| chunk.column(column)) {
+        to.push_column(column.vector.clone(), column.group);
     }
 }
 
@@ -93,7 +212,9 @@ impl ResultSink for TableSink<'_> {
         Ok(Box::new(TableWorker {
             entry: self.entry.clone(),
             checks: self.checks.to_vec(),
-            appender: Some(self.entry.table.appender()),
+            appender: self.with_table.then(|| self.entry.table.appender()),
+            indexes: IndexAppender::of_keys(self.entry),
+            spares: Vec::new(),
             chunk: Chunk::new(),
             morsel: 0,
             memory: Reservation::new(&self.connection.shared.memory),
@@ -106,26 +227,15 @@ impl ResultSink for TableSink<'_> {
 struct TableWorker {
     entry: Arc<TableEntry>,
     checks: Vec<String>,
-    /// Present until the worker has finished.
+    /// Absent if only indexes are filled.
     appender: Option<Appender>,
+    indexes: Vec<Option<IndexAppender>>,
+    spares: Vec<Arc<Buffer>>,
     chunk: Chunk,
     morsel: u64,
     memory: Reservation,
     collector: Option<Box<dyn ResultWorker>>,
     parts: Arc<Mutex<Parts>>,
-}
-
-impl TableWorker {
-    /// Some columns of a chunk.
-    fn columns(&mut self, chunk: &Chunk, columns: std::ops::Range<usize>) {
-        self.chunk.reset(chunk.len());
-        for selection in chunk.groups() {
-            self.chunk.push_group(selection.clone());
-        }
-        for column in &chunk.columns()[columns] {
-            self.chunk.push_column(column.vector.clone(), column.group);
-        }
-    }
 }
 
 impl ResultWorker for TableWorker {
@@ -142,13 +252,20 @@ impl ResultWorker for TableWorker {
         if !self.checks.is_empty() {
             constraints::judge_checks(&self.entry, &self.checks, own, std::slice::from_ref(chunk))?;
         }
-        self.columns(chunk, 0..own);
-        let appender = self.appender.as_mut().expect("not finished yet");
-        appender.append(&self.chunk, self.morsel)?;
-        self.memory.resize(appender.bytes())?;
-        if self.collector.is_some() {
-            self.columns(chunk, returned..chunk.columns().len());
-            self.collector.as_mut().expect("just tested").push(&self.chunk)?;
+        project(chunk, 0..own, &mut self.chunk);
+        let mut bytes = 0;
+        if let Some(appender) = &mut self.appender {
+            appender.append(&self.chunk, self.morsel)?;
+            bytes += appender.bytes();
+        }
+        for index in self.indexes.iter_mut().flatten() {
+            index.append(chunk, self.morsel, &mut self.chunk, &mut self.spares)?;
+            bytes += index.appender.bytes();
+        }
+        self.memory.resize(bytes)?;
+        if let Some(collector) = &mut self.collector {
+            project(chunk, returned..chunk.columns().len(), &mut self.chunk);
+            collector.push(&self.chunk)?;
         }
         self.chunk.reset(0);
         Ok(())
@@ -158,11 +275,13 @@ impl ResultWorker for TableWorker {
         if let Some(collector) = &mut self.collector {
             collector.finish()?;
         }
-        if let Some(appender) = self.appender.take() {
-            let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
-            parts.rows.push(appender.finish());
-            parts.memory.push(std::mem::take(&mut self.memory));
+        let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
+        parts.rows.table.extend(self.appender.take().map(Appender::finish));
+        parts.rows.indexes.resize_with(self.entry.indexes.len(), Vec::new);
+        for (rows, index) in parts.rows.indexes.iter_mut().zip(self.indexes.drain(..)) {
+            rows.extend(index.map(|index| index.appender.finish()));
         }
+        parts.memory.push(std::mem::take(&mut self.memory));
         Ok(())
     }
 }

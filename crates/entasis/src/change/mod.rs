@@ -2,13 +2,14 @@
 //!
 //! 1. The statement's plan says which rows are meant and what they become ([`rows`]).
 //! 2. Each row's own promises are judged: NOT NULL, CHECK ([`constraints`]).
-//! 3. The rows of the table change, then those of its indexes ([`apply`]).
+//! 3. The rows of the table change, then those of its indexes ([`apply`], or [`bulk`] where that is all).
 //! 4. What concerns several rows is judged on what came of it: keys and foreign keys ([`keys`], [`foreign`]). So
 //!    `UPDATE t SET k = k + 1` is no violation, and neither is a key that goes and comes back.
 //!
 //! Whatever fails undoes the statement; that is [`crate::work`]'s.
 
 mod apply;
+mod bulk;
 pub(crate) mod constraints;
 pub(crate) mod foreign;
 pub(crate) mod insert;
@@ -30,9 +31,12 @@ use std::sync::Arc;
 pub(crate) fn change(connection: &Connection, work: &mut Work, change: Change) -> Result<Rows> {
     let entry = target(work, &change.table)?;
     let found = statement::query(connection, change.plan.clone())?;
-    let rows = rows::rows_to_change(&change, &entry, &found)?;
-    let checks = rows.first_value() + change.columns.len();
+    let checks = rows::first_value(&change) + change.columns.len();
     constraints::judge_checks(&entry, &change.checks, checks, found.chunks())?;
+    if let Some(changed) = bulk::apply(work, &entry, &change, &found)? {
+        return Ok(Rows::changed_rows(changed));
+    }
+    let rows = rows::rows_to_change(&change, &entry, &found)?;
     let changed = apply::apply(work, &entry, &change.columns, &rows)?;
     let result = Rows::changed_rows(changed);
     match change.returning {

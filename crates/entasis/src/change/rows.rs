@@ -32,11 +32,12 @@ pub(crate) struct RowsToChange<'a> {
     first_value: usize,
 }
 
-impl RowsToChange<'_> {
-    pub(crate) fn first_value(&self) -> usize {
-        self.first_value
-    }
+/// The column of the result of a change that holds the first of the new values.
+pub(crate) fn first_value(change: &Change) -> usize {
+    1 + usize::from(change.action == Action::ByRow)
+}
 
+impl RowsToChange<'_> {
     /// The chunk and the row in it of each.
     pub(crate) fn places(&self) -> Vec<(usize, usize)> {
         self.rows.iter().map(|row| (row.number, row.row)).collect()
@@ -58,7 +59,6 @@ pub(crate) fn datum(chunk: &Chunk, column: usize, row: usize) -> Datum<'_> {
 /// # Errors
 /// Constraint, if a row is named twice by a statement that must not.
 pub(crate) fn rows_to_change<'a>(change: &Change, entry: &TableEntry, found: &'a Rows) -> Result<RowsToChange<'a>> {
-    let by_row = change.action == Action::ByRow;
     let mut rows = Vec::with_capacity(found.rows() as usize);
     for (number, chunk) in found.chunks().iter().enumerate() {
         for row in 0..chunk.len() {
@@ -89,7 +89,7 @@ pub(crate) fn rows_to_change<'a>(change: &Change, entry: &TableEntry, found: &'a
         return Err(Error::new(ErrorKind::Constraint, text).with_hint(hint));
     }
     rows.dedup_by(|b, a| b.fate != Fate::Added && a.fate != Fate::Added && a.id == b.id);
-    let mut rows = RowsToChange { rows, first_value: 1 + usize::from(by_row) };
+    let mut rows = RowsToChange { rows, first_value: first_value(change) };
     for &number in &change.conflicts {
         refuse_equal(change, entry, number, &mut rows)?;
     }

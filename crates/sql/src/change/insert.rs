@@ -6,7 +6,7 @@
 //! 3. Columns that were not given follow. Defaults that are one value become a constant; the others are computed for each row,
 //!    in the order of the rows.
 
-use super::finish::Returning;
+use super::finish::{Finished, Returning};
 use super::{Target, is_default, named, qualified, refuse, table_alias};
 use crate::bind::{Binder, table_name, target_columns};
 use crate::definition::select_expr;
@@ -15,7 +15,7 @@ use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{self, Ident, ObjectName, Query, SetExpr, TableObject};
 use entasis_engine::plan::{Output, Plan};
 use entasis_engine::relation::ColumnDefault;
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_vector::{DataType, Error, Field, Result, Value};
 
 impl Binder<'_> {
     pub(crate) fn insert(&self, insert: &ast::Insert) -> Result<Statement> {
@@ -37,13 +37,36 @@ impl Binder<'_> {
         let rows = self.inserted(&target, insert)?;
         let checks = self.checks(&target, None)?;
         let returning = Returning::new(insert.returning.as_deref(), &target, false)?;
-        let finished = self.finish(rows, target.columns().len(), &target, checks, returning)?;
-        Ok(Statement::Insert(Insert {
-            table: target.name,
-            plan: finished.plan,
-            checks: finished.checks,
-            returning: finished.returning,
-        }))
+        let Finished { plan, checks, returning } = self.finish(rows, width, &target, checks, returning)?;
+        Ok(Statement::Insert(Insert { table: target.name, plan, checks, returning }))
+    }
+
+    /// `COPY table (columns) FROM 'path' (options)`: an `INSERT` of the rows of a file.
+    pub(crate) fn copy_from(
+        &self,
+        name: &ObjectName,
+        columns: &[Ident],
+        path: &str,
+        options: &[(String, Value)],
+    ) -> Result<Statement> {
+        let lower_name = table_name(name)?;
+        let relation = self.table(&lower_name)?;
+        let width = relation.schema().len();
+        let target = self.target_of(name, lower_name, None, relation, width)?;
+        let columns = target_columns(&target.name, target.columns(), columns)?;
+        let fields: Vec<Field> = columns.iter().map(|&column| target.columns()[column].clone()).collect();
+        let file = self.catalog.copied_file(path, &fields, options)?;
+        if file.schema().len() != fields.len() {
+            let (has, wanted) = (file.schema().len(), fields.len());
+            let text = format!("'{path}' has {has} columns, but {wanted} of {} are to be filled", target.name);
+            return Err(Error::input(text));
+        }
+        let mut plan = Plan::scan(file);
+        lower::cast_outputs(&mut plan, &fields.iter().map(|field| field.ty).collect::<Vec<_>>());
+        let rows = self.complete(&target, plan, &columns)?;
+        let checks = self.checks(&target, None)?;
+        let Finished { plan, checks, returning } = self.finish(rows, width, &target, checks, Returning::default())?;
+        Ok(Statement::Insert(Insert { table: target.name, plan, checks, returning }))
     }
 
     /// The new rows of an `INSERT`.
