@@ -19,7 +19,7 @@ use entasis_engine::plan::Plan;
 use entasis_engine::relation::Relation;
 use entasis_sql::{Parsed, Statement};
 use entasis_storage::{CatalogVersion, Entry};
-use entasis_vector::{DataType, Error, Result, Schema, Value};
+use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -27,6 +27,9 @@ use std::time::Instant;
 
 /// Asked for names that the catalog does not have: variables of the host program.
 pub type Replacement = Arc<dyn Fn(&str) -> Option<Arc<dyn Relation>> + Send + Sync>;
+
+/// How often a statement by itself is run again that is in conflict with others.
+const TRIES: usize = 10;
 
 /// A session on a database.
 pub struct Connection {
@@ -152,13 +155,16 @@ impl Connection {
             let rows = match &mut *open {
                 None => {
                     let target = parsed.changes();
-                    let mut work = guarded(|| Ok(Work::statement(&self.shared, target.as_deref())))?;
-                    let done = guarded(|| self.step(&mut work, parsed, prepared, parameters))?;
-                    if let Done::Rows(rows) = done {
-                        guarded(|| work.commit())?;
-                        return Ok(rows);
+                    let mut tries = 0..TRIES;
+                    loop {
+                        let mut work = guarded(|| Ok(Work::statement(&self.shared, target.as_deref())))?;
+                        let done = guarded(|| self.step(&mut work, parsed, prepared, parameters))?;
+                        let Done::Rows(rows) = done else { break done };
+                        match guarded(|| work.commit()) {
+                            Err(error) if error.kind() == ErrorKind::Conflict && tries.next().is_some() => {}
+                            result => return result.map(|()| rows),
+                        }
                     }
-                    done
                 }
                 Some(work) => {
                     let mark = work.mark();

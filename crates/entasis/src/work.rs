@@ -12,6 +12,7 @@
 //! Commits that publish more than one table and those who take snapshots of several tables exclude each other
 //! ([`Shared::commits`]), so nobody sees a part of a commit.
 
+use crate::change::foreign::Claims;
 use crate::database::Shared;
 use entasis_storage::{Catalog, CatalogVersion, RowId, Table, TableEntry, TableSnapshot, TableWriter, Transaction};
 use entasis_vector::{Error, ErrorKind, Result};
@@ -27,6 +28,10 @@ pub(crate) struct Work {
     rows: Transaction,
     /// Tables with names that it wrote rows of, or relies on.
     used: Vec<Arc<TableEntry>>,
+    /// What it found in tables that it relies on.
+    claims: Claims,
+    /// Tables that must be as they were seen.
+    fixed: usize,
     savepoints: Vec<(String, Mark)>,
 }
 
@@ -37,6 +42,8 @@ pub(crate) struct Mark {
     /// Number of the savepoint of the rows.
     number: usize,
     used: usize,
+    claims: (usize, usize),
+    fixed: usize,
 }
 
 impl Work {
@@ -64,7 +71,16 @@ impl Work {
     }
 
     fn new(shared: &Arc<Shared>, names: CatalogVersion, rows: Transaction) -> Work {
-        Work { shared: shared.clone(), base: names.clone(), names, rows, used: Vec::new(), savepoints: Vec::new() }
+        Work {
+            shared: shared.clone(),
+            base: names.clone(),
+            names,
+            rows,
+            used: Vec::new(),
+            claims: Claims::default(),
+            fixed: 0,
+            savepoints: Vec::new(),
+        }
     }
 
     /// True if it sees the names of the catalog as they are now.
@@ -105,8 +121,15 @@ impl Work {
 
     /// The outcome relies on the rows of a table as they are seen, so a commit fails if they have changed.
     pub(crate) fn relies_on(&mut self, entry: &Arc<TableEntry>) {
+        self.fixed += 1;
+        self.claim(entry, |_| ());
+    }
+
+    /// The outcome relies on what `add` claims of a table, which is judged once more if the table has changed until the commit.
+    pub(crate) fn claim(&mut self, entry: &Arc<TableEntry>, add: impl FnOnce(&mut Claims)) {
         self.uses(entry);
         all_tables(entry).for_each(|table| self.rows.depend_on(&table));
+        add(&mut self.claims);
     }
 
     fn uses(&mut self, entry: &Arc<TableEntry>) {
@@ -117,13 +140,16 @@ impl Work {
 
     /// Marks the place.
     pub(crate) fn mark(&mut self) -> Mark {
-        Mark { names: self.names.clone(), number: self.rows.savepoint(), used: self.used.len() }
+        let (used, claims, fixed) = (self.used.len(), self.claims.mark(), self.fixed);
+        Mark { names: self.names.clone(), number: self.rows.savepoint(), used, claims, fixed }
     }
 
     /// Undoes what was done since a mark, which can be gone back to again.
     pub(crate) fn roll_back(&mut self, to: &Mark) {
         self.names = to.names.clone();
         self.used.truncate(to.used);
+        self.claims.roll_back(to.claims);
+        self.fixed = to.fixed;
         self.rows.roll_back_to(to.number);
     }
 
@@ -166,21 +192,30 @@ impl Work {
     /// # Errors
     /// Conflict, if another transaction was first; resource, if the memory limit does not allow it.
     pub(crate) fn commit(self) -> Result<()> {
-        let Work { shared, base, names, rows, used, .. } = self;
+        let Work { shared, base, names, rows, used, claims, fixed, .. } = self;
         if used.is_empty() && base.is(&names) {
             return Ok(());
         }
         let several = used.len() > 1 || used.iter().any(|entry| entry.indexes.iter().any(Option::is_some));
         let _moment = several.then(|| shared.commits.write().unwrap_or_else(PoisonError::into_inner));
-        shared.catalog.publish(&base, &names, &used, || rows.commit(|_| Err(moved())))?;
+        shared.catalog.publish(&base, &names, &used, || {
+            rows.commit(|rows| match fixed {
+                0 => match claims.judge(rows) {
+                    Ok(true) => Ok(()),
+                    Ok(false) => Err(moved("rows that this one relied on")),
+                    Err(error) => Err(moved(&format!("what this one relied on: {}", error.message()))),
+                },
+                _ => Err(moved("a table that this one relied on")),
+            })
+        })?;
         shared.charge_tables()
     }
 }
 
-/// A table that a transaction relied on is not what it was.
-fn moved() -> Error {
-    let message = "another transaction has changed rows that this one relied on";
-    Error::new(ErrorKind::Conflict, message).with_hint("roll back and try the transaction again")
+/// What a transaction relied on is not what it was.
+fn moved(what: &str) -> Error {
+    Error::new(ErrorKind::Conflict, format!("another transaction has changed {what}"))
+        .with_hint("roll back and try the transaction again")
 }
 
 /// A table and its indexes.

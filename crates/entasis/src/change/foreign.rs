@@ -2,7 +2,7 @@
 //!
 //! A row that comes must find what it refers to; a row that goes must not be missed, unless another with its key has come.
 //! Both look at the end of the statement. The transaction then relies on the other table: if that has changed when it commits,
-//! it fails, because the two together might break what neither breaks alone.
+//! both look once more ([`Claims`]), because the two transactions together might break what neither breaks alone.
 //!
 //! What goes is looked for among the referring rows by a key of theirs on these columns, without one row by row.
 
@@ -10,10 +10,13 @@ use super::apply::{KeyChange, Values};
 use super::rows::shown;
 use crate::work::Work;
 use entasis_storage::definition::ForeignKey;
-use entasis_storage::{AppendedRows, Datum, TableEntry, TableSnapshot};
+use entasis_storage::{AppendedRows, Datum, Table, TableEntry, TableSnapshot, Transaction};
 use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Keys that a transaction keeps to judge them once more. With more, it is in conflict with whoever changes the other table.
+const CLAIMED_KEYS: usize = 100_000;
 
 /// The columns that foreign keys ask of a table: of each of its own the columns, then of each that refers to it the columns
 /// that are referred to.
@@ -38,24 +41,83 @@ pub(crate) fn is_referred_to(work: &Work, entry: &TableEntry) -> bool {
     !referring(work, entry).is_empty()
 }
 
-/// Judges rows that were added in bulk.
-pub(crate) fn judge_added(work: &mut Work, entry: &Arc<TableEntry>, added: &[AppendedRows]) -> Result<()> {
-    for key in &entry.definition.foreign_keys {
-        let (parent, lookup) = Lookup::of_parent(work, entry, key)?;
-        let mut missed: Option<Values> = None;
-        for rows in added {
-            rows.each_row(&key.columns, |datums| {
-                if missed.is_none() && !datums.iter().any(|datum| datum.is_null()) && !lookup.has(datums) {
-                    let types = key.columns.iter().map(|&column| entry.table.schema()[column].ty);
-                    missed = Some(datums.iter().zip(types).map(|(datum, ty)| datum.value(ty)).collect());
-                }
-            });
-        }
-        if let Some(row) = missed {
-            return Err(dangling(key, &parent, &row));
+/// What a transaction found to be so in tables that others may change before it commits.
+#[derive(Default)]
+pub(crate) struct Claims {
+    claims: Vec<Claim>,
+    /// Keys in all.
+    keys: usize,
+}
+
+/// What was found of some keys, none of which has a NULL.
+#[derive(Clone)]
+enum Claim {
+    /// Rows of the table that a foreign key refers to have them.
+    Present { parent: Arc<TableEntry>, key: ForeignKey, keys: Vec<Values> },
+    /// No rows refer to them by a foreign key of `child`, or rows of `parent` have them.
+    Unmissed { parent: Arc<TableEntry>, child: Arc<TableEntry>, key: ForeignKey, keys: Vec<Values> },
+}
+
+impl Claims {
+    fn push(&mut self, claim: Claim) {
+        let (Claim::Present { keys, .. } | Claim::Unmissed { keys, .. }) = &claim;
+        self.keys += keys.len();
+        if self.keys <= CLAIMED_KEYS {
+            self.claims.push(claim);
         }
     }
-    Ok(())
+
+    /// Where they end, to go back to.
+    pub(crate) fn mark(&self) -> (usize, usize) {
+        (self.claims.len(), self.keys)
+    }
+
+    /// Forgets those since a mark, as what they were made by is undone.
+    pub(crate) fn roll_back(&mut self, (claims, keys): (usize, usize)) {
+        self.claims.truncate(claims);
+        self.keys = keys;
+    }
+
+    /// Judges them on the newest versions. False if there were too many to keep.
+    ///
+    /// # Errors
+    /// Constraint, if one does not hold any more.
+    pub(crate) fn judge(&self, rows: &mut Transaction) -> Result<bool> {
+        if self.keys > CLAIMED_KEYS {
+            return Ok(false);
+        }
+        self.claims.iter().try_for_each(|claim| claim.judge(&mut |table| rows.snapshot(table))).map(|()| true)
+    }
+}
+
+/// What is seen of a table.
+type See<'a> = dyn FnMut(&Arc<Table>) -> TableSnapshot + 'a;
+
+impl Claim {
+    fn judge(&self, see: &mut See<'_>) -> Result<()> {
+        match self {
+            Claim::Present { parent, key, keys } => {
+                let lookup = Lookup::of_parent(see, parent, key)?;
+                match keys.iter().find(|row| !lookup.has_values(row)) {
+                    None => Ok(()),
+                    Some(row) => Err(dangling(key, parent, row)),
+                }
+            }
+            Claim::Unmissed { parent, child, key, keys } => {
+                let back = Lookup::of(see, parent, &key.references);
+                let is_back = |row: &&Values| back.as_ref().is_some_and(|back| back.has_values(row));
+                let mut went = keys.iter().filter(|row| !is_back(row));
+                let missed = match Lookup::of(see, child, &key.columns) {
+                    Some(lookup) => went.find(|row| lookup.has_values(row)),
+                    None => find_slowly(&see(&child.table), child, key, &went.collect::<Vec<_>>()),
+                };
+                match missed {
+                    None => Ok(()),
+                    Some(row) => Err(missing(key, parent, child, row)),
+                }
+            }
+        }
+    }
 }
 
 fn dangling(key: &ForeignKey, parent: &TableEntry, row: &Values) -> Error {
@@ -64,16 +126,71 @@ fn dangling(key: &ForeignKey, parent: &TableEntry, row: &Values) -> Error {
     Error::new(ErrorKind::Constraint, text)
 }
 
+fn missing(key: &ForeignKey, parent: &TableEntry, child: &TableEntry, row: &Values) -> Error {
+    let shown = shown(parent, &key.references, row);
+    let text =
+        format!("foreign key {}: rows of table {} refer to {shown} of table {}", key.name, child.name, parent.name);
+    Error::new(ErrorKind::Constraint, text)
+}
+
+/// Judges a claim about another table, or the same, now; and when the transaction commits, if that has changed by then.
+fn claim(work: &mut Work, other: &Arc<TableEntry>, claim: Claim) -> Result<()> {
+    claim.judge(&mut |table| work.snapshot(table))?;
+    work.claim(other, |claims| claims.push(claim));
+    Ok(())
+}
+
+/// Judges rows that were added in bulk.
+pub(crate) fn judge_added(work: &mut Work, entry: &Arc<TableEntry>, added: &[AppendedRows]) -> Result<()> {
+    for key in &entry.definition.foreign_keys {
+        let types: Vec<DataType> = key.columns.iter().map(|&column| entry.table.schema()[column].ty).collect();
+        let mut came: Vec<Values> = Vec::new();
+        for rows in added {
+            rows.each_row(&key.columns, |datums| {
+                came.push(datums.iter().zip(&types).map(|(datum, ty)| datum.value(*ty)).collect());
+            });
+        }
+        judge_coming(work, key, &came)?;
+    }
+    Ok(())
+}
+
 /// Judges what came and went: `changes` are by [`columns`].
 pub(crate) fn judge(work: &mut Work, entry: &Arc<TableEntry>, changes: &[KeyChange]) -> Result<()> {
     let own = entry.definition.foreign_keys.len();
     for (key, change) in entry.definition.foreign_keys.iter().zip(changes) {
-        judge_coming(work, entry, key, &change.added)?;
+        judge_coming(work, key, &change.added)?;
     }
-    for ((child, key), change) in referring(work, entry).iter().zip(&changes[own..]) {
-        judge_going(work, entry, child, key, &change.removed)?;
+    for ((child, key), change) in referring(work, entry).into_iter().zip(&changes[own..]) {
+        let keys = without_nulls(&change.removed);
+        if !keys.is_empty() {
+            let parent = entry.clone();
+            claim(work, &child.clone(), Claim::Unmissed { parent, child, key, keys })?;
+        }
     }
     Ok(())
+}
+
+fn judge_coming(work: &mut Work, key: &ForeignKey, came: &[Values]) -> Result<()> {
+    let keys = without_nulls(came);
+    if keys.is_empty() {
+        return Ok(());
+    }
+    let parent = work.names.table(&key.table).cloned();
+    let parent = parent.ok_or_else(|| Error::internal(format!("table {} is gone", key.table)))?;
+    claim(work, &parent.clone(), Claim::Present { parent, key: key.clone(), keys })
+}
+
+/// Those without a NULL, each once.
+fn without_nulls(rows: &[Values]) -> Vec<Values> {
+    let mut rows: Vec<Values> = rows.iter().filter(|row| !row.iter().any(Value::is_null)).cloned().collect();
+    let order = |a: &Values, b: &Values| {
+        let orders = a.iter().zip(b).map(|(a, b)| a.total_cmp(b));
+        orders.into_iter().find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    };
+    rows.sort_by(order);
+    rows.dedup_by(|a, b| order(a, b).is_eq());
+    rows
 }
 
 /// A lookup of rows by values of some columns.
@@ -85,7 +202,7 @@ struct Lookup {
 
 impl Lookup {
     /// A lookup by a key of the table that has just these columns.
-    fn of(work: &mut Work, entry: &TableEntry, columns: &[usize]) -> Option<Lookup> {
+    fn of(see: &mut See<'_>, entry: &TableEntry, columns: &[usize]) -> Option<Lookup> {
         let is_it = |key: &[usize]| key.len() == columns.len() && key.iter().all(|column| columns.contains(column));
         let options = entry.table.options();
         let (table, key) = if options.layout.is_keyed() && is_it(&options.layout_key) {
@@ -96,78 +213,18 @@ impl Lookup {
         };
         let place = |column: &usize| columns.iter().position(|c| c == column).expect("the columns are the same");
         let order = key.iter().map(|column| (place(column), entry.table.schema()[*column].ty)).collect();
-        Some(Lookup { snapshot: work.snapshot(table), order })
+        Some(Lookup { snapshot: see(table), order })
     }
 
-    /// A lookup of the rows that a foreign key of `entry` refers to, on which its transaction relies from now on.
-    fn of_parent(work: &mut Work, entry: &Arc<TableEntry>, key: &ForeignKey) -> Result<(Arc<TableEntry>, Lookup)> {
-        let parent = work.names.table(&key.table).cloned();
-        let parent = parent.ok_or_else(|| Error::internal(format!("table {} is gone", key.table)))?;
-        if !Arc::ptr_eq(&parent, entry) {
-            work.relies_on(&parent);
-        }
-        let lookup = Lookup::of(work, &parent, &key.references)
-            .ok_or_else(|| Error::internal(format!("foreign key {} refers to no key", key.name)))?;
-        Ok((parent, lookup))
-    }
-
-    fn has(&self, datums: &[Datum<'_>]) -> bool {
-        let key: Vec<Datum<'_>> = self.order.iter().map(|&(at, _)| datums[at]).collect();
-        self.snapshot.find(&key).is_some()
+    /// A lookup of the rows that a foreign key refers to.
+    fn of_parent(see: &mut See<'_>, parent: &TableEntry, key: &ForeignKey) -> Result<Lookup> {
+        let lookup = Lookup::of(see, parent, &key.references);
+        lookup.ok_or_else(|| Error::internal(format!("foreign key {} refers to no key", key.name)))
     }
 
     fn has_values(&self, values: &[Value]) -> bool {
         let key: Vec<Datum<'_>> = self.order.iter().map(|&(at, ty)| Datum::of_value(&values[at], ty)).collect();
         self.snapshot.find(&key).is_some()
-    }
-}
-
-fn without_nulls(rows: &[Values]) -> Vec<&Values> {
-    rows.iter().filter(|row| !row.iter().any(Value::is_null)).collect()
-}
-
-fn judge_coming(work: &mut Work, entry: &Arc<TableEntry>, key: &ForeignKey, came: &[Values]) -> Result<()> {
-    let came = without_nulls(came);
-    if came.is_empty() {
-        return Ok(());
-    }
-    let (parent, lookup) = Lookup::of_parent(work, entry, key)?;
-    match came.into_iter().find(|row| !lookup.has_values(row)) {
-        None => Ok(()),
-        Some(row) => Err(dangling(key, &parent, row)),
-    }
-}
-
-fn judge_going(
-    work: &mut Work,
-    entry: &Arc<TableEntry>,
-    child: &Arc<TableEntry>,
-    key: &ForeignKey,
-    went: &[Values],
-) -> Result<()> {
-    if went.is_empty() {
-        return Ok(());
-    }
-    if !Arc::ptr_eq(child, entry) {
-        work.relies_on(child);
-    }
-    let back = Lookup::of(work, entry, &key.references);
-    let mut went = without_nulls(went);
-    went.retain(|row| !back.as_ref().is_some_and(|back| back.has_values(row)));
-    let missed = match Lookup::of(work, child, &key.columns) {
-        Some(lookup) => went.into_iter().find(|row| lookup.has_values(row)),
-        None => find_slowly(&work.snapshot(&child.table), child, key, &went),
-    };
-    match missed {
-        None => Ok(()),
-        Some(row) => {
-            let shown = shown(entry, &key.references, row);
-            let text = format!(
-                "foreign key {}: rows of table {} refer to {shown} of table {}",
-                key.name, child.name, entry.name
-            );
-            Err(Error::new(ErrorKind::Constraint, text))
-        }
     }
 }
 
