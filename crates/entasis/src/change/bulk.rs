@@ -1,16 +1,22 @@
 //! `UPDATE` and `DELETE` of rows that nothing else must hear of, block by block.
 //!
-//! That is so if what changes is in no key, index or foreign key, and if the rows come in the order of their places: so a
-//! scan gives them, and so none comes twice. [`super::apply`] does the same for all others, row by row.
+//! That is so if what changes is in no index and no foreign key, and if the rows come in the order of their places: so a scan
+//! gives them, and so none comes twice. [`super::apply`] does the same for all others, row by row.
+//!
+//! Rows whose layout key changes move: they are removed, and added as new ones.
 
+use super::insert::judge_key;
 use super::{constraints, foreign};
 use crate::rows::Rows;
 use crate::work::Work;
 use entasis_sql::{Action, Change};
 use entasis_storage::index::index_columns;
-use entasis_storage::{RowId, TableEntry};
-use entasis_vector::{Chunk, Encoding, Result};
+use entasis_storage::{AppendedRows, RowId, TableEntry, TableSnapshot};
+use entasis_vector::{CHUNK_ROWS, Chunk, Encoding, Result, Selection, Vector};
 use std::sync::Arc;
+
+/// So many rows that move are many.
+const MANY: u64 = 4096;
 
 /// Changes the rows that the plan of `change` gave. How many they are; `None`, and nothing is done, if they must be looked at
 /// one by one.
@@ -20,16 +26,21 @@ use std::sync::Arc;
 pub(crate) fn apply(work: &mut Work, entry: &Arc<TableEntry>, change: &Change, found: &Rows) -> Result<Option<u64>> {
     let options = entry.table.options();
     let is_set = |column: &usize| change.columns.contains(column);
-    let watched = || {
-        let keys = entry.definition.keys.iter().map(|key| index_columns(key, options));
-        keys.chain(foreign::columns(work, entry)).flatten()
+    let has_indexes = entry.indexes.iter().any(Option::is_some);
+    let moves = options.layout.is_keyed() && options.layout_key.iter().any(is_set);
+    let is_watched = || {
+        let keys = entry.definition.keys.iter().zip(&entry.indexes).filter(|(_, index)| index.is_some());
+        let keys = keys.map(|(key, _)| index_columns(key, options));
+        keys.chain(foreign::columns(work, entry)).flatten().any(|column| is_set(&column))
     };
     let is_alone = match change.action {
-        Action::Update => !watched().any(|column| is_set(&column)) && !options.layout_key.iter().any(is_set),
-        Action::Delete => entry.indexes.iter().all(Option::is_none) && !foreign::is_referred_to(work, entry),
+        Action::Update => !is_watched(),
+        Action::Delete => !has_indexes && !foreign::is_referred_to(work, entry),
         Action::ByRow => false,
     };
-    if !is_alone || change.returning.is_some() || !is_in_order(found.chunks()) {
+    // Few rows that move do so in place.
+    let is_worth_it = !moves || found.rows() >= MANY;
+    if !is_alone || !is_worth_it || change.returning.is_some() || !is_in_order(found.chunks()) {
         return Ok(None);
     }
     // The row id comes first.
@@ -39,13 +50,19 @@ pub(crate) fn apply(work: &mut Work, entry: &Arc<TableEntry>, change: &Change, f
             constraints::judge_nulls(entry, column, chunk, source)?;
         }
     }
-    let mut writer = work.write(entry, &entry.table);
-    let mut ids: Vec<RowId> = Vec::new();
-    if change.action == Action::Delete {
-        // All at once, so that no row group is tidied before its last row has gone.
-        ids.extend(found.chunks().iter().flat_map(row_ids));
-        writer.delete_many(&ids);
+    if moves {
+        let rows = moved_rows(&work.snapshot(&entry.table), &columns, found.chunks())?;
+        delete(work, entry, found.chunks());
+        work.append(entry, &entry.table, vec![rows])?;
+        let layout_key = entry.indexes.iter().position(Option::is_none);
+        if let Some(number) = layout_key {
+            judge_key(entry, number, &work.write(entry, &entry.table), None)?;
+        }
+    } else if change.action == Action::Delete {
+        delete(work, entry, found.chunks());
     } else {
+        let mut writer = work.write(entry, &entry.table);
+        let mut ids: Vec<RowId> = Vec::new();
         for chunk in found.chunks() {
             ids.clear();
             ids.extend(row_ids(chunk));
@@ -53,6 +70,52 @@ pub(crate) fn apply(work: &mut Work, entry: &Arc<TableEntry>, change: &Change, f
         }
     }
     Ok(Some(found.rows()))
+}
+
+/// Removes rows: all at once, so that no row group is tidied before its last row has gone.
+fn delete(work: &mut Work, entry: &Arc<TableEntry>, chunks: &[Chunk]) {
+    let ids: Vec<RowId> = chunks.iter().flat_map(row_ids).collect();
+    work.write(entry, &entry.table).delete_many(&ids);
+}
+
+/// Rows as they are to be: `columns` of the table have the values of those of the chunks, the others the ones that they had.
+fn moved_rows(rows: &TableSnapshot, columns: &[(usize, usize)], chunks: &[Chunk]) -> Result<AppendedRows> {
+    let mut appender = rows.table().appender();
+    let mut to = Chunk::new();
+    let mut morsel = 0;
+    let (mut positions, mut numbers): (Vec<u16>, Vec<u16>) = (Vec::new(), Vec::new());
+    for chunk in chunks {
+        let ids: Vec<RowId> = row_ids(chunk).collect();
+        let window = |id: &RowId| (id.group, id.slot as usize / CHUNK_ROWS);
+        let mut done = 0;
+        for ids in ids.chunk_by(|a, b| window(a) == window(b)) {
+            let group = rows.row_group(ids[0].group as usize).expect("there are rows of it");
+            let first = window(&ids[0]).1 * CHUNK_ROWS;
+            let count = CHUNK_ROWS.min(group.slots() - first);
+            positions.clear();
+            positions.extend(ids.iter().map(|id| (id.slot as usize - first) as u16));
+            numbers.clear();
+            numbers.extend(done..done + ids.len() as u16);
+            done += ids.len() as u16;
+            to.reset(ids.len());
+            let (old, new) = (Selection::from_indices(&positions), Selection::from_indices(&numbers));
+            let (old, new) = (to.push_group(old), to.push_group(new));
+            for (column, field) in rows.schema().iter().enumerate() {
+                match columns.iter().find(|(set, _)| *set == column) {
+                    Some((_, source)) => to.push_column(chunk.vector(*source).clone(), new),
+                    None => {
+                        let mut vector = Vector::new(field.ty.physical());
+                        group.decode_selected(column, first, &positions, count, &mut vector);
+                        to.push_column(vector, old);
+                    }
+                }
+            }
+            appender.append(&to, morsel)?;
+            to.reset(0);
+            morsel += 1;
+        }
+    }
+    Ok(appender.finish())
 }
 
 /// The ids of the rows of a chunk of a result, which is dense.

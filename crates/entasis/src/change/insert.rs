@@ -66,7 +66,7 @@ fn add(work: &mut Work, entry: &Arc<TableEntry>, rows: Added) -> Result<u64> {
 
 /// Refuses rows with equal keys: among all, or among some that were added. `writer` is that of the key's index, or of the table if
 /// that is laid out by the key.
-fn judge_key(
+pub(super) fn judge_key(
     entry: &TableEntry,
     number: usize,
     writer: &TableWriter<'_>,
