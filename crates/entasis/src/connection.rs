@@ -204,7 +204,11 @@ impl Connection {
             | Statement::Savepoint { .. }
             | Statement::RollbackTo { .. }
             | Statement::Release { .. } => Done::Control(Box::new(statement)),
-            statement => Done::Rows(statement::run(self, work, statement)?),
+            statement => {
+                let rows = statement::run(self, work, statement)?;
+                work.charge()?;
+                Done::Rows(rows)
+            }
         })
     }
 

@@ -14,6 +14,7 @@
 
 use crate::change::foreign::Claims;
 use crate::database::Shared;
+use entasis_engine::exec::Reservation;
 use entasis_storage::{Catalog, CatalogVersion, RowId, Table, TableEntry, TableSnapshot, TableWriter, Transaction};
 use entasis_vector::{Error, ErrorKind, Result};
 use std::sync::{Arc, PoisonError};
@@ -33,6 +34,8 @@ pub(crate) struct Work {
     /// Tables that must be as they were seen.
     fixed: usize,
     savepoints: Vec<(String, Mark)>,
+    /// What it takes of the memory budget.
+    memory: Reservation,
 }
 
 /// A place to come back to.
@@ -80,6 +83,7 @@ impl Work {
             claims: Claims::default(),
             fixed: 0,
             savepoints: Vec::new(),
+            memory: Reservation::new(&shared.memory),
         }
     }
 
@@ -187,12 +191,28 @@ impl Work {
         found.ok_or_else(|| Error::input(format!("there is no savepoint {name}")))
     }
 
+    /// Charges the memory budget with what tables have become larger by, and with tables that are new.
+    ///
+    /// # Errors
+    /// Resource, if the limit does not allow it; what was done last must be undone then.
+    pub(crate) fn charge(&mut self) -> Result<()> {
+        if self.used.is_empty() && self.base.is(&self.names) {
+            return Ok(());
+        }
+        let is_new =
+            |entry: &&Arc<TableEntry>| !self.base.table(&entry.name).is_some_and(|old| Arc::ptr_eq(old, entry));
+        let new = self.names.tables().filter(is_new).flat_map(|entry| all_tables(entry));
+        let bytes = new.map(|table| table.bytes()).sum::<usize>() + self.rows.growth();
+        self.memory.resize(bytes)
+    }
+
     /// Publishes everything, or nothing.
     ///
     /// # Errors
     /// Conflict, if another transaction was first; resource, if the memory limit does not allow it.
-    pub(crate) fn commit(self) -> Result<()> {
-        let Work { shared, base, names, rows, used, claims, fixed, .. } = self;
+    pub(crate) fn commit(mut self) -> Result<()> {
+        self.charge()?;
+        let Work { shared, base, names, rows, used, claims, fixed, memory, .. } = self;
         if used.is_empty() && base.is(&names) {
             return Ok(());
         }
@@ -208,7 +228,10 @@ impl Work {
                 _ => Err(moved("a table that this one relied on")),
             })
         })?;
-        shared.charge_tables()
+        // What it takes was reserved, and is the tables' from now on.
+        drop(memory);
+        let _ = shared.charge_tables();
+        Ok(())
     }
 }
 

@@ -229,6 +229,11 @@ impl Transaction {
         result
     }
 
+    /// Bytes of memory that the tables will have more, about.
+    pub fn growth(&self) -> usize {
+        self.tables.iter().filter_map(|touched| touched.fork.as_ref()).map(TableFork::growth).sum()
+    }
+
     // ---- the end ---------------------------------------------------------------------------------------------------
 
     /// Publishes everything, or nothing.

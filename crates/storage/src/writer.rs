@@ -378,6 +378,11 @@ impl TableFork {
         &mut self.open.as_mut().expect("the fork is open").0
     }
 
+    /// Bytes of memory that it has more than the version that it began with.
+    pub(crate) fn growth(&self) -> usize {
+        self.state().branch.bytes()
+    }
+
     /// Writes to the fork.
     pub fn write(&mut self) -> TableWriter<'_> {
         let (state, _) = self.open.as_mut().expect("the fork is open");
