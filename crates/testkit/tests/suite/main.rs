@@ -3,6 +3,7 @@
 mod bad_input;
 mod differential;
 mod expressions;
+mod faults;
 mod plans;
 mod random_plans;
 mod slt;
