@@ -63,7 +63,7 @@ bench-statements: bench-build
 
 ## Single rows beside scans, with DuckDB and SQLite: make bench-hap ROWS=10000000 ORDER=sorted
 bench-hap: bench-build
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --rows $(ROWS) --order $(ORDER)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --rows $(ROWS) --order $(ORDER) --bench $(TARGET)/release/entasis-bench
 	rm -f $(EXTENSION)
 
 bench-build: $(VENV)/ready

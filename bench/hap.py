@@ -7,8 +7,8 @@ A table of an 8-byte key and 16 four-byte columns, in memory, one thread, each s
 parameters. Entasis, DuckDB and SQLite take turns, each in a process of its own; what is timed is what a Python program waits
 for: execute and fetch. The median of each operation is printed in microseconds, and kept under bench/record/.
 
-With Entasis alone the same operations run once more while another thread scans the table without a pause ("beside scans"),
-and then come the bulk statements with the peak of memory.
+With Entasis alone the same operations run from Rust, and once more while another thread scans the table without a pause
+("beside scans"); then come the bulk statements with the memory that they leave.
 """
 
 import argparse
@@ -33,9 +33,9 @@ UPDATE_KEY = "UPDATE hap SET k = ? WHERE k = ?"
 UPDATE = "UPDATE hap SET a7 = ? WHERE k = ?"
 SCAN = "SELECT sum(a0), max(a1) FROM hap"
 CREATE = f"CREATE TABLE hap (k BIGINT PRIMARY KEY, {', '.join(c + ' INTEGER NOT NULL' for c in COLUMNS)})"
-# Must be reached, microseconds: the limits of the issue that asked for this benchmark.
-LIMITS = {"point": 6, "count 1 %": 150, "sum 1 %": 400, "insert": 15, "delete": 8, "update key": 20,
-          "update payload": 8, "scan": 15_000}
+# Goals, microseconds: from Python, from Rust.
+LIMITS = {"point": (6, 2), "count 1 %": (150, 100), "sum 1 %": (400, 350), "insert": (15, 8), "delete": (8, 4),
+          "update key": (20, 12), "update payload": (8, 4), "scan": (15_000, 15_000)}
 
 
 def series(rows, order):
@@ -158,6 +158,11 @@ def beside_scans(engine, rows, seed):
     return medians | {"scan": statistics.median(scans)}
 
 
+def resident_bytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
 def bulk(engine, rows, updates):
     """Seconds of statements on many rows, and what a loop of single updates beside snapshots leaves of memory."""
     figures, dice = {}, random.Random(3)
@@ -171,6 +176,7 @@ def bulk(engine, rows, updates):
     figures["update loop, µs each"] = (time.perf_counter() - start) / max(updates, 1) * 1e6
     figures["peak MB before the loop"] = before / 1e6
     figures["peak MB behind the loop"] = peak_bytes(os.getpid()) / 1e6
+    figures["MB behind the loop"] = resident_bytes() / 1e6
     for name, sql in [
         ("update one column of all, s", "UPDATE hap SET a9 = a9 + 1"),
         ("delete half, s", "DELETE FROM hap WHERE a3 % 2 = 0"),
@@ -178,6 +184,8 @@ def bulk(engine, rows, updates):
         start = time.perf_counter()
         engine.run(sql)
         figures[name] = time.perf_counter() - start
+        time.sleep(2)
+        figures[f"MB after it ({name.split(',')[0]})"] = resident_bytes() / 1e6
     return figures
 
 
@@ -218,6 +226,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--updates", type=int, default=1_000_000, help="of the loop that watches the memory")
     parser.add_argument("--engines", default="entasis,duckdb,sqlite")
+    parser.add_argument("--bench", default="target/release/entasis-bench", help="the program for the figures from Rust")
     parser.add_argument("--no-record", action="store_true")
     args = parser.parse_args()
 
@@ -240,10 +249,16 @@ def main():
         beside = workers["entasis"].ask("beside", args.rows, 100)
         for op in columns:
             columns[op]["beside scans"] = beside[op]
-    heads = names + (["beside scans"] if "entasis" in workers else [])
-    print("\n" + "µs, median".ljust(18) + "".join(f"{h:>14}" for h in heads) + f"{'limit':>10}")
+    heads = names + (["beside scans", "Rust"] if "entasis" in workers else [])
+    if "entasis" in workers:
+        rust = [args.bench, "hap", "--rows", str(args.rows)] + (["--random"] if args.order == "random" else [])
+        rust = json.loads(subprocess.run(rust, check=True, capture_output=True, text=True).stdout)
+        for op in columns:
+            columns[op]["Rust"] = rust[op]
+    print("\n" + "µs, median".ljust(18) + "".join(f"{h:>14}" for h in heads) + f"{'goals':>16}")
     for op, figures in columns.items():
-        print(op.ljust(18) + "".join(f"{figures[h]:14.1f}" for h in heads) + f"{LIMITS[op]:10}")
+        goals = " / ".join(map(str, LIMITS[op]))
+        print(op.ljust(18) + "".join(f"{figures[h]:14.1f}" for h in heads) + f"{goals:>16}")
     content["median_us"] = columns
     if "entasis" in workers:
         content["bulk"] = workers["entasis"].ask("bulk", args.rows, args.updates)

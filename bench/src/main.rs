@@ -1,4 +1,6 @@
-//! `entasis-bench`: what the comparison benchmarks need beside the engines: their data.
+//! `entasis-bench`: what the comparison benchmarks need beside the engines: their data, and figures without Python.
+
+mod hap;
 
 use clap::{Parser, Subcommand};
 use entasis::tpch;
@@ -10,7 +12,7 @@ use std::error::Error;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// Data for the comparison benchmarks of Entasis.
+/// Data and figures for the comparison benchmarks of Entasis.
 #[derive(Parser)]
 struct Arguments {
     #[command(subcommand)]
@@ -28,11 +30,21 @@ enum Command {
         #[arg(long)]
         out: PathBuf,
     },
+    /// Single rows of the HAP table from Rust: median microseconds an operation, as JSON.
+    Hap {
+        /// Rows.
+        #[arg(long, default_value_t = 10_000_000)]
+        rows: u64,
+        /// Load the rows in random order of their keys.
+        #[arg(long)]
+        random: bool,
+    },
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     match Arguments::parse().command {
         Command::TpchData { scale, out } => tpch_data(scale, &out),
+        Command::Hap { rows, random } => hap::run(rows, random),
     }
 }
 

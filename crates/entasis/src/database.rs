@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use crate::connection::Connection;
+use crate::upkeep::Upkeep;
 use entasis_engine::exec::{MemoryBudget, Reservation, WorkerPool};
 use entasis_storage::Catalog;
 use entasis_vector::{Error, Result};
@@ -26,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) workers: WorkerPool,
     /// Held to publish several tables in one commit, and, shared, to take snapshots of several.
     pub(crate) commits: RwLock<()>,
+    /// Puts tables in order behind their writers.
+    pub(crate) upkeep: Upkeep,
     /// Single rows that were written since the tables were charged.
     written: AtomicU64,
     /// What the tables hold of the memory budget.
@@ -48,6 +51,7 @@ impl Database {
                 memory,
                 workers,
                 commits: RwLock::default(),
+                upkeep: Upkeep::default(),
                 written: AtomicU64::new(0),
                 tables,
             }),
@@ -78,7 +82,8 @@ impl Shared {
     ///
     /// # Errors
     /// As there.
-    pub(crate) fn charge_tables_now_and_then(&self) -> Result<()> {
+    pub(crate) fn charge_tables_now_and_then(self: &Arc<Shared>) -> Result<()> {
+        self.upkeep.wake(self);
         match self.written.fetch_add(1, Ordering::Relaxed) % UNCHARGED {
             0 => self.charge_tables(),
             _ => Ok(()),

@@ -44,6 +44,7 @@ mod statement;
 mod summarize;
 #[cfg(feature = "tpch")]
 pub mod tpch;
+mod upkeep;
 mod work;
 
 pub use config::Config;

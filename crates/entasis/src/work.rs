@@ -231,6 +231,7 @@ impl Work {
         // What it takes was reserved, and is the tables' from now on.
         drop(memory);
         let _ = shared.charge_tables();
+        shared.upkeep.wake(&shared);
         Ok(())
     }
 }

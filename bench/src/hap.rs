@@ -1,0 +1,84 @@
+//! The HAP table driven from Rust: what an operation costs without Python around it. `hap.py` calls this and says what it is.
+
+use entasis::{Config, Connection, DataType, Database, Value};
+use std::error::Error;
+use std::time::Instant;
+
+const POINT: &str = "SELECT a0, a1, a2, a3 FROM hap WHERE k = ?";
+const COUNT: &str = "SELECT count(*) FROM hap WHERE k BETWEEN ? AND ?";
+const SUM: &str = "SELECT sum(a0), sum(a1), sum(a2), sum(a3) FROM hap WHERE k BETWEEN ? AND ?";
+const DELETE: &str = "DELETE FROM hap WHERE k = ?";
+const UPDATE_KEY: &str = "UPDATE hap SET k = ? WHERE k = ?";
+const UPDATE: &str = "UPDATE hap SET a7 = ? WHERE k = ?";
+const SCAN: &str = "SELECT sum(a0), max(a1) FROM hap";
+
+/// A generator of numbers that are good enough for this.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> i64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % bound) as i64
+    }
+}
+
+fn median(connection: &Connection, sql: &str, sets: &[Vec<i64>]) -> entasis::Result<f64> {
+    let mut times = Vec::with_capacity(sets.len());
+    for set in sets {
+        let parameters: Vec<(Value, DataType)> =
+            set.iter().map(|&value| (Value::Integer(value.into()), DataType::Int64)).collect();
+        let start = Instant::now();
+        let rows = connection.query(sql, &parameters)?;
+        std::hint::black_box(rows.row_values().count());
+        times.push(start.elapsed().as_secs_f64() * 1e6);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+/// Loads `rows` rows with even keys, in their order or in another, and prints the median microseconds of each operation as JSON.
+pub fn run(rows: u64, is_random: bool) -> Result<(), Box<dyn Error>> {
+    let database = Database::in_memory(Config { threads: 1, ..Config::default() })?;
+    let connection = database.connect();
+    let columns: Vec<String> = (0..16).map(|i| format!("a{i} INTEGER NOT NULL")).collect();
+    connection.execute(&format!("CREATE TABLE hap (k BIGINT PRIMARY KEY, {})", columns.join(", ")))?;
+    let key = if is_random { format!("i * 7368787 % {rows}") } else { "i".into() };
+    let values: Vec<String> =
+        (0..16u64).map(|j| format!("CAST(i * {} % 1000003 AS INTEGER)", 2_654_435_761 + 2 * j)).collect();
+    connection.execute(&format!(
+        "INSERT INTO hap SELECT CAST(2 * ({key}) AS BIGINT), {} FROM range({rows}) t(i)",
+        values.join(", ")
+    ))?;
+    let mut random = Random(88_172_645_463_325_252);
+    let span = (rows / 50) as i64;
+    let mut keys = |count: usize, odd: i64| -> Vec<i64> { (0..count).map(|_| 2 * random.below(rows) + odd).collect() };
+    let single = |keys: &[i64]| -> Vec<Vec<i64>> { keys.iter().map(|&key| vec![key]).collect() };
+    let distinct = |mut keys: Vec<i64>| {
+        let mut seen = std::collections::HashSet::new();
+        keys.retain(|key| seen.insert(*key));
+        keys
+    };
+    let points = single(&keys(20_000, 0));
+    let ranges: Vec<Vec<i64>> = keys(400, 0).iter().map(|&low| vec![low, low + span - 1]).collect();
+    let new = distinct(keys(6000, 1));
+    let (inserted, targets) = new.split_at(new.len() / 2);
+    let rows_inserted: Vec<Vec<i64>> = inserted.iter().map(|&key| [key].into_iter().chain(0..16).collect()).collect();
+    let moved: Vec<Vec<i64>> = targets.iter().zip(distinct(keys(3200, 0))).map(|(&to, from)| vec![to, from]).collect();
+    let payloads: Vec<Vec<i64>> = keys(3000, 0).iter().map(|&key| vec![7, key]).collect();
+    let insert = format!("INSERT INTO hap VALUES ({})", vec!["?"; 17].join(", "));
+    let figures = [
+        ("point", median(&connection, POINT, &points)?),
+        ("count 1 %", median(&connection, COUNT, &ranges)?),
+        ("sum 1 %", median(&connection, SUM, &ranges)?),
+        ("insert", median(&connection, &insert, &rows_inserted)?),
+        ("update payload", median(&connection, UPDATE, &payloads)?),
+        ("delete", median(&connection, DELETE, &single(inserted))?),
+        ("update key", median(&connection, UPDATE_KEY, &moved)?),
+        ("scan", median(&connection, SCAN, &vec![vec![]; 15])?),
+    ];
+    let json: Vec<String> = figures.iter().map(|(name, figure)| format!("\"{name}\": {figure:.2}")).collect();
+    println!("{{{}}}", json.join(", "));
+    Ok(())
+}

@@ -1,0 +1,84 @@
+//! Upkeep: a thread of the database that puts tables in order behind those who write to them ([`Table::upkeep`]).
+//!
+//! It starts with the first write, looks at all tables ten times a second while there is something to do, and sleeps until the
+//! next write when there is not. It ends with the database.
+//!
+//! [`Table::upkeep`]: entasis_storage::Table::upkeep
+
+use crate::database::Shared;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+/// Between two looks at the tables.
+const REST: Duration = Duration::from_millis(100);
+/// What a table's upkeep may take of each look.
+const BUDGET: Duration = Duration::from_millis(20);
+
+/// Whoever writes says so here.
+#[derive(Default)]
+pub(crate) struct Upkeep {
+    is_awake: AtomicBool,
+    /// `None` if no thread could be started: then there is no upkeep.
+    thread: OnceLock<Option<Thread>>,
+}
+
+impl Upkeep {
+    /// Says that rows were written.
+    #[inline]
+    pub(crate) fn wake(&self, shared: &Arc<Shared>) {
+        if !self.is_awake.load(Ordering::Relaxed) {
+            self.wake_now(shared);
+        }
+    }
+
+    #[cold]
+    fn wake_now(&self, shared: &Arc<Shared>) {
+        self.is_awake.store(true, Ordering::SeqCst);
+        let start = || {
+            let shared = Arc::downgrade(shared);
+            let named = thread::Builder::new().name("entasis-upkeep".into());
+            named.spawn(move || run(&shared)).ok().map(|handle| handle.thread().clone())
+        };
+        if let Some(thread) = self.thread.get_or_init(start) {
+            thread.unpark();
+        }
+    }
+}
+
+impl Drop for Upkeep {
+    fn drop(&mut self) {
+        if let Some(Some(thread)) = self.thread.get() {
+            thread.unpark();
+        }
+    }
+}
+
+/// The thread's life.
+fn run(database: &Weak<Shared>) {
+    loop {
+        thread::sleep(REST);
+        let Some(shared) = database.upgrade() else { return };
+        shared.upkeep.is_awake.store(false, Ordering::SeqCst);
+        // A defect in here must not end it: the next round may do better.
+        let is_done = catch_unwind(AssertUnwindSafe(|| look(&shared))).unwrap_or(true);
+        let is_idle = is_done && !shared.upkeep.is_awake.load(Ordering::SeqCst);
+        drop(shared);
+        if is_idle {
+            thread::park();
+        }
+    }
+}
+
+/// A look at all tables. True if nothing is left to do.
+fn look(shared: &Shared) -> bool {
+    let names = shared.catalog.version();
+    let mut is_done = true;
+    for table in names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten())) {
+        let did = table.upkeep(BUDGET);
+        is_done &= did.is_done && did.warm == 0 && did.overtaken == 0;
+    }
+    is_done
+}
