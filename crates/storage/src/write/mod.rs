@@ -14,6 +14,7 @@
 //! Nothing here fails, so a statement validates first and then writes.
 
 mod bulk;
+mod load;
 mod pieces;
 mod room;
 mod spread;

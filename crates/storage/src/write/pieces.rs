@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 /// By key: rows are laid out anew if so many times their number are not there yet.
 const FEW: u64 = 2;
+/// Row groups from which on rows are dealt out to buckets before they are sorted.
+const BUCKETS_MIN: usize = 3;
 
 impl Writer<'_> {
     /// Adds the rows of some pieces, in their order. Without a layout key, says where they are. Pieces that somebody else
@@ -279,21 +281,30 @@ impl Writer<'_> {
                     Key::Word(word) => word,
                     Key::Bytes(_) => unreachable!("keys of a table are of one kind"),
                 };
-                self.lay_parts(&parts, &word, &|&word| Key::Word(word))
+                let rows: usize = parts.iter().flat_map(|part| part.live).map(|word| word.count_ones() as usize).sum();
+                if (BUCKETS_MIN * shape.options.group_slots..u32::MAX as usize).contains(&rows) {
+                    self.lay_buckets(&parts, &word)
+                } else {
+                    self.lay_parts(&parts, &word, &|&word| Key::Word(word))
+                }
             }
             Key::Bytes(_) => self.lay_parts(&parts, &key_of, &Key::clone),
         };
-        let rows = groups.iter().map(|group| group.rows as u64).sum();
+        self.replace_groups(groups);
+    }
+
+    /// Puts new row groups in the place of all.
+    pub(super) fn replace_groups(&mut self, groups: Vec<RowGroup>) {
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);
-        root.rows = rows;
+        root.rows = groups.iter().map(|group| group.rows as u64).sum();
         let fences = groups.iter().map(|group| group.fences.get(0)).collect();
         root.fences.splice(0..root.fences.len(), fences);
-        root.groups = groups.into_iter().map(Link::new).collect();
+        let old = std::mem::replace(&mut root.groups, groups.into_iter().map(Link::new).collect());
         old.into_iter().for_each(|group| edit.retire_whole_group(group));
     }
 
-    fn lay_parts<K: Ord>(
+    pub(super) fn lay_parts<K: Ord>(
         &self,
         parts: &[Part<'_>],
         key_of: &dyn Fn(&Part<'_>, usize) -> K,
@@ -331,7 +342,7 @@ impl Writer<'_> {
 }
 
 /// A slice of rows that are laid out.
-struct Part<'a> {
-    live: &'a [u64; crate::tree::slice::WORDS],
-    blocks: Vec<&'a Block>,
+pub(super) struct Part<'a> {
+    pub(super) live: &'a [u64; crate::tree::slice::WORDS],
+    pub(super) blocks: Vec<&'a Block>,
 }

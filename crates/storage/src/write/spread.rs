@@ -280,6 +280,29 @@ impl RowGroup {
     }
 }
 
+/// The partitions of so many rows over some slices: rows and slots.
+pub(super) fn plan(rows: usize, slices: usize, shape: &super::Shape) -> Vec<(Range<usize>, Range<usize>)> {
+    let options = &shape.options;
+    let slots = slices * options.block_slots;
+    debug_assert!(rows <= slots);
+    let mut count = if shape.key.is_some() { (slots / options.partition_slots()).clamp(1, rows.max(1)) } else { 1 };
+    while count > 1 && rows.div_ceil(count) > slots / count {
+        count -= 1;
+    }
+    let dense = shape.key.is_none() || options.layout == Layout::Equi;
+    let partition = |part: usize| {
+        let own = part * rows / count..(part + 1) * rows / count;
+        let start = if dense { own.start } else { part * slots / count };
+        let end = match dense {
+            _ if part + 1 == count => slots,
+            true => start + own.len(),
+            false => (part + 1) * slots / count,
+        };
+        (own, start..end)
+    };
+    (0..count).map(partition).collect()
+}
+
 /// Lays rows, which stand in order, over `slices` new slices. `least` is the first fence, `key` gives the others.
 pub(super) fn lay<'b, K>(
     rows: &[Source<K>],
@@ -290,30 +313,15 @@ pub(super) fn lay<'b, K>(
     key: &dyn Fn(&K) -> Key,
     block: &dyn Fn(u32, usize) -> &'b Block,
 ) -> Laid {
-    let options = &shape.options;
-    let width = options.block_slots;
-    let slots = slices * width;
-    debug_assert!(rows.len() <= slots);
-    let mut count =
-        if shape.key.is_some() { (slots / options.partition_slots()).clamp(1, rows.len().max(1)) } else { 1 };
-    while count > 1 && rows.len().div_ceil(count) > slots / count {
-        count -= 1;
-    }
-    let dense = shape.key.is_none() || options.layout == Layout::Equi;
-    let mut partitions = Vec::with_capacity(count);
-    let mut fences = Vec::with_capacity(count);
-    let mut sources: Vec<Option<(u32, u32)>> = vec![None; slots];
-    for part in 0..count {
-        let own = &rows[part * rows.len() / count..(part + 1) * rows.len() / count];
-        let start = if dense { part * rows.len() / count } else { part * slots / count };
-        let end = match dense {
-            _ if part + 1 == count => slots,
-            true => start + own.len(),
-            false => (part + 1) * slots / count,
-        };
-        partitions.push(Partition { start: start as u32, end: end as u32, rows: own.len() as u32 });
-        fences.push(if part == 0 { least.clone() } else { key(&own[0].0) });
-        own.iter().zip(&mut sources[start..end]).for_each(|((_, part, slot), to)| *to = Some((*part, *slot)));
+    let width = shape.options.block_slots;
+    let mut partitions = Vec::new();
+    let mut fences = Vec::new();
+    let mut sources: Vec<Option<(u32, u32)>> = vec![None; slices * width];
+    for (own, slots) in plan(rows.len(), slices, shape) {
+        let (start, end, count) = (slots.start as u32, slots.end as u32, own.len() as u32);
+        partitions.push(Partition { start, end, rows: count });
+        fences.push(if start == 0 { least.clone() } else { key(&rows[own.start].0) });
+        rows[own].iter().zip(&mut sources[slots]).for_each(|((_, part, slot), to)| *to = Some((*part, *slot)));
     }
     let new_slice = |sources: &[Option<(u32, u32)>]| {
         let mut live = [0; WORDS];
