@@ -36,6 +36,12 @@ impl Turns {
         Turn(self)
     }
 
+    /// A turn if it can be had at once.
+    pub(crate) fn take_now(&self) -> Option<Turn<'_>> {
+        let mut state = self.state();
+        (!std::mem::replace(&mut state.is_taken, true)).then(|| Turn(self))
+    }
+
     fn wait(&self) {
         let mut state = self.state();
         state.waiting += 1;

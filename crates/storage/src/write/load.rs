@@ -13,9 +13,8 @@ use super::spread::{Laid, plan};
 use crate::BLOCK_ROWS;
 use crate::block::{Block, Fixed, with_fixed};
 use crate::key::{Key, count_not_above};
-use crate::row_group::{RowGroup, first_slots};
+use crate::row_group::{EncodedSlice, RowGroup, first_slots};
 use crate::tree::slice::WORDS;
-use crate::tree::{Link, Slice};
 use entasis_vector::{Buffer, DataType, bitmap};
 use std::ops::Range;
 
@@ -112,7 +111,7 @@ impl Writer<'_> {
             let mut live = [0; WORDS];
             let of_rows = rows.iter().enumerate().filter(|(_, row)| **row != NONE);
             of_rows.for_each(|(slot, _)| bitmap::set(&mut live, slot, true));
-            laid.slices.push(Link::new(Slice::new(live, blocks, &self.branch.edit)));
+            laid.slices.push(EncodedSlice::of(live, blocks));
         }
         self.group_of(laid)
     }
@@ -251,6 +250,7 @@ fn gather(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tree::Slice;
     use crate::{Table, TableOptions};
     use entasis_vector::{Field, PhysicalType, Value};
 

@@ -19,9 +19,11 @@ mod pieces;
 mod room;
 mod spread;
 mod tidy;
+mod upkeep;
 
 pub(crate) use bulk::runs_of;
 pub(crate) use spread::zones_of;
+pub(crate) use upkeep::has_small;
 
 use crate::datum::Datum;
 use crate::key::{Fences, Key, LayoutKey};
