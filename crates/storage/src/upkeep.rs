@@ -8,7 +8,7 @@
 //!
 //! A round looks at all row groups that were written since they were encoded. What is to be done is prepared without a lock, from
 //! a snapshot, and put in place with the writers' turn in hand, a window at a time, so that nobody waits for longer than
-//! microseconds. What a writer changed meanwhile stays as it is, and the work is dropped. Nobody's turn is waited for.
+//! microseconds. What a writer changed meanwhile stays as it is, and the work is dropped. Statements that take long are not waited for.
 //!
 //! Rows stay the same, and may change their places. A fork that began before is not fast-forwarded, then, but replayed, and
 //! cannot conflict for it. Without a layout key rows are told by their places, so that these change only while nobody holds a
@@ -22,6 +22,8 @@ use crate::write::{Writer, has_small};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// How long a turn is waited for.
+const PATIENCE: Duration = Duration::from_millis(5);
 /// Blocks that are put in place at once.
 const BLOCKS: usize = 1024;
 
@@ -144,7 +146,7 @@ impl Table {
     }
 
     fn with_head<R>(&self, may: impl Fn(&Table) -> bool, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
-        let _turn = self.turns.take_now()?;
+        let _turn = self.turns.take_soon(PATIENCE)?;
         let mut head = self.head();
         if !may(self) {
             return None;
