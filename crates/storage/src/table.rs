@@ -17,7 +17,7 @@ use crate::reader::TableReader;
 use crate::row_group::Piece;
 use crate::sketch::Sketch;
 use crate::snapshot::{Origin, Summaries, TableSnapshot};
-use crate::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tree::{Branch, Epochs, Root};
 use crate::turn::{Turns, WriterTurn};
 use crate::upkeep::Rounds;
@@ -26,7 +26,6 @@ use crate::writer::{Statement, TableFork, TableWriter};
 use entasis_vector::{Result, Schema};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A table: a name, columns, and the newest version of its rows.
 pub struct Table {

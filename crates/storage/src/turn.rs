@@ -6,7 +6,7 @@
 //!
 //! Nobody is promised to be next.
 
-use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, pause};
 use crate::table::Table;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -46,7 +46,10 @@ impl Turns {
     pub(crate) fn take_soon(&self, patience: Duration) -> Option<Turn<'_>> {
         self.state().is_wanted = true;
         let take = |state: &mut State| (!std::mem::replace(&mut state.is_taken, true)).then(|| Turn(self));
-        let turn = (0..TRIES).find_map(|_| take(&mut self.state()).or_else(pause));
+        let turn = (0..TRIES).find_map(|_| {
+            pause();
+            take(&mut self.state())
+        });
         let turn = turn.or_else(|| self.wait_within(patience).then(|| Turn(self)));
         self.state().is_wanted = false;
         turn
@@ -58,7 +61,7 @@ impl Turns {
         if state.is_wanted && !state.is_taken {
             for _ in 0..TRIES {
                 drop(state);
-                pause::<()>();
+                pause();
                 state = self.state();
                 if state.is_taken || !state.is_wanted {
                     return state;
@@ -104,12 +107,6 @@ impl Turns {
             self.is_over.notify_one();
         }
     }
-}
-
-/// Waits for some hundred nanoseconds.
-fn pause<T>() -> Option<T> {
-    (0..32).for_each(|_| std::hint::spin_loop());
-    None
 }
 
 /// A turn that ends when this is dropped.

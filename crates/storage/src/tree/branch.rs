@@ -15,8 +15,8 @@ use super::epochs::is_shown;
 use super::{Epochs, Link, Root, Slice, Stamp};
 use crate::block::Block;
 use crate::row_group::RowGroup;
+use crate::sync::{AtomicIsize, Ordering};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicIsize, Ordering};
 
 /// Retired nodes are looked through when there are so many more of them than at last were left.
 const SWEEP_EVERY: usize = 64;
