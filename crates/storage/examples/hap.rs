@@ -1,15 +1,19 @@
 //! The table of the HAP benchmark (*Optimal Column Layout for Hybrid Workloads*, section 7.1) straight on the storage: an
 //! eight-byte key, 16 columns of four bytes. Prints microseconds per operation: median, mean, 99th percentile.
 //!
-//! `cargo run --release -p entasis-storage --example hap -- [rows] [layout] [sorted|random] [reach]`
+//! `cargo run --release -p entasis-storage --example hap -- [rows] [layout] [sorted|random] [reach] [upkeep in ms] [pace in µs]`
+//!
+//! With the fifth argument another thread does upkeep, and rests as many milliseconds between rounds; `-` is none. With the
+//! sixth, operations begin that long one after the other, if the one before is over.
 //!
 //! Each operation is measured alone, and once more with a new snapshot every millisecond that replaces the last one.
 
-use entasis_storage::{Datum, Layout, Table, TableOptions, TableSnapshot};
+use entasis_storage::{Datum, Layout, Table, TableOptions, TableSnapshot, Upkeep};
 use entasis_vector::{Chunk, DataType, Field, Schema, Selection, Vector};
 use std::hint::black_box;
 use std::ops::Bound;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 const PAYLOADS: usize = 16;
@@ -66,11 +70,21 @@ fn load(table: &Arc<Table>, rows: u64, random_order: bool) {
 }
 
 /// Runs `operation` `count` times; with a new snapshot every millisecond if `snapshots`.
-fn measure(name: &str, table: &Arc<Table>, count: usize, snapshots: bool, mut operation: impl FnMut()) {
+fn measure(
+    name: &str,
+    table: &Arc<Table>,
+    count: usize,
+    (snapshots, pace): (bool, Duration),
+    mut operation: impl FnMut(),
+) {
     let mut times = Vec::with_capacity(count);
     let mut held = snapshots.then(|| table.snapshot());
     let mut taken = Instant::now();
-    for _ in 0..count {
+    let began = Instant::now();
+    for number in 0..count {
+        while began.elapsed() < pace * number as u32 {
+            std::hint::spin_loop();
+        }
         let start = Instant::now();
         operation();
         let end = Instant::now();
@@ -179,15 +193,39 @@ fn main() {
     let random_order = args.get(2).is_some_and(|order| order == "random");
     let reach = args.get(3).map_or(TableOptions::default().reach, |reach| reach.parse().expect("a number"));
     let options = TableOptions { layout, unique: true, reach, ..TableOptions::keyed(vec![0]) };
+    let pause: Option<u64> =
+        args.get(4).filter(|pause| *pause != "-").map(|pause| pause.parse().expect("milliseconds"));
+    let pace = Duration::from_micros(args.get(5).map_or(0, |pace| pace.parse().expect("microseconds")));
     println!("{rows} rows, {layout:?}, loaded in {} order, reach {reach}", if random_order { "random" } else { "key" });
     let table = Table::with_options("hap", schema(), options);
     load(&table, rows, random_order);
+    let is_over = Arc::new(AtomicBool::new(false));
+    let upkeep = pause.map(|pause| {
+        let (table, is_over) = (table.clone(), is_over.clone());
+        let thread = std::thread::Builder::new().name("upkeep".into());
+        let run = move || {
+            let (mut sum, mut busy) = (Upkeep::default(), Duration::ZERO);
+            while !is_over.load(Ordering::Relaxed) {
+                let start = Instant::now();
+                let done = table.upkeep(Duration::from_millis(10));
+                busy += start.elapsed();
+                sum.spread += done.spread;
+                sum.encoded += done.encoded;
+                sum.overtaken += done.overtaken;
+                if done.is_done {
+                    std::thread::sleep(Duration::from_millis(pause));
+                }
+            }
+            println!("upkeep was busy for {busy:?}: {sum:?}");
+        };
+        thread.spawn(run).expect("a thread")
+    });
 
     let mut random = Random(42);
     let key = |key: u64| [Datum::Integer(i128::from(key as i64))];
     let operations = 100_000;
     for snapshots in [false, true] {
-        measure("point query, 4 columns", &table, operations, snapshots, || {
+        measure("point query, 4 columns", &table, operations, (snapshots, pace), || {
             let writer = table.write();
             let row = writer.find(&key(random.below(rows) * 2)).expect("the key is there");
             let mut values = Vec::with_capacity(4);
@@ -195,16 +233,16 @@ fn main() {
             black_box(values);
         });
         let width = rows as i64 / 100 * 2;
-        measure("count of 1 % range", &table, 200, snapshots, || {
+        measure("count of 1 % range", &table, 200, (snapshots, pace), || {
             let low = random.below(rows - rows / 100) as i64 * 2;
             black_box(count_range(&table.snapshot(), low, low + width));
         });
-        measure("sum of 4 columns over 1 %", &table, 200, snapshots, || {
+        measure("sum of 4 columns over 1 %", &table, 200, (snapshots, pace), || {
             let low = random.below(rows - rows / 100) as i64 * 2;
             black_box(sum_range(&table.snapshot(), low, low + width));
         });
         let mut inserted = Vec::new();
-        measure("insert", &table, operations, snapshots, || {
+        measure("insert", &table, operations, (snapshots, pace), || {
             let new = random.below(rows) * 2 + 1;
             let mut writer = table.write();
             if writer.find(&key(new)).is_none() {
@@ -214,13 +252,14 @@ fn main() {
                 inserted.push(new);
             }
         });
-        measure("update payload", &table, operations, snapshots, || {
+        println!("{:.0} bytes a row", table.bytes() as f64 / table.rows() as f64);
+        measure("update payload", &table, operations, (snapshots, pace), || {
             let mut writer = table.write();
             let row = writer.find(&key(random.below(rows) * 2)).expect("the key is there");
             writer.update(row, &[(3, Datum::Integer((random.below(1 << 20)).into()))]);
         });
         let mut next = 0;
-        measure("update key", &table, operations / 2, snapshots, || {
+        measure("update key", &table, operations / 2, (snapshots, pace), || {
             let new = random.below(rows) * 2 + 1;
             let mut writer = table.write();
             let row = writer.find(&key(inserted[next])).expect("it was inserted");
@@ -231,16 +270,19 @@ fn main() {
             next += 1;
         });
         let mut left = inserted.len();
-        measure("delete", &table, left, snapshots, || {
+        measure("delete", &table, left, (snapshots, pace), || {
             left -= 1;
             let mut writer = table.write();
             let row = writer.find(&key(inserted[left])).expect("it was inserted");
             writer.delete(row);
         });
-        measure("full scan, sum and max", &table, 20, snapshots, || {
+        measure("full scan, sum and max", &table, 20, (snapshots, pace), || {
             black_box(full_scan(&table.snapshot()));
         });
     }
+    is_over.store(true, Ordering::Relaxed);
+    upkeep.map(|thread| thread.join().expect("upkeep does not panic"));
     table.sweep();
+    println!("{:.0} bytes a row", table.bytes() as f64 / table.rows() as f64);
     println!("retired nodes left: {}", table.retired());
 }

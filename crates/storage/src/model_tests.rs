@@ -6,10 +6,12 @@
 use crate::datum::Datum;
 use crate::{
     ColumnSource, Layout, RowGroup, RowId, SlotRange, Table, TableFork, TableOptions, TableSnapshot, TableWriter,
+    Upkeep,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
 use std::sync::Arc;
+use std::time::Duration;
 
 struct Random(u64);
 
@@ -416,6 +418,13 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
             }
         }
         check(&table.snapshot(), &model, random);
+        if random.below(4) == 0 {
+            if random.below(2) == 0 {
+                held.push((table.snapshot(), model.clone()));
+            }
+            keep_up(&table, &model, random.below(3) == 0);
+            check(&table.snapshot(), &model, random);
+        }
         if random.below(5) == 0 {
             table.sweep();
             is_exact = true;
@@ -436,6 +445,41 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
     assert_eq!(table.retired(), 0, "nothing is left of old versions");
     assert_eq!(table.bytes(), table.snapshot().bytes());
     drop(table);
+}
+
+/// Does upkeep. If `all`, until nothing is left to do; then what is known of the columns is exact.
+fn keep_up(table: &Arc<Table>, model: &Model, all: bool) {
+    let budget = Duration::from_secs(60);
+    assert!(table.upkeep(budget).is_done);
+    if !all {
+        return;
+    }
+    let mut rounds = 0;
+    loop {
+        let done = table.upkeep(budget);
+        if done == (Upkeep { is_done: true, ..Upkeep::default() }) {
+            break;
+        }
+        rounds += 1;
+        assert!(rounds < 20, "upkeep comes to an end: {done:?}");
+    }
+    let snapshot = table.snapshot();
+    for (column, field) in table.schema().iter().enumerate().filter(|(_, field)| field.ty != DataType::Uuid) {
+        let of_model = |row: &Row| Datum::of_value(&row[column], field.ty).value(field.ty);
+        let mut values: Vec<Value> = model.rows.iter().map(of_model).filter(|value| !value.is_null()).collect();
+        values.sort_by(|a, b| a.total_cmp(b));
+        let summary = snapshot.column_statistics(column);
+        let is_same = |a: &Option<Value>, b: Option<&Value>| match (a, b) {
+            (Some(a), Some(b)) => a.total_cmp(b).is_eq(),
+            (a, b) => a.is_none() && b.is_none(),
+        };
+        assert!(is_same(&summary.min, values.first()) && is_same(&summary.max, values.last()), "exact bounds");
+        for group in snapshot.row_groups() {
+            assert!(!group.is_hot && group.slices.iter().all(|slice| !slice.is_hot()));
+            let nulls = |number: usize| u64::from(group.zone(column, number).nulls);
+            assert_eq!((0..group.blocks()).map(nulls).sum::<u64>(), group.nulls(column), "exact counts of NULLs");
+        }
+    }
 }
 
 fn runs(layout: Layout) {

@@ -5,8 +5,9 @@
 //! good. Strings are views into blocks and dictionaries, good as long as these are pinned.
 
 use crate::block::{Block, Fixed, Values, constant_view, with_fixed};
+use crate::datum::Datum;
 use crate::tree::slice::WORDS;
-use entasis_vector::{Dictionary, StringView, Vector};
+use entasis_vector::{DataType, Dictionary, StringView, Value, Vector};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -128,7 +129,10 @@ fn decode_constant<S: Slices>(slices: &S, column: usize, window: Range<usize>, o
         return true;
     };
     let Values::Constant(value) = &head.values else { return false };
-    let same = |block: &Block| block.validity.is_none() && matches!(&block.values, Values::Constant(v) if v == value);
+    // Not equal but the same: 0.0 is not -0.0.
+    let is_same =
+        |other: &Value| Datum::of_value(other, DataType::Null).is_same(Datum::of_value(value, DataType::Null));
+    let same = |block: &Block| block.validity.is_none() && matches!(&block.values, Values::Constant(v) if is_same(v));
     if !same(head) || !pieces.all(|piece| same(piece.block)) {
         return false;
     }

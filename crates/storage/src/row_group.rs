@@ -301,7 +301,7 @@ pub(crate) struct Piece {
     pub(crate) rows: usize,
 }
 
-/// Up to 1024 slots of all columns, of which the first `rows` are live.
+/// Up to 1024 slots of all columns that hang in no table yet.
 #[derive(Debug)]
 pub(crate) struct EncodedSlice {
     pub(crate) rows: usize,
@@ -312,6 +312,17 @@ pub(crate) struct EncodedSlice {
 impl EncodedSlice {
     pub(crate) fn new(rows: usize, blocks: Vec<Block>) -> EncodedSlice {
         EncodedSlice { rows, live: first_slots(rows), blocks }
+    }
+
+    /// A slice without rows, and without memory for any.
+    pub(crate) fn empty(columns: usize) -> EncodedSlice {
+        let block = || Block { ascending: true, ..Block::all_null(0) };
+        EncodedSlice::new(0, (0..columns).map(|_| block()).collect())
+    }
+
+    /// A slice whose live slots are `live`.
+    pub(crate) fn of(live: [u64; WORDS], blocks: Vec<Block>) -> EncodedSlice {
+        EncodedSlice { rows: bitmap::count_ones(&live, BLOCK_ROWS), live, blocks }
     }
 }
 

@@ -22,9 +22,16 @@ struct Pinned {
     root: Link<Root>,
     stamp: Stamp,
     summaries: Arc<Summaries>,
-    /// What the fork began with that this is a snapshot of. It shows nodes of the head that the head may have retired
-    /// since then and before this snapshot's own stamp.
-    _base: Option<TableSnapshot>,
+    origin: Origin,
+}
+
+/// What a snapshot was taken of.
+pub(crate) enum Origin {
+    /// The head, after so many changes.
+    Head { changes: u64 },
+    /// A fork that began with `_base`. The snapshot shows nodes of the head that the head may have retired since then and
+    /// before its own stamp.
+    Fork { _base: TableSnapshot },
 }
 
 /// What is known of the columns of a version, found out when first asked for.
@@ -43,15 +50,15 @@ impl Drop for Pinned {
 }
 
 impl TableSnapshot {
-    /// A snapshot of `root`, taken at `stamp`; of a fork that began with `base`, unless it is of the head.
+    /// A snapshot of `root`, taken at `stamp`.
     pub(crate) fn new(
         table: Arc<Table>,
         root: Link<Root>,
         stamp: Stamp,
         summaries: Arc<Summaries>,
-        base: Option<TableSnapshot>,
+        origin: Origin,
     ) -> TableSnapshot {
-        TableSnapshot(Arc::new(Pinned { table, root, stamp, summaries, _base: base }))
+        TableSnapshot(Arc::new(Pinned { table, root, stamp, summaries, origin }))
     }
 
     /// What a fork begins with.
@@ -59,9 +66,10 @@ impl TableSnapshot {
         (self.0.root, self.0.stamp)
     }
 
-    /// True if this is the newest version.
+    /// True if this holds the rows of the newest version, wherever these stand there.
     pub(crate) fn is_of(&self, head: &Head) -> bool {
-        self.0.root.is(head.branch.root)
+        let is_unchanged = matches!(self.0.origin, Origin::Head { changes } if changes == head.changes);
+        is_unchanged || self.0.root.is(head.branch.root)
     }
 
     /// A row of a row group whose layout key another row has, of this row group or one before it. Rows with a NULL in

@@ -1,4 +1,10 @@
-//! What threads meet by. One module, so that a test can put a scheduler of its own in the place of the standard library's.
+//! What threads meet by. One module, so that `tests/interleavings` can put a scheduler of its own in the place of the standard
+//! library's.
 
-pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Waits for some hundred nanoseconds.
+pub(crate) fn pause() {
+    (0..32).for_each(|_| std::hint::spin_loop());
+}

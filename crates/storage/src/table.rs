@@ -16,22 +16,23 @@ use crate::layout::TableOptions;
 use crate::reader::TableReader;
 use crate::row_group::Piece;
 use crate::sketch::Sketch;
-use crate::snapshot::{Summaries, TableSnapshot};
-use crate::sync::{Mutex, MutexGuard, PoisonError};
+use crate::snapshot::{Origin, Summaries, TableSnapshot};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tree::{Branch, Epochs, Root};
 use crate::turn::{Turns, WriterTurn};
+use crate::upkeep::Rounds;
 use crate::write::Shape;
 use crate::writer::{Statement, TableFork, TableWriter};
 use entasis_vector::{Result, Schema};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A table: a name, columns, and the newest version of its rows.
 pub struct Table {
     pub(crate) shape: Shape,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) turns: Turns,
+    pub(crate) upkeep: Mutex<Rounds>,
     is_superseded: AtomicBool,
     head: Mutex<Head>,
 }
@@ -50,7 +51,9 @@ pub(crate) struct Head {
     pub(crate) sketches: Vec<Sketch>,
     /// Of this version, if `is_changed` is false.
     summaries: Arc<Summaries>,
-    pub(crate) is_changed: bool,
+    is_changed: bool,
+    /// How often rows may have changed: what upkeep does is another root, and none of these.
+    pub(crate) changes: u64,
 }
 
 impl Table {
@@ -70,11 +73,13 @@ impl Table {
             sketches: vec![Sketch::default(); shape.schema.len()],
             summaries: Arc::new(Summaries::new(shape.schema.len())),
             is_changed: false,
+            changes: 0,
         };
         Arc::new(Table {
             shape,
             epochs,
             turns: Turns::default(),
+            upkeep: Mutex::default(),
             is_superseded: AtomicBool::new(false),
             head: Mutex::new(head),
         })
@@ -130,7 +135,7 @@ impl Table {
             head.summaries = Arc::new(Summaries::new(self.schema().len()));
         }
         let (root, stamp) = head.branch.pin();
-        TableSnapshot::new(self.clone(), root, stamp, head.summaries.clone(), None)
+        TableSnapshot::new(self.clone(), root, stamp, head.summaries.clone(), Origin::Head { changes: head.changes })
     }
 
     /// What one worker adds rows with.
@@ -257,6 +262,17 @@ impl Table {
 }
 
 impl Head {
+    /// Says that rows may change.
+    pub(crate) fn change(&mut self) {
+        self.changes += 1;
+        self.is_changed = true;
+    }
+
+    /// Says that what is known of the columns may be found out better.
+    pub(crate) fn forget_summaries(&mut self) {
+        self.is_changed = true;
+    }
+
     /// Counts the distinct values of rows that were added.
     pub(crate) fn count(&mut self, sketches: &[Sketch]) {
         self.sketches.iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));

@@ -6,10 +6,13 @@
 //!
 //! Nobody is promised to be next.
 
-use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, pause};
 use crate::table::Table;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// How often who is awake looks for a turn, or for another one to take it: some tens of microseconds.
+const TRIES: usize = 100;
 
 /// The turns of one table.
 #[derive(Debug, Default)]
@@ -23,6 +26,8 @@ struct State {
     is_taken: bool,
     /// Threads that wait. A condition variable that is notified asks the kernel, even if nobody waits.
     waiting: usize,
+    /// Somebody wants a turn who is to be let by.
+    is_wanted: bool,
 }
 
 impl Turns {
@@ -36,8 +41,39 @@ impl Turns {
         Turn(self)
     }
 
-    fn wait(&self) {
+    /// A turn if it can be had soon, for who works for nobody in particular. Single writes that follow one another would
+    /// leave no time for it, so the next one lets it by.
+    pub(crate) fn take_soon(&self, patience: Duration) -> Option<Turn<'_>> {
+        self.state().is_wanted = true;
+        let take = |state: &mut State| (!std::mem::replace(&mut state.is_taken, true)).then(|| Turn(self));
+        let turn = (0..TRIES).find_map(|_| {
+            pause();
+            take(&mut self.state())
+        });
+        let turn = turn.or_else(|| self.wait_within(patience).then(|| Turn(self)));
+        self.state().is_wanted = false;
+        turn
+    }
+
+    /// The state, after somebody was let by who wants a turn, once.
+    fn let_by(&self) -> MutexGuard<'_, State> {
         let mut state = self.state();
+        if state.is_wanted && !state.is_taken {
+            for _ in 0..TRIES {
+                drop(state);
+                pause();
+                state = self.state();
+                if state.is_taken || !state.is_wanted {
+                    return state;
+                }
+            }
+            state.is_wanted = false;
+        }
+        state
+    }
+
+    fn wait(&self) {
+        let mut state = self.let_by();
         state.waiting += 1;
         while state.is_taken {
             state = self.is_over.wait(state).unwrap_or_else(PoisonError::into_inner);

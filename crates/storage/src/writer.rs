@@ -16,7 +16,7 @@ use crate::duplicates::Among;
 use crate::log::{Log, Operation};
 use crate::lookup;
 use crate::sketch::Sketch;
-use crate::snapshot::{Summaries, TableSnapshot};
+use crate::snapshot::{Origin, Summaries, TableSnapshot};
 use crate::sync::MutexGuard;
 use crate::table::{Added, Head, Table};
 use crate::tree::branch::Savepoint;
@@ -55,13 +55,13 @@ impl ForkState {
         let (root, stamp) = self.branch.pin();
         let table = self.base.table().clone();
         let summaries = Arc::new(Summaries::new(table.schema().len()));
-        TableSnapshot::new(table, root, stamp, summaries, Some(self.base.clone()))
+        TableSnapshot::new(table, root, stamp, summaries, Origin::Fork { _base: self.base.clone() })
     }
 }
 
 impl<'a> TableWriter<'a> {
     pub(crate) fn of_head(table: &'a Table, turn: Turn<'a>, mut head: MutexGuard<'a, Head>) -> Self {
-        head.is_changed = true;
+        head.change();
         TableWriter { table, target: Target::Head { head, _turn: turn }, thinned: Vec::new() }
     }
 
@@ -421,6 +421,11 @@ impl TableFork {
         self.state_mut().branch.release(savepoint.savepoint);
     }
 
+    /// True if the head holds the rows that it held when the fork began, wherever they stand.
+    pub(crate) fn is_current(&self, head: &Head) -> bool {
+        self.state().base.is_of(head)
+    }
+
     /// True if the head is as it was when the fork began.
     pub(crate) fn can_fast_forward(&self, head: &Head) -> bool {
         self.open.as_ref().is_some_and(|(_, base)| head.branch.is_at(base))
@@ -429,7 +434,7 @@ impl TableFork {
     /// Makes this the head's version, which is as it was when the fork began.
     pub(crate) fn fast_forward(mut self, head: &mut Head) {
         let (state, base) = self.open.take().expect("the fork is open");
-        head.is_changed = true;
+        head.change();
         head.count(&state.sketches);
         head.branch.fast_forward(state.branch, base);
         head.branch.sweep();

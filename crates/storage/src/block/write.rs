@@ -210,6 +210,22 @@ impl Block {
         Block { stamp, slots: self.slots, values, validity: self.copy_validity(), zone: self.zone.clone(), ..*self }
     }
 
+    /// A hot block: slot s holds the value of `values` that `numbers[s]` says, and is dead if that is `none`.
+    pub(crate) fn picked<T: Fixed>(values: &[T], numbers: &[u32], none: u32, ty: DataType) -> Block {
+        let mut picked = Vec::with_capacity(numbers.len());
+        let first = numbers.iter().find(|number| **number != none);
+        let Some(&first) = first else { return empty(numbers.len(), 0) };
+        // Slots without a row must not widen the codes.
+        let first = values[first as usize];
+        picked.extend(numbers.iter().map(|&number| values.get(number as usize).copied().unwrap_or(first)));
+        let (min, max) = picked.iter().fold((first, first), |(min, max), &v| {
+            (if v.before(min) { v } else { min }, if max.before(v) { v } else { max })
+        });
+        let (low, high) = bounds(min.datum(), max.datum(), ty);
+        let values = T::encode(&picked, min, max, numbers.len(), true);
+        Block::new(numbers.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false)
+    }
+
     /// A copy to be written by the owner of `stamp`, while others go on reading this one.
     pub(crate) fn copy(&self, stamp: Stamp, live: &[u64], physical: PhysicalType) -> Block {
         let slots = self.slots;

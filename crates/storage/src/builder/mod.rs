@@ -101,6 +101,25 @@ impl GroupBuilder {
         Ok(())
     }
 
+    /// Adds positions of slices of a row group, each with its number there.
+    pub(crate) fn append_slices<'a>(
+        &mut self,
+        group: &RowGroup,
+        slices: impl Iterator<Item = (usize, &'a Vec<u16>)> + Clone,
+        schema: &[Field],
+    ) -> Result<()> {
+        let width = group.block_slots();
+        for (column, builder) in self.columns.iter_mut().enumerate() {
+            let mut vector = Vector::new(schema[column].ty.physical());
+            for (number, positions) in slices.clone() {
+                read::decode(group, column, number * width..(number + 1) * width, width, &mut vector);
+                builder.append(&vector, Some(positions), 0..positions.len())?;
+            }
+        }
+        self.added(slices.map(|(_, positions)| positions.len()).sum());
+        Ok(())
+    }
+
     /// Adds the live slots of a row group.
     pub(crate) fn append_live(&mut self, group: &RowGroup, schema: &[Field]) -> Result<()> {
         let mut positions: Vec<u16> = Vec::with_capacity(CHUNK_ROWS);

@@ -16,6 +16,7 @@ use std::collections::HashMap;
 pub(super) fn replay(old: &TableFork) -> Result<TableFork> {
     let table = old.table().clone();
     let shape = &table.shape;
+    let is_current = old.is_current(&table.head());
     let mut new = TableFork::at(&table.snapshot(), None);
     let mut places = Places::default();
     let mut writer = new.write();
@@ -71,6 +72,10 @@ pub(super) fn replay(old: &TableFork) -> Result<TableFork> {
                     let row = locate(&writer, shape, row, &old, &places)?;
                     writer.delete(row);
                 }
+            }
+            // Only upkeep came in between.
+            Operation::Clear if is_current => {
+                writer.clear();
             }
             Operation::Clear => {
                 let message = format!("another transaction has changed the table {}, which was truncated", shape.name);

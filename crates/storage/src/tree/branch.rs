@@ -15,8 +15,8 @@ use super::epochs::is_shown;
 use super::{Epochs, Link, Root, Slice, Stamp};
 use crate::block::Block;
 use crate::row_group::RowGroup;
+use crate::sync::{AtomicIsize, Ordering};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicIsize, Ordering};
 
 /// Retired nodes are looked through when there are so many more of them than at last were left.
 const SWEEP_EVERY: usize = 64;
@@ -39,7 +39,7 @@ impl Corpse {
         }
     }
 
-    fn free(self) {
+    fn free(&self) {
         match self {
             Corpse::Root(link) => link.free(),
             Corpse::Group(link) => link.free(),
@@ -52,6 +52,15 @@ impl Corpse {
 struct Retired {
     node: Corpse,
     death: Stamp,
+}
+
+/// Nodes that nothing shows any more.
+pub(crate) struct Dead(Vec<Retired>);
+
+impl Drop for Dead {
+    fn drop(&mut self) {
+        self.0.iter().for_each(|retired| retired.node.free());
+    }
 }
 
 /// What writing needs to know of the branch, and leaves behind.
@@ -252,19 +261,21 @@ impl Branch {
 
     /// Frees retired nodes that no snapshot shows.
     pub(crate) fn sweep_now(&mut self) {
+        drop(self.take_dead());
+    }
+
+    /// Retired nodes that no snapshot shows, which are freed when this is dropped: it may be after the lock of the branch is
+    /// given back.
+    pub(crate) fn take_dead(&mut self) -> Dead {
         let edit = &mut self.edit;
         let active = edit.epochs.active().clone();
-        let mut kept = Vec::with_capacity(edit.retired.len() / 4);
-        for retired in edit.retired.drain(..) {
+        let is_dead = |retired: &mut Retired| {
             let birth = retired.node.birth();
-            if birth < edit.origin || is_shown(&active, birth, retired.death) {
-                kept.push(retired);
-            } else {
-                retired.node.free();
-            }
-        }
-        edit.left = kept.len();
-        edit.retired = kept;
+            birth >= edit.origin && !is_shown(&active, birth, retired.death)
+        };
+        let dead = Dead(edit.retired.extract_if(.., is_dead).collect());
+        edit.left = edit.retired.len();
+        dead
     }
 
     /// Bytes of memory of what the branch shows.

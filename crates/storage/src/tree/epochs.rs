@@ -48,6 +48,11 @@ impl Epochs {
         self.oldest.load(Ordering::Acquire)
     }
 
+    /// How many snapshots are held.
+    pub(crate) fn held(&self) -> usize {
+        self.active().len()
+    }
+
     /// The stamps of the snapshots that are held, ascending.
     pub(crate) fn active(&self) -> MutexGuard<'_, Vec<Stamp>> {
         self.active.lock().unwrap_or_else(PoisonError::into_inner)

@@ -2,8 +2,9 @@
 
 use super::{Edit, Link, Node, Stamp};
 use crate::BLOCK_ROWS;
-use crate::block::{Block, Scattered, cells};
+use crate::block::{Block, Scattered, Values, cells};
 use crate::datum::Datum;
+use crate::row_group::EncodedSlice;
 use entasis_vector::{Schema, bitmap};
 
 /// Words of the bitmaps of a slice.
@@ -21,6 +22,8 @@ pub(crate) struct Slice {
     visible: [u64; WORDS],
     /// Rows.
     rows: usize,
+    /// True if the zones may be wider than the values, and the encoding than need be: written since it was encoded.
+    is_hot: bool,
     /// By column.
     blocks: Box<[Link<Block>]>,
 }
@@ -34,7 +37,8 @@ impl Node for Slice {
         // What made a slot visible before this version was made is gone if no snapshot is as old as that.
         let mut visible = if edit.forgets(self.stamp) { [0; WORDS] } else { self.visible };
         visible.iter_mut().zip(&self.live).for_each(|(visible, live)| *visible |= live);
-        Slice { stamp: edit.stamp, live: self.live, visible, rows: self.rows, blocks: self.blocks.clone() }
+        let Slice { live, rows, is_hot, .. } = *self;
+        Slice { stamp: edit.stamp, live, visible, rows, is_hot, blocks: self.blocks.clone() }
     }
 
     fn retire(link: Link<Slice>, edit: &mut Edit) {
@@ -45,9 +49,11 @@ impl Node for Slice {
 impl Slice {
     /// A slice whose live slots are `live`. The blocks are its own: no other slice has them.
     pub(crate) fn new(live: [u64; WORDS], blocks: Vec<Block>, edit: &Edit) -> Slice {
+        // Views are for strings that are written.
+        let is_hot = blocks.iter().any(|block| matches!(block.values, Values::Views(_)));
         let blocks = blocks.into_iter().map(|block| Link::new(Block { stamp: edit.stamp, ..block })).collect();
         let rows = bitmap::count_ones(&live, BLOCK_ROWS);
-        let slice = Slice { stamp: edit.stamp, live, visible: [0; WORDS], rows, blocks };
+        let slice = Slice { stamp: edit.stamp, live, visible: [0; WORDS], rows, is_hot, blocks };
         edit.count(slice.bytes() as isize);
         slice
     }
@@ -65,12 +71,15 @@ impl Slice {
 
     /// A slice without rows, and without memory for any.
     pub(crate) fn empty(columns: usize, edit: &Edit) -> Slice {
-        let block = || Block { ascending: true, ..Block::all_null(0) };
-        Slice::new([0; WORDS], (0..columns).map(|_| block()).collect(), edit)
+        Slice::new([0; WORDS], EncodedSlice::empty(columns).blocks, edit)
     }
 
     pub(crate) fn rows(&self) -> usize {
         self.rows
+    }
+
+    pub(crate) fn is_hot(&self) -> bool {
+        self.is_hot
     }
 
     pub(crate) fn live(&self) -> &[u64; WORDS] {
@@ -113,6 +122,7 @@ impl Slice {
     #[inline]
     pub(crate) fn write(&mut self, column: usize, slot: usize, datum: Datum<'_>, schema: &Schema, edit: &mut Edit) {
         debug_assert!(self.stamp == edit.stamp);
+        self.is_hot = true;
         let ty = schema[column].ty;
         let link = &mut self.blocks[column];
         if link.stamp != edit.stamp {
@@ -137,6 +147,7 @@ impl Slice {
         if new.slots.len() < SCATTERED_MIN {
             return new.each(|slot, datum| self.write(column, slot, datum, schema, edit));
         }
+        self.is_hot = true;
         let link = &mut self.blocks[column];
         let block = Block { stamp: edit.stamp, ..link.scatter(new, &self.live, schema[column].ty) };
         edit.count(block.bytes() as isize - (link.bytes() + link.dictionary_share()) as isize);
@@ -149,6 +160,7 @@ impl Slice {
 
     /// Makes rows ghosts. Those of `mask` are live.
     pub(crate) fn bury_many(&mut self, mask: &[u64; WORDS]) {
+        self.is_hot = true;
         self.live.iter_mut().zip(mask).for_each(|(live, mask)| *live &= !mask);
         self.rows = bitmap::count_ones(&self.live, BLOCK_ROWS);
     }
@@ -163,6 +175,7 @@ impl Slice {
     /// Makes a row a ghost. Its values stay.
     pub(crate) fn bury(&mut self, slot: usize) {
         debug_assert!(self.is_live(slot));
+        self.is_hot = true;
         bitmap::set(&mut self.live, slot, false);
         self.rows -= 1;
     }

@@ -14,13 +14,16 @@
 //! Nothing here fails, so a statement validates first and then writes.
 
 mod bulk;
+mod load;
 mod pieces;
 mod room;
 mod spread;
 mod tidy;
+mod upkeep;
 
 pub(crate) use bulk::runs_of;
 pub(crate) use spread::zones_of;
+pub(crate) use upkeep::has_small;
 
 use crate::datum::Datum;
 use crate::key::{Fences, Key, LayoutKey};

@@ -14,12 +14,14 @@ use crate::builder::{Effort, GroupBuilder};
 use crate::datum::Datum;
 use crate::key::Key;
 use crate::row_group::{EncodedSlice, Partition, Piece, RowGroup};
-use crate::tree::{Branch, Link, Slice};
+use crate::tree::{Branch, Edit, Link, Slice};
 use entasis_vector::Result;
 use std::sync::Arc;
 
 /// By key: rows are laid out anew if so many times their number are not there yet.
 const FEW: u64 = 2;
+/// Row groups from which on rows are dealt out to buckets before they are sorted.
+const BUCKETS_MIN: usize = 3;
 
 impl Writer<'_> {
     /// Adds the rows of some pieces, in their order. Without a layout key, says where they are. Pieces that somebody else
@@ -70,13 +72,10 @@ impl Writer<'_> {
         let room = self.branch.root.groups.last().map_or(0, |last| options.group_slots - last.slots());
         let rows = piece.rows;
         self.branch.edit.count(piece.dictionary_bytes() as isize);
-        let slices = |edit: &_| -> Vec<Link<Slice>> {
-            piece.slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect()
-        };
         if rows < options.group_slots / 4 && rows.next_multiple_of(options.block_slots) <= room {
             let last = self.branch.root.groups.len() - 1;
             let (group, edit) = edit_group(self.branch, last);
-            let slices = slices(edit);
+            let slices = links(piece.slices, edit);
             let first = RowId { group: last as u32, slot: group.slots() as u32 };
             places.push(Run { first, rows: rows as u32 });
             group.rows += rows;
@@ -89,9 +88,8 @@ impl Writer<'_> {
             self.branch.root.edit(&mut self.branch.edit).rows += rows as u64;
         } else {
             self.settle()?;
-            let slices = slices(&self.branch.edit);
-            let laid = super::spread::Laid { slices, partitions: Vec::new(), fences: Vec::new() };
-            let group = RowGroup { is_hot: false, ..self.group_of(laid) };
+            let laid = super::spread::Laid { slices: piece.slices, partitions: Vec::new(), fences: Vec::new() };
+            let group = self.group_of(laid);
             let root = self.branch.root.edit(&mut self.branch.edit);
             places.push(Run { first: RowId { group: root.groups.len() as u32, slot: 0 }, rows: rows as u32 });
             root.groups.push(Link::new(group));
@@ -157,8 +155,7 @@ impl Writer<'_> {
         let columns = self.shape.schema.len();
         let (group, edit) = edit_group(self.branch, group);
         edit.count(piece.dictionary_bytes() as isize);
-        let new = piece.slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect();
-        let old = std::mem::replace(&mut group.slices, new);
+        let old = std::mem::replace(&mut group.slices, links(piece.slices, edit));
         group.zones = super::spread::zones_of(&group.slices, columns);
         group.is_hot = false;
         old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
@@ -166,7 +163,7 @@ impl Writer<'_> {
 
     /// Adds a row group of one empty slice. By key, it is the first.
     pub(super) fn add_group(&mut self) {
-        let slices = vec![Link::new(Slice::empty(self.shape.schema.len(), &self.branch.edit))];
+        let slices = vec![EncodedSlice::empty(self.shape.schema.len())];
         let least = self.shape.key.as_ref().map(|key| key.least());
         let slots = self.shape.options.block_slots as u32;
         let partitions = vec![Partition { start: 0, end: slots, rows: 0 }];
@@ -194,7 +191,7 @@ impl Writer<'_> {
             group.each_live(slots.clone(), |position| {
                 let (slice, slot) =
                     ((slots.start + position) / group.block_slots, (slots.start + position) % group.block_slots);
-                last = last.clone().max(self.key_of(group, slice as u32, slot as u32));
+                last = last.clone().max(shape.key_of(group, slice as u32, slot as u32));
             });
             last
         });
@@ -247,7 +244,7 @@ impl Writer<'_> {
                 }
                 // Rows will come between these, and a ghost slot takes none while the block is known to ascend.
                 slice.blocks.iter_mut().for_each(|block| block.ascending = false);
-                laid.slices.push(Link::new(Slice::new(slice.live, slice.blocks, &self.branch.edit)));
+                laid.slices.push(slice);
             }
             let group = self.group_of(laid);
             let root = self.branch.root.edit(&mut self.branch.edit);
@@ -279,21 +276,30 @@ impl Writer<'_> {
                     Key::Word(word) => word,
                     Key::Bytes(_) => unreachable!("keys of a table are of one kind"),
                 };
-                self.lay_parts(&parts, &word, &|&word| Key::Word(word))
+                let rows: usize = parts.iter().flat_map(|part| part.live).map(|word| word.count_ones() as usize).sum();
+                if (BUCKETS_MIN * shape.options.group_slots..u32::MAX as usize).contains(&rows) {
+                    self.lay_buckets(&parts, &word)
+                } else {
+                    self.lay_parts(&parts, &word, &|&word| Key::Word(word))
+                }
             }
             Key::Bytes(_) => self.lay_parts(&parts, &key_of, &Key::clone),
         };
-        let rows = groups.iter().map(|group| group.rows as u64).sum();
+        self.replace_groups(groups);
+    }
+
+    /// Puts new row groups in the place of all.
+    pub(super) fn replace_groups(&mut self, groups: Vec<RowGroup>) {
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);
-        root.rows = rows;
+        root.rows = groups.iter().map(|group| group.rows as u64).sum();
         let fences = groups.iter().map(|group| group.fences.get(0)).collect();
         root.fences.splice(0..root.fences.len(), fences);
-        root.groups = groups.into_iter().map(Link::new).collect();
+        let old = std::mem::replace(&mut root.groups, groups.into_iter().map(Link::new).collect());
         old.into_iter().for_each(|group| edit.retire_whole_group(group));
     }
 
-    fn lay_parts<K: Ord>(
+    pub(super) fn lay_parts<K: Ord>(
         &self,
         parts: &[Part<'_>],
         key_of: &dyn Fn(&Part<'_>, usize) -> K,
@@ -324,14 +330,19 @@ impl Writer<'_> {
             }
             let slices =
                 own.len().div_ceil(filled(options.block_slots)).clamp(1, options.group_slots / options.block_slots);
-            laid.push(self.group_of(lay(own, slices, self.shape, &self.branch.edit, least.clone(), key, &block)));
+            laid.push(self.group_of(lay(own, slices, self.shape, least.clone(), key, &block)));
         }
         laid
     }
 }
 
+/// Slices that hang in the tree.
+pub(super) fn links(slices: Vec<EncodedSlice>, edit: &Edit) -> Vec<Link<Slice>> {
+    slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect()
+}
+
 /// A slice of rows that are laid out.
-struct Part<'a> {
-    live: &'a [u64; crate::tree::slice::WORDS],
-    blocks: Vec<&'a Block>,
+pub(super) struct Part<'a> {
+    pub(super) live: &'a [u64; crate::tree::slice::WORDS],
+    pub(super) blocks: Vec<&'a Block>,
 }

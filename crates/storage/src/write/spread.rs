@@ -4,13 +4,14 @@
 //! Rows are sorted by key, cut into partitions of equal width, and copied column by column to new hot blocks, with the
 //! ghost slots where the layout wants them. The window is as small as may be: the slices of one partition.
 
-use super::{RowId, Writer, edit_group};
+use super::pieces::links;
+use super::{RowId, Shape, Writer, edit_group};
 use crate::block::Block;
 use crate::key::Key;
 use crate::layout::Layout;
-use crate::row_group::{Partition, RowGroup};
+use crate::row_group::{EncodedSlice, Partition, RowGroup};
 use crate::tree::slice::WORDS;
-use crate::tree::{Branch, Edit, Link, Slice};
+use crate::tree::{Branch, Link, Slice};
 use crate::zone::Zone;
 use entasis_vector::bitmap;
 use std::ops::Range;
@@ -20,8 +21,8 @@ use std::sync::Arc;
 pub(super) type Source<K> = (K, u32, u32);
 
 /// Slices with partitions over them, which begin at slot 0.
-pub(super) struct Laid {
-    pub(super) slices: Vec<Link<Slice>>,
+pub(crate) struct Laid {
+    pub(super) slices: Vec<EncodedSlice>,
     pub(super) partitions: Vec<Partition>,
     pub(super) fences: Vec<Key>,
 }
@@ -49,7 +50,7 @@ impl Writer<'_> {
         let node = self.branch.root.groups[group];
         let Some(partition) = node.partition_of(slot) else { return id };
         let width = node.block_slots;
-        let key = |slot: usize| self.key_of(&node, (slot / width) as u32, (slot % width) as u32);
+        let key = |slot: usize| self.shape.key_of(&node, (slot / width) as u32, (slot % width) as u32);
         let slots = node.partitions[partition].slots();
         let before = slots.clone().take(slot - slots.start).rev().find(|&slot| node.is_live(slot));
         let after = (slot + 1..slots.end).find(|&slot| node.is_live(slot));
@@ -74,10 +75,14 @@ impl Writer<'_> {
 
     /// Spreads the rows of some slices, which no partition crosses the ends of, over `slices` slices.
     pub(super) fn spread(&mut self, group: usize, window: Range<usize>, slices: usize) {
-        let old: Vec<Link<Slice>> = self.branch.root.groups[group].slices[window.clone()].to_vec();
-        let width = self.shape.options.block_slots;
-        let laid = self.relay(group, &window, slices);
-        let columns = self.shape.schema.len();
+        let node = self.branch.root.groups[group];
+        let laid = self.shape.relay(&node, &window, slices);
+        self.put(group, window, laid);
+    }
+
+    /// Puts the rows of some slices, laid out anew, in the place of these.
+    pub(super) fn put(&mut self, group: usize, window: Range<usize>, laid: Laid) {
+        let (width, columns, slices) = (self.shape.options.block_slots, self.shape.schema.len(), laid.slices.len());
         let (node, edit) = edit_group(self.branch, group);
         let slots = window.start * width..window.end * width;
         let first = node.partitions.partition_point(|p| (p.start as usize) < slots.start);
@@ -99,7 +104,7 @@ impl Writer<'_> {
             }
         }
         let is_all = window.len() == node.slices.len();
-        node.slices.splice(window, laid.slices);
+        let old: Vec<Link<Slice>> = node.slices.splice(window, links(laid.slices, edit)).collect();
         if is_all {
             node.zones = zones_of(&node.slices, columns);
         }
@@ -107,68 +112,18 @@ impl Writer<'_> {
         old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
     }
 
-    /// The rows of some slices, laid out over new ones.
-    fn relay(&mut self, group: usize, window: &Range<usize>, slices: usize) -> Laid {
-        let node = self.branch.root.groups[group];
-        let first = node.partitions.partition_point(|p| (p.start as usize) < window.start * node.block_slots);
-        let block = |part: u32, column: usize| node.slices[part as usize].block(column);
-        let edit = &self.branch.edit;
-        match &self.shape.key {
-            None => {
-                let rows = self.rows_of(&node, window, |_, _| ());
-                lay(&rows, slices, self.shape, edit, Key::Word(0), &|()| Key::Word(0), &block)
-            }
-            Some(_) => {
-                let key = |part: u32, slot: u32| self.key_of(&node, part, slot);
-                let least = node.fences.get(first);
-                match least {
-                    Key::Word(_) => {
-                        let mut rows = self.rows_of(&node, window, |part, slot| word_of(key(part, slot)));
-                        rows.sort_unstable();
-                        lay(&rows, slices, self.shape, edit, least, &|&word| Key::Word(word), &block)
-                    }
-                    Key::Bytes(_) => {
-                        let mut rows = self.rows_of(&node, window, key);
-                        rows.sort_unstable();
-                        lay(&rows, slices, self.shape, edit, least, &Key::clone, &block)
-                    }
-                }
-            }
-        }
-    }
-
-    fn rows_of<K>(&self, node: &RowGroup, window: &Range<usize>, key: impl Fn(u32, u32) -> K) -> Vec<Source<K>> {
-        let mut rows = Vec::new();
-        for part in window.clone() {
-            for (first, mut live) in node.live_words(part * node.block_slots..(part + 1) * node.block_slots) {
-                while live != 0 {
-                    let slot = (first % node.block_slots) as u32 + live.trailing_zeros();
-                    live &= live - 1;
-                    rows.push((key(part as u32, slot), part as u32, slot));
-                }
-            }
-        }
-        rows
-    }
-
-    pub(super) fn key_of(&self, node: &RowGroup, part: u32, slot: u32) -> Key {
-        let (key, schema) = (self.shape.key.as_ref().expect("the table has a layout key"), &self.shape.schema);
-        let slice = &*node.slices[part as usize];
-        key.of_row(|column| slice.block(column).datum(slot as usize, schema[column].ty.physical()))
-    }
-
     /// Splits a row group in two, at a border of partitions and slices if there is one near the middle.
     pub(super) fn split(&mut self, group: usize) {
-        let node = self.branch.root.groups[group];
-        let width = node.block_slots;
-        let slices = node.slices.len();
-        let border = |partition: &Partition| (partition.start as usize).is_multiple_of(width) && partition.start > 0;
-        let middle = (slices / 2 * width) as u32;
-        let at = node.partitions.iter().filter(|p| border(p)).min_by_key(|p| p.start.abs_diff(middle)).copied();
-        let at = at.filter(|p| p.start.abs_diff(middle) as usize <= slices * width / 4);
-        match at {
-            Some(at) => self.split_at(group, at.start as usize),
+        match self.branch.root.groups[group].middle() {
+            Some(slot) => self.split_at(group, slot),
             None => self.halve(group),
+        }
+    }
+
+    /// Splits a row group in two, if that takes no row to be copied.
+    pub(super) fn split_at_border(&mut self, group: usize) {
+        if let Some(slot) = self.branch.root.groups[group].middle() {
+            self.split_at(group, slot);
         }
     }
 
@@ -178,13 +133,13 @@ impl Writer<'_> {
         let window = 0..node.slices.len();
         let half = (node.slices.len() / 2).max(node.rows.div_ceil(2) / node.block_slots + 1);
         let block = |part: u32, column: usize| node.slices[part as usize].block(column);
-        let (shape, edit, least) = (self.shape, &self.branch.edit, node.fences.get(0));
-        let mut rows = self.rows_of(&node, &window, |part, slot| self.key_of(&node, part, slot));
+        let (shape, least) = (self.shape, node.fences.get(0));
+        let mut rows = rows_of(&node, &window, |part, slot| shape.key_of(&node, part, slot));
         rows.sort_unstable();
         let (left, right) = rows.split_at(rows.len() / 2);
         let middle = right[0].0.clone();
-        let left = lay(left, half, shape, edit, least, &Key::clone, &block);
-        let right = lay(right, half, shape, edit, middle.clone(), &Key::clone, &block);
+        let left = lay(left, half, shape, least, &Key::clone, &block);
+        let right = lay(right, half, shape, middle.clone(), &Key::clone, &block);
         let [left, right] = [left, right].map(|laid| Link::new(self.group_of(laid)));
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);
@@ -203,16 +158,16 @@ impl Writer<'_> {
         if has_key {
             fences.splice(0..0, laid.fences);
         }
-        let columns = self.shape.schema.len();
+        let slices = links(laid.slices, &self.branch.edit);
         RowGroup {
             stamp: self.branch.edit.stamp,
             block_slots: self.shape.options.block_slots,
-            rows: laid.slices.iter().map(|slice| slice.rows()).sum(),
-            zones: zones_of(&laid.slices, columns),
-            slices: laid.slices,
+            rows: slices.iter().map(|slice| slice.rows()).sum(),
+            zones: zones_of(&slices, self.shape.schema.len()),
+            is_hot: slices.iter().any(|slice| slice.is_hot()),
+            slices,
             partitions: if has_key { laid.partitions } else { Vec::new() },
             fences,
-            is_hot: true,
         }
     }
 
@@ -248,6 +203,52 @@ impl Writer<'_> {
     }
 }
 
+impl Shape {
+    /// The rows of some slices of a row group, laid out over new ones.
+    pub(super) fn relay(&self, node: &RowGroup, window: &Range<usize>, slices: usize) -> Laid {
+        let first = node.partitions.partition_point(|p| (p.start as usize) < window.start * node.block_slots);
+        let block = |part: u32, column: usize| node.slices[part as usize].block(column);
+        let Some(layout_key) = &self.key else {
+            let rows = rows_of(node, window, |_, _| ());
+            return lay(&rows, slices, self, Key::Word(0), &|()| Key::Word(0), &block);
+        };
+        let key = |part: u32, slot: u32| self.key_of(node, part, slot);
+        let least = node.fences.get(first);
+        match layout_key.least() {
+            Key::Word(_) => {
+                let mut rows = rows_of(node, window, |part, slot| word_of(key(part, slot)));
+                rows.sort_unstable();
+                lay(&rows, slices, self, least, &|&word| Key::Word(word), &block)
+            }
+            Key::Bytes(_) => {
+                let mut rows = rows_of(node, window, key);
+                rows.sort_unstable();
+                lay(&rows, slices, self, least, &Key::clone, &block)
+            }
+        }
+    }
+
+    pub(super) fn key_of(&self, node: &RowGroup, part: u32, slot: u32) -> Key {
+        let (key, schema) = (self.key.as_ref().expect("the table has a layout key"), &self.schema);
+        let slice = &*node.slices[part as usize];
+        key.of_row(|column| slice.block(column).datum(slot as usize, schema[column].ty.physical()))
+    }
+}
+
+fn rows_of<K>(node: &RowGroup, window: &Range<usize>, key: impl Fn(u32, u32) -> K) -> Vec<Source<K>> {
+    let mut rows = Vec::new();
+    for part in window.clone() {
+        for (first, mut live) in node.live_words(part * node.block_slots..(part + 1) * node.block_slots) {
+            while live != 0 {
+                let slot = (first % node.block_slots) as u32 + live.trailing_zeros();
+                live &= live - 1;
+                rows.push((key(part as u32, slot), part as u32, slot));
+            }
+        }
+    }
+    rows
+}
+
 fn word_of(key: Key) -> u64 {
     match key {
         Key::Word(word) => word,
@@ -265,6 +266,16 @@ pub(crate) fn zones_of(slices: &[Link<Slice>], columns: usize) -> Arc<[Zone]> {
 }
 
 impl RowGroup {
+    /// A slot near the middle where a partition and a slice begin.
+    pub(super) fn middle(&self) -> Option<usize> {
+        let width = self.block_slots;
+        let slices = self.slices.len();
+        let border = |partition: &Partition| (partition.start as usize).is_multiple_of(width) && partition.start > 0;
+        let middle = (slices / 2 * width) as u32;
+        let at = self.partitions.iter().filter(|p| border(p)).min_by_key(|p| p.start.abs_diff(middle)).copied();
+        at.filter(|p| p.start.abs_diff(middle) as usize <= slices * width / 4).map(|p| p.start as usize)
+    }
+
     /// The slices of some partitions, widened until no partition crosses their ends.
     pub(super) fn aligned_slices(&self, mut partitions: Range<usize>) -> Range<usize> {
         let width = self.block_slots;
@@ -280,40 +291,47 @@ impl RowGroup {
     }
 }
 
-/// Lays rows, which stand in order, over `slices` new slices. `least` is the first fence, `key` gives the others.
-pub(super) fn lay<'b, K>(
-    rows: &[Source<K>],
-    slices: usize,
-    shape: &super::Shape,
-    edit: &Edit,
-    least: Key,
-    key: &dyn Fn(&K) -> Key,
-    block: &dyn Fn(u32, usize) -> &'b Block,
-) -> Laid {
+/// The partitions of so many rows over some slices: rows and slots.
+pub(super) fn plan(rows: usize, slices: usize, shape: &Shape) -> Vec<(Range<usize>, Range<usize>)> {
     let options = &shape.options;
-    let width = options.block_slots;
-    let slots = slices * width;
-    debug_assert!(rows.len() <= slots);
-    let mut count =
-        if shape.key.is_some() { (slots / options.partition_slots()).clamp(1, rows.len().max(1)) } else { 1 };
-    while count > 1 && rows.len().div_ceil(count) > slots / count {
+    let slots = slices * options.block_slots;
+    debug_assert!(rows <= slots);
+    let mut count = if shape.key.is_some() { (slots / options.partition_slots()).clamp(1, rows.max(1)) } else { 1 };
+    while count > 1 && rows.div_ceil(count) > slots / count {
         count -= 1;
     }
     let dense = shape.key.is_none() || options.layout == Layout::Equi;
-    let mut partitions = Vec::with_capacity(count);
-    let mut fences = Vec::with_capacity(count);
-    let mut sources: Vec<Option<(u32, u32)>> = vec![None; slots];
-    for part in 0..count {
-        let own = &rows[part * rows.len() / count..(part + 1) * rows.len() / count];
-        let start = if dense { part * rows.len() / count } else { part * slots / count };
+    let partition = |part: usize| {
+        let own = part * rows / count..(part + 1) * rows / count;
+        let start = if dense { own.start } else { part * slots / count };
         let end = match dense {
             _ if part + 1 == count => slots,
             true => start + own.len(),
             false => (part + 1) * slots / count,
         };
-        partitions.push(Partition { start: start as u32, end: end as u32, rows: own.len() as u32 });
-        fences.push(if part == 0 { least.clone() } else { key(&own[0].0) });
-        own.iter().zip(&mut sources[start..end]).for_each(|((_, part, slot), to)| *to = Some((*part, *slot)));
+        (own, start..end)
+    };
+    (0..count).map(partition).collect()
+}
+
+/// Lays rows, which stand in order, over `slices` new slices. `least` is the first fence, `key` gives the others.
+pub(super) fn lay<'b, K>(
+    rows: &[Source<K>],
+    slices: usize,
+    shape: &Shape,
+    least: Key,
+    key: &dyn Fn(&K) -> Key,
+    block: &dyn Fn(u32, usize) -> &'b Block,
+) -> Laid {
+    let width = shape.options.block_slots;
+    let mut partitions = Vec::new();
+    let mut fences = Vec::new();
+    let mut sources: Vec<Option<(u32, u32)>> = vec![None; slices * width];
+    for (own, slots) in plan(rows.len(), slices, shape) {
+        let (start, end, count) = (slots.start as u32, slots.end as u32, own.len() as u32);
+        partitions.push(Partition { start, end, rows: count });
+        fences.push(if start == 0 { least.clone() } else { key(&rows[own.start].0) });
+        rows[own].iter().zip(&mut sources[slots]).for_each(|((_, part, slot), to)| *to = Some((*part, *slot)));
     }
     let new_slice = |sources: &[Option<(u32, u32)>]| {
         let mut live = [0; WORDS];
@@ -324,7 +342,7 @@ pub(super) fn lay<'b, K>(
             from.extend(sources.iter().map(|source| source.map(|(part, slot)| (block(part, column), slot as usize))));
             Block::gather(&from, field.ty)
         });
-        Link::new(Slice::new(live, blocks.collect(), edit))
+        EncodedSlice::of(live, blocks.collect())
     };
     Laid { slices: sources.chunks(width).map(new_slice).collect(), partitions, fences }
 }

@@ -50,7 +50,12 @@ impl Writer<'_> {
             let (node, edit) = edit_group(self.branch, group);
             node.slices.iter_mut().for_each(|slice| slice.edit(edit).shed(edit));
         }
-        let full = self.shape.options.group_slots / width;
+        self.join_around(group);
+    }
+
+    /// Joins a row group with its neighbours, if they are small together.
+    pub(super) fn join_around(&mut self, group: usize) {
+        let full = self.shape.options.group_slots / self.shape.options.block_slots;
         for left in [group, group.wrapping_sub(1)] {
             let groups = &self.branch.root.groups;
             if left < groups.len()
@@ -71,7 +76,7 @@ impl Writer<'_> {
     }
 
     /// Drops a row group without rows; it is not the only one.
-    fn drop_group(&mut self, group: usize) {
+    pub(super) fn drop_group(&mut self, group: usize) {
         let least = self.shape.key.as_ref().map(|key| key.least());
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);

@@ -1,0 +1,320 @@
+//! Laying out very many rows that come in any order.
+//!
+//! Sorting all rows and gathering each value from wherever it stands takes a cache miss a value. So rows are first dealt out
+//! to buckets of about a row group each, by bounds that a sample gives: every part is read once, in its order, and values
+//! are written to as many ends as there are buckets. A bucket's column fits the cache, where its values are picked up in the
+//! order of the keys. One column after the other, so that one is there twice at a time.
+//!
+//! For keys of one word. [`super::spread::lay`] is the slow twin, and what strings and columns with NULLs are gathered like.
+
+use super::Writer;
+use super::pieces::Part;
+use super::spread::{Laid, plan};
+use crate::BLOCK_ROWS;
+use crate::block::{Block, Fixed, with_fixed};
+use crate::key::{Key, count_not_above};
+use crate::row_group::{EncodedSlice, RowGroup, first_slots};
+use crate::tree::slice::WORDS;
+use entasis_vector::{Buffer, DataType, bitmap};
+use std::ops::Range;
+
+/// Keys that a bound is chosen from.
+const SAMPLED: usize = 64;
+/// No row.
+const NONE: u32 = u32::MAX;
+
+/// A row group to be: rows of a bucket, and what slots they go to.
+struct Planned {
+    bucket: usize,
+    /// By slot, the number in the bucket, or none.
+    rows: Vec<u32>,
+    laid: Laid,
+    blocks: Vec<Vec<Block>>,
+}
+
+impl Writer<'_> {
+    /// Lays out the rows of some parts, whose keys are words, in new row groups.
+    pub(super) fn lay_buckets(&self, parts: &[Part<'_>], key_of: &dyn Fn(&Part<'_>, usize) -> u64) -> Vec<RowGroup> {
+        let options = &self.shape.options;
+        let width = options.block_slots;
+        let filled = (options.group_slots / width * options.filled_slots(width)).max(1);
+        let mut keys: Vec<u64> = Vec::new();
+        parts.iter().for_each(|part| part.each_live(|slot| keys.push(key_of(part, slot))));
+        let bounds = bounds_of(&keys, keys.len().div_ceil((filled * 3 / 4).max(1)));
+        let buckets = Buckets::of(&keys, &bounds);
+        let mut rows: Vec<(u64, u32)> = vec![(0, 0); keys.len()];
+        let mut ends = buckets.starts.clone();
+        for (&key, &bucket) in keys.iter().zip(&buckets.of_rows) {
+            let end = &mut ends[bucket as usize];
+            rows[*end as usize] = (key, *end - buckets.starts[bucket as usize]);
+            *end += 1;
+        }
+        drop(keys);
+        let mut planned = Vec::new();
+        for bucket in 0..bounds.len() {
+            let rows = &mut rows[buckets.range(bucket)];
+            rows.sort_unstable();
+            let groups = rows.len().div_ceil(filled);
+            for group in 0..groups {
+                let own = &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups];
+                planned.push(self.planned(bucket, own, planned.is_empty()));
+            }
+        }
+        drop(rows);
+        let widest = self.shape.schema.iter().map(|field| field.ty.physical().width()).max();
+        let mut dealt = Buffer::zeroed(buckets.of_rows.len() * widest.unwrap_or(0));
+        let mut places: Option<Vec<(u32, u32)>> = None;
+        for (column, field) in self.shape.schema.iter().enumerate() {
+            let plain = |part: &Part<'_>| part.blocks[column].validity.is_none() && !part.blocks[column].is_all_null();
+            let is_plain = parts.iter().all(plain);
+            let done = is_plain
+                && with_fixed!(
+                    field.ty.physical(),
+                    T => {
+                        fill::<T>(parts, (column, field.ty), &buckets, &mut dealt, &mut planned, width);
+                        true
+                    },
+                    false
+                );
+            if !done {
+                let places = places.get_or_insert_with(|| places_of(parts, &buckets));
+                gather(parts, (column, field.ty), &buckets, places, &mut planned, width);
+            }
+        }
+        planned.into_iter().map(|planned| self.finished(planned)).collect()
+    }
+
+    fn planned(&self, bucket: usize, rows: &[(u64, u32)], is_first: bool) -> Planned {
+        let options = &self.shape.options;
+        let width = options.block_slots;
+        let most = options.group_slots / width;
+        let slices = rows.len().div_ceil(options.filled_slots(width)).clamp(1, most);
+        let mut of_slot = vec![NONE; slices * width];
+        let mut laid = Laid { slices: Vec::new(), partitions: Vec::new(), fences: Vec::new() };
+        for (own, slots) in plan(rows.len(), slices, self.shape) {
+            let least = is_first && own.start == 0;
+            laid.fences.push(Key::Word(if least { 0 } else { rows[own.start].0 }));
+            rows[own.clone()].iter().zip(&mut of_slot[slots.clone()]).for_each(|((_, row), slot)| *slot = *row);
+            laid.partitions.push(crate::row_group::Partition {
+                start: slots.start as u32,
+                end: slots.end as u32,
+                rows: own.len() as u32,
+            });
+        }
+        let blocks = (0..slices).map(|_| Vec::with_capacity(self.shape.schema.len())).collect();
+        Planned { bucket, rows: of_slot, laid, blocks }
+    }
+
+    fn finished(&self, planned: Planned) -> RowGroup {
+        let Planned { rows, mut laid, blocks, .. } = planned;
+        for (rows, blocks) in rows.chunks(self.shape.options.block_slots).zip(blocks) {
+            let mut live = [0; WORDS];
+            let of_rows = rows.iter().enumerate().filter(|(_, row)| **row != NONE);
+            of_rows.for_each(|(slot, _)| bitmap::set(&mut live, slot, true));
+            laid.slices.push(EncodedSlice::of(live, blocks));
+        }
+        self.group_of(laid)
+    }
+}
+
+impl Part<'_> {
+    fn each_live(&self, mut each: impl FnMut(usize)) {
+        for (word, &bits) in self.live.iter().enumerate() {
+            let mut left = bits;
+            while left != 0 {
+                each(word * 64 + left.trailing_zeros() as usize);
+                left &= left - 1;
+            }
+        }
+    }
+}
+
+/// The least keys of buckets, ascending, about as many as wanted; the first is the least of all.
+fn bounds_of(keys: &[u64], wanted: usize) -> Vec<u64> {
+    let wanted = wanted.clamp(1, usize::from(u16::MAX));
+    let step = (keys.len() / (wanted * SAMPLED)).max(1);
+    let mut sample: Vec<u64> = keys.iter().copied().step_by(step).collect();
+    sample.sort_unstable();
+    let mut bounds: Vec<u64> = (0..wanted).map(|bucket| sample[bucket * sample.len() / wanted]).collect();
+    bounds[0] = 0;
+    bounds.dedup();
+    bounds
+}
+
+/// Which bucket each row goes to, in the order of parts and slots, and where the rows of each begin if they stand one bucket
+/// behind the other.
+struct Buckets {
+    of_rows: Vec<u16>,
+    starts: Vec<u32>,
+}
+
+impl Buckets {
+    fn of(keys: &[u64], bounds: &[u64]) -> Buckets {
+        let of_rows: Vec<u16> = keys.iter().map(|key| (count_not_above(bounds, *key) - 1) as u16).collect();
+        let mut counts = vec![0; bounds.len()];
+        of_rows.iter().for_each(|&bucket| counts[bucket as usize] += 1);
+        let starts = counts.iter().scan(0, |end, count| {
+            let start = *end;
+            *end += count;
+            Some(start)
+        });
+        Buckets { starts: starts.collect(), of_rows }
+    }
+
+    fn range(&self, bucket: usize) -> Range<usize> {
+        let end = self.starts.get(bucket + 1).map_or(self.of_rows.len(), |&start| start as usize);
+        self.starts[bucket] as usize..end
+    }
+}
+
+/// Where rows come from, one bucket behind the other: part and slot.
+fn places_of(parts: &[Part<'_>], buckets: &Buckets) -> Vec<(u32, u32)> {
+    let mut places = vec![(0, 0); buckets.of_rows.len()];
+    let mut ends = buckets.starts.clone();
+    let mut of_rows = buckets.of_rows.iter();
+    for (number, part) in parts.iter().enumerate() {
+        part.each_live(|slot| {
+            let end = &mut ends[*of_rows.next().expect("a bucket for each row") as usize];
+            places[*end as usize] = (number as u32, slot as u32);
+            *end += 1;
+        });
+    }
+    places
+}
+
+/// Makes the blocks of a column of fixed width without NULLs. `dealt` has room for all of its values.
+fn fill<T: Fixed>(
+    parts: &[Part<'_>],
+    (column, ty): (usize, DataType),
+    buckets: &Buckets,
+    dealt: &mut Buffer,
+    planned: &mut [Planned],
+    width: usize,
+) {
+    let dealt = dealt.as_mut_slice::<T>();
+    let mut ends = buckets.starts.clone();
+    let mut values: Vec<T> = Vec::new();
+    let mut of_rows = &buckets.of_rows[..];
+    for part in parts {
+        let block = part.blocks[column];
+        values.resize(block.slots, T::default());
+        block.decode_fixed(0, &mut values);
+        let rows = bitmap::count_ones(part.live, BLOCK_ROWS);
+        let (own, rest) = of_rows.split_at(rows);
+        let mut deal = |bucket: u16, value: T| {
+            let end = &mut ends[bucket as usize];
+            dealt[*end as usize] = value;
+            *end += 1;
+        };
+        if *part.live == first_slots(rows) {
+            // PERF: the usual case of rows that were appended.
+            own.iter().zip(&values).for_each(|(&bucket, &value)| deal(bucket, value));
+        } else {
+            let mut own = own.iter();
+            part.each_live(|slot| deal(*own.next().expect("a bucket for each row"), values[slot]));
+        }
+        of_rows = rest;
+    }
+    for planned in planned {
+        let bucket = &dealt[buckets.range(planned.bucket)];
+        for (rows, blocks) in planned.rows.chunks(width).zip(&mut planned.blocks) {
+            blocks.push(Block::picked(bucket, rows, NONE, ty));
+        }
+    }
+}
+
+/// Makes the blocks of any column. `places` are those of all rows, one bucket behind the other.
+fn gather(
+    parts: &[Part<'_>],
+    (column, ty): (usize, DataType),
+    buckets: &Buckets,
+    places: &[(u32, u32)],
+    planned: &mut [Planned],
+    width: usize,
+) {
+    let mut from = Vec::with_capacity(width);
+    for planned in planned {
+        let places = &places[buckets.range(planned.bucket)];
+        for (rows, blocks) in planned.rows.chunks(width).zip(&mut planned.blocks) {
+            let place = |row: &u32| {
+                let (part, slot) = *places.get(*row as usize)?;
+                Some((parts[part as usize].blocks[column], slot as usize))
+            };
+            from.clear();
+            from.extend(rows.iter().map(place));
+            blocks.push(Block::gather(&from, ty));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tree::Slice;
+    use crate::{Table, TableOptions};
+    use entasis_vector::{Field, PhysicalType, Value};
+
+    #[test]
+    fn buckets_lay_rows_as_the_slow_twin_does() {
+        let schema = [DataType::Int64, DataType::Int32, DataType::Varchar, DataType::Float64];
+        let schema: Vec<Field> = schema.iter().map(|&ty| Field::new(format!("{ty}"), ty)).collect();
+        for (rows, distinct, every) in [(1, 1, 1), (700, 700, 1), (700, 700, 3), (700, 20, 2), (700, 1, 1)] {
+            let sizes = TableOptions { block_slots: 8, group_slots: 64, partitions: 8, ..TableOptions::keyed(vec![0]) };
+            let schema = vec![
+                Field { nullable: false, ..schema[0].clone() },
+                schema[1].clone(),
+                schema[2].clone(),
+                schema[3].clone(),
+            ];
+            let table = Table::with_options("t", schema, sizes);
+            // 7919 is a prime, so that keys come in another order, each as often as the next.
+            let row = |i: i128| {
+                let key = i * 7919 % 100_003 % distinct;
+                let text = Value::Text(format!("{}", key % 5).into());
+                let small = if key % 11 == 3 { Value::Null } else { Value::Integer(key * 3) };
+                vec![Value::Integer(key), small, text, Value::Float(key as f64)]
+            };
+            let rows: Vec<Vec<Value>> = (0..rows).map(row).collect();
+            crate::tests::insert(&table, &rows, false);
+            let old = table.snapshot();
+            let parts: Vec<(Box<[u64; WORDS]>, &Slice)> = old
+                .row_groups()
+                .flat_map(|group| &group.slices)
+                .map(|slice| {
+                    // Some rows are left out, so that parts have holes.
+                    let mut live = Box::new(*slice.live());
+                    (0..8).filter(|slot| slot % every != 0).for_each(|slot| bitmap::set(&mut *live, slot, false));
+                    (live, &**slice)
+                })
+                .collect();
+            let parts: Vec<Part<'_>> = parts
+                .iter()
+                .map(|(live, slice)| Part { live, blocks: slice.blocks().iter().map(|block| &**block).collect() })
+                .collect();
+            let key = table.shape.key.as_ref().unwrap();
+            let word =
+                |part: &Part<'_>, slot: usize| match key.of_row(|_| part.blocks[0].datum(slot, PhysicalType::I64)) {
+                    Key::Word(word) => word,
+                    Key::Bytes(_) => unreachable!(),
+                };
+            let laid = [true, false].map(|by_buckets| {
+                let mut head = table.head();
+                let mut writer = Writer { shape: &table.shape, branch: &mut head.branch };
+                let groups = if by_buckets {
+                    writer.lay_buckets(&parts, &word)
+                } else {
+                    writer.lay_parts(&parts, &word, &|&word| Key::Word(word))
+                };
+                writer.replace_groups(groups);
+                drop(head);
+                let snapshot = table.snapshot();
+                snapshot.check();
+                let row = |id| -> Vec<Value> {
+                    table.schema().iter().enumerate().map(|(c, field)| snapshot.datum(id, c).value(field.ty)).collect()
+                };
+                snapshot.row_ids().map(row).collect::<Vec<_>>()
+            });
+            assert_eq!(laid[0], laid[1], "rows with equal keys are equal here");
+        }
+    }
+}

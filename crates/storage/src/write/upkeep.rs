@@ -1,0 +1,274 @@
+//! What upkeep does to a row group: it is prepared aside, from a version that is held, and put in the place of what it was
+//! made of, if that is still the same. See [`crate::upkeep`].
+//!
+//! A slice that was written since the version was taken is another node, because taking it gave the branch a new stamp. So a
+//! window is as it was iff its slices are the same nodes, and its partitions end where they did.
+
+use super::pieces::links;
+use super::spread::{Laid, plan, zones_of};
+use super::{Shape, Writer, edit_group};
+use crate::builder::{Effort, GroupBuilder};
+use crate::layout::Layout;
+use crate::row_group::{EncodedSlice, Piece, RowGroup};
+use crate::tree::{Link, Root, Slice};
+use entasis_vector::Result;
+use std::ops::Range;
+
+/// Slices that are spread together.
+const WINDOW: usize = 8;
+/// A partition is low on ghosts if they are fewer than this part of its slots, or half of what the layout wants.
+const LOW: usize = 64;
+/// Of so many slots that are spread again, one is a ghost, or more if the layout wants it.
+const GHOST_EVERY: usize = 8;
+/// A window is sparse if no more of its slots, in eighths, are rows.
+const SPARSE: usize = 5;
+
+/// A window of slices that are to be laid anew, over as many as `slices`.
+#[derive(Debug, Clone)]
+pub(crate) struct Window {
+    pub(crate) old: Range<usize>,
+    pub(crate) slices: usize,
+}
+
+/// Slices that were encoded again, by their old places.
+pub(crate) struct Encoded {
+    slices: Vec<(usize, EncodedSlice)>,
+    dictionary_bytes: usize,
+}
+
+impl Encoded {
+    pub(crate) fn len(&self) -> usize {
+        self.slices.len()
+    }
+}
+
+impl Shape {
+    /// The windows of a row group that are low on ghosts, or sparse. None in a layout that has its ghosts elsewhere.
+    pub(crate) fn windows(&self, node: &RowGroup) -> Vec<Window> {
+        let mut windows = Vec::new();
+        let mut start = 0;
+        while start < node.slices.len() {
+            let end = self.window_end(node, start);
+            windows.extend(self.window(node, start..end));
+            start = end;
+        }
+        windows
+    }
+
+    /// Where a window ends that begins with a slice: no partition crosses it.
+    fn window_end(&self, node: &RowGroup, start: usize) -> usize {
+        let (width, last) = (node.block_slots, node.slices.len());
+        let is_border = |slice: &usize| {
+            let slot = (slice * width) as u32;
+            let next = node.partitions.partition_point(|partition| partition.start < slot);
+            *slice == last || node.partitions.is_empty() || node.partitions.get(next).is_some_and(|p| p.start == slot)
+        };
+        let within = (start + 1..=last.min(start + WINDOW)).rev().find(is_border);
+        within.unwrap_or_else(|| (start + 1..=last).find(is_border).expect("the end is a border"))
+    }
+
+    fn window(&self, node: &RowGroup, old: Range<usize>) -> Option<Window> {
+        let (options, width) = (&self.options, node.block_slots);
+        if options.layout == Layout::Equi || !node.slices[old.clone()].iter().any(|slice| slice.is_hot()) {
+            return None;
+        }
+        let rows: usize = node.slices[old.clone()].iter().map(|slice| slice.rows()).sum();
+        let filled = match self.key {
+            None => width,
+            Some(_) => options.filled_slots(width).min(width - width / GHOST_EVERY),
+        };
+        let slices = rows.div_ceil(filled).max(1);
+        let grows = slices > old.len() && node.slots() + (slices - old.len()) * width > options.group_slots;
+        if grows && node.middle().is_none() {
+            // It is for a writer to make two of the row group.
+            return None;
+        }
+        let is_sparse = rows * 8 <= old.len() * width * SPARSE && slices < old.len();
+        let is_low = || {
+            let inside = |slot: u32| old.contains(&(slot as usize / width));
+            let partitions = node.partitions.iter().filter(|partition| inside(partition.start));
+            let low = |slots: usize| ((slots as f64 * options.ghost) as usize / 2).clamp(1, (slots / LOW).max(1));
+            let least = partitions.clone().map(|partition| partition.ghosts()).min();
+            let is_low = partitions.clone().any(|partition| partition.ghosts() < low(partition.slots().len()));
+            let after = plan(rows, slices, self).into_iter().map(|(rows, slots)| slots.len() - rows.len()).min();
+            is_low && after > least
+        };
+        (is_sparse || (self.key.is_some() && is_low())).then_some(Window { old, slices })
+    }
+
+    /// The rows of a window, laid out anew.
+    pub(crate) fn lay_window(&self, node: &RowGroup, window: &Window) -> Laid {
+        self.relay(node, &window.old, window.slices)
+    }
+
+    /// The slices of a row group that were written, encoded again with all rows at their places. All slices, if they share
+    /// dictionaries and many were written.
+    ///
+    /// # Errors
+    /// Resource, if 1024 adjacent strings exceed 4 GiB.
+    pub(crate) fn encode_written(&self, node: &RowGroup) -> Result<Encoded> {
+        let (width, columns) = (node.block_slots, self.schema.len());
+        let is_hot = |number: &usize| node.slices[*number].is_hot();
+        let mut chosen: Vec<usize> = (0..node.slices.len()).filter(is_hot).collect();
+        let has_strings = self.schema.iter().any(|field| field.ty.physical() == entasis_vector::PhysicalType::Str);
+        if has_strings && chosen.len() * 4 >= node.slices.len() {
+            chosen = (0..node.slices.len()).collect();
+        }
+        let (empty, chosen): (Vec<usize>, Vec<usize>) = chosen.into_iter().partition(|&n| node.slices[n].rows() == 0);
+        let mut slices: Vec<(usize, EncodedSlice)> =
+            empty.into_iter().map(|number| (number, EncodedSlice::empty(columns))).collect();
+        let effort = Effort {
+            dictionaries: true,
+            sketch: false,
+            block_rows: width,
+            capacity: if self.key.is_some() { width } else { 0 },
+            group_rows: self.options.group_slots,
+        };
+        let mut builder = GroupBuilder::new(&self.schema, effort);
+        let positions: Vec<Vec<u16>> = chosen.iter().map(|&number| self.filled(node, number)).collect();
+        builder.append_slices(node, chosen.iter().copied().zip(&positions), &self.schema)?;
+        let mut dictionary_bytes = 0;
+        if !chosen.is_empty() {
+            let piece: Piece = builder.finish();
+            dictionary_bytes = piece.dictionary_bytes();
+            slices.extend(chosen.into_iter().zip(piece.slices).map(|(number, slice)| {
+                let live = *node.slices[number].live();
+                let mut blocks = slice.blocks;
+                for block in &mut blocks {
+                    let nulls =
+                        live.iter().enumerate().map(|(word, live)| (live & !block.valid_word(word)).count_ones());
+                    block.zone.nulls = nulls.sum();
+                    // A ghost slot takes no row while the block is known to ascend.
+                    block.ascending &= self.key.is_none();
+                }
+                (number, EncodedSlice::of(live, blocks))
+            }));
+        }
+        Ok(Encoded { slices, dictionary_bytes })
+    }
+
+    /// For each slot of a slice, the nearest live slot before it, or the first one: what a dead slot is filled with widens
+    /// nothing. Without a layout key, those behind the last row get no memory.
+    fn filled(&self, node: &RowGroup, number: usize) -> Vec<u16> {
+        let slice = &*node.slices[number];
+        let is_last = number + 1 == node.slices.len() && self.key.is_none();
+        let live = |slot: &usize| slice.is_live(*slot);
+        let mut last = (0..node.block_slots).find(live).expect("the slice has rows") as u16;
+        let end = if is_last { (0..node.block_slots).rfind(live).map_or(0, |slot| slot + 1) } else { node.block_slots };
+        (0..end)
+            .map(|slot| {
+                last = if slice.is_live(slot) { slot as u16 } else { last };
+                last
+            })
+            .collect()
+    }
+}
+
+/// True if there are row groups without rows, or small neighbours, for [`Writer::join_small`].
+pub(crate) fn has_small(root: &Root, shape: &Shape) -> bool {
+    let full = shape.options.group_slots / shape.options.block_slots;
+    let groups = &root.groups;
+    groups
+        .windows(2)
+        .any(|pair| pair.iter().any(|group| group.rows == 0) || pair[0].blocks() + pair[1].blocks() <= full / 2)
+}
+
+impl Writer<'_> {
+    /// Where a slice is now: its row group and its number there. `near` is where it was.
+    fn place_of_slice(&self, slice: Link<Slice>, near: (usize, usize)) -> Option<(usize, usize)> {
+        let groups = &self.branch.root.groups;
+        let is_there = groups.get(near.0).is_some_and(|node| node.slices.get(near.1).is_some_and(|s| s.is(slice)));
+        if is_there {
+            return Some(near);
+        }
+        let near = near.0.min(groups.len());
+        (near..groups.len()).chain((0..near).rev()).find_map(|group| {
+            let at = groups[group].slices.iter().position(|other| other.is(slice))?;
+            Some((group, at))
+        })
+    }
+
+    /// Puts a window that was laid out anew in the place of what it was made of: slices of row group `group`, which was `old`.
+    /// False if these were changed since.
+    pub(crate) fn put_window(&mut self, group: usize, old: &RowGroup, window: &Window, laid: Laid) -> bool {
+        let (width, count) = (old.block_slots, window.old.len());
+        let slices = &old.slices[window.old.clone()];
+        let Some((group, first)) = self.place_of_slice(slices[0], (group, window.old.start)) else { return false };
+        let node = self.branch.root.groups[group];
+        let now = first..first + count;
+        let same = |(a, b): (&Link<Slice>, &Link<Slice>)| a.is(*b);
+        let is_same = node.slices.get(now.clone()).is_some_and(|now| now.iter().zip(slices).all(same));
+        if !is_same || !same_partitions(old, &window.old, &node, &now) {
+            return false;
+        }
+        if node.slots() + window.slices * width > self.shape.options.group_slots + count * width {
+            self.split_at_border(group);
+            return false;
+        }
+        let mut laid = laid;
+        if let Some(fence) = laid.fences.first_mut() {
+            let slot = (now.start * width) as u32;
+            *fence = node.fences.get(node.partitions.partition_point(|partition| partition.start < slot));
+        }
+        self.put(group, now, laid);
+        true
+    }
+
+    /// Puts slices that were encoded again, as many as `most`, in the place of those of row group `group` that they were made
+    /// of, unless they were written since. How many were put.
+    pub(crate) fn put_encoded(&mut self, group: usize, old: &RowGroup, encoded: &mut Encoded, most: usize) -> usize {
+        let mut group = group;
+        let mut put = 0;
+        let from = encoded.slices.len().saturating_sub(most);
+        for (number, slice) in encoded.slices.drain(from..) {
+            let Some((now, at)) = self.place_of_slice(old.slices[number], (group, number)) else { continue };
+            group = now;
+            let (node, edit) = edit_group(self.branch, group);
+            edit.count(std::mem::take(&mut encoded.dictionary_bytes) as isize);
+            let new = links(vec![slice], edit).remove(0);
+            let old = std::mem::replace(&mut node.slices[at], new);
+            edit.retire_whole_slice(old);
+            put += 1;
+        }
+        if encoded.slices.is_empty() {
+            self.cool(group);
+        }
+        put
+    }
+
+    /// Tells of a row group what its slices tell: exact bounds, and whether any was written.
+    fn cool(&mut self, group: usize) {
+        let columns = self.shape.schema.len();
+        if group < self.branch.root.groups.len() {
+            let (node, _) = edit_group(self.branch, group);
+            node.zones = zones_of(&node.slices, columns);
+            node.is_hot = node.slices.iter().any(|slice| slice.is_hot());
+        }
+    }
+
+    /// Drops row groups without rows, and joins small neighbours.
+    pub(crate) fn join_small(&mut self) {
+        for group in (0..self.branch.root.groups.len()).rev() {
+            let groups = &self.branch.root.groups;
+            if groups[group].rows == 0 && groups.len() > 1 {
+                self.drop_group(group);
+            } else {
+                self.join_around(group);
+            }
+        }
+    }
+}
+
+/// True if the partitions over two windows end at the same places.
+fn same_partitions(a: &RowGroup, in_a: &Range<usize>, b: &RowGroup, in_b: &Range<usize>) -> bool {
+    let of = |node: &RowGroup, window: &Range<usize>| {
+        let slots = (window.start * node.block_slots) as u32..(window.end * node.block_slots) as u32;
+        let first = node.partitions.partition_point(|partition| partition.start < slots.start);
+        let last = node.partitions.partition_point(|partition| partition.start < slots.end);
+        let ends = node.partitions[first..last].iter().map(|p| (p.start - slots.start, p.end - slots.start));
+        ends.collect::<Vec<_>>()
+    };
+    let (a, b) = (of(a, in_a), of(b, in_b));
+    let covers = |ends: &[(u32, u32)]| ends.first().is_none_or(|(start, _)| *start == 0);
+    a == b && covers(&b)
+}

@@ -1,0 +1,275 @@
+//! Threads that meet in a table, under a scheduler that tries thousands of interleavings (`shuttle`).
+//!
+//! The modules are those of the crate, compiled once more, with another `sync`. A run that fails prints its schedule.
+
+#![allow(dead_code, unused_imports, unreachable_pub)]
+
+#[path = "../../src/appender.rs"]
+pub mod appender;
+#[path = "../../src/block/mod.rs"]
+pub mod block;
+#[path = "../../src/builder/mod.rs"]
+pub mod builder;
+#[path = "../../src/catalog.rs"]
+pub mod catalog;
+#[path = "../../src/datum.rs"]
+pub mod datum;
+#[path = "../../src/definition.rs"]
+pub mod definition;
+#[path = "../../src/duplicates.rs"]
+mod duplicates;
+#[path = "../../src/hash.rs"]
+mod hash;
+#[path = "../../src/index.rs"]
+pub mod index;
+#[path = "../../src/key/mod.rs"]
+mod key;
+#[path = "../../src/layout.rs"]
+pub mod layout;
+#[path = "../../src/log.rs"]
+mod log;
+#[path = "../../src/lookup.rs"]
+pub mod lookup;
+#[path = "../../src/read.rs"]
+mod read;
+#[path = "../../src/reader.rs"]
+mod reader;
+#[path = "../../src/rewrite.rs"]
+mod rewrite;
+#[path = "../../src/row_group.rs"]
+pub mod row_group;
+#[path = "../../src/sequence.rs"]
+pub mod sequence;
+#[path = "../../src/sketch.rs"]
+pub mod sketch;
+#[path = "../../src/snapshot.rs"]
+pub mod snapshot;
+mod sync;
+#[path = "../../src/table.rs"]
+pub mod table;
+#[path = "../../src/transaction/mod.rs"]
+pub mod transaction;
+#[path = "../../src/tree/mod.rs"]
+mod tree;
+#[path = "../../src/turn.rs"]
+mod turn;
+#[path = "../../src/upkeep.rs"]
+mod upkeep;
+#[path = "../../src/write/mod.rs"]
+mod write;
+#[path = "../../src/writer.rs"]
+pub mod writer;
+#[path = "../../src/zone.rs"]
+pub mod zone;
+
+pub use appender::{AppendedRows, Appender};
+pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry, View};
+pub use datum::Datum;
+pub use definition::Definition;
+pub use duplicates::Among;
+pub use layout::{Layout, TableOptions};
+pub use lookup::SlotRange;
+pub use reader::TableReader;
+pub use rewrite::ColumnSource;
+pub use row_group::RowGroup;
+pub use sequence::Sequence;
+pub use snapshot::TableSnapshot;
+pub use table::Table;
+pub use transaction::Transaction;
+pub use upkeep::Upkeep;
+pub use write::RowId;
+pub use writer::{Statement, TableFork, TableWriter};
+pub use zone::{ColumnSummary, Zone};
+
+/// Slots of a block and of a slice.
+pub const BLOCK_ROWS: usize = 1024;
+/// Slots of a full row group.
+pub const ROW_GROUP_ROWS: usize = 131_072;
+
+use entasis_vector::{DataType, ErrorKind, Field, Schema};
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::{Config, Runner, thread};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Two columns: a key, and a value.
+fn table(group_slots: usize) -> Arc<Table> {
+    let key = Field { nullable: false, ..Field::new("k", DataType::Int64) };
+    let schema: Schema = vec![key, Field::new("v", DataType::Int64)];
+    let partitions = group_slots / 4;
+    let options =
+        TableOptions { unique: true, block_slots: 4, group_slots, partitions, ..TableOptions::keyed(vec![0]) };
+    Table::with_options("t", schema, options)
+}
+
+fn row(key: i64, value: i64) -> [Datum<'static>; 2] {
+    [Datum::Integer(key.into()), Datum::Integer(value.into())]
+}
+
+fn insert(table: &Arc<Table>, keys: impl Iterator<Item = i64>) {
+    for key in keys {
+        table.write().insert(&row(key, 100));
+    }
+}
+
+/// The rows of a version, by key.
+fn rows(snapshot: &TableSnapshot) -> Vec<(i64, i64)> {
+    snapshot.check();
+    let integer = |id, column| match snapshot.datum(id, column) {
+        Datum::Integer(v) => v as i64,
+        other => panic!("{other:?}"),
+    };
+    let mut rows: Vec<(i64, i64)> = snapshot.row_ids().map(|id| (integer(id, 0), integer(id, 1))).collect();
+    rows.sort_unstable();
+    rows
+}
+
+fn keys(snapshot: &TableSnapshot) -> Vec<i64> {
+    rows(snapshot).into_iter().map(|(key, _)| key).collect()
+}
+
+/// Adds a row in a transaction beside others. True if nobody was first.
+fn commit(table: &Arc<Table>, key: i64) -> bool {
+    let mut transaction = Transaction::begin(std::slice::from_ref(table));
+    let mut writer = transaction.write(table);
+    if writer.find(&row(key, 0)[..1]).is_some() {
+        return false;
+    }
+    writer.insert(&row(key, 100));
+    drop(writer);
+    match transaction.commit(|_| Ok(())) {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::Conflict => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn different_keys_are_both_committed() {
+    let table = table(16);
+    let other = table.clone();
+    let thread = thread::spawn(move || assert!(commit(&other, 1)));
+    assert!(commit(&table, 2));
+    thread.join().unwrap();
+    assert_eq!(keys(&table.snapshot()), [1, 2]);
+}
+
+fn one_of_two_equal_keys_is_committed() {
+    let table = table(16);
+    let other = table.clone();
+    let thread = thread::spawn(move || commit(&other, 1));
+    let mine = commit(&table, 1);
+    assert!(mine != thread.join().unwrap(), "one of them is first");
+    assert_eq!(keys(&table.snapshot()), [1]);
+}
+
+/// Moves an amount between two rows, in two operations of one writer.
+fn transfer(table: &Arc<Table>) {
+    let mut writer = table.write();
+    for (key, value) in [(0, 60), (1, 140)] {
+        let found = writer.find(&row(key, 0)[..1]).expect("the row is there");
+        writer.update(found, &[(1, Datum::Integer(value))]);
+    }
+}
+
+fn a_snapshot_sees_no_half_of_a_change() {
+    let table = table(16);
+    insert(&table, 0..3);
+    let other = table.clone();
+    let thread = thread::spawn(move || {
+        transfer(&other);
+        insert(&other, 3..5);
+    });
+    let before = table.snapshot();
+    let seen = rows(&before);
+    assert_eq!(seen[0].1 + seen[1].1, 200);
+    thread.join().unwrap();
+    assert_eq!(rows(&before), seen, "a snapshot stays as it is");
+    assert_eq!(rows(&table.snapshot()), [(0, 60), (1, 140), (2, 100), (3, 100), (4, 100)]);
+}
+
+fn row_groups_are_split_beside_readers_and_forks() {
+    let table = table(8);
+    insert(&table, (0..12).map(|key| key * 10));
+    let (writer, forker) = (table.clone(), table.clone());
+    let writer = thread::spawn(move || insert(&writer, (0..12).map(|key| key * 10 + 1)));
+    let forker = thread::spawn(move || {
+        let mut transaction = Transaction::begin(std::slice::from_ref(&forker));
+        let mut writer = transaction.write(&forker);
+        for key in 0..8 {
+            writer.insert(&row(key * 10 + 2, 100));
+        }
+        drop(writer);
+        transaction.commit(|_| Ok(())).expect("nobody has these keys");
+    });
+    for _ in 0..2 {
+        let snapshot = table.snapshot();
+        let seen = keys(&snapshot);
+        let forked = seen.iter().filter(|key| **key % 10 == 2).count();
+        assert!(forked == 0 || forked == 8, "a commit is all or nothing");
+        assert_eq!(keys(&snapshot), seen);
+    }
+    writer.join().unwrap();
+    forker.join().unwrap();
+    assert_eq!(table.snapshot().rows(), 32);
+}
+
+fn upkeep_changes_nothing_beside_writers() {
+    let table = table(16);
+    insert(&table, (0..20).map(|key| key * 10));
+    let (keeper, writer) = (table.clone(), table.clone());
+    let keeper = thread::spawn(move || {
+        for _ in 0..3 {
+            keeper.upkeep(Duration::from_secs(60));
+        }
+    });
+    let forker = {
+        let table = table.clone();
+        thread::spawn(move || {
+            let mut transaction = Transaction::begin(std::slice::from_ref(&table));
+            let mut writer = transaction.write(&table);
+            let found = writer.find(&row(20, 0)[..1]).expect("the row is there");
+            writer.update(found, &[(1, Datum::Integer(7))]);
+            drop(writer);
+            transaction.commit(|_| Ok(())).expect("upkeep is in conflict with nobody");
+        })
+    };
+    let writer = thread::spawn(move || {
+        insert(&writer, 1..6);
+        let mut removing = writer.write();
+        let found = removing.find(&row(0, 0)[..1]).expect("the row is there");
+        removing.delete(found);
+    });
+    let snapshot = table.snapshot();
+    let seen = rows(&snapshot);
+    [keeper, forker, writer].into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(rows(&snapshot), seen);
+    let now = rows(&table.snapshot());
+    let mut expected: Vec<(i64, i64)> = (1..6).chain((1..20).map(|key| key * 10)).map(|key| (key, 100)).collect();
+    expected.sort_unstable();
+    expected.iter_mut().filter(|(key, _)| *key == 20).for_each(|(_, value)| *value = 7);
+    assert_eq!(now, expected);
+    drop((snapshot, seen));
+    table.sweep();
+    assert_eq!(table.retired(), 0, "nothing is left of old versions");
+}
+
+fn run(name: &str, test: fn(), schedules: usize) {
+    let start = Instant::now();
+    let mut config = Config::new();
+    config.stack_size = 1 << 20;
+    config.silence_warnings = true;
+    let schedulers: [Box<dyn Scheduler + Send>; 2] =
+        [Box::new(RandomScheduler::new(schedules)), Box::new(PctScheduler::new(3, schedules))];
+    for scheduler in schedulers {
+        Runner::new(scheduler, config.clone()).run(test);
+    }
+    println!("{name}: {} schedules in {:.1} s", schedules * 2, start.elapsed().as_secs_f64());
+}
+
+fn main() {
+    run("different keys are both committed", different_keys_are_both_committed, 5000);
+    run("one of two equal keys is committed", one_of_two_equal_keys_is_committed, 5000);
+    run("a snapshot sees no half of a change", a_snapshot_sees_no_half_of_a_change, 5000);
+    run("row groups are split beside readers and forks", row_groups_are_split_beside_readers_and_forks, 5000);
+    run("upkeep changes nothing beside writers", upkeep_changes_nothing_beside_writers, 5000);
+}

@@ -1,0 +1,9 @@
+//! What threads meet by, with a scheduler that tries one interleaving after the other.
+
+pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
+pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use std::sync::PoisonError;
+
+pub(crate) fn pause() {
+    shuttle::thread::yield_now();
+}
