@@ -135,6 +135,9 @@ def measure(engine, rows, seed, budget=20.0):
             if time.perf_counter() > end:
                 break
         medians[name] = statistics.median(times)
+        if name == "update key":  # Back again, for the next round.
+            for to, old in sets[: len(times)]:
+                engine.run(sql, (old, to))
     return medians
 
 
