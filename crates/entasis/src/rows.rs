@@ -16,22 +16,22 @@ pub struct Rows {
     schema: Schema,
     set: ResultSet,
     changed: Option<u64>,
-    /// Settings and workers of the database.
-    context: QueryContext,
+    /// Settings and workers of the database; none for single rows.
+    context: Option<QueryContext>,
 }
 
 impl Rows {
     /// No rows of no columns: what a statement without a result gives.
     pub(crate) fn empty() -> Rows {
         let set = ResultSet { types: vec![], chunks: vec![], rows: 0, memory: vec![] };
-        Rows::new(Schema::new(), set, QueryContext::default())
+        Rows { schema: Schema::new(), set, changed: None, context: None }
     }
 
     /// `context`: whose workers turn the rows into Arrow.
     pub(crate) fn new(schema: Schema, set: ResultSet, context: QueryContext) -> Rows {
         // What interrupts a later statement does not concern these rows.
         let context = QueryContext { cancel: CancelFlag::default(), ..context };
-        Rows { schema, set, changed: None, context }
+        Rows { schema, set, changed: None, context: Some(context) }
     }
 
     /// No rows, but a count of the rows that the statement changed.
@@ -76,7 +76,7 @@ impl Rows {
             chunks.push(chunk);
         }
         let set = ResultSet { types, chunks, rows: rows.len(), memory: vec![] };
-        Ok(Rows::new(schema, set, QueryContext::default()))
+        Ok(Rows { schema, set, changed: None, context: None })
     }
 
     /// Names and types of the columns; empty for statements without a result.
@@ -122,7 +122,8 @@ impl Rows {
         let types: Vec<DataType> = self.schema.iter().map(|field| field.ty).collect();
         let parts: Vec<&[Chunk]> = self.set.chunks.chunks(BATCH_CHUNKS).collect();
         let slots: Vec<OnceLock<RecordBatch>> = parts.iter().map(|_| OnceLock::new()).collect();
-        PoolTasks(&self.context).run(parts.len(), &|part| {
+        let context = self.context.clone().unwrap_or_default();
+        PoolTasks(&context).run(parts.len(), &|part| {
             let chunks = parts[part].iter();
             let batches: Vec<RecordBatch> =
                 chunks.map(|chunk| entasis_arrow::chunk_to_batch(chunk, &schema, &types)).collect::<Result<_>>()?;

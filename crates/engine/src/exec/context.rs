@@ -2,8 +2,8 @@
 
 use crate::exec::scheduler::WorkerPool;
 use entasis_vector::{CHUNK_ROWS, Error, Result};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Settings that the engine reads. Names as in SQL's `SET`.
 #[derive(Debug, Clone)]
@@ -22,7 +22,10 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        // Asked once: the answer is read from files.
+        static PARALLELISM: OnceLock<usize> = OnceLock::new();
+        let threads =
+            *PARALLELISM.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
         Settings { threads, chunk_rows: CHUNK_ROWS, hash_collisions: false, profile: false, optimize: true }
     }
 }
