@@ -35,7 +35,7 @@ struct Source {
 enum Action {
     Read {
         columns: Vec<usize>,
-        schema: Schema,
+        schema: Arc<Schema>,
     },
     /// By column of the table; NULL where there is none.
     Insert(Vec<Option<Source>>),
@@ -94,7 +94,7 @@ pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion) -> Option<Program> 
                 Some(name) => Field { name: name.as_str().into(), ..schema[column].clone() },
                 None => schema[column].clone(),
             };
-            Action::Read { schema: columns.iter().enumerate().map(field).collect(), columns }
+            Action::Read { schema: Arc::new(columns.iter().enumerate().map(field).collect()), columns }
         }
         KeyedAction::Insert(names, values) => {
             let named = names.iter().map(find).collect::<Option<Vec<_>>>()?;
@@ -311,8 +311,10 @@ impl Program {
 }
 
 /// A result of one row, or none.
-fn row(schema: &Schema, datums: &[Datum<'_>]) -> Result<Rows> {
-    let values: Vec<Value> = datums.iter().zip(schema).map(|(datum, field)| datum.value(field.ty)).collect();
-    let rows = if datums.is_empty() { Vec::new() } else { vec![values] };
-    Rows::of_schema(schema.clone(), &rows)
+fn row(schema: &Arc<Schema>, datums: &[Datum<'_>]) -> Result<Rows> {
+    if datums.is_empty() {
+        return Rows::of_schema(Schema::clone(schema), &[]);
+    }
+    let values = datums.iter().zip(&**schema).map(|(datum, field)| datum.value(field.ty)).collect();
+    Ok(Rows::of_row(schema.clone(), values))
 }

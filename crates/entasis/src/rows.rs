@@ -13,8 +13,10 @@ const BATCH_CHUNKS: usize = 64;
 
 /// The result of a statement. Its memory counts against the database's limit until it is dropped.
 pub struct Rows {
-    schema: Schema,
-    set: ResultSet,
+    schema: Arc<Schema>,
+    set: OnceLock<ResultSet>,
+    /// The only row, of a statement that named it by its key: chunks are made of it when they are asked for.
+    row: Option<Vec<Value>>,
     changed: Option<u64>,
     /// Settings and workers of the database; none for single rows.
     context: Option<QueryContext>,
@@ -24,14 +26,14 @@ impl Rows {
     /// No rows of no columns: what a statement without a result gives.
     pub(crate) fn empty() -> Rows {
         let set = ResultSet { types: vec![], chunks: vec![], rows: 0, memory: vec![] };
-        Rows { schema: Schema::new(), set, changed: None, context: None }
+        Rows { schema: Arc::default(), set: set.into(), row: None, changed: None, context: None }
     }
 
     /// `context`: whose workers turn the rows into Arrow.
     pub(crate) fn new(schema: Schema, set: ResultSet, context: QueryContext) -> Rows {
         // What interrupts a later statement does not concern these rows.
         let context = QueryContext { cancel: CancelFlag::default(), ..context };
-        Rows { schema, set, changed: None, context: Some(context) }
+        Rows { schema: schema.into(), set: set.into(), row: None, changed: None, context: Some(context) }
     }
 
     /// No rows, but a count of the rows that the statement changed.
@@ -50,7 +52,7 @@ impl Rows {
         let columns = schema.iter().map(|field| field.ty).collect::<Vec<_>>();
         let value = |&(chunk, row): &(usize, usize)| -> Vec<Value> {
             let types = columns.iter().enumerate();
-            types.map(|(column, ty)| self.set.chunks[chunk].value(row, first + column, *ty)).collect()
+            types.map(|(column, ty)| self.chunks()[chunk].value(row, first + column, *ty)).collect()
         };
         let rows: Vec<Vec<Value>> = places.iter().map(value).collect();
         Ok(Rows::of_schema(schema, &rows)?.with_changed(count))
@@ -64,19 +66,14 @@ impl Rows {
     /// Rows from single values, all of the columns' types.
     pub(crate) fn of_schema(schema: Schema, rows: &[Vec<Value>]) -> Result<Rows> {
         let types: Vec<DataType> = schema.iter().map(|field| field.ty).collect();
-        let mut chunks = vec![];
-        for part in rows.chunks(CHUNK_ROWS) {
-            let mut chunk = Chunk::new();
-            chunk.reset(part.len());
-            let group = chunk.push_group(Selection::ALL);
-            for (column, ty) in types.iter().enumerate() {
-                let values: Vec<Value> = part.iter().map(|row| row[column].clone()).collect();
-                chunk.push_column(Vector::from_values(ty.physical(), &values)?, group);
-            }
-            chunks.push(chunk);
-        }
+        let chunks = chunks_of(&types, rows)?;
         let set = ResultSet { types, chunks, rows: rows.len(), memory: vec![] };
-        Ok(Rows { schema, set, changed: None, context: None })
+        Ok(Rows { schema: schema.into(), set: set.into(), row: None, changed: None, context: None })
+    }
+
+    /// The only row of a result.
+    pub(crate) fn of_row(schema: Arc<Schema>, row: Vec<Value>) -> Rows {
+        Rows { schema, set: OnceLock::new(), row: Some(row), changed: None, context: None }
     }
 
     /// Names and types of the columns; empty for statements without a result.
@@ -86,7 +83,7 @@ impl Rows {
 
     /// Number of rows.
     pub fn rows(&self) -> u64 {
-        self.set.rows as u64
+        if self.row.is_some() { 1 } else { self.set().rows as u64 }
     }
 
     /// Rows inserted or copied, for statements that do.
@@ -96,16 +93,32 @@ impl Rows {
 
     /// The rows: dense chunks of flat vectors.
     pub fn chunks(&self) -> &[Chunk] {
-        &self.set.chunks
+        &self.set().chunks
+    }
+
+    /// The row, if the statement named the only one by its key; else [`Rows::chunks`] has them.
+    pub fn single_row(&self) -> Option<&[Value]> {
+        self.row.as_deref()
+    }
+
+    fn set(&self) -> &ResultSet {
+        self.set.get_or_init(|| {
+            let types: Vec<DataType> = self.schema.iter().map(|field| field.ty).collect();
+            let rows = self.row.as_slice();
+            let chunks = chunks_of(&types, rows).expect("single rows are of the types that tables hold");
+            ResultSet { types, chunks, rows: rows.len(), memory: vec![] }
+        })
     }
 
     /// The rows, one after the other, as values.
     pub fn row_values(&self) -> impl Iterator<Item = Vec<Value>> + '_ {
-        self.set.chunks.iter().flat_map(move |chunk| {
+        let chunks = if self.row.is_some() { &[] } else { self.chunks() };
+        let of_chunks = chunks.iter().flat_map(move |chunk| {
             (0..chunk.len()).map(move |row| {
                 self.schema.iter().enumerate().map(|(column, field)| chunk.value(row, column, field.ty)).collect()
             })
-        })
+        });
+        self.row.iter().cloned().chain(of_chunks)
     }
 
     /// The columns as an Arrow schema.
@@ -120,7 +133,7 @@ impl Rows {
     pub fn record_batches(&self) -> Result<Vec<RecordBatch>> {
         let schema = self.arrow_schema();
         let types: Vec<DataType> = self.schema.iter().map(|field| field.ty).collect();
-        let parts: Vec<&[Chunk]> = self.set.chunks.chunks(BATCH_CHUNKS).collect();
+        let parts: Vec<&[Chunk]> = self.chunks().chunks(BATCH_CHUNKS).collect();
         let slots: Vec<OnceLock<RecordBatch>> = parts.iter().map(|_| OnceLock::new()).collect();
         let context = self.context.clone().unwrap_or_default();
         PoolTasks(&context).run(parts.len(), &|part| {
@@ -137,6 +150,22 @@ impl Rows {
         })?;
         Ok(slots.into_iter().filter_map(OnceLock::into_inner).collect())
     }
+}
+
+/// Rows of single values as chunks.
+fn chunks_of(types: &[DataType], rows: &[Vec<Value>]) -> Result<Vec<Chunk>> {
+    let mut chunks = vec![];
+    for part in rows.chunks(CHUNK_ROWS) {
+        let mut chunk = Chunk::new();
+        chunk.reset(part.len());
+        let group = chunk.push_group(Selection::ALL);
+        for (column, ty) in types.iter().enumerate() {
+            let values: Vec<Value> = part.iter().map(|row| row[column].clone()).collect();
+            chunk.push_column(Vector::from_values(ty.physical(), &values)?, group);
+        }
+        chunks.push(chunk);
+    }
+    Ok(chunks)
 }
 
 impl fmt::Debug for Rows {

@@ -23,6 +23,14 @@ impl Fetch {
     }
 
     fn one<'py>(&mut self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        if let Some(row) = self.rows.single_row() {
+            if std::mem::replace(&mut self.next, (1, 0)) != (0, 0) {
+                return Ok(None);
+            }
+            let cells = row.iter().zip(self.rows.schema());
+            let cells: PyResult<Vec<_>> = cells.map(|(value, field)| values::to_python(py, value, field.ty)).collect();
+            return PyTuple::new(py, cells?).map(Some);
+        }
         while let Some(chunk) = self.rows.chunks().get(self.next.0) {
             let row = self.next.1;
             if row < chunk.len() {
