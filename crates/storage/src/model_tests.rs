@@ -5,8 +5,7 @@
 
 use crate::datum::Datum;
 use crate::{
-    ColumnSource, Layout, RowGroup, RowId, SlotRange, Table, TableFork, TableOptions, TableSnapshot, TableWriter,
-    Upkeep,
+    ColumnSource, Layout, RowGroup, RowId, SlotRange, Table, TableOptions, TableSnapshot, TableWriter, Upkeep,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
@@ -311,8 +310,7 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                     }
                     drop(writer);
                     if random.below(9) == 0 {
-                        let fork: &mut TableFork = &mut statement;
-                        seen.push((fork.snapshot(), copy.clone()));
+                        seen.push((statement.snapshot(), copy.clone()));
                     }
                 }
                 held.extend(seen);

@@ -156,7 +156,7 @@ impl Table {
     }
 
     /// Writes many rows, all or nothing. Other writers wait, readers do not.
-    pub fn statement(self: &Arc<Table>) -> Statement<'_> {
+    pub(crate) fn statement(self: &Arc<Table>) -> Statement {
         let turn = WriterTurn::take(self);
         Statement::new(turn, TableFork::at(&self.snapshot(), None))
     }
