@@ -455,7 +455,7 @@ fn keep_up(table: &Arc<Table>, model: &Model, all: bool) {
     let mut rounds = 0;
     loop {
         let done = table.upkeep(budget);
-        if done == (Upkeep { is_done: true, ..Upkeep::default() }) {
+        if done == (Upkeep { is_done: true, longest: done.longest, ..Upkeep::default() }) {
             break;
         }
         rounds += 1;

@@ -38,6 +38,8 @@ pub struct Upkeep {
     pub overtaken: usize,
     /// Row groups that were written since the last round, and are left alone until they rest.
     pub warm: usize,
+    /// The longest time that it kept others waiting.
+    pub longest: Duration,
     /// True if the round has come to its end.
     pub is_done: bool,
 }
@@ -80,12 +82,16 @@ impl Table {
             rounds.next = 0;
             done.is_done = true;
             if has_small(&root, &self.shape) {
-                self.put(|writer| writer.join_small());
+                self.put(&mut done, true, |writer| writer.join_small());
             }
         }
         drop(snapshot);
         // Freed when the lock is given back.
-        let dead = self.head().branch.take_dead();
+        let mut head = self.head();
+        let start = Instant::now();
+        let dead = head.branch.take_dead();
+        done.longest = done.longest.max(start.elapsed());
+        drop(head);
         drop(dead);
         done
     }
@@ -108,7 +114,7 @@ impl Table {
                 return false;
             }
             let laid = shape.lay_window(node, &window);
-            let is_put = self.put(|writer| writer.put_window(number, node, &window, laid)).unwrap_or(false);
+            let is_put = self.put(done, true, |writer| writer.put_window(number, node, &window, laid)).unwrap_or(false);
             *(if is_put { &mut done.spread } else { &mut done.overtaken }) += window.old.len();
         }
         if is_busy || node.stamp > last {
@@ -119,7 +125,8 @@ impl Table {
             let most = (BLOCKS / shape.schema.len().max(1)).max(1);
             loop {
                 let before = encoded.len();
-                let put = self.put_with(|writer| writer.put_encoded(number, node, &mut encoded, most)).unwrap_or(0);
+                let put =
+                    self.put(done, false, |writer| writer.put_encoded(number, node, &mut encoded, most)).unwrap_or(0);
                 done.encoded += put;
                 done.overtaken += before.min(most) - put;
                 if encoded.len() == 0 || encoded.len() == before {
@@ -135,24 +142,18 @@ impl Table {
         self.shape.key.is_some() || self.epochs.held() <= 1
     }
 
-    /// Puts something in place that may move rows. Nothing, if it must not be now.
-    fn put<R>(&self, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
-        self.with_head(|table| table.may_move(), put)
-    }
-
-    /// Puts something in place that moves no row. Nothing, if somebody writes.
-    fn put_with<R>(&self, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
-        self.with_head(|_| true, put)
-    }
-
-    fn with_head<R>(&self, may: impl Fn(&Table) -> bool, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
+    /// Puts something in place. Nothing, if somebody writes for long, or rows would be moved that must not be.
+    fn put<R>(&self, done: &mut Upkeep, moves: bool, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
         let _turn = self.turns.take_soon(PATIENCE)?;
+        let start = Instant::now();
         let mut head = self.head();
-        if !may(self) {
+        if moves && !self.may_move() {
             return None;
         }
         let head: &mut Head = &mut head;
         head.forget_summaries();
-        Some(put(&mut Writer { shape: &self.shape, branch: &mut head.branch }))
+        let result = put(&mut Writer { shape: &self.shape, branch: &mut head.branch });
+        done.longest = done.longest.max(start.elapsed());
+        Some(result)
     }
 }
