@@ -204,7 +204,7 @@ fn main() {
         let (table, is_over) = (table.clone(), is_over.clone());
         let thread = std::thread::Builder::new().name("upkeep".into());
         let run = move || {
-            let (mut sum, mut busy) = (Upkeep::default(), Duration::ZERO);
+            let (mut sum, mut busy, mut longest) = (Upkeep::default(), Duration::ZERO, Vec::new());
             while !is_over.load(Ordering::Relaxed) {
                 let start = Instant::now();
                 let done = table.upkeep(Duration::from_millis(10));
@@ -212,11 +212,14 @@ fn main() {
                 sum.spread += done.spread;
                 sum.encoded += done.encoded;
                 sum.overtaken += done.overtaken;
+                longest.push(done.longest);
                 if done.is_done {
                     std::thread::sleep(Duration::from_millis(pause));
                 }
             }
-            println!("upkeep was busy for {busy:?}: {sum:?}");
+            longest.sort();
+            let (median, most) = (longest[longest.len() / 2], longest[longest.len() - 1]);
+            println!("upkeep was busy for {busy:?}: {sum:?}; kept others waiting, longest of 10 ms {median:?}, of all {most:?}");
         };
         thread.spawn(run).expect("a thread")
     });

@@ -68,7 +68,7 @@ pub use table::Table;
 pub use transaction::Transaction;
 pub use upkeep::Upkeep;
 pub use write::RowId;
-pub use writer::{Statement, TableFork, TableWriter};
+pub use writer::TableWriter;
 pub use zone::{ColumnSummary, Zone};
 
 /// Slots of a block and of a slice.

@@ -5,8 +5,7 @@
 
 use crate::datum::Datum;
 use crate::{
-    ColumnSource, Layout, RowGroup, RowId, SlotRange, Table, TableFork, TableOptions, TableSnapshot, TableWriter,
-    Upkeep,
+    ColumnSource, Layout, RowGroup, RowId, SlotRange, Table, TableOptions, TableSnapshot, TableWriter, Upkeep,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
@@ -311,8 +310,7 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                     }
                     drop(writer);
                     if random.below(9) == 0 {
-                        let fork: &mut TableFork = &mut statement;
-                        seen.push((fork.snapshot(), copy.clone()));
+                        seen.push((statement.snapshot(), copy.clone()));
                     }
                 }
                 held.extend(seen);
@@ -457,7 +455,7 @@ fn keep_up(table: &Arc<Table>, model: &Model, all: bool) {
     let mut rounds = 0;
     loop {
         let done = table.upkeep(budget);
-        if done == (Upkeep { is_done: true, ..Upkeep::default() }) {
+        if done == (Upkeep { is_done: true, longest: done.longest, ..Upkeep::default() }) {
             break;
         }
         rounds += 1;

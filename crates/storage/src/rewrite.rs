@@ -17,6 +17,7 @@ use crate::layout::TableOptions;
 use crate::row_group::RowGroup;
 use crate::sketch::Sketch;
 use crate::snapshot::TableSnapshot;
+use crate::sync::AtomicBool;
 use crate::table::Table;
 use crate::tree::{Edit, Link, Slice};
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Schema, Selection, Value, Vector};
@@ -144,5 +145,6 @@ fn group_of(old: &RowGroup, sources: &[ColumnSource], schema: &Schema, edit: &Ed
         partitions: old.partitions.clone(),
         fences: old.fences.clone(),
         is_hot: old.is_hot,
+        is_touched: AtomicBool::new(false),
     }
 }

@@ -14,6 +14,7 @@ use crate::BLOCK_ROWS;
 use crate::block::Block;
 use crate::key::Fences;
 use crate::read::{self, Slices};
+use crate::sync::{AtomicBool, Ordering};
 use crate::tree::slice::WORDS;
 use crate::tree::{Edit, Link, Node, Slice, Stamp};
 use crate::zone::Zone;
@@ -56,6 +57,8 @@ pub struct RowGroup {
     pub(crate) fences: Fences,
     /// True if some of it was written since it was encoded.
     pub(crate) is_hot: bool,
+    /// True if some of it was written since upkeep last looked.
+    pub(crate) is_touched: AtomicBool,
 }
 
 impl Node for RowGroup {
@@ -70,6 +73,7 @@ impl Node for RowGroup {
             zones: self.zones.clone(),
             partitions: self.partitions.clone(),
             fences: self.fences.clone(),
+            is_touched: AtomicBool::new(self.is_touched.load(Ordering::Relaxed)),
             ..*self
         }
     }
@@ -90,6 +94,12 @@ impl Slices for RowGroup {
 }
 
 impl RowGroup {
+    /// Says that it is written.
+    pub(crate) fn touch(&mut self) {
+        self.is_hot = true;
+        *self.is_touched.get_mut() = true;
+    }
+
     // ---- what is known of it -----------------------------------------------------------------------------------
 
     /// Rows: slots that are live.

@@ -20,7 +20,7 @@ use crate::snapshot::{Origin, Summaries, TableSnapshot};
 use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tree::{Branch, Epochs, Root};
 use crate::turn::{Turns, WriterTurn};
-use crate::upkeep::Rounds;
+use crate::upkeep::Due;
 use crate::write::Shape;
 use crate::writer::{Statement, TableFork, TableWriter};
 use entasis_vector::{Result, Schema};
@@ -32,7 +32,7 @@ pub struct Table {
     pub(crate) shape: Shape,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) turns: Turns,
-    pub(crate) upkeep: Mutex<Rounds>,
+    pub(crate) upkeep: Mutex<Due>,
     is_superseded: AtomicBool,
     head: Mutex<Head>,
 }
@@ -156,7 +156,7 @@ impl Table {
     }
 
     /// Writes many rows, all or nothing. Other writers wait, readers do not.
-    pub fn statement(self: &Arc<Table>) -> Statement<'_> {
+    pub(crate) fn statement(self: &Arc<Table>) -> Statement {
         let turn = WriterTurn::take(self);
         Statement::new(turn, TableFork::at(&self.snapshot(), None))
     }

@@ -443,6 +443,110 @@ fn a_panic_gives_the_turns_back() {
     assert_eq!(table.retired(), 0);
 }
 
+/// Does something that panics.
+fn panics(work: impl FnOnce()) {
+    let work = std::panic::AssertUnwindSafe(|| {
+        work();
+        std::panic::resume_unwind(Box::new("on purpose"));
+    });
+    assert!(std::panic::catch_unwind(work).is_err());
+}
+
+#[test]
+fn a_panic_leaves_everything_as_it_was() {
+    let table = table("a");
+    let rows: Rows = (0..100).map(|key| (key * 2, key)).collect();
+    table.commit(appended(&table, &rows.clone().into_iter().collect::<Vec<_>>())).unwrap();
+    let before = rows_in(&table.snapshot());
+    assert_eq!(before, rows);
+    let insert = |writer: &mut crate::TableWriter<'_>, key: i64| {
+        let text = text(7);
+        writer.insert(&[Datum::Integer(key.into()), Datum::Integer(7), Datum::Bytes(text.as_bytes())]);
+    };
+    // In the midst of work on the head, and of work on a fork, bulk and single.
+    panics(|| {
+        let _: Result<(), Error> = table.write().atomically(|writer| {
+            (0..50).for_each(|key| insert(writer, key * 2 + 1));
+            std::panic::resume_unwind(Box::new("on purpose"))
+        });
+    });
+    assert_eq!(rows_in(&table.snapshot()), before);
+    panics(|| {
+        let mut alone = Transaction::alone(std::slice::from_ref(&table));
+        let all: Vec<crate::RowId> = alone.snapshot(&table).row_ids().collect();
+        let mut writer = alone.write(&table);
+        writer.delete_many(&all[10..60]);
+        (0..50).for_each(|key| insert(&mut writer, key * 2 + 1));
+        std::panic::resume_unwind(Box::new("on purpose"));
+    });
+    assert_eq!(rows_in(&table.snapshot()), before);
+    // A transaction outlives a statement of it that panics.
+    let mut transaction = Transaction::begin(std::slice::from_ref(&table));
+    put(&mut transaction, &table, 1, 5);
+    panics(|| {
+        let _: Result<(), Error> = transaction.atomically(|transaction| {
+            put(transaction, &table, 3, 5);
+            remove(transaction, &table, 0);
+            std::panic::resume_unwind(Box::new("on purpose"))
+        });
+    });
+    let mut after = before;
+    after.insert(1, 5);
+    assert_eq!(rows_of(&mut transaction, &table), after);
+    let mut alone = Transaction::alone(std::slice::from_ref(&table));
+    put(&mut alone, &table, 7, 9);
+    alone.commit(|_| Ok(())).unwrap();
+    after.insert(7, 9);
+    transaction.commit(|_| Ok(())).unwrap();
+    assert_eq!(rows_in(&table.snapshot()), after);
+    table.sweep();
+    assert_eq!(table.retired(), 0);
+}
+
+#[test]
+fn upkeep_is_in_conflict_with_nobody() {
+    let budget = std::time::Duration::from_secs(60);
+    let table = table("a");
+    let other = self::table("b");
+    let rows: Rows = (0..200).map(|key| (key * 2, key)).collect();
+    for table in [&table, &other] {
+        table.commit(appended(table, &rows.clone().into_iter().collect::<Vec<_>>())).unwrap();
+    }
+    let change = |keys: std::ops::Range<i64>| {
+        let mut alone = Transaction::alone(std::slice::from_ref(&table));
+        keys.for_each(|key| put(&mut alone, &table, key, 0));
+        alone.commit(|_| Ok(())).unwrap();
+    };
+    change(0..60);
+    let keep = || {
+        let spread = (0..3).map(|_| table.upkeep(budget).spread).sum::<usize>();
+        assert!(spread > 0, "something was done");
+    };
+    // Replayed, not in conflict.
+    let mut writing = Transaction::begin(std::slice::from_ref(&table));
+    put(&mut writing, &table, 1, 1);
+    put(&mut writing, &table, 1001, 1);
+    remove(&mut writing, &table, 3);
+    keep();
+    writing.commit(|_| Ok(())).unwrap();
+    let found = rows_in(&table.snapshot());
+    assert_eq!((found.get(&1), found.get(&1001), found.get(&3)), (Some(&1), Some(&1), None));
+    // What is relied on has not moved.
+    change(100..160);
+    let mut relying = Transaction::begin(&[table.clone(), other.clone()]);
+    relying.depend_on(&table);
+    put(&mut relying, &other, 1, 1);
+    keep();
+    relying.commit(|_| panic!("there is nothing to judge")).unwrap();
+    // A table may be cleared.
+    change(160..220);
+    let mut clearing = Transaction::begin(std::slice::from_ref(&table));
+    clearing.clear(&table);
+    keep();
+    clearing.commit(|_| Ok(())).unwrap();
+    assert_eq!(table.rows(), 0);
+}
+
 #[test]
 fn duplicates_are_found_wherever_they_stand() {
     let random = &mut Random(88_172_645_463_325_252);

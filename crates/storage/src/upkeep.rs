@@ -1,23 +1,26 @@
 //! Upkeep: what writers leave undone, done in the background now and then.
 //!
-//! | what | found by | done |
-//! |---|---|---|
-//! | partitions whose ghosts run out | few ghosts, and rows were written | eight slices around are spread again, an eighth of their slots ghosts; so that a ripple is the rare case |
-//! | slots that nobody needs | few rows | the same, over fewer slices; small row groups are joined |
-//! | bounds that only widened, encodings that only loosened | rows were written, but not since the last round | the slices are encoded again, each row where it is |
+//! | what | done |
+//! |---|---|
+//! | partitions whose ghosts run out | eight slices around are spread again, an eighth of their slots ghosts; so that a ripple is the rare case when writers come back |
+//! | slots that nobody needs | the same, over fewer slices; small row groups are joined |
+//! | bounds that only widened, encodings that only loosened | the slices are encoded again, each row where it is |
 //!
-//! A round looks at all row groups that were written since they were encoded. What is to be done is prepared without a lock, from
-//! a snapshot, and put in place with the writers' turn in hand, a window at a time, so that nobody waits for longer than
-//! microseconds. What a writer changed meanwhile stays as it is, and the work is dropped. Statements that take long are not waited for.
+//! A round looks at the row groups that were written since they were encoded. Writers leave a mark, which the round takes away: so
+//! it finds those that were not written since the round before, and leaves the others alone. They are about to change, writers
+//! help themselves with ripples, and would wait ([decision 4](../../../docs/decisions/0004-upkeep.md)).
+//!
+//! What is to be done is prepared without a lock, from a snapshot, and put in place with the writers' turn in hand, a window at a
+//! time, so that nobody waits for long. What a writer changed meanwhile stays as it is, and the work is dropped. Statements that
+//! take long are not waited for.
 //!
 //! Rows stay the same, and may change their places. A fork that began before is not fast-forwarded, then, but replayed, and
 //! cannot conflict for it. Without a layout key rows are told by their places, so that these change only while nobody holds a
 //! snapshot.
 
 use crate::row_group::RowGroup;
-use crate::snapshot::TableSnapshot;
+use crate::sync::Ordering;
 use crate::table::{Head, Table};
-use crate::tree::Stamp;
 use crate::write::{Writer, has_small};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,21 +39,16 @@ pub struct Upkeep {
     pub encoded: usize,
     /// Windows and slices that were changed while they were prepared, so that they stay as they are.
     pub overtaken: usize,
-    /// Row groups that were written since the last round, and are left alone until they rest.
+    /// Row groups that are left to later rounds: written since the last one, or not finished.
     pub warm: usize,
+    /// The longest time that it kept others waiting.
+    pub longest: Duration,
     /// True if the round has come to its end.
     pub is_done: bool,
 }
 
-/// How far the rounds of a table have come.
-#[derive(Debug, Default)]
-pub(crate) struct Rounds {
-    /// When the last round began, and this one.
-    last: Stamp,
-    began: Stamp,
-    /// The row group that is next.
-    next: usize,
-}
+/// Row groups that are due in the round that is on its way, the last one first.
+pub(crate) type Due = Vec<usize>;
 
 impl Table {
     /// Does upkeep for about as long as `budget` says. One thread at a time; others return at once.
@@ -60,46 +58,55 @@ impl Table {
     pub fn upkeep(self: &Arc<Table>, budget: Duration) -> Upkeep {
         let end = Instant::now() + budget;
         let mut done = Upkeep::default();
-        let Ok(mut rounds) = self.upkeep.try_lock() else { return done };
-        let Some(snapshot) = self.look() else {
-            *rounds = Rounds { last: rounds.began, began: rounds.began, next: 0 };
-            return Upkeep { is_done: true, ..done };
-        };
-        let (root, stamp) = snapshot.pinned();
-        if rounds.next == 0 {
-            (rounds.last, rounds.began) = (rounds.began, stamp);
+        let Ok(mut due) = self.upkeep.try_lock() else { return done };
+        if due.is_empty() {
+            (*due, done.warm) = self.look();
         }
-        while rounds.next < root.groups.len() && Instant::now() < end {
-            let node = &*root.groups[rounds.next];
-            if node.is_hot && !self.keep_up(rounds.next, node, rounds.last, end, &mut done) {
+        let snapshot = {
+            let mut head = self.head();
+            if due.is_empty() && !has_small(&head.branch.root, &self.shape) {
+                return Upkeep { is_done: true, ..done };
+            }
+            self.pin(&mut head)
+        };
+        let (root, _) = snapshot.pinned();
+        while let Some(&number) = due.last()
+            && Instant::now() < end
+        {
+            // Another one may have its number by now, at rest or not.
+            let rests = |node: &&RowGroup| node.is_hot && !node.is_touched.load(Ordering::Relaxed);
+            let node = root.groups.get(number).map(|node| &**node).filter(rests);
+            if node.is_some_and(|node| !self.keep_up(number, node, end, &mut done)) {
                 break;
             }
-            rounds.next += 1;
+            due.pop();
         }
-        if rounds.next >= root.groups.len() {
-            rounds.next = 0;
-            done.is_done = true;
-            if has_small(&root, &self.shape) {
-                self.put(|writer| writer.join_small());
-            }
+        done.is_done = due.is_empty();
+        if done.is_done && has_small(&root, &self.shape) {
+            self.put(&mut done, true, |writer| writer.join_small());
         }
         drop(snapshot);
         // Freed when the lock is given back.
-        let dead = self.head().branch.take_dead();
+        let mut head = self.head();
+        let start = Instant::now();
+        let dead = head.branch.take_dead();
+        done.longest = done.longest.max(start.elapsed());
+        drop(head);
         drop(dead);
         done
     }
 
-    /// The newest version, if some of it was written since it was encoded.
-    fn look(self: &Arc<Table>) -> Option<TableSnapshot> {
-        let mut head = self.head();
-        let root = head.branch.root;
-        let is_due = root.groups.iter().any(|group| group.is_hot) || has_small(&root, &self.shape);
-        is_due.then(|| self.pin(&mut head))
+    /// The row groups that were written since they were encoded, but not since the last look; and how many were.
+    fn look(&self) -> (Due, usize) {
+        let head = self.head();
+        let groups = head.branch.root.groups.iter().enumerate().rev().filter(|(_, group)| group.is_hot);
+        let (due, warm): (Vec<_>, Vec<_>) =
+            groups.partition(|(_, group)| !group.is_touched.swap(false, Ordering::Relaxed));
+        (due.into_iter().map(|(number, _)| number).collect(), warm.len())
     }
 
     /// Upkeep of a row group. False if the time is up.
-    fn keep_up(&self, number: usize, node: &RowGroup, last: Stamp, end: Instant, done: &mut Upkeep) -> bool {
+    fn keep_up(&self, number: usize, node: &RowGroup, end: Instant, done: &mut Upkeep) -> bool {
         let shape = &self.shape;
         let windows = if self.may_move() { shape.windows(node) } else { Vec::new() };
         let is_busy = !windows.is_empty();
@@ -108,10 +115,11 @@ impl Table {
                 return false;
             }
             let laid = shape.lay_window(node, &window);
-            let is_put = self.put(|writer| writer.put_window(number, node, &window, laid)).unwrap_or(false);
+            let is_put = self.put(done, true, |writer| writer.put_window(number, node, &window, laid)).unwrap_or(false);
             *(if is_put { &mut done.spread } else { &mut done.overtaken }) += window.old.len();
         }
-        if is_busy || node.stamp > last {
+        if is_busy {
+            // Once it is as it shall be it is encoded, in the next round.
             done.warm += 1;
         } else {
             // Strings that are in memory fit their blocks.
@@ -119,7 +127,8 @@ impl Table {
             let most = (BLOCKS / shape.schema.len().max(1)).max(1);
             loop {
                 let before = encoded.len();
-                let put = self.put_with(|writer| writer.put_encoded(number, node, &mut encoded, most)).unwrap_or(0);
+                let put =
+                    self.put(done, false, |writer| writer.put_encoded(number, node, &mut encoded, most)).unwrap_or(0);
                 done.encoded += put;
                 done.overtaken += before.min(most) - put;
                 if encoded.len() == 0 || encoded.len() == before {
@@ -135,24 +144,18 @@ impl Table {
         self.shape.key.is_some() || self.epochs.held() <= 1
     }
 
-    /// Puts something in place that may move rows. Nothing, if it must not be now.
-    fn put<R>(&self, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
-        self.with_head(|table| table.may_move(), put)
-    }
-
-    /// Puts something in place that moves no row. Nothing, if somebody writes.
-    fn put_with<R>(&self, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
-        self.with_head(|_| true, put)
-    }
-
-    fn with_head<R>(&self, may: impl Fn(&Table) -> bool, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
+    /// Puts something in place. Nothing, if somebody writes for long, or rows would be moved that must not be.
+    fn put<R>(&self, done: &mut Upkeep, moves: bool, put: impl FnOnce(&mut Writer<'_>) -> R) -> Option<R> {
         let _turn = self.turns.take_soon(PATIENCE)?;
+        let start = Instant::now();
         let mut head = self.head();
-        if !may(self) {
+        if moves && !self.may_move() {
             return None;
         }
         let head: &mut Head = &mut head;
         head.forget_summaries();
-        Some(put(&mut Writer { shape: &self.shape, branch: &mut head.branch }))
+        let result = put(&mut Writer { shape: &self.shape, branch: &mut head.branch });
+        done.longest = done.longest.max(start.elapsed());
+        Some(result)
     }
 }

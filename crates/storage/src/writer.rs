@@ -24,7 +24,6 @@ use crate::tree::{Branch, Root};
 use crate::turn::{Turn, WriterTurn};
 use crate::write::{RowId, Run, Writer, datum, runs_of};
 use entasis_vector::{Chunk, DataType, Encoding, Result};
-use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -151,19 +150,6 @@ impl<'a> TableWriter<'a> {
             log.push(Operation::insert(id, row, shape));
         }
         id
-    }
-
-    /// Adds the rows of a chunk: the table's columns in order.
-    pub fn insert_chunk(&mut self, chunk: &Chunk) {
-        let mut row = Vec::with_capacity(chunk.columns().len());
-        for number in 0..chunk.len() {
-            row.clear();
-            row.extend((0..chunk.columns().len()).map(|column| {
-                let position = chunk.positions(column).map_or(number, |positions| positions[number] as usize);
-                Datum::of_vector(chunk.vector(column), position)
-            }));
-            self.insert(&row);
-        }
     }
 
     /// Adds the rows that appenders took, as [`Table::commit`] does. Returns how many they are.
@@ -296,33 +282,21 @@ impl<'a> TableWriter<'a> {
         to
     }
 
-    /// Does some work and, if that fails, undoes it.
+    /// Does some work and, if that fails or panics, undoes it.
     ///
     /// # Errors
     /// Those of `work`.
     pub fn atomically<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
-        let savepoint = self.branch().savepoint();
+        let saved = Some(self.branch().savepoint());
         let logged = self.log().map(|log| log.len());
-        let result = work(self);
-        if result.is_ok() {
-            self.branch().release(savepoint);
-        } else {
-            self.branch().roll_back(savepoint);
-            if let (Some(log), Some(logged)) = (self.log(), logged) {
-                log.truncate(logged);
-            }
+        let mut undo = Undo { writer: self, saved, logged };
+        let result = work(undo.writer);
+        if result.is_ok()
+            && let Some(savepoint) = undo.saved.take()
+        {
+            undo.writer.branch().release(savepoint);
         }
         result
-    }
-
-    /// The first row that `is_it` says yes to, looked for one by one: for tables without a layout key, and tests.
-    pub fn find_slowly(&self, is_it: impl Fn(RowId, &entasis_vector::Schema) -> bool) -> Option<RowId> {
-        let schema = self.table.schema();
-        let rows = self.root().groups.iter().enumerate().flat_map(|(group, node)| {
-            let slots = (0..node.slots()).filter(|&slot| node.is_live(slot));
-            slots.map(move |slot| RowId { group: group as u32, slot: slot as u32 })
-        });
-        rows.into_iter().find(|&id| is_it(id, schema))
     }
 
     /// Checks the invariants of the version. For tests.
@@ -331,6 +305,19 @@ impl<'a> TableWriter<'a> {
     /// If one does not hold.
     pub fn check(&self) {
         crate::tree::check::check(self.root(), &self.table.shape);
+    }
+}
+
+#[cfg(test)]
+impl TableWriter<'_> {
+    /// The first row that `is_it` says yes to, looked for one by one.
+    pub(crate) fn find_slowly(&self, is_it: impl Fn(RowId, &entasis_vector::Schema) -> bool) -> Option<RowId> {
+        let schema = self.table.schema();
+        let rows = self.root().groups.iter().enumerate().flat_map(|(group, node)| {
+            let slots = (0..node.slots()).filter(|&slot| node.is_live(slot));
+            slots.map(move |slot| RowId { group: group as u32, slot: slot as u32 })
+        });
+        rows.into_iter().find(|&id| is_it(id, schema))
     }
 }
 
@@ -347,7 +334,7 @@ impl Drop for TableWriter<'_> {
 }
 
 /// A version of a table that is written aside. Dropped, it leaves nothing behind.
-pub struct TableFork {
+pub(crate) struct TableFork {
     table: Arc<Table>,
     /// Taken out when the fork ends.
     open: Option<(ForkState, Savepoint)>,
@@ -366,7 +353,7 @@ impl TableFork {
     }
 
     /// The table.
-    pub fn table(&self) -> &Arc<Table> {
+    pub(crate) fn table(&self) -> &Arc<Table> {
         &self.table
     }
 
@@ -384,13 +371,13 @@ impl TableFork {
     }
 
     /// Writes to the fork.
-    pub fn write(&mut self) -> TableWriter<'_> {
+    pub(crate) fn write(&mut self) -> TableWriter<'_> {
         let (state, _) = self.open.as_mut().expect("the fork is open");
         TableWriter { table: &self.table, target: Target::Fork(state), thinned: Vec::new() }
     }
 
     /// What the fork holds now.
-    pub fn snapshot(&mut self) -> TableSnapshot {
+    pub(crate) fn snapshot(&mut self) -> TableSnapshot {
         self.state_mut().snapshot()
     }
 
@@ -451,6 +438,23 @@ impl Drop for TableFork {
     }
 }
 
+/// Goes back to a savepoint when dropped, if it is still there.
+struct Undo<'w, 'a> {
+    writer: &'w mut TableWriter<'a>,
+    saved: Option<Savepoint>,
+    logged: Option<usize>,
+}
+
+impl Drop for Undo<'_, '_> {
+    fn drop(&mut self) {
+        let Some(savepoint) = self.saved.take() else { return };
+        self.writer.branch().roll_back(savepoint);
+        if let (Some(log), Some(logged)) = (self.writer.log(), self.logged) {
+            log.truncate(logged);
+        }
+    }
+}
+
 /// Counts the values of a column of a chunk.
 fn count(sketch: &mut Sketch, chunk: &Chunk, column: usize, ty: DataType) {
     let (vector, positions) = (chunk.vector(column), chunk.positions(column));
@@ -476,33 +480,32 @@ pub(crate) struct ForkSavepoint {
 }
 
 /// A statement of its own, that writes many rows. See the module.
-pub struct Statement<'a> {
+pub(crate) struct Statement {
     fork: TableFork,
-    table: Arc<Table>,
     _turn: WriterTurn,
-    _borrowed: PhantomData<&'a ()>,
 }
 
-impl Statement<'_> {
-    pub(crate) fn new(turn: WriterTurn, fork: TableFork) -> Self {
-        Statement { table: fork.table.clone(), fork, _turn: turn, _borrowed: PhantomData }
+impl Statement {
+    pub(crate) fn new(turn: WriterTurn, fork: TableFork) -> Statement {
+        Statement { fork, _turn: turn }
     }
 
     /// Makes what was written the newest version.
-    pub fn commit(self) {
-        let mut head = self.table.head();
+    pub(crate) fn commit(self) {
+        let table = self.fork.table.clone();
+        let mut head = table.head();
         self.fork.fast_forward(&mut head);
     }
 }
 
-impl Deref for Statement<'_> {
+impl Deref for Statement {
     type Target = TableFork;
     fn deref(&self) -> &TableFork {
         &self.fork
     }
 }
 
-impl DerefMut for Statement<'_> {
+impl DerefMut for Statement {
     fn deref_mut(&mut self) -> &mut TableFork {
         &mut self.fork
     }

@@ -215,17 +215,15 @@ impl Transaction {
         }
     }
 
-    /// Does some work and, if that fails, undoes it in all tables. Work may be nested.
+    /// Does some work and, if that fails or panics, undoes it in all tables. Work may be nested.
     ///
     /// # Errors
     /// Those of `work`.
     pub fn atomically<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         let mark = self.savepoint();
-        let result = work(self);
-        if result.is_err() {
-            self.roll_back_to(mark);
-        }
-        self.release(mark);
+        let mut undo = Undo { transaction: self, mark, is_due: true };
+        let result = work(undo.transaction);
+        undo.is_due = result.is_err();
         result
     }
 
@@ -335,6 +333,22 @@ impl Transaction {
         for (index, pinned) in tables.into_iter().zip(pinned) {
             self.tables[index] = Touched { pinned, fork: None, is_relied_on: true };
         }
+    }
+}
+
+/// The end of work that is done or undone as a whole.
+struct Undo<'a> {
+    transaction: &'a mut Transaction,
+    mark: usize,
+    is_due: bool,
+}
+
+impl Drop for Undo<'_> {
+    fn drop(&mut self) {
+        if self.is_due {
+            self.transaction.roll_back_to(self.mark);
+        }
+        self.transaction.release(self.mark);
     }
 }
 

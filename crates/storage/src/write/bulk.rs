@@ -29,7 +29,7 @@ impl Writer<'_> {
             slots.clear();
             slots.extend(ids.iter().map(|id| (id.slot as usize % width) as u16));
             let group = root.edit(edit).groups[ids[0].group as usize].edit(edit);
-            group.is_hot = true;
+            group.touch();
             let slice = group.slices[ids[0].slot as usize / width].edit(edit);
             for &(column, source) in columns {
                 let at: &[u16] = match chunk.positions(source) {
@@ -56,7 +56,7 @@ impl Writer<'_> {
         for ids in ids.chunk_by(|a, b| a.group == b.group) {
             let root = root.edit(edit);
             let group = root.groups[ids[0].group as usize].edit(edit);
-            group.is_hot = true;
+            group.touch();
             let mut removed = 0;
             for ids in ids.chunk_by(|a, b| a.slot as usize / width == b.slot as usize / width) {
                 let mut mask = [0; WORDS];

@@ -133,7 +133,7 @@ impl Writer<'_> {
         root.rows -= 1;
         let group = root.groups[id.group as usize].edit(edit);
         group.rows -= 1;
-        group.is_hot = true;
+        group.touch();
         let slot = id.slot as usize;
         if let Some(partition) = group.partition_of(slot) {
             group.partitions[partition].rows -= 1;
@@ -178,7 +178,7 @@ impl Writer<'_> {
         let Shape { schema, .. } = self.shape;
         let Branch { root, edit } = &mut *self.branch;
         let group = root.edit(edit).groups[id.group as usize].edit(edit);
-        group.is_hot = true;
+        group.touch();
         let (slice, slot) = (id.slot as usize / group.block_slots, id.slot as usize % group.block_slots);
         let slice = group.slices[slice].edit(edit);
         for &(column, datum) in changes {
@@ -214,7 +214,7 @@ impl Writer<'_> {
         root.rows += 1;
         let group = root.groups[id.group as usize].edit(edit);
         group.rows += 1;
-        group.is_hot = true;
+        group.touch();
         let slot = id.slot as usize;
         if let Some(partition) = group.partition_of(slot) {
             group.partitions[partition].rows += 1;

@@ -79,7 +79,7 @@ impl Writer<'_> {
             let first = RowId { group: last as u32, slot: group.slots() as u32 };
             places.push(Run { first, rows: rows as u32 });
             group.rows += rows;
-            group.is_hot = true;
+            group.touch();
             let added = super::spread::zones_of(&slices, group.zones.len());
             let mut zones = group.zones.to_vec();
             zones.iter_mut().zip(added.iter()).for_each(|(zone, added)| zone.merge(added));

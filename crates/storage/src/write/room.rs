@@ -91,7 +91,7 @@ impl Writer<'_> {
         let mut row = OwnedRow::default();
         row.take(&self.branch.root, super::RowId { group: group as u32, slot: from as u32 }, schema);
         let (group, edit) = edit_group(self.branch, group);
-        group.is_hot = true;
+        group.touch();
         let width = group.block_slots;
         let target = group.slices[to / width].edit(edit);
         row.with(|row| {

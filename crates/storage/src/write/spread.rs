@@ -10,6 +10,7 @@ use crate::block::Block;
 use crate::key::Key;
 use crate::layout::Layout;
 use crate::row_group::{EncodedSlice, Partition, RowGroup};
+use crate::sync::AtomicBool;
 use crate::tree::slice::WORDS;
 use crate::tree::{Branch, Link, Slice};
 use crate::zone::Zone;
@@ -165,6 +166,7 @@ impl Writer<'_> {
             rows: slices.iter().map(|slice| slice.rows()).sum(),
             zones: zones_of(&slices, self.shape.schema.len()),
             is_hot: slices.iter().any(|slice| slice.is_hot()),
+            is_touched: AtomicBool::new(false),
             slices,
             partitions: if has_key { laid.partitions } else { Vec::new() },
             fences,
@@ -197,6 +199,7 @@ impl Writer<'_> {
             partitions,
             fences,
             is_hot: true,
+            is_touched: AtomicBool::new(false),
         };
         root.groups.insert(group + 1, Link::new(new));
         root.fences.splice(group + 1..group + 1, vec![fence]);

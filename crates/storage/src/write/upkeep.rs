@@ -202,8 +202,11 @@ impl Writer<'_> {
             return false;
         }
         if node.slots() + window.slices * width > self.shape.options.group_slots + count * width {
+            let before = node.slices.len();
             self.split_at_border(group);
-            return false;
+            // Half of it has room, unless there was no border.
+            let is_split = self.branch.root.groups[group].slices.len() < before;
+            return is_split && self.put_window(group, old, window, laid);
         }
         let mut laid = laid;
         if let Some(fence) = laid.fences.first_mut() {
