@@ -1,6 +1,6 @@
-//! Reading slots: windows of a column, block after block, as vectors.
+//! Reading slots: runs of a column, block after block, as vectors.
 //!
-//! A window of up to 2048 slots comes out as a constant if all its blocks are the same constant, as codes if they share a
+//! What is read is a *window*: one run of slots or several, whose values come one behind the other. One of up to 2048 slots comes out as a constant if all its blocks are the same constant, as codes if they share a
 //! dictionary, and flat otherwise. Positions of dead slots are initialized and mean nothing; views there are empty or
 //! good. Strings are views into blocks and dictionaries, good as long as these are pinned.
 
@@ -31,27 +31,38 @@ struct Piece<'a> {
     rows: usize,
 }
 
-fn pieces<S: Slices>(slices: &S, column: usize, window: Range<usize>) -> impl Iterator<Item = Piece<'_>> {
+fn pieces<'s, S: Slices>(slices: &'s S, column: usize, window: &[Range<usize>]) -> impl Iterator<Item = Piece<'s>> {
     let width = slices.block_slots();
-    let blocks = window.start / width..window.end.div_ceil(width);
-    let pieces = blocks.map(move |slice| {
-        let (block, live) = slices.block(slice, column);
-        let start = slice * width;
-        let (first, last) = (window.start.max(start), window.end.min(start + width).min(start + block.slots));
-        Piece { block, live, from: first - start, at: first - window.start, rows: last.saturating_sub(first) }
+    let mut at = 0;
+    let pieces = window.iter().flat_map(move |run| {
+        let run_at = at;
+        at += run.len();
+        let run = run.clone();
+        (run.start / width..run.end.div_ceil(width)).map(move |slice| {
+            let (block, live) = slices.block(slice, column);
+            let start = slice * width;
+            let (first, last) = (run.start.max(start), run.end.min(start + width).min(start + block.slots));
+            let at = run_at + first - run.start;
+            Piece { block, live, from: first - start, at, rows: last.saturating_sub(first) }
+        })
     });
     pieces.filter(|piece| piece.rows > 0)
 }
 
+/// Slots of a window.
+fn slots_of(window: &[Range<usize>]) -> usize {
+    window.iter().map(Range::len).sum()
+}
+
 /// Decodes a window to a vector that has room for `capacity` values.
-pub(crate) fn decode<S: Slices>(slices: &S, column: usize, window: Range<usize>, capacity: usize, out: &mut Vector) {
-    if decode_constant(slices, column, window.clone(), out) {
+pub(crate) fn decode<S: Slices>(slices: &S, column: usize, window: &[Range<usize>], capacity: usize, out: &mut Vector) {
+    if decode_constant(slices, column, window, out) {
         return;
     }
-    if let Some(dictionary) = window_dictionary(slices, column, window.clone()) {
+    if let Some(dictionary) = window_dictionary(slices, column, window) {
         let target = out.begin_codes(dictionary, capacity);
-        target[..window.len()].fill(0);
-        for piece in pieces(slices, column, window.clone()) {
+        target[..slots_of(window)].fill(0);
+        for piece in pieces(slices, column, window) {
             if let Values::Dictionary { codes, .. } = &piece.block.values {
                 codes.widen(piece.from, &mut target[piece.at..piece.at + piece.rows]);
             }
@@ -61,14 +72,14 @@ pub(crate) fn decode<S: Slices>(slices: &S, column: usize, window: Range<usize>,
             out.physical(),
             T => {
                 let target = out.begin_flat::<T>(capacity);
-                for piece in pieces(slices, column, window.clone()) {
+                for piece in pieces(slices, column, window) {
                     piece.block.decode_fixed(piece.from, &mut target[piece.at..piece.at + piece.rows]);
                 }
             },
             {
                 let target = out.begin_strings(capacity).views;
-                target[..window.len()].fill(StringView::default());
-                for piece in pieces(slices, column, window.clone()) {
+                target[..slots_of(window)].fill(StringView::default());
+                for piece in pieces(slices, column, window) {
                     piece.block.decode_views(piece.from, piece.live, &mut target[piece.at..piece.at + piece.rows]);
                 }
                 out.set_strings_stable(true);
@@ -82,17 +93,17 @@ pub(crate) fn decode<S: Slices>(slices: &S, column: usize, window: Range<usize>,
 pub(crate) fn decode_selected<S: Slices>(
     slices: &S,
     column: usize,
-    window: Range<usize>,
+    window: &[Range<usize>],
     positions: &[u16],
     capacity: usize,
     out: &mut Vector,
 ) {
-    if decode_constant(slices, column, window.clone(), out) {
+    if decode_constant(slices, column, window, out) {
         return;
     }
-    if let Some(dictionary) = window_dictionary(slices, column, window.clone()) {
+    if let Some(dictionary) = window_dictionary(slices, column, window) {
         let target = out.begin_codes(dictionary, capacity);
-        for piece in pieces(slices, column, window.clone()) {
+        for piece in pieces(slices, column, window) {
             if let Values::Dictionary { codes, .. } = &piece.block.values {
                 piece.each_slot(positions, |position, slot| target[position] = codes.get(slot));
             }
@@ -102,13 +113,13 @@ pub(crate) fn decode_selected<S: Slices>(
             out.physical(),
             T => {
                 let target = out.begin_flat::<T>(capacity);
-                for piece in pieces(slices, column, window.clone()) {
+                for piece in pieces(slices, column, window) {
                     piece.decode_fixed(positions, target);
                 }
             },
             {
                 let target = out.begin_strings(capacity).views;
-                for piece in pieces(slices, column, window.clone()) {
+                for piece in pieces(slices, column, window) {
                     piece.each_slot(positions, |position, slot| target[position] = piece.block.view(slot));
                 }
                 out.set_strings_stable(true);
@@ -119,7 +130,7 @@ pub(crate) fn decode_selected<S: Slices>(
 }
 
 /// Decodes a window whose blocks all are one and the same constant.
-fn decode_constant<S: Slices>(slices: &S, column: usize, window: Range<usize>, out: &mut Vector) -> bool {
+fn decode_constant<S: Slices>(slices: &S, column: usize, window: &[Range<usize>], out: &mut Vector) -> bool {
     let mut pieces = pieces(slices, column, window);
     let Some(Piece { block: head, .. }) = pieces.next() else {
         // Nothing is live.
@@ -154,8 +165,12 @@ fn decode_constant<S: Slices>(slices: &S, column: usize, window: Range<usize>, o
 }
 
 /// The dictionary that all blocks of a window share, if they do.
-fn window_dictionary<S: Slices>(slices: &S, column: usize, window: Range<usize>) -> Option<&Arc<Dictionary>> {
-    let mut shared: Option<&Arc<Dictionary>> = None;
+fn window_dictionary<'s, S: Slices>(
+    slices: &'s S,
+    column: usize,
+    window: &[Range<usize>],
+) -> Option<&'s Arc<Dictionary>> {
+    let mut shared: Option<&'s Arc<Dictionary>> = None;
     for piece in pieces(slices, column, window) {
         let Values::Dictionary { dictionary, .. } = &piece.block.values else { return None };
         match shared {
@@ -167,10 +182,10 @@ fn window_dictionary<S: Slices>(slices: &S, column: usize, window: Range<usize>)
     shared
 }
 
-fn decode_validity<S: Slices>(slices: &S, column: usize, window: Range<usize>, out: &mut Vector) {
+fn decode_validity<S: Slices>(slices: &S, column: usize, window: &[Range<usize>], out: &mut Vector) {
     let may_be_null = |piece: &Piece<'_>| piece.block.validity.is_some() || piece.block.is_all_null();
-    if pieces(slices, column, window.clone()).any(|piece| may_be_null(&piece)) {
-        let words = out.validity_mut(window.len());
+    if pieces(slices, column, window).any(|piece| may_be_null(&piece)) {
+        let words = out.validity_mut(slots_of(window));
         for piece in pieces(slices, column, window).filter(may_be_null) {
             piece.block.clear_null_bits(piece.from, words, piece.at, piece.rows);
         }

@@ -198,6 +198,25 @@ impl RowGroup {
         }
     }
 
+    /// The first run of live slots among some: as long as may be, but for the ends of blocks that do not end a word.
+    pub fn next_run(&self, slots: Range<usize>) -> Option<Range<usize>> {
+        let mut run: Option<Range<usize>> = None;
+        for (first, word) in self.live_words(slots) {
+            let (from, start) = match &run {
+                Some(run) if run.end == first => (0, run.start),
+                Some(_) => break,
+                None if word == 0 => continue,
+                None => (word.trailing_zeros() as usize, first + word.trailing_zeros() as usize),
+            };
+            let len = (!(word >> from)).trailing_zeros() as usize;
+            run = Some(start..first + from + len);
+            if from + len < 64 {
+                break;
+            }
+        }
+        run
+    }
+
     /// Calls `each` with every run of live slots that follow one another, as positions in the window from its start. Runs
     /// are as long as may be, but for the ends of blocks.
     pub fn each_run(&self, window: Range<usize>, mut each: impl FnMut(Range<usize>)) {
@@ -253,12 +272,24 @@ impl RowGroup {
     /// column's default physical type. At most 2048 slots; the window may start anywhere. Positions of slots that are
     /// not live are arbitrary.
     pub fn decode(&self, column: usize, first: usize, rows: usize, out: &mut Vector) {
-        read::decode(self, column, first..first + rows, rows.max(CHUNK_ROWS), out);
+        self.decode_runs(column, std::slice::from_ref(&(first..first + rows)), out);
+    }
+
+    /// Decodes several runs of slots, at most [`CHUNK_ROWS`] in all, whose values come one behind the other.
+    pub fn decode_runs(&self, column: usize, runs: &[Range<usize>], out: &mut Vector) {
+        let slots: usize = runs.iter().map(Range::len).sum();
+        read::decode(self, column, runs, slots.max(CHUNK_ROWS), out);
+    }
+
+    /// Like [`RowGroup::decode_runs`], but only the given positions of `out`, of live slots, need be defined.
+    pub fn decode_selected_runs(&self, column: usize, runs: &[Range<usize>], positions: &[u16], out: &mut Vector) {
+        let slots: usize = runs.iter().map(Range::len).sum();
+        read::decode_selected(self, column, runs, positions, slots.max(CHUNK_ROWS), out);
     }
 
     /// Like [`RowGroup::decode`], but only the given positions of `out`, of live slots, need be defined.
     pub fn decode_selected(&self, column: usize, first: usize, positions: &[u16], rows: usize, out: &mut Vector) {
-        read::decode_selected(self, column, first..first + rows, positions, rows.max(CHUNK_ROWS), out);
+        self.decode_selected_runs(column, std::slice::from_ref(&(first..first + rows)), positions, out);
     }
 }
 

@@ -5,7 +5,8 @@
 //!
 //! 1. Blocks that the filters rule out by their bounds are skipped ([`prune`]), and those that have no key of a join
 //!    that the rows are on their way to ([`crate::exec::join::filter`]).
-//! 2. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live.
+//! 2. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live. Where they
+//!    stand in long runs, these are read one behind the other; otherwise their positions are kept.
 //! 3. The filters run in *stages*, cheap and selective kinds first. A stage decodes its own columns, for the rows that
 //!    are still in question, and narrows these. The first may be about the layout key alone, and is left out where all
 //!    rows are within its range.
@@ -37,6 +38,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A column is decoded at single positions if at most one row in so many is left.
 const SPARSE: usize = 8;
+/// Runs of rows that are read together …
+const MOST_RUNS: usize = 8;
+/// … if they have so many rows on average.
+const LONG_RUN: usize = 64;
 /// A join filter is dropped by a worker once it has seen so many rows …
 const TRIAL_ROWS: usize = 32_768;
 /// … of which more than this share, in percent, passed.
@@ -204,6 +209,7 @@ impl Source for TableScan {
             number: 0,
             left: 0..0,
             slot: 0,
+            runs: Vec::with_capacity(MOST_RUNS),
             wanted: Vec::new(),
             vectors: self.metas.iter().map(|meta| Vector::new(meta.ty.physical())).collect(),
             decoded: vec![false; self.columns.len()],
@@ -233,10 +239,12 @@ struct Trial {
     passed: usize,
 }
 
-/// Slots of the open row group that are looked at together.
+/// Slots of the open row group that are looked at together: those of the worker's runs.
 struct Stretch {
-    first: usize,
+    /// How many they are.
     count: usize,
+    /// True if all are rows.
+    is_dense: bool,
     /// True if the first stages hold for all rows.
     is_implied: bool,
     /// Which of the rows in reach; empty if all that are live are.
@@ -253,6 +261,8 @@ struct Worker {
     left: Range<usize>,
     /// The next slot of it.
     slot: usize,
+    /// The slots of the current stretch.
+    runs: Vec<Range<usize>>,
     /// For each of its blocks, whether it may have a row that passes.
     wanted: Vec<bool>,
     vectors: Vec<Vector>,
@@ -273,19 +283,19 @@ impl SourceWorker for Worker {
         // What the chunk shares with this worker is written again.
         chunk.reset(0);
         let Some(stretch) = self.next_stretch() else { return Ok(false) };
-        let (first, count) = (stretch.first, stretch.count);
+        let count = stretch.count;
         let snapshot = self.scan.snapshot.clone();
         let group = snapshot.row_group(self.number).expect("the row group is open");
         self.decoded.fill(false);
         self.find_rows(group, &stretch);
         let none = !self.all && self.rows.is_empty();
-        if none || !self.run_stages(group, &stretch)? || !self.run_filters(group, first, count) {
+        if none || !self.run_stages(group, &stretch)? || !self.run_filters(group, count) {
             // Empty, so that the pipeline can look at the time.
             chunk.reset(0);
             return Ok(true);
         }
         for column in 0..self.decoded.len() {
-            self.decode(group, column, first, count);
+            self.decode(group, column, count);
         }
         chunk.reset(if self.all { count } else { self.rows.len() });
         let selection = self.selection();
@@ -338,23 +348,48 @@ impl Worker {
         }
     }
 
-    /// The next slots before `end` whose blocks are wanted.
+    /// The next slots before `end` whose blocks are wanted, if there are rows among them.
     fn next_within(&mut self, group: &RowGroup, end: usize) -> Option<Stretch> {
         let width = group.block_slots();
-        while self.slot < end && !self.wanted[self.slot / width] {
-            self.slot = (self.slot / width + 1) * width;
+        let most = self.scan.chunk_rows;
+        self.runs.clear();
+        loop {
+            while self.slot < end && !self.wanted[self.slot / width] {
+                self.slot = (self.slot / width + 1) * width;
+            }
+            if self.slot >= end {
+                return None;
+            }
+            let first = self.slot;
+            // More slots than rows, as some are empty.
+            let mut last = end.min(first + 2 * most);
+            let mut blocks = first / width + 1..last.div_ceil(width);
+            if let Some(unwanted) = blocks.find(|&block| !self.wanted[block]) {
+                last = unwanted * width;
+            }
+            let mut rows = 0;
+            while rows < most && self.runs.len() < MOST_RUNS {
+                let Some(run) = group.next_run(self.slot..last) else {
+                    self.slot = last;
+                    break;
+                };
+                let taken = run.start..run.end.min(run.start + most - rows);
+                (self.slot, rows) = (taken.end, rows + taken.len());
+                self.runs.push(taken);
+            }
+            if self.runs.is_empty() {
+                continue;
+            }
+            let is_dense = rows == most || self.slot == last || rows >= self.runs.len() * LONG_RUN;
+            if is_dense {
+                return Some(Stretch { count: rows, is_dense, is_implied: false, rows: 0..0 });
+            }
+            let first = self.runs[0].start;
+            self.slot = last.min(first + most);
+            self.runs.clear();
+            self.runs.push(first..self.slot);
+            return Some(Stretch { count: self.slot - first, is_dense, is_implied: false, rows: 0..0 });
         }
-        if self.slot >= end {
-            return None;
-        }
-        let first = self.slot;
-        let mut last = end.min(first + self.scan.chunk_rows);
-        let mut blocks = first / width + 1..last.div_ceil(width);
-        if let Some(unwanted) = blocks.find(|&block| !self.wanted[block]) {
-            last = unwanted * width;
-        }
-        self.slot = last;
-        Some(Stretch { first, count: last - first, is_implied: false, rows: 0..0 })
     }
 
     /// The next of single rows: those that stand near one another.
@@ -369,7 +404,10 @@ impl Worker {
         let near = rows[self.left.start..].iter().take_while(|row| slot(row) < end).count();
         let own = self.left.start..self.left.start + near;
         self.left.start = own.end;
-        Some(Stretch { first, count: slot(&rows[own.end - 1]) + 1 - first, is_implied: false, rows: own })
+        let count = slot(&rows[own.end - 1]) + 1 - first;
+        self.runs.clear();
+        self.runs.push(first..first + count);
+        Some(Stretch { count, is_dense: near == count, is_implied: false, rows: own })
     }
 
     /// Looks at the bounds; false if no block of the row group in reach may have a row.
@@ -398,31 +436,27 @@ impl Worker {
 
     /// Begins with the slots that are rows.
     fn find_rows(&mut self, group: &RowGroup, stretch: &Stretch) {
-        let (first, count) = (stretch.first, stretch.count);
         self.rows.clear();
-        if let Reach::Rows(rows) = &*self.scan.reach {
-            let positions = rows[stretch.rows.clone()].iter().map(|row| (row.slot as usize - first) as u16);
-            self.rows.extend(positions);
-            self.all = self.rows.len() == count;
-            if self.all {
-                self.rows.clear();
-            }
+        self.all = stretch.is_dense;
+        if self.all {
             return;
         }
-        self.all = group.is_full(first..first + count);
-        if !self.all {
-            let rows = &mut self.rows;
-            group.each_live(first..first + count, |position| rows.push(position as u16));
+        let window = self.runs[0].clone();
+        let rows = &mut self.rows;
+        if let Reach::Rows(found) = &*self.scan.reach {
+            rows.extend(found[stretch.rows.clone()].iter().map(|row| (row.slot as usize - window.start) as u16));
+        } else {
+            group.each_live(window, |position| rows.push(position as u16));
         }
     }
 
     /// Narrows the rows by the filters; false if none is left.
     fn run_stages(&mut self, group: &RowGroup, stretch: &Stretch) -> Result<bool> {
-        let (first, count) = (stretch.first, stretch.count);
+        let count = stretch.count;
         let implied = if stretch.is_implied { self.scan.implied } else { 0 };
         for stage in implied..self.machines.len() {
             for i in 0..self.scan.stages[stage].columns.len() {
-                self.decode(group, self.scan.stages[stage].columns[i], first, count);
+                self.decode(group, self.scan.stages[stage].columns[i], count);
             }
             self.input.reset(if self.all { count } else { self.rows.len() });
             let selection = self.selection();
@@ -459,7 +493,7 @@ impl Worker {
     }
 
     /// Narrows the rows by the join filters; false if none is left.
-    fn run_filters(&mut self, group: &RowGroup, first: usize, count: usize) -> bool {
+    fn run_filters(&mut self, group: &RowGroup, count: usize) -> bool {
         for i in 0..self.scan.filters.len() {
             let (column, slot) = self.scan.filters[i].clone();
             let Some(keys) = slot.get() else { continue };
@@ -467,7 +501,7 @@ impl Worker {
             if trial.seen > TRIAL_ROWS && trial.passed * 100 > trial.seen * USELESS_PERCENT {
                 continue;
             }
-            self.decode(group, column, first, count);
+            self.decode(group, column, count);
             if self.all {
                 self.rows.extend(0..count as u16);
                 self.all = false;
@@ -487,7 +521,7 @@ impl Worker {
     }
 
     /// Decodes an output column for the rows that are left.
-    fn decode(&mut self, group: &RowGroup, column: usize, first: usize, count: usize) {
+    fn decode(&mut self, group: &RowGroup, column: usize, count: usize) {
         if std::mem::replace(&mut self.decoded[column], true) {
             return;
         }
@@ -495,12 +529,12 @@ impl Worker {
         if index == self.scan.row_id {
             let group = self.number as u32;
             let ids = vector.begin_flat::<u64>(self.scan.chunk_rows);
-            let slots = first as u32..(first + count) as u32;
-            ids.iter_mut().zip(slots).for_each(|(id, slot)| *id = RowId { group, slot }.to_u64());
+            let slots = self.runs.iter().flat_map(Range::clone);
+            ids.iter_mut().zip(slots).for_each(|(id, slot)| *id = RowId { group, slot: slot as u32 }.to_u64());
         } else if self.all || self.rows.len() * SPARSE > count {
-            group.decode(index, first, count, vector);
+            group.decode_runs(index, &self.runs, vector);
         } else {
-            group.decode_selected(index, first, &self.rows, count, vector);
+            group.decode_selected_runs(index, &self.runs, &self.rows, vector);
         }
     }
 
