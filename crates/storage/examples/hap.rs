@@ -284,7 +284,9 @@ fn main() {
         });
     }
     is_over.store(true, Ordering::Relaxed);
-    upkeep.map(|thread| thread.join().expect("upkeep does not panic"));
+    if let Some(thread) = upkeep {
+        thread.join().expect("upkeep does not panic");
+    }
     table.sweep();
     println!("{:.0} bytes a row", table.bytes() as f64 / table.rows() as f64);
     println!("retired nodes left: {}", table.retired());

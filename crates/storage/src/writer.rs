@@ -3,8 +3,8 @@
 //! | | on | ends with |
 //! |---|---|---|
 //! | [`TableWriter`] | the head, or a fork | being dropped |
-//! | [`Statement`] | a fork that nobody can overtake | [`Statement::commit`]; dropped, it leaves nothing |
-//! | [`TableFork`] | a fork of a transaction; beside others, with a log of what was done | the transaction's commit or its drop |
+//! | `Statement` | a fork that nobody can overtake | `Statement::commit`; dropped, it leaves nothing |
+//! | `TableFork` | a fork of a transaction; beside others, with a log of what was done | the transaction's commit or its drop |
 //!
 //! Constraints are not judged here. Whoever writes looks first ([`TableWriter::find`]), or looks at what came of it and
 //! undoes it ([`TableWriter::atomically`]).
