@@ -74,7 +74,7 @@ fn memory_runs_out() {
             "MERGE INTO t USING generate_series(1, 3000000) g(i) ON t.k = g.i WHEN MATCHED THEN UPDATE SET v = 0 \
              WHEN NOT MATCHED THEN INSERT VALUES (g.i, 1, 'another text ' || g.i)",
             "CREATE TABLE w AS SELECT i, 'some text ' || i AS s FROM generate_series(1, 3000000) g(i)",
-            "ALTER TABLE u ADD COLUMN w VARCHAR DEFAULT repeat('wide', 2000)",
+            "ALTER TABLE u ALTER v TYPE VARCHAR USING repeat('wide ' || v, 500)",
         ],
         ErrorKind::Resource,
     );
