@@ -66,6 +66,10 @@ impl Node for RowGroup {
         self.stamp
     }
 
+    fn stamp_mut(&mut self) -> &mut Stamp {
+        &mut self.stamp
+    }
+
     fn copy(&self, edit: &Edit) -> RowGroup {
         RowGroup {
             stamp: edit.stamp,

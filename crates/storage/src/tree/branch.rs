@@ -89,6 +89,13 @@ impl Edit {
         self.epochs.oldest() >= birth.max(self.visible_since)
     }
 
+    /// True if no snapshot shows a node of this branch that was made at `birth`: all that could have are gone. Forks and
+    /// savepoints hold the snapshots that they began with.
+    #[inline]
+    pub(crate) fn alone_has(&self, birth: Stamp) -> bool {
+        birth >= self.origin && self.epochs.newest() < birth
+    }
+
     fn retire(&mut self, node: Corpse) {
         if node.birth() == self.stamp {
             // No one else has ever seen it.

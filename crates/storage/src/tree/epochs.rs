@@ -11,11 +11,18 @@ pub(crate) struct Epochs {
     active: Mutex<Vec<Stamp>>,
     /// The first of `active`, or the greatest number.
     oldest: AtomicU64,
+    /// The last of `active`, or 0.
+    newest: AtomicU64,
 }
 
 impl Default for Epochs {
     fn default() -> Epochs {
-        Epochs { clock: AtomicU64::new(0), active: Mutex::default(), oldest: AtomicU64::new(Stamp::MAX) }
+        Epochs {
+            clock: AtomicU64::new(0),
+            active: Mutex::default(),
+            oldest: AtomicU64::new(Stamp::MAX),
+            newest: AtomicU64::new(0),
+        }
     }
 }
 
@@ -30,7 +37,7 @@ impl Epochs {
         let mut active = self.active();
         let at = active.partition_point(|&other| other <= stamp);
         active.insert(at, stamp);
-        self.oldest.store(active[0], Ordering::Release);
+        self.publish(&active);
     }
 
     /// The snapshot taken at `stamp` was dropped.
@@ -39,13 +46,23 @@ impl Epochs {
         let at = active.partition_point(|&other| other < stamp);
         debug_assert!(active[at] == stamp);
         active.remove(at);
+        self.publish(&active);
+    }
+
+    fn publish(&self, active: &[Stamp]) {
         self.oldest.store(active.first().copied().unwrap_or(Stamp::MAX), Ordering::Release);
+        self.newest.store(active.last().copied().unwrap_or(0), Ordering::Release);
     }
 
     /// The stamp of the oldest snapshot, or the greatest number. Never too young: a snapshot that is being taken now is
     /// younger than any that the caller, who holds the branch, may ask about.
     pub(crate) fn oldest(&self) -> Stamp {
         self.oldest.load(Ordering::Acquire)
+    }
+
+    /// The stamp of the newest snapshot that is held, or 0. Never too old: a snapshot of a branch is taken by who holds it.
+    pub(crate) fn newest(&self) -> Stamp {
+        self.newest.load(Ordering::Acquire)
     }
 
     /// How many snapshots are held.
@@ -80,9 +97,9 @@ mod tests {
     fn snapshots_leave_in_any_order() {
         let epochs = Epochs::default();
         [1, 2, 2, 5].into_iter().for_each(|stamp| epochs.enter(stamp));
-        for (stamp, oldest) in [(2, 1), (1, 2), (5, 2), (2, Stamp::MAX)] {
+        for (stamp, oldest, newest) in [(2, 1, 5), (1, 2, 5), (5, 2, 2), (2, Stamp::MAX, 0)] {
             epochs.leave(stamp);
-            assert_eq!(epochs.oldest(), oldest);
+            assert_eq!((epochs.oldest(), epochs.newest()), (oldest, newest));
         }
     }
 }

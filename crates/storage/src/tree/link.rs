@@ -5,8 +5,9 @@
 //!
 //! 1. A node is reached only from a root that is pinned: by the branch that works on it (`Branch`), or by a snapshot whose
 //!    stamp is entered (`TableSnapshot`). Links do not leave the crate, references to nodes borrow from one of the two.
-//! 2. Only [`Link::edit`] gives a node out for writing, and only if it bears the stamp of the edit: then no snapshot has
-//!    been taken since it was made, so that it hangs in this branch alone, which the caller holds exclusively.
+//! 2. A node is given out for writing only if it bears the stamp of the edit: then no snapshot has been taken since it was
+//!    made, so that it hangs in this branch alone, which the caller holds exclusively. Or if all snapshots that were taken since
+//!    are gone ([`Edit::alone_has`]): then it is *adopted*, and bears the stamp from now on.
 //! 3. A node that a branch no longer shows is retired, once, and freed when no snapshot shows it (`Branch::sweep`), or with
 //!    the table.
 //!
@@ -22,6 +23,8 @@ use std::ptr::NonNull;
 pub(crate) trait Node: Sized {
     /// The stamp under which it was made.
     fn stamp(&self) -> Stamp;
+    /// Where that is.
+    fn stamp_mut(&mut self) -> &mut Stamp;
     /// A copy for the owner of the edit.
     fn copy(&self, edit: &Edit) -> Self;
     /// Remembers that the branch no longer shows a node of this kind.
@@ -67,6 +70,13 @@ impl<T> Link<T> {
         unsafe { self.0.as_mut() }
     }
 
+    /// Makes the node, which this branch alone has, bear a stamp of it.
+    #[inline]
+    pub(crate) fn adopt(&mut self, stamp: Stamp, of: impl Fn(&mut T) -> &mut Stamp) {
+        // SAFETY: rule 2. Who let the last snapshot go has read what it wanted before.
+        *of(unsafe { self.0.as_mut() }) = stamp;
+    }
+
     /// Frees the node, but not what hangs in it.
     ///
     /// Only for nodes that nothing shows any more: rule 3.
@@ -77,9 +87,12 @@ impl<T> Link<T> {
 }
 
 impl<T: Node> Link<T> {
-    /// The node for writing: itself if it bears the stamp of the edit, else a copy that takes its place.
+    /// The node for writing: itself if it bears the stamp of the edit or can be adopted, else a copy that takes its place.
     #[inline]
     pub(crate) fn edit(&mut self, edit: &mut Edit) -> &mut T {
+        if self.stamp() != edit.stamp && edit.alone_has(self.stamp()) {
+            self.adopt(edit.stamp, T::stamp_mut);
+        }
         if self.stamp() != edit.stamp {
             let copy = Link::new(self.copy(edit));
             T::retire(std::mem::replace(self, copy), edit);

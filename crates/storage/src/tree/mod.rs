@@ -6,8 +6,9 @@
 //! TableSnapshot ────┘ a root and the stamp at which it was taken
 //! ```
 //! **Stamps** are numbers of one clock a table, never used twice. A branch has a stamp of its own. Its writer changes a
-//! node *in place* iff the node bears it: then no one else can see the node. Otherwise the node is copied, the copy bears
-//! the stamp, and the old one is *retired*. So children never bear a younger stamp than their parents.
+//! node *in place* if the node bears it: then no one else can see the node. If no one else can any more, because all snapshots
+//! that were taken since are gone, the node is *adopted*: it gets the stamp, and is written in place. Otherwise it is copied,
+//! the copy bears the stamp, and the old one is *retired*. So children never bear a younger stamp than their parents.
 //!
 //! **A snapshot** is the root; the branch goes on under a fresh stamp, so that every node that the snapshot shows is shared
 //! from now on. The snapshot's stamp is entered with [`epochs::Epochs`] until it is dropped. Readers count nothing.

@@ -19,6 +19,10 @@ impl Node for Root {
         self.stamp
     }
 
+    fn stamp_mut(&mut self) -> &mut Stamp {
+        &mut self.stamp
+    }
+
     fn copy(&self, edit: &Edit) -> Root {
         Root { stamp: edit.stamp, rows: self.rows, groups: self.groups.clone(), fences: self.fences.clone() }
     }

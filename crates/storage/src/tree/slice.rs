@@ -33,6 +33,10 @@ impl Node for Slice {
         self.stamp
     }
 
+    fn stamp_mut(&mut self) -> &mut Stamp {
+        &mut self.stamp
+    }
+
     fn copy(&self, edit: &Edit) -> Slice {
         // What made a slot visible before this version was made is gone if no snapshot is as old as that.
         let mut visible = if edit.forgets(self.stamp) { [0; WORDS] } else { self.visible };
@@ -125,6 +129,9 @@ impl Slice {
         self.is_hot = true;
         let ty = schema[column].ty;
         let link = &mut self.blocks[column];
+        if link.stamp != edit.stamp && edit.alone_has(link.stamp) {
+            link.adopt(edit.stamp, |block| &mut block.stamp);
+        }
         if link.stamp != edit.stamp {
             let is_ghost = !bitmap::get(&self.live, slot) && !bitmap::get(&self.visible, slot);
             if edit.writes_ghosts && is_ghost && link.admits(slot, datum) {
@@ -151,6 +158,9 @@ impl Slice {
         let link = &mut self.blocks[column];
         let block = Block { stamp: edit.stamp, ..link.scatter(new, &self.live, schema[column].ty) };
         edit.count(block.bytes() as isize - (link.bytes() + link.dictionary_share()) as isize);
+        if edit.alone_has(link.stamp) {
+            link.adopt(edit.stamp, |block| &mut block.stamp);
+        }
         if link.stamp == edit.stamp {
             *link.own(edit.stamp, |block| block.stamp) = block;
         } else {
