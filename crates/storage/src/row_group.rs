@@ -202,23 +202,40 @@ impl RowGroup {
         }
     }
 
-    /// The first run of live slots among some: as long as may be, but for the ends of blocks that do not end a word.
+    /// The first run of live slots among some, as long as may be.
     pub fn next_run(&self, slots: Range<usize>) -> Option<Range<usize>> {
-        let mut run: Option<Range<usize>> = None;
-        for (first, word) in self.live_words(slots) {
-            let (from, start) = match &run {
-                Some(run) if run.end == first => (0, run.start),
-                Some(_) => break,
-                None if word == 0 => continue,
-                None => (word.trailing_zeros() as usize, first + word.trailing_zeros() as usize),
-            };
-            let len = (!(word >> from)).trailing_zeros() as usize;
-            run = Some(start..first + from + len);
-            if from + len < 64 {
-                break;
+        let width = self.block_slots;
+        let mut run: Option<usize> = None;
+        let mut at = slots.start;
+        for number in slots.start / width..slots.end.div_ceil(width) {
+            let (start, slice) = (number * width, &*self.slices[number]);
+            let end = slots.end.min(start + width);
+            if slice.rows() == width {
+                run.get_or_insert(at);
+                at = end;
+                continue;
+            }
+            while at < end {
+                let offset = at - start;
+                let left = (64 - offset % 64).min(end - at);
+                let bits = slice.live()[offset / 64] >> (offset % 64);
+                match run {
+                    Some(first) => {
+                        let live = (!bits).trailing_zeros() as usize;
+                        if live < left {
+                            return Some(first..at + live);
+                        }
+                        at += left;
+                    }
+                    None => {
+                        let dead = bits.trailing_zeros() as usize;
+                        at += dead.min(left);
+                        run = (dead < left).then_some(at);
+                    }
+                }
             }
         }
-        run
+        run.map(|first| first..slots.end)
     }
 
     /// Calls `each` with every run of live slots that follow one another, as positions in the window from its start. Runs

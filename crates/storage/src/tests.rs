@@ -142,6 +142,12 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
         group.each_live(0..group.slots(), |slot| live.push(slot));
         let mut in_runs = Vec::new();
         group.each_run(0..group.slots(), |run| in_runs.extend(run));
+        let (mut at, mut one_by_one) = (0, Vec::new());
+        while let Some(run) = group.next_run(at..group.slots()) {
+            at = run.end;
+            one_by_one.extend(run);
+        }
+        assert_eq!(one_by_one, in_runs);
         assert_eq!(in_runs, live);
         let number = |slot: usize| start + live.partition_point(|&other| other < slot);
         for (column, field) in schema.iter().enumerate() {

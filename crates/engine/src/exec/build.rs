@@ -165,6 +165,7 @@ impl<'a> Builder<'a> {
     // ---- leaves ------------------------------------------------------------------------------------------------
 
     fn scan(&mut self, node: &Node, scan: &plan::Scan, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
+        let wanted = needed;
         let needed = with(needed, &scan.filters);
         let columns: Vec<_> = scan.columns.iter().copied().filter(|(id, _)| needed.contains(id)).collect();
         let recorder = self.recorder(node);
@@ -177,10 +178,10 @@ impl<'a> Builder<'a> {
             let sparse = !scan.filters.is_empty() || !filters.is_empty();
             let source = TableScan::new(
                 snapshot.clone(),
-                scan.relation.indexes(),
+                scan,
                 &columns,
+                &columns.iter().map(|(id, _)| wanted.contains(id)).collect::<Vec<_>>(),
                 &metas,
-                &scan.filters,
                 filters,
                 &recorder,
                 self.context,

@@ -25,8 +25,9 @@ pub(crate) mod prune;
 use crate::exec::QueryContext;
 use crate::exec::join::filter::FilterSlot;
 use crate::exec::profile::Recorder;
+use crate::plan::Scan;
 use crate::reach::{Found, Reach};
-use crate::relation::{Index, Source, SourceWorker};
+use crate::relation::{Source, SourceWorker};
 use entasis_storage::{RowGroup, RowId, TableSnapshot, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
@@ -53,6 +54,8 @@ pub(crate) struct TableScan {
     snapshot: TableSnapshot,
     /// Index in the table of each output column.
     columns: Vec<usize>,
+    /// By column, whether somebody reads it after the filters.
+    outputs: Vec<bool>,
     /// The index that stands for the row id.
     row_id: usize,
     metas: Vec<ColumnMeta>,
@@ -80,17 +83,17 @@ struct Stage {
 }
 
 impl TableScan {
-    /// A scan of `columns` (id, index in the table), of which `metas` is known, for rows that satisfy `filters`; `indexes` are
-    /// the table's.
+    /// A scan of `columns` (id, index in the table), of which `metas` is known, for rows that satisfy the filters of `scan`.
+    /// Columns that are no `outputs` are there for these.
     ///
     /// # Errors
     /// Those of compiling the filters.
     pub(crate) fn new(
         snapshot: TableSnapshot,
-        indexes: &[Index],
+        scan: &Scan,
         columns: &[(ColumnId, usize)],
+        outputs: &[bool],
         metas: &[ColumnMeta],
-        filters: &[Expr],
         join_filters: Vec<(usize, Arc<FilterSlot>)>,
         recorder: &Arc<Recorder>,
         context: &QueryContext,
@@ -101,11 +104,14 @@ impl TableScan {
         let mut join_filters = join_filters;
         join_filters.retain(|(column, _)| columns[*column].1 != row_id);
         let mut conjuncts = Vec::new();
-        filters.iter().for_each(|filter| filter.clone().split_conjunction(&mut conjuncts));
+        scan.filters.iter().for_each(|filter| filter.clone().split_conjunction(&mut conjuncts));
         let found = match context.settings.optimize {
-            true => Found::of(&snapshot, indexes, &conjuncts, &place),
+            true => Found::of(&snapshot, scan.relation.indexes(), &conjuncts, &place),
             false => Found::everywhere(&conjuncts),
         };
+        // What made the reach rules out no block of it.
+        let is_tested = conjuncts.iter().zip(&found.implied).filter(|(_, implied)| !**implied);
+        let tests = is_tested.filter_map(|(conjunct, _)| Test::of(conjunct, &place)).collect();
         let (mut implied, mut others) = (Vec::new(), Vec::new());
         let implies = found.implied.iter();
         conjuncts.into_iter().zip(implies).for_each(|(c, &is)| if is { implied.push(c) } else { others.push(c) });
@@ -118,9 +124,10 @@ impl TableScan {
             parts: parts.into(),
             reach: Arc::new(found.reach),
             implied,
-            tests: filters.iter().filter_map(|filter| Test::of(filter, &place)).collect(),
+            tests,
             stages: staged,
             columns: columns.iter().map(|(_, index)| *index).collect(),
+            outputs: outputs.to_vec(),
             metas: metas.to_vec(),
             filters: join_filters,
             recorder: recorder.clone(),
@@ -295,7 +302,11 @@ impl SourceWorker for Worker {
             return Ok(true);
         }
         for column in 0..self.decoded.len() {
-            self.decode(group, column, count);
+            match self.scan.outputs[column] {
+                true => self.decode(group, column, count),
+                false if self.decoded[column] => {}
+                false => self.blank(column),
+            }
         }
         chunk.reset(if self.all { count } else { self.rows.len() });
         let selection = self.selection();
@@ -520,7 +531,15 @@ impl Worker {
         true
     }
 
-    /// Decodes an output column for the rows that are left.
+    /// Puts something in the place of a column that nobody reads.
+    fn blank(&mut self, column: usize) {
+        let vector = &mut self.vectors[column];
+        vector.begin(1);
+        vector.set_null(0);
+        vector.make_constant();
+    }
+
+    /// Decodes a column for the rows that are left.
     fn decode(&mut self, group: &RowGroup, column: usize, count: usize) {
         if std::mem::replace(&mut self.decoded[column], true) {
             return;
