@@ -4,7 +4,7 @@
     make bench-hap ROWS=1000000 ORDER=random
 
 A table of an 8-byte key and 16 four-byte columns, in memory, one thread, each statement a transaction by itself, with
-parameters. Entasis, DuckDB and SQLite take turns, each in a process of its own; what is timed is what a Python program waits
+parameters; bulk statements with two threads. Entasis, DuckDB and SQLite take turns, each in a process of its own; what is timed is what a Python program waits
 for: execute and fetch. The median of each operation is printed in microseconds, and kept under bench/record/.
 
 With Entasis alone the same operations run from Rust, and once more while another thread scans the table without a pause
@@ -55,7 +55,9 @@ class Entasis:
 
     def load(self, rows, order):
         self.run(CREATE)
+        self.run("SET threads = 2")
         self.run(f"INSERT INTO hap {series(rows, order)} FROM range({rows}) t(i)")
+        self.run("SET threads = 1")
 
     def run(self, sql, parameters=None):
         cursor = self.connection.execute(sql, parameters)
@@ -75,7 +77,9 @@ class DuckDB:
 
     def load(self, rows, order):
         self.run(CREATE)
+        self.run("SET threads = 2")
         self.run(f"INSERT INTO hap {series(rows, order)} FROM range({rows}) t(i)")
+        self.run("SET threads = 1")
 
     def run(self, sql, parameters=None):
         return self.connection.execute(sql, parameters).fetchall()
@@ -106,17 +110,17 @@ def operations(rows, seed):
     span = rows // 50  # of keys, which are even: 1 % of the rows
     free = (2 * dice.randrange(rows) + 1 for _ in iter(int, 1))
     low = [dice.randrange(2 * rows - span) for _ in range(400)]
-    inserted = list(dict.fromkeys(next(free) for _ in range(3000)))
-    moved = [2 * k for k in dice.sample(range(rows), 3000)]
-    targets = list(dict.fromkeys(next(free) for _ in range(3200)))
+    inserted = list(dict.fromkeys(next(free) for _ in range(10_000)))
+    moved = [2 * k for k in dice.sample(range(rows), 10_000)]
+    targets = list(dict.fromkeys(next(free) for _ in range(10_500)))
     targets = [k for k in targets if k not in set(inserted)][: len(moved)]
     key = lambda: 2 * dice.randrange(rows)
     return [
-        ("point", POINT, [(key(),) for _ in range(4000)]),
+        ("point", POINT, [(key(),) for _ in range(40_000)]),
         ("count 1 %", COUNT, [(k, k + span - 1) for k in low]),
         ("sum 1 %", SUM, [(k, k + span - 1) for k in low]),
-        ("insert", INSERT, [(k, *range(16)) for k in inserted]),
-        ("update payload", UPDATE, [(7, key()) for _ in range(3000)]),
+        ("insert", INSERT, [(k, *(dice.randrange(1_000_003) for _ in COLUMNS)) for k in inserted]),
+        ("update payload", UPDATE, [(dice.randrange(1_000_003), key()) for _ in range(10_000)]),
         ("delete", DELETE, [(k,) for k in inserted]),
         ("update key", UPDATE_KEY, list(zip(targets, moved))),
         ("scan", SCAN, [()] * 15),
@@ -173,7 +177,7 @@ def bulk(engine, rows, updates):
     scan = engine.scanner()
     start = time.perf_counter()
     for number in range(updates):
-        engine.run(UPDATE, (number % 1000, 2 * dice.randrange(rows)))
+        engine.run(UPDATE, (number % 1_000_003, 2 * dice.randrange(rows)))
         if number % 100_000 == 0:
             scan()
     figures["update loop, µs each"] = (time.perf_counter() - start) / max(updates, 1) * 1e6
@@ -184,9 +188,11 @@ def bulk(engine, rows, updates):
         ("update one column of all, s", "UPDATE hap SET a9 = a9 + 1"),
         ("delete half, s", "DELETE FROM hap WHERE a3 % 2 = 0"),
     ]:
+        engine.run("SET threads = 2")
         start = time.perf_counter()
         engine.run(sql)
         figures[name] = time.perf_counter() - start
+        engine.run("SET threads = 1")
         time.sleep(2)
         figures[f"MB after it ({name.split(',')[0]})"] = resident_bytes() / 1e6
     return figures

@@ -60,13 +60,18 @@ pub fn run(rows: u64, is_random: bool) -> Result<(), Box<dyn Error>> {
         keys.retain(|key| seen.insert(*key));
         keys
     };
-    let points = single(&keys(20_000, 0));
+    let points = single(&keys(40_000, 0));
     let ranges: Vec<Vec<i64>> = keys(400, 0).iter().map(|&low| vec![low, low + span - 1]).collect();
-    let new = distinct(keys(6000, 1));
+    let new = distinct(keys(20_000, 1));
     let (inserted, targets) = new.split_at(new.len() / 2);
-    let rows_inserted: Vec<Vec<i64>> = inserted.iter().map(|&key| [key].into_iter().chain(0..16).collect()).collect();
-    let moved: Vec<Vec<i64>> = targets.iter().zip(distinct(keys(3200, 0))).map(|(&to, from)| vec![to, from]).collect();
-    let payloads: Vec<Vec<i64>> = keys(3000, 0).iter().map(|&key| vec![7, key]).collect();
+    let mut payload = Random(1_234_567_891);
+    let rows_inserted: Vec<Vec<i64>> = inserted
+        .iter()
+        .map(|&key| [key].into_iter().chain((0..16).map(|_| payload.below(1_000_003))).collect())
+        .collect();
+    let moved: Vec<Vec<i64>> =
+        targets.iter().zip(distinct(keys(10_500, 0))).map(|(&to, from)| vec![to, from]).collect();
+    let payloads: Vec<Vec<i64>> = keys(10_000, 0).iter().map(|&key| vec![payload.below(1_000_003), key]).collect();
     let insert = format!("INSERT INTO hap VALUES ({})", vec!["?"; 17].join(", "));
     let figures = [
         ("point", median(&connection, POINT, &points)?),
