@@ -18,7 +18,7 @@ use crate::sync::{AtomicBool, Ordering};
 use crate::tree::slice::WORDS;
 use crate::tree::{Edit, Link, Node, Slice, Stamp};
 use crate::zone::Zone;
-use entasis_vector::{CHUNK_ROWS, PhysicalType, Schema, StringView, Vector, bitmap};
+use entasis_vector::{CHUNK_ROWS, Schema, StringView, Vector, bitmap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -294,18 +294,6 @@ impl RowGroup {
     /// not live are arbitrary.
     pub fn decode(&self, column: usize, first: usize, rows: usize, out: &mut Vector) {
         self.decode_runs(column, std::slice::from_ref(&(first..first + rows)), out);
-    }
-
-    /// Asks for the memory of a column's slots, which are going to be decoded.
-    // PERF: each block is memory of its own, which no hardware prefetcher sees coming; every other line, as these come in pairs.
-    pub fn prefetch(&self, column: usize, slots: Range<usize>, physical: PhysicalType) {
-        let (width, step) = (self.block_slots, 128 / physical.width().max(1));
-        for number in slots.start / width..slots.end.div_ceil(width) {
-            let block = self.slices[number].block(column);
-            let start = number * width;
-            let own = slots.start.max(start) - start..slots.end.min(start + width) - start;
-            own.step_by(step).for_each(|slot| block.prefetch(slot, physical));
-        }
     }
 
     /// Decodes several runs of slots, at most [`CHUNK_ROWS`] in all, whose values come one behind the other.

@@ -301,7 +301,6 @@ impl SourceWorker for Worker {
             chunk.reset(0);
             return Ok(true);
         }
-        self.prefetch(group);
         for column in 0..self.decoded.len() {
             match self.scan.outputs[column] {
                 true => self.decode(group, column, count),
@@ -530,25 +529,6 @@ impl Worker {
             }
         }
         true
-    }
-
-    /// Asks for what is read next, if no filter might make it superfluous.
-    fn prefetch(&self, group: &RowGroup) {
-        let scan = &self.scan;
-        let is_sure = self.machines.len() == scan.implied && scan.filters.is_empty() && !self.left_are_rows();
-        let next = self.slot..(self.slot + scan.chunk_rows).min(group.slots());
-        if !is_sure || next.is_empty() {
-            return;
-        }
-        for (column, &index) in scan.columns.iter().enumerate() {
-            if scan.outputs[column] && index != scan.row_id {
-                group.prefetch(index, next.clone(), scan.metas[column].ty.physical());
-            }
-        }
-    }
-
-    fn left_are_rows(&self) -> bool {
-        matches!(*self.scan.reach, Reach::Rows(_))
     }
 
     /// Puts something in the place of a column that nobody reads.
