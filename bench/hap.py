@@ -127,7 +127,7 @@ def operations(rows, seed):
     ]
 
 
-def measure(engine, rows, seed, budget=20.0):
+def measure(engine, rows, seed, budget=5.0):
     """Median microseconds by operation; slow ones stop after `budget` seconds."""
     medians = {}
     for name, sql, sets in operations(rows, seed):
