@@ -11,7 +11,7 @@
 //!
 //! A block comes cold from a builder, in the tightest encoding. What is written is *hot*: a flat narrow array. Most cold
 //! encodings are such arrays already, so that writing needs no other form; where a value does not fit, this block alone is
-//! encoded anew ([`write`]). Who may write, and when a copy is due, is the tree's affair ([`crate::tree`]).
+//! encoded anew (`write`). Who may write, and when a copy is due, is the tree's affair (`crate::tree`).
 //!
 //! The zone holds every value that a live slot shows, and the slots of a shared block are only ever given values within
 //! it: so a zone never changes under a reader. NULL slots hold an arbitrary code; the validity bitmap exists only if some
