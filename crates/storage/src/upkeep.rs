@@ -65,6 +65,10 @@ impl Table {
         let snapshot = {
             let mut head = self.head();
             if due.is_empty() && !has_small(&head.branch.root, &self.shape) {
+                // What the last statement replaced, it still saw itself when it ended. Freed when the lock is given back.
+                let dead = head.branch.take_dead();
+                drop(head);
+                drop(dead);
                 return Upkeep { is_done: true, ..done };
             }
             self.pin(&mut head)
