@@ -13,6 +13,7 @@ pub mod error;
 pub mod expr;
 pub mod hash;
 pub mod selection;
+pub mod simd;
 pub mod string;
 pub mod types;
 pub mod value;

@@ -13,6 +13,7 @@
 //! This is a leaf module with `unsafe`: the loads and the stores.
 #![allow(unsafe_code)]
 
+use entasis_vector::simd::widest;
 use entasis_vector::{Buffer, Native};
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
@@ -60,12 +61,12 @@ pub(crate) fn map_into<T: Native, U>(buffer: &Buffer, from: usize, out: &mut [U]
     assert!(from + out.len() <= slots::<T>(buffer));
     // SAFETY: the slots from `from` on, as many as `out` has, lie within the buffer.
     // PERF: a loop over a raw pointer is vectorized as one over a slice is; atomic loads are not.
-    unsafe {
+    widest(|| unsafe {
         let first = buffer.as_ptr().cast::<T>().add(from);
         for (i, o) in out.iter_mut().enumerate() {
             *o = map(read(first.add(i)));
         }
-    }
+    });
 }
 
 /// A copy of the first `slots` slots, in a buffer with room for `capacity`.

@@ -5,6 +5,7 @@
 //! count. Strings are kept as views, long transient ones in an own heap, which is rebuilt when most of it is dead.
 
 use super::state::{Rows, accumulate, combine, permute};
+use entasis_vector::simd::widest;
 use entasis_vector::value::cmp_float;
 use entasis_vector::{Interval, PhysicalType, StringHeap, StringView, Vector};
 use std::cmp::Ordering;
@@ -103,8 +104,8 @@ impl Extreme {
                             _ if rows.groups.is_none() && rows.positions.is_none() && rows.count > 0 => {
                                 let (first, rest) = given[..rows.count].split_first().expect("just counted");
                                 let best = match largest {
-                                    true => rest.iter().fold(*first, |a, &v| a.max(v)),
-                                    false => rest.iter().fold(*first, |a, &v| a.min(v)),
+                                    true => widest(|| rest.iter().fold(*first, |a, &v| a.max(v))),
+                                    false => widest(|| rest.iter().fold(*first, |a, &v| a.min(v))),
                                 };
                                 let value = &mut values[0];
                                 *value = if largest { (*value).max(best as i64) } else { (*value).min(best as i64) };

@@ -17,6 +17,7 @@ use super::extreme::Extreme;
 use crate::exec::materialized::Materialized;
 use crate::plan::{ExternalAggregate, GroupStates};
 use entasis_vector::expr::ColumnMeta;
+use entasis_vector::simd::widest;
 use entasis_vector::{CHUNK_ROWS, Error, Native, PhysicalType, Result, Vector};
 use std::sync::{Arc, Mutex};
 
@@ -201,7 +202,7 @@ pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub fn accumulate<T: Native, A: Copy>(values: &[T], rows: &Rows<'_>, states: &mut [A], step: impl Fn(A, T) -> A) {
     let count = rows.count;
     match (rows.groups, rows.positions) {
-        (None, None) => states[0] = values[..count].iter().fold(states[0], |a, &v| step(a, v)),
+        (None, None) => states[0] = widest(|| values[..count].iter().fold(states[0], |a, &v| step(a, v))),
         (None, Some(at)) => states[0] = at[..count].iter().fold(states[0], |a, &p| step(a, values[p as usize])),
         (Some(groups), None) => {
             for (&g, &v) in groups[..count].iter().zip(values) {

@@ -19,6 +19,7 @@ pub mod select;
 pub mod string;
 
 use crate::buffer::Native;
+use crate::simd::widest;
 use crate::types::PhysicalType;
 use crate::vector::{Vector, uuid_to_ordered};
 use crate::{CHUNK_ROWS, DataType, Error, Result, Value, bitmap};
@@ -101,7 +102,9 @@ pub fn operand<T: Native>(vector: &Vector) -> Operand<'_, T> {
 #[inline(always)]
 pub fn unary<A: Copy, R>(a: Operand<'_, A>, rows: Rows<'_>, out: &mut [R], mut f: impl FnMut(A) -> R) {
     match (rows, a) {
-        (Rows::Dense(n), Operand::Each(a)) => out[..n].iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o = f(a)),
+        (Rows::Dense(n), Operand::Each(a)) => {
+            widest(|| out[..n].iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o = f(a)));
+        }
         (_, a) => rows.each(|p| out[p] = f(a.get(p))),
     }
 }
@@ -117,13 +120,13 @@ pub fn binary<A: Copy, B: Copy, R>(
 ) {
     match (rows, a, b) {
         (Rows::Dense(n), Operand::Each(a), Operand::Each(b)) => {
-            out[..n].iter_mut().zip(&a[..n]).zip(&b[..n]).for_each(|((o, &a), &b)| *o = f(a, b));
+            widest(|| out[..n].iter_mut().zip(&a[..n]).zip(&b[..n]).for_each(|((o, &a), &b)| *o = f(a, b)));
         }
         (Rows::Dense(n), Operand::Each(a), Operand::One(b)) => {
-            out[..n].iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o = f(a, b));
+            widest(|| out[..n].iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o = f(a, b)));
         }
         (Rows::Dense(n), Operand::One(a), Operand::Each(b)) => {
-            out[..n].iter_mut().zip(&b[..n]).for_each(|(o, &b)| *o = f(a, b));
+            widest(|| out[..n].iter_mut().zip(&b[..n]).for_each(|(o, &b)| *o = f(a, b)));
         }
         _ => rows.each(|p| out[p] = f(a.get(p), b.get(p))),
     }
