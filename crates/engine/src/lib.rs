@@ -10,4 +10,4 @@ pub mod optimizer;
 pub mod plan;
 mod reach;
 pub mod relation;
-mod template;
+pub mod template;

@@ -4,25 +4,68 @@
 //! from values and statistics holds for one run only. So a run costs the optimizer's time, but not the binder's, which is
 //! ten times that.
 
+use crate::exec::QueryContext;
 use crate::optimizer::for_each_expr;
 use crate::plan::{Node, Plan};
-use crate::relation::Relation;
+use crate::relation::{Relation, ScanRequest, Source, Statistics};
 use entasis_vector::expr::Expr;
-use entasis_vector::{DataType, Result, Value};
+use entasis_vector::{DataType, Error, Result, Schema, Value};
 use std::sync::Arc;
 
-impl Plan {
-    /// The plan with these values for its parameters, and with `relation` in the place of each stored table. `None` if a value
-    /// is none of its parameter's type.
+/// A bound plan with places for values and for tables. It holds no snapshot: that would keep old rows for as long as
+/// the template is kept.
+#[derive(Debug)]
+pub struct Template(Plan);
+
+/// The place of a table in a template.
+#[derive(Debug)]
+struct Place {
+    name: String,
+    schema: Schema,
+}
+
+impl Relation for Place {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
+
+    fn scan(&self, _request: &ScanRequest, _context: &QueryContext) -> Result<Arc<dyn Source>> {
+        Err(Error::internal("a template was run"))
+    }
+}
+
+impl Template {
+    /// The template of a bound plan. `None` if it would not run as well as a plan that is bound anew: if a parameter is
+    /// converted before it is compared, or something else than stored tables is read.
+    pub fn new(mut plan: Plan) -> Option<Template> {
+        is_good(&mut plan.root).then(|| {
+            let place = |relation: &dyn Relation| -> Result<Arc<dyn Relation>> {
+                Ok(Arc::new(Place { name: relation.name().to_owned(), schema: relation.schema().clone() }))
+            };
+            fill(&mut plan.root, &mut |expr| expr, &mut { place }).expect("places do not fail");
+            Template(plan)
+        })
+    }
+
+    /// The plan with these values for its parameters, and with the `table` of its name in the place of each. `None` if a
+    /// value is none of its parameter's type.
     ///
     /// # Errors
-    /// Those of `relation`.
+    /// Those of `table`.
     pub fn instance(
         &self,
         parameters: &[(Value, DataType)],
-        mut relation: impl FnMut(&dyn Relation) -> Result<Arc<dyn Relation>>,
+        mut table: impl FnMut(&str) -> Result<Arc<dyn Relation>>,
     ) -> Result<Option<Plan>> {
-        let mut plan = self.clone();
+        let mut plan = self.0.clone();
         let mut fits = true;
         let mut value = |expr| match expr {
             Expr::Parameter { index, ty } => {
@@ -36,14 +79,8 @@ impl Plan {
             }
             other => other,
         };
-        fill(&mut plan.root, &mut value, &mut relation)?;
+        fill(&mut plan.root, &mut value, &mut |relation| table(relation.name()))?;
         Ok(fits.then_some(plan))
-    }
-
-    /// True if the plan, kept as a template, runs as well as one that is bound anew: no parameter is converted before it is
-    /// compared, and all that it reads are stored tables.
-    pub fn is_good_template(&self) -> bool {
-        is_good(&mut self.root.clone())
     }
 }
 

@@ -3,7 +3,7 @@
 //! | of a statement | is kept | for |
 //! |---|---|---|
 //! | that names rows by their key | its program ([`crate::keyed`]) | one state of the catalog |
-//! | that is a query, from its second run on | its bound plan, a template ([`Plan::instance`]) | one state of the catalog and the types of its parameters |
+//! | that is a query, from its second run on | its bound plan, a template ([`Template`]) | one state of the catalog and the types of its parameters |
 //! | any other | its syntax tree | ever |
 //!
 //! A template is bound once and optimized for each run, as what the optimizer concludes holds for one version of the tables
@@ -12,11 +12,10 @@
 use crate::catalog::Names;
 use crate::connection::Connection;
 use crate::keyed::{self, Program};
-use crate::relations::TableRelation;
 use crate::work::Work;
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::{Index, Relation};
-use entasis_sql::{Keyed, Parsed};
+use entasis_engine::template::Template;
+use entasis_sql::{Catalog, Keyed, Parsed};
 use entasis_storage::CatalogVersion;
 use entasis_vector::{DataType, Error, Result, Value};
 use std::collections::HashMap;
@@ -46,7 +45,7 @@ struct Known {
     /// What the template was made for: a state of the catalog, and types of parameters.
     made_for: Option<(u64, Vec<DataType>)>,
     /// `None` if the query must be bound for each run.
-    template: Option<Arc<Plan>>,
+    template: Option<Arc<Template>>,
     /// Of the last run with a template.
     took: Option<Duration>,
 }
@@ -126,12 +125,9 @@ impl Prepared {
         let Some(template) = self.template(connection, work, changes, parameters) else { return Ok(None) };
         // All tables are seen as of one moment.
         let _moment = connection.shared.commits.read().unwrap_or_else(PoisonError::into_inner);
-        template.instance(parameters, |relation| {
-            let seen = relation.table().ok_or_else(|| Error::internal("a template that reads no table"))?;
-            let renewed = |index: &Index| Index { table: work.snapshot(index.table.table()), ..index.clone() };
-            let indexes = relation.indexes().iter().map(renewed).collect();
-            Ok(Arc::new(TableRelation::new(work.snapshot(seen.table()), indexes)) as Arc<dyn Relation>)
-        })
+        let names = Names::new(connection, work);
+        let gone = |name: &str| Error::internal(format!("a template reads {name:?}, which is gone"));
+        template.instance(parameters, |name| names.table(name).ok_or_else(|| gone(name)))
     }
 
     fn template(
@@ -140,7 +136,7 @@ impl Prepared {
         work: &mut Work,
         changes: u64,
         parameters: &[(Value, DataType)],
-    ) -> Option<Arc<Plan>> {
+    ) -> Option<Arc<Template>> {
         let mut known = self.template.lock().unwrap_or_else(PoisonError::into_inner);
         known.runs += 1;
         let types = parameters.iter().map(|(_, ty)| *ty);
@@ -155,7 +151,7 @@ impl Prepared {
                 let _moment = connection.shared.commits.read().unwrap_or_else(PoisonError::into_inner);
                 entasis_sql::bind_template(&self.parsed, &Names::new(connection, work), &types)
             };
-            known.template = bound.ok().filter(Plan::is_good_template).map(Arc::new);
+            known.template = bound.ok().and_then(Template::new).map(Arc::new);
             known.made_for = Some((changes, types));
             known.took = None;
         }
@@ -174,5 +170,36 @@ impl Prepared {
     pub(crate) fn is_short(&self) -> bool {
         let known = self.template.lock().unwrap_or_else(PoisonError::into_inner);
         known.took.is_some_and(|took| took < SHORT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Database};
+
+    #[test]
+    fn what_is_remembered_holds_no_rows() {
+        let database = Database::in_memory(Config::default()).unwrap();
+        let connection = database.connect();
+        connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v INTEGER UNIQUE)").unwrap();
+        let statements = [
+            "SELECT sum(v) FROM t",
+            "SELECT count(*) FROM t a JOIN t b ON a.k = b.v WHERE b.v > 1",
+            "SELECT v FROM t WHERE k = 1",
+            "INSERT INTO t SELECT 1 + coalesce(max(k), 0), max(k) FROM t",
+            "INSERT INTO t SELECT 1 + max(k), 100 * max(k) FROM t",
+            "UPDATE t SET v = v + 1 WHERE k = 1",
+            "UPDATE t SET v = v + 1",
+            "DELETE FROM t WHERE k = 1000",
+        ];
+        for _ in 0..3 {
+            for sql in statements {
+                connection.execute(sql).unwrap();
+            }
+        }
+        let names = database.shared.catalog.version();
+        let entry = names.table("t").unwrap();
+        let tables = std::iter::once(&entry.table).chain(entry.indexes.iter().flatten());
+        assert_eq!(tables.map(|table| table.snapshots()).collect::<Vec<_>>(), [0, 0]);
     }
 }

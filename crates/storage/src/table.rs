@@ -117,6 +117,11 @@ impl Table {
         self.head().branch.root.rows
     }
 
+    /// Snapshots of it that are held.
+    pub fn snapshots(&self) -> usize {
+        self.epochs.held()
+    }
+
     /// Bytes of memory of the newest version, as they were counted: exact after [`Table::sweep`], and but for shared
     /// dictionaries.
     pub fn bytes(&self) -> usize {
