@@ -72,8 +72,13 @@ pub(crate) fn decode<S: Slices>(slices: &S, column: usize, window: &[Range<usize
             out.physical(),
             T => {
                 let target = out.begin_flat::<T>(capacity);
+                let mut may_be_null = false;
                 for piece in pieces(slices, column, window) {
                     piece.block.decode_fixed(piece.from, &mut target[piece.at..piece.at + piece.rows]);
+                    may_be_null |= piece.block.may_be_null();
+                }
+                if !may_be_null {
+                    return;
                 }
             },
             {
@@ -183,7 +188,7 @@ fn window_dictionary<'s, S: Slices>(
 }
 
 fn decode_validity<S: Slices>(slices: &S, column: usize, window: &[Range<usize>], out: &mut Vector) {
-    let may_be_null = |piece: &Piece<'_>| piece.block.validity.is_some() || piece.block.is_all_null();
+    let may_be_null = |piece: &Piece<'_>| piece.block.may_be_null();
     if pieces(slices, column, window).any(|piece| may_be_null(&piece)) {
         let words = out.validity_mut(slots_of(window));
         for piece in pieces(slices, column, window).filter(may_be_null) {

@@ -11,7 +11,7 @@
 //! Zones only widen, so older versions may share them.
 
 use crate::BLOCK_ROWS;
-use crate::block::Block;
+use crate::block::{Block, cells};
 use crate::key::Fences;
 use crate::read::{self, Slices};
 use crate::sync::{AtomicBool, Ordering};
@@ -200,6 +200,23 @@ impl RowGroup {
                 word &= word - 1;
             }
         }
+    }
+
+    /// Asks for the memory of `columns` in the blocks that a scan will come to after the one of `slot`, those that are
+    /// `wanted`. What leads to a block is asked for earlier, as each step needs the memory of the one before.
+    // PERF: a scan reads a block in the time of one or two misses, and comes to it by four.
+    pub fn prefetch(&self, slot: usize, columns: &[usize], wanted: &[bool]) {
+        const LEAD: usize = CHUNK_ROWS / BLOCK_ROWS;
+        let next = slot / self.block_slots;
+        let ahead = |steps: usize| {
+            let from = next + steps * LEAD;
+            let slices = self.slices.get(from..).unwrap_or_default().iter().take(LEAD);
+            slices.zip(&wanted[from.min(wanted.len())..]).filter(|(_, wanted)| **wanted).map(|(slice, _)| slice)
+        };
+        ahead(4).for_each(|slice| cells::prefetch_all(slice.address(), size_of::<Slice>()));
+        ahead(3).for_each(|slice| columns.iter().for_each(|&column| slice.prefetch_link(column)));
+        ahead(2).for_each(|slice| columns.iter().for_each(|&column| slice.prefetch_block(column)));
+        ahead(1).for_each(|slice| columns.iter().for_each(|&column| slice.block(column).prefetch_stream()));
     }
 
     /// The first run of live slots among some, as long as may be.

@@ -68,6 +68,8 @@ pub(crate) struct TableScan {
     tests: Vec<Test>,
     /// Join filters and the output columns that they apply to.
     filters: Vec<(usize, Arc<FilterSlot>)>,
+    /// Index in the table of each column that is read first: all, if nothing filters.
+    first: Vec<usize>,
     recorder: Arc<Recorder>,
     chunk_rows: usize,
     /// The next part.
@@ -118,6 +120,11 @@ impl TableScan {
         let mut staged = stages(implied, metas)?;
         let implied = staged.len();
         staged.extend(stages(others, metas)?);
+        let first: Vec<usize> = match (staged.get(implied), join_filters.first()) {
+            (Some(stage), _) => stage.columns.clone(),
+            (None, Some((column, _))) => vec![*column],
+            (None, None) => (0..columns.len()).filter(|&column| outputs[column]).collect(),
+        };
         let parts = found.reach.parts(snapshot.row_groups().len());
         Ok(TableScan {
             row_id,
@@ -126,6 +133,7 @@ impl TableScan {
             implied,
             tests,
             stages: staged,
+            first: first.into_iter().map(|column| columns[column].1).filter(|&index| index != row_id).collect(),
             columns: columns.iter().map(|(_, index)| *index).collect(),
             outputs: outputs.to_vec(),
             metas: metas.to_vec(),
@@ -293,6 +301,9 @@ impl SourceWorker for Worker {
         let count = stretch.count;
         let snapshot = self.scan.snapshot.clone();
         let group = snapshot.row_group(self.number).expect("the row group is open");
+        if !matches!(&*self.scan.reach, Reach::Rows(_)) {
+            group.prefetch(self.slot, &self.scan.first, &self.wanted);
+        }
         self.decoded.fill(false);
         self.find_rows(group, &stretch);
         let none = !self.all && self.rows.is_empty();

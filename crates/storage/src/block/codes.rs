@@ -83,6 +83,14 @@ impl Codes {
         with_codes!(self, C, buffer => cells::prefetch(buffer.as_ptr().wrapping_add(slot * size_of::<C>())));
     }
 
+    /// Asks for the memory of the codes, which are read from the first on.
+    pub(crate) fn prefetch_stream(&self) {
+        with_codes!(self, C, buffer => {
+            let _ = C::MIN;
+            cells::prefetch_stream(buffer.as_ptr());
+        });
+    }
+
     /// Writes a code that fits to `slot`; see [`cells::store`].
     #[inline]
     pub(crate) fn store(&self, slot: usize, code: u32) {

@@ -6,6 +6,7 @@ use super::codes::with_codes;
 use super::{Codes, Values, cells};
 use crate::datum::Datum;
 use crate::hash::hash_word;
+use entasis_vector::simd::widest;
 use entasis_vector::value::canonical_bits;
 use entasis_vector::vector::uuid_from_ordered;
 use entasis_vector::{Buffer, DataType, Interval, Native, Value};
@@ -42,6 +43,16 @@ pub(crate) trait Fixed: Native {
     fn decode(base: i128, codes: &Codes, from: usize, out: &mut [Self]) {
         out.iter_mut().enumerate().for_each(|(i, o)| *o = Self::of_code(base, codes.get(from + i)));
     }
+}
+
+/// The least and the greatest of some values; `None` if there are none.
+pub(crate) fn range_of<T: Fixed>(values: &[T]) -> Option<(T, T)> {
+    let &first = values.first()?;
+    Some(widest(|| {
+        values.iter().fold((first, first), |(min, max), &v| {
+            (if v.before(min) { v } else { min }, if max.before(v) { v } else { max })
+        })
+    }))
 }
 
 macro_rules! integer {

@@ -27,7 +27,7 @@ mod views;
 mod write;
 
 pub(crate) use codes::Codes;
-pub(crate) use fixed::{Fixed, with_fixed};
+pub(crate) use fixed::{Fixed, range_of, with_fixed};
 pub(crate) use scatter::Scattered;
 pub(crate) use strings::{StringBytes, pinned_view};
 pub(crate) use views::Views;
@@ -101,6 +101,11 @@ impl Block {
     /// True if all slots are NULL.
     pub(crate) fn is_all_null(&self) -> bool {
         matches!(&self.values, Values::Constant(value) if value.is_null())
+    }
+
+    /// False if no slot is NULL.
+    pub(crate) fn may_be_null(&self) -> bool {
+        self.validity.is_some() || self.is_all_null()
     }
 
     /// True if `slot` is not NULL.

@@ -1,7 +1,7 @@
 //! Writing many slots of a block at once: all values are decoded, the new ones scattered among them, and encoded anew with
 //! exact bounds. [`Block::put`] is the slow twin.
 
-use super::{Block, Fixed, with_fixed, write};
+use super::{Block, Fixed, range_of, with_fixed, write};
 use crate::datum::Datum;
 use entasis_vector::{DataType, Encoding, Vector, bitmap};
 
@@ -56,21 +56,25 @@ fn scatter_fixed<T: Fixed>(old: &Block, new: Scattered<'_>, live: &[u64], ty: Da
         if left == 0 {
             continue;
         }
-        let first = values[left.trailing_zeros() as usize];
-        let (mut min, mut max) = range.unwrap_or((first, first));
-        let mut widen = |v: T| {
-            min = if v.before(min) { v } else { min };
-            max = if max.before(v) { v } else { max };
-        };
-        if left == u64::MAX {
-            values.iter().for_each(|&v| widen(v));
+        let own = if left == u64::MAX {
+            range_of(values).expect("64 values")
         } else {
+            let first = values[left.trailing_zeros() as usize];
+            let (mut min, mut max) = (first, first);
             while left != 0 {
-                widen(values[left.trailing_zeros() as usize]);
+                let v = values[left.trailing_zeros() as usize];
+                min = if v.before(min) { v } else { min };
+                max = if max.before(v) { v } else { max };
                 left &= left - 1;
             }
-        }
-        range = Some((min, max));
+            (min, max)
+        };
+        range = Some(match range {
+            None => own,
+            Some((min, max)) => {
+                (if own.0.before(min) { own.0 } else { min }, if max.before(own.1) { own.1 } else { max })
+            }
+        });
     }
     let Some((min, max)) = range else { return write::empty(old.slots, nulls) };
     let (low, high) = write::bounds(min.datum(), max.datum(), ty);

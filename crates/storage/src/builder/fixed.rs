@@ -2,7 +2,7 @@
 
 use super::{ColumnBuilder, Effort, for_each_position};
 use crate::BLOCK_ROWS;
-use crate::block::{Block, Codes, Fixed, Values};
+use crate::block::{Block, Codes, Fixed, Values, range_of};
 use crate::sketch::Sketch;
 use crate::zone::Zone;
 use entasis_vector::{DataType, Encoding, Error, PhysicalType, Result, Value, Vector, bitmap};
@@ -92,10 +92,7 @@ impl<T: Fixed> FixedBuilder<T> {
     /// Least and greatest value that is not NULL.
     fn bounds(&self) -> Option<(T, T)> {
         if self.nulls == 0 {
-            let &first = self.values.first()?;
-            return Some(self.values.iter().fold((first, first), |(min, max), &v| {
-                (if v.before(min) { v } else { min }, if max.before(v) { v } else { max })
-            }));
+            return range_of(&self.values);
         }
         let mut bounds: Option<(T, T)> = None;
         for (slot, &v) in self.values.iter().enumerate() {

@@ -110,8 +110,13 @@ impl Slice {
     /// Asks for the memory of a block, without its slots.
     #[inline]
     pub(crate) fn prefetch_block(&self, column: usize) {
-        let block = self.blocks[column].address().cast::<u8>();
-        (0..size_of::<Block>()).step_by(64).for_each(|byte| cells::prefetch(block.wrapping_add(byte)));
+        cells::prefetch_all(self.blocks[column].address(), size_of::<Block>());
+    }
+
+    /// Asks for the memory of the link to a block.
+    #[inline]
+    pub(crate) fn prefetch_link(&self, column: usize) {
+        cells::prefetch(&raw const self.blocks[column]);
     }
 
     /// Asks for the memory of a row, whose blocks are at hand.
