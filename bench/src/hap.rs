@@ -40,7 +40,8 @@ fn median(connection: &Connection, sql: &str, sets: &[Vec<i64>]) -> entasis::Res
 
 /// Loads `rows` rows with even keys, in their order or in another, and prints the median microseconds of each operation as JSON.
 pub fn run(rows: u64, is_random: bool) -> Result<(), Box<dyn Error>> {
-    let database = Database::in_memory(Config { threads: 1, ..Config::default() })?;
+    let database =
+        Database::in_memory(Config { threads: 1, when_idle: Some(entasis_allocator::give_back), ..Config::default() })?;
     let connection = database.connect();
     let columns: Vec<String> = (0..16).map(|i| format!("a{i} INTEGER NOT NULL")).collect();
     connection.execute(&format!("CREATE TABLE hap (k BIGINT PRIMARY KEY, {})", columns.join(", ")))?;

@@ -12,10 +12,6 @@ use std::error::Error;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// Faster than the system's at many small results, and gives memory back that is not used any more.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Data and figures for the comparison benchmarks of Entasis.
 #[derive(Parser)]
 struct Arguments {

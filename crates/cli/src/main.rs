@@ -35,10 +35,6 @@ use std::path::Path;
 use std::process::ExitCode;
 use style::Style;
 
-/// Faster than the system's at many small results, and gives memory back that is not used any more.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     match run(&Args::parse()) {
         Ok(Outcome::Failed) => ExitCode::FAILURE,
@@ -89,7 +85,7 @@ fn run(args: &Args) -> io::Result<Outcome> {
 }
 
 fn open(args: &Args) -> entasis::Result<Database> {
-    let mut config = Config::default();
+    let mut config = Config { when_idle: Some(entasis_allocator::give_back), ..Config::default() };
     if let Some(threads) = &args.threads {
         config.set("threads", threads)?;
     }

@@ -9,6 +9,9 @@ pub struct Config {
     pub threads: usize,
     /// Bytes that tables, statements and results may use together. By default 80 % of the machine's memory.
     pub memory_limit: usize,
+    /// Called when the database has had nothing to do for more than a second: for an allocator that keeps what was freed
+    /// until somebody allocates.
+    pub when_idle: Option<fn()>,
 }
 
 impl Default for Config {
@@ -16,6 +19,7 @@ impl Default for Config {
         Config {
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             memory_limit: machine_memory().map_or(usize::MAX, |bytes| bytes / 10 * 8),
+            when_idle: None,
         }
     }
 }

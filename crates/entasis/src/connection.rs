@@ -23,13 +23,15 @@ use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Asked for names that the catalog does not have: variables of the host program.
 pub type Replacement = Arc<dyn Fn(&str) -> Option<Arc<dyn Relation>> + Send + Sync>;
 
 /// How often a statement by itself is run again that is in conflict with others.
 const TRIES: usize = 10;
+/// A statement that took longer may have freed much memory.
+const LONG: Duration = Duration::from_millis(50);
 
 /// A session on a database.
 pub struct Connection {
@@ -150,7 +152,8 @@ impl Connection {
 
     /// Runs one statement, with a stack that suits it: by itself, or in the transaction that is open.
     fn run(&self, parsed: &Parsed, prepared: Option<&Prepared>, parameters: &[(Value, DataType)]) -> Result<Rows> {
-        entasis_sql::on_deep_stack(parsed.is_deep(), || {
+        let began = Instant::now();
+        let result = entasis_sql::on_deep_stack(parsed.is_deep(), || {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
             let rows = match &mut *open {
                 None => {
@@ -177,7 +180,11 @@ impl Connection {
                 }
             };
             self.control(&mut open, rows)
-        })
+        });
+        if began.elapsed() > LONG {
+            self.shared.upkeep.wake(&self.shared);
+        }
+        result
     }
 
     /// Binds a statement and runs it on `work`, unless it begins or ends something.

@@ -1,7 +1,7 @@
 //! Upkeep: a thread of the database that puts tables in order behind those who write to them ([`Table::upkeep`]).
 //!
-//! It starts with the first write, looks at all tables ten times a second while there is something to do, and sleeps until the
-//! next write when there is not. It ends with the database.
+//! It starts with the first write or long query, looks at all tables ten times a second while there is something to do, and
+//! sleeps until the next when there is not. It ends with the database.
 //!
 //! [`Table::upkeep`]: entasis_storage::Table::upkeep
 
@@ -10,12 +10,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::{self, Thread};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Between two looks at the tables.
 const REST: Duration = Duration::from_millis(100);
 /// What a table's upkeep may take of each look.
 const BUDGET: Duration = Duration::from_millis(20);
+
+/// After such a time without anything to do the database is idle.
+const QUIET: Duration = Duration::from_millis(1200);
 
 /// Whoever writes says so here.
 #[derive(Default)]
@@ -26,7 +29,7 @@ pub(crate) struct Upkeep {
 }
 
 impl Upkeep {
-    /// Says that rows were written.
+    /// Says that rows were written, or much memory was used and freed.
     #[inline]
     pub(crate) fn wake(&self, shared: &Arc<Shared>) {
         if !self.is_awake.load(Ordering::Relaxed) {
@@ -65,11 +68,32 @@ fn run(database: &Weak<Shared>) {
         // A defect in here must not end it: the next round may do better.
         let is_done = catch_unwind(AssertUnwindSafe(|| look(&shared))).unwrap_or(true);
         let is_idle = is_done && !shared.upkeep.is_awake.load(Ordering::SeqCst);
+        let when_idle = shared.config.when_idle;
         drop(shared);
-        if is_idle {
-            thread::park();
+        if is_idle && !rest(database, when_idle) {
+            return;
         }
     }
+}
+
+/// Waits until somebody writes. False if the database is gone.
+fn rest(database: &Weak<Shared>, when_idle: Option<fn()>) -> bool {
+    let end = Instant::now() + QUIET;
+    loop {
+        // Who wrote before the last look may end the first wait.
+        thread::park_timeout(end.saturating_duration_since(Instant::now()));
+        let Some(shared) = database.upgrade() else { return false };
+        if shared.upkeep.is_awake.load(Ordering::SeqCst) {
+            return true;
+        }
+        drop(shared);
+        if Instant::now() >= end {
+            break;
+        }
+    }
+    when_idle.iter().for_each(|when_idle| when_idle());
+    thread::park();
+    true
 }
 
 /// A look at all tables. True if nothing is left to do.

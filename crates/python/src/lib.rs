@@ -24,10 +24,6 @@ mod values;
 
 use pyo3::prelude::*;
 
-/// Faster than the system's at many small results, and gives memory back that is not used any more.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// The compiled part of the package.
 #[pymodule]
 fn _entasis(module: &Bound<'_, PyModule>) -> PyResult<()> {
