@@ -170,7 +170,7 @@ impl<'a> TableWriter<'a> {
         let shape = &self.table.shape;
         let Added { pieces, sketches } = added;
         let logged = self.log().is_some().then(|| pieces.clone());
-        let places = Writer { shape, branch: self.branch() }.hang(pieces)?;
+        let places = Writer { shape, branch: self.branch() }.hang(pieces, sketches.len())?;
         for sketches in &sketches {
             self.sketches().iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));
         }

@@ -3,7 +3,7 @@
 //! Sorting all rows and gathering each value from wherever it stands takes a cache miss a value. So rows are first dealt out
 //! to buckets of about a row group each, by bounds that a sample gives: every part is read once, in its order, and values
 //! are written to as many ends as there are buckets. A bucket's column fits the cache, where its values are picked up in the
-//! order of the keys. One column after the other, so that one is there twice at a time.
+//! order of the keys. Columns are shared out among workers, each of which has one column twice at a time.
 //!
 //! For keys of one word. [`super::spread::lay`] is the slow twin, and what strings and columns with NULLs are gathered like.
 
@@ -17,6 +17,10 @@ use crate::row_group::{EncodedSlice, RowGroup, first_slots};
 use crate::tree::slice::WORDS;
 use entasis_vector::{Buffer, DataType, bitmap};
 use std::ops::Range;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::thread;
 
 /// Keys that a bound is chosen from.
 const SAMPLED: usize = 64;
@@ -34,7 +38,12 @@ struct Planned {
 
 impl Writer<'_> {
     /// Lays out the rows of some parts, whose keys are words, in new row groups.
-    pub(super) fn lay_buckets(&self, parts: &[Part<'_>], key_of: &dyn Fn(&Part<'_>, usize) -> u64) -> Vec<RowGroup> {
+    pub(super) fn lay_buckets(
+        &self,
+        parts: &[Part<'_>],
+        key_of: &dyn Fn(&Part<'_>, usize) -> u64,
+        workers: usize,
+    ) -> Vec<RowGroup> {
         let options = &self.shape.options;
         let width = options.block_slots;
         let filled = (options.group_slots / width * options.filled_slots(width)).max(1);
@@ -50,36 +59,57 @@ impl Writer<'_> {
             *end += 1;
         }
         drop(keys);
-        let mut planned = Vec::new();
-        for bucket in 0..bounds.len() {
-            let rows = &mut rows[buckets.range(bucket)];
-            rows.sort_unstable();
-            let groups = rows.len().div_ceil(filled);
-            for group in 0..groups {
-                let own = &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups];
-                planned.push(self.planned(bucket, own, planned.is_empty()));
-            }
-        }
+        let mut rest = &mut rows[..];
+        let of_buckets = (0..bounds.len()).map(|bucket| {
+            let (own, others) = std::mem::take(&mut rest).split_at_mut(buckets.range(bucket).len());
+            rest = others;
+            Mutex::new(own)
+        });
+        let of_buckets: Vec<Mutex<&mut [(u64, u32)]>> = of_buckets.collect();
+        let first = (0..bounds.len()).find(|&bucket| !buckets.range(bucket).is_empty());
+        let planned = share(
+            workers,
+            bounds.len(),
+            || (),
+            |(), bucket| {
+                let mut rows = of_buckets[bucket].lock().unwrap_or_else(PoisonError::into_inner);
+                rows.sort_unstable();
+                let groups = rows.len().div_ceil(filled);
+                let own =
+                    (0..groups).map(|group| &rows[group * rows.len() / groups..(group + 1) * rows.len() / groups]);
+                let is_first = |group: usize| group == 0 && first == Some(bucket);
+                own.enumerate().map(|(group, own)| self.planned(bucket, own, is_first(group))).collect::<Vec<Planned>>()
+            },
+        );
+        let mut planned: Vec<Planned> = planned.into_iter().flatten().collect();
+        drop(of_buckets);
         drop(rows);
-        let widest = self.shape.schema.iter().map(|field| field.ty.physical().width()).max();
-        let mut dealt = Buffer::zeroed(buckets.of_rows.len() * widest.unwrap_or(0));
-        let mut places: Option<Vec<(u32, u32)>> = None;
-        for (column, field) in self.shape.schema.iter().enumerate() {
+        let schema = &self.shape.schema;
+        let widest = schema.iter().map(|field| field.ty.physical().width()).max().unwrap_or(0);
+        let dealt = || Buffer::zeroed(buckets.of_rows.len() * widest);
+        let places = OnceLock::new();
+        let columns = share(workers, schema.len(), dealt, |dealt, column| {
             let plain = |part: &Part<'_>| part.blocks[column].validity.is_none() && !part.blocks[column].is_all_null();
-            let is_plain = parts.iter().all(plain);
-            let done = is_plain
-                && with_fixed!(
-                    field.ty.physical(),
-                    T => {
-                        fill::<T>(parts, (column, field.ty), &buckets, &mut dealt, &mut planned, width);
-                        true
-                    },
-                    false
+            let own = (column, schema[column].ty);
+            if !parts.iter().all(plain) {
+                return gather(
+                    parts,
+                    own,
+                    &buckets,
+                    places.get_or_init(|| places_of(parts, &buckets)),
+                    &planned,
+                    width,
                 );
-            if !done {
-                let places = places.get_or_insert_with(|| places_of(parts, &buckets));
-                gather(parts, (column, field.ty), &buckets, places, &mut planned, width);
             }
+            with_fixed!(
+                own.1.physical(),
+                T => fill::<T>(parts, own, &buckets, dealt, &planned, width),
+                gather(parts, own, &buckets, places.get_or_init(|| places_of(parts, &buckets)), &planned, width)
+            )
+        });
+        for column in columns {
+            let slices = planned.iter_mut().flat_map(|planned| &mut planned.blocks);
+            slices.zip(column).for_each(|(blocks, block)| blocks.push(block));
         }
         planned.into_iter().map(|planned| self.finished(planned)).collect()
     }
@@ -182,15 +212,15 @@ fn places_of(parts: &[Part<'_>], buckets: &Buckets) -> Vec<(u32, u32)> {
     places
 }
 
-/// Makes the blocks of a column of fixed width without NULLs. `dealt` has room for all of its values.
+/// The blocks of a column of fixed width without NULLs, of all slices. `dealt` has room for all of its values.
 fn fill<T: Fixed>(
     parts: &[Part<'_>],
     (column, ty): (usize, DataType),
     buckets: &Buckets,
     dealt: &mut Buffer,
-    planned: &mut [Planned],
+    planned: &[Planned],
     width: usize,
-) {
+) -> Vec<Block> {
     let dealt = dealt.as_mut_slice::<T>();
     let mut ends = buckets.starts.clone();
     let mut values: Vec<T> = Vec::new();
@@ -215,27 +245,28 @@ fn fill<T: Fixed>(
         }
         of_rows = rest;
     }
+    let mut blocks = Vec::new();
     for planned in planned {
         let bucket = &dealt[buckets.range(planned.bucket)];
-        for (rows, blocks) in planned.rows.chunks(width).zip(&mut planned.blocks) {
-            blocks.push(Block::picked(bucket, rows, NONE, ty));
-        }
+        blocks.extend(planned.rows.chunks(width).map(|rows| Block::picked(bucket, rows, NONE, ty)));
     }
+    blocks
 }
 
-/// Makes the blocks of any column. `places` are those of all rows, one bucket behind the other.
+/// The blocks of any column. `places` are those of all rows, one bucket behind the other.
 fn gather(
     parts: &[Part<'_>],
     (column, ty): (usize, DataType),
     buckets: &Buckets,
     places: &[(u32, u32)],
-    planned: &mut [Planned],
+    planned: &[Planned],
     width: usize,
-) {
+) -> Vec<Block> {
+    let mut blocks = Vec::new();
     let mut from = Vec::with_capacity(width);
     for planned in planned {
         let places = &places[buckets.range(planned.bucket)];
-        for (rows, blocks) in planned.rows.chunks(width).zip(&mut planned.blocks) {
+        for rows in planned.rows.chunks(width) {
             let place = |row: &u32| {
                 let (part, slot) = *places.get(*row as usize)?;
                 Some((parts[part as usize].blocks[column], slot as usize))
@@ -245,6 +276,40 @@ fn gather(
             blocks.push(Block::gather(&from, ty));
         }
     }
+    blocks
+}
+
+/// What `work` makes of the numbers below `tasks`, in their order. Each of the workers has a state.
+fn share<S, R: Send>(
+    workers: usize,
+    tasks: usize,
+    state: impl Fn() -> S + Sync,
+    work: impl Fn(&mut S, usize) -> R + Sync,
+) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let run = || {
+        let mut state = state();
+        let mut done = Vec::new();
+        loop {
+            let task = next.fetch_add(1, Relaxed);
+            if task >= tasks {
+                return done;
+            }
+            done.push((task, work(&mut state, task)));
+        }
+    };
+    let mut done = thread::scope(|scope| {
+        // Where no thread can be started, the others do its part.
+        let start = |_| thread::Builder::new().name("entasis-load".into()).spawn_scoped(scope, run).ok();
+        let others: Vec<_> = (1..workers.min(tasks)).filter_map(start).collect();
+        let mut done = run();
+        for other in others {
+            done.extend(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(task, _)| *task);
+    done.into_iter().map(|(_, result)| result).collect()
 }
 
 #[cfg(test)]
@@ -301,7 +366,7 @@ mod tests {
                 let mut head = table.head();
                 let mut writer = Writer { shape: &table.shape, branch: &mut head.branch };
                 let groups = if by_buckets {
-                    writer.lay_buckets(&parts, &word)
+                    writer.lay_buckets(&parts, &word, 3)
                 } else {
                     writer.lay_parts(&parts, &word, &|&word| Key::Word(word))
                 };

@@ -25,11 +25,11 @@ const BUCKETS_MIN: usize = 3;
 
 impl Writer<'_> {
     /// Adds the rows of some pieces, in their order. Without a layout key, says where they are. Pieces that somebody else
-    /// holds are copied.
+    /// holds are copied. If very many are laid out anew, `workers` threads do it.
     ///
     /// # Errors
     /// Resource, if 1024 adjacent strings exceed 4 GiB.
-    pub(crate) fn hang(&mut self, pieces: Vec<Arc<Piece>>) -> Result<Vec<Run>> {
+    pub(crate) fn hang(&mut self, pieces: Vec<Arc<Piece>>, workers: usize) -> Result<Vec<Run>> {
         let mut places = Vec::new();
         if self.shape.key.is_none() {
             pieces.into_iter().try_for_each(|piece| self.append(piece, &mut places))?;
@@ -40,7 +40,7 @@ impl Writer<'_> {
         if (many || rows >= self.shape.options.group_slots as u64 / 4) && self.is_behind(&pieces) {
             self.hang_behind(pieces);
         } else if many {
-            self.lay_all(&pieces);
+            self.lay_all(&pieces, workers);
         } else {
             pieces.iter().for_each(|piece| self.insert_piece(piece, |_| ()));
         }
@@ -256,7 +256,7 @@ impl Writer<'_> {
     }
 
     /// Lays out all rows anew, those of the table and those of the pieces.
-    fn lay_all(&mut self, pieces: &[Arc<Piece>]) {
+    fn lay_all(&mut self, pieces: &[Arc<Piece>], workers: usize) {
         let (shape, old) = (self.shape, self.branch.root.groups.clone());
         let key = shape.key.as_ref().expect("the table has a layout key");
         // Parts: the slices that there are, then those of the pieces.
@@ -278,7 +278,7 @@ impl Writer<'_> {
                 };
                 let rows: usize = parts.iter().flat_map(|part| part.live).map(|word| word.count_ones() as usize).sum();
                 if (BUCKETS_MIN * shape.options.group_slots..u32::MAX as usize).contains(&rows) {
-                    self.lay_buckets(&parts, &word)
+                    self.lay_buckets(&parts, &word, workers)
                 } else {
                     self.lay_parts(&parts, &word, &|&word| Key::Word(word))
                 }
