@@ -100,6 +100,9 @@ impl Session {
             };
             let view = View { sql, mode: self.mode, timer: self.timer, terminal: self.terminal };
             view.write(&rows, start.elapsed(), &mut interrupts.output(&mut self.out))?;
+            if let Some(note) = rows.note() {
+                eprintln!("Note: {note}");
+            }
             Ok(Ok(()))
         });
         match written {

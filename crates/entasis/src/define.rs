@@ -23,6 +23,7 @@ use std::sync::Arc;
 pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement) -> Result<Rows> {
     match statement {
         Statement::CreateTable { name, columns, definition, sequences, if_not_exists, or_replace } => {
+            let note = layout_note(&definition.layout);
             let entry = new_entry(&name, columns, definition, None)?;
             if add(work, Entry::Table(entry), taken(if_not_exists, or_replace))? {
                 for (name, options) in sequences {
@@ -30,17 +31,18 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
                     work.names.add(Entry::Sequence(sequence), IfExists::Replace)?;
                 }
             }
-            Ok(Rows::empty())
+            Ok(Rows::empty().with_note(note))
         }
         Statement::CreateTableAs { name, plan, definition, if_not_exists, or_replace } => {
             if if_not_exists && work.names.table(&name).is_some() {
                 return Ok(Rows::empty());
             }
+            let note = layout_note(&definition.layout);
             let columns = plan.schema().into_iter().map(nullable).collect();
             let entry = new_entry(&name, columns, definition, None)?;
             let rows = insert::fill(connection, &entry, plan, true)?;
             add(work, Entry::Table(entry), taken(if_not_exists, or_replace))?;
-            Ok(Rows::changed_rows(rows))
+            Ok(Rows::changed_rows(rows).with_note(note))
         }
         Statement::CreateView { name, sql, columns, if_not_exists, or_replace } => {
             let view = View { name, sql, schema: columns };
@@ -56,16 +58,27 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             create_index(connection, work, &table, key, if_not_exists)
         }
         Statement::AlterTable { table, if_exists, alteration } => {
+            let note = match &alteration {
+                Alteration::Layout(layout) => layout_note(layout),
+                _ => None,
+            };
             match work.names.table(&table).cloned() {
                 Some(entry) => alter(connection, work, &entry, alteration)?,
                 None if if_exists => {}
                 None => return Err(Error::input(format!("there is no table \"{table}\""))),
             }
-            Ok(Rows::empty())
+            Ok(Rows::empty().with_note(note))
         }
         Statement::Drop { kind, names, if_exists } => drop_objects(connection, work, kind, &names, if_exists),
         other => Err(Error::internal(format!("{other:?} was not expected here"))),
     }
+}
+
+/// What of a layout is not done as it was asked for.
+fn layout_note(layout: &LayoutChoice) -> Option<&'static str> {
+    let is_casper = layout.layout == LayoutName::Casper;
+    is_casper
+        .then_some("layout 'casper': its partitions are all of one size; boundaries are not yet chosen by workload")
 }
 
 fn taken(if_not_exists: bool, or_replace: bool) -> IfExists {

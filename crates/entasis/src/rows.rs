@@ -18,6 +18,7 @@ pub struct Rows {
     /// The only row, of a statement that named it by its key: chunks are made of it when they are asked for.
     row: Option<Vec<Value>>,
     changed: Option<u64>,
+    note: Option<&'static str>,
     /// Settings and workers of the database; none for single rows.
     context: Option<QueryContext>,
 }
@@ -26,19 +27,24 @@ impl Rows {
     /// No rows of no columns: what a statement without a result gives.
     pub(crate) fn empty() -> Rows {
         let set = ResultSet { types: vec![], chunks: vec![], rows: 0, memory: vec![] };
-        Rows { schema: Arc::default(), set: set.into(), row: None, changed: None, context: None }
+        Rows { schema: Arc::default(), set: set.into(), row: None, changed: None, note: None, context: None }
     }
 
     /// `context`: whose workers turn the rows into Arrow.
     pub(crate) fn new(schema: Schema, set: ResultSet, context: QueryContext) -> Rows {
         // What interrupts a later statement does not concern these rows.
         let context = QueryContext { cancel: CancelFlag::default(), ..context };
-        Rows { schema: schema.into(), set: set.into(), row: None, changed: None, context: Some(context) }
+        Rows { schema: schema.into(), set: set.into(), row: None, changed: None, note: None, context: Some(context) }
     }
 
     /// No rows, but a count of the rows that the statement changed.
     pub(crate) fn changed_rows(count: u64) -> Rows {
         Rows { changed: Some(count), ..Rows::empty() }
+    }
+
+    /// With something to say.
+    pub(crate) fn with_note(self, note: Option<&'static str>) -> Rows {
+        Rows { note, ..self }
     }
 
     /// With a count of the rows that the statement changed.
@@ -68,12 +74,12 @@ impl Rows {
         let types: Vec<DataType> = schema.iter().map(|field| field.ty).collect();
         let chunks = chunks_of(&types, rows)?;
         let set = ResultSet { types, chunks, rows: rows.len(), memory: vec![] };
-        Ok(Rows { schema: schema.into(), set: set.into(), row: None, changed: None, context: None })
+        Ok(Rows { schema: schema.into(), set: set.into(), row: None, changed: None, note: None, context: None })
     }
 
     /// The only row of a result.
     pub(crate) fn of_row(schema: Arc<Schema>, row: Vec<Value>) -> Rows {
-        Rows { schema, set: OnceLock::new(), row: Some(row), changed: None, context: None }
+        Rows { schema, set: OnceLock::new(), row: Some(row), changed: None, note: None, context: None }
     }
 
     /// Names and types of the columns; empty for statements without a result.
@@ -84,6 +90,12 @@ impl Rows {
     /// Number of rows.
     pub fn rows(&self) -> u64 {
         if self.row.is_some() { 1 } else { self.set().rows as u64 }
+    }
+
+    /// What the database says beside the result: that it does not do all that it was asked to. The shell prints it, Python
+    /// warns.
+    pub fn note(&self) -> Option<&'static str> {
+        self.note
     }
 
     /// Rows inserted or copied, for statements that do.

@@ -5,8 +5,10 @@ use crate::errors::{InterfaceError, NotSupportedError, ProgrammingError, raised}
 use crate::run::Session;
 use crate::{arrow, show, values};
 use entasis::Rows;
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyList, PyTuple};
+use std::ffi::CString;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -156,8 +158,12 @@ impl Cursor {
             Some(rows) => rows,
             None => self.session.run(py, |connection| connection.query(operation, &parameters))?,
         };
+        let note = rows.note();
         self.finish(rows);
-        Ok(())
+        match note {
+            Some(note) => PyErr::warn(py, &py.get_type::<PyUserWarning>(), &CString::new(note)?, 1),
+            None => Ok(()),
+        }
     }
 
     /// As the method below, for the connection's shortcut.

@@ -1,6 +1,7 @@
 """Rows change: by key, in transactions, in batches, by several connections."""
 
 import threading
+import warnings
 
 import pytest
 
@@ -120,3 +121,14 @@ def test_threads_write_beside_one_another(table):
         assert table.execute("SELECT count(*) FROM c").fetchone() == (4,)
     [thread.join() for thread in threads]
     assert table.execute("SELECT n FROM c").fetchall() == [(500,)] * 4
+
+
+def test_a_layout_that_is_not_all_there_says_so(con):
+    create = "CREATE TABLE t (k BIGINT PRIMARY KEY) WITH (layout = 'casper')"
+    with pytest.warns(UserWarning, match="not yet chosen by workload"):
+        con.execute(create)
+    with pytest.warns(UserWarning, match="casper"):
+        con.execute("ALTER TABLE t SET (layout = 'casper')")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        con.execute("ALTER TABLE t SET (layout = 'sorted')")

@@ -10,23 +10,23 @@
 //! each other ([`crate::Repeated`]).
 
 use super::finish::Returning;
+use super::outer::for_each_outer;
 use super::{
     ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, and, case, cast_to, equal, named, null, number, qualified,
 };
 use super::{exists, is_null, join, not, or, select_from, table_alias, table_factor};
 use crate::bind::{Binder, find_column};
 use crate::context::TARGET;
-use crate::statement::{Action, Change, Repeated};
+use crate::statement::Repeated;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
-    self, ConflictTarget, Expr, Ident, JoinConstraint, JoinOperator, OnConflictAction, OnInsert, Query, SelectItem,
-    SqliteOnConflict, VisitMut, VisitorMut,
+    self, ConflictTarget, Expr, Ident, JoinConstraint, JoinOperator, OnConflictAction, OnInsert, SelectItem,
+    SqliteOnConflict,
 };
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::KeyKind;
 use entasis_vector::{DataType, Error, Result};
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 
 /// What is done about a conflict.
 #[expect(clippy::large_enum_variant, reason = "there are few of them, for a moment")]
@@ -54,19 +54,7 @@ impl Binder<'_> {
         };
         let types = target.columns().iter().map(|field| field.ty);
         lower::cast_outputs(&mut rows, &[ROW_ID_TYPE, ACTION_TYPE].into_iter().chain(types).collect::<Vec<DataType>>());
-        let width = target.columns().len();
-        let checks = self.checks(&target, None)?;
-        let finished = self.finish(rows, 2 + width, &target, checks, returning)?;
-        Ok(Statement::Change(Change {
-            table: target.name,
-            columns: (0..width).collect(),
-            action: Action::ByRow,
-            plan: finished.plan,
-            checks: finished.checks,
-            returning: finished.returning,
-            repeated,
-            conflicts: keys,
-        }))
+        self.change_by_row(rows, target, returning, repeated, keys)
     }
 
     /// The keys of which conflicts are meant, and what is done about them.
@@ -103,13 +91,12 @@ impl Binder<'_> {
                             Some(key) => vec![key],
                             None => the_key("ON CONFLICT DO UPDATE")?,
                         };
-                        let mut qualifier = Qualifier { target, queries: 0 };
                         let mut assigned = self.assignments(target, &update.assignments)?;
                         for (_, value) in &mut assigned {
-                            let _ = value.visit(&mut qualifier);
+                            qualify(target, value);
                         }
                         let mut condition = update.selection.clone();
-                        let _ = condition.visit(&mut qualifier);
+                        condition.iter_mut().for_each(|condition| qualify(target, condition));
                         Ok((keys, Resolution::Update(assigned, condition)))
                     }
                 }
@@ -219,32 +206,12 @@ fn conflict_key(named: &ConflictTarget, target: &Target) -> Result<usize> {
 }
 
 /// Puts the target in front of its columns' names.
-struct Qualifier<'a> {
-    target: &'a Target,
-    /// Subqueries around the place, whose names may be their own.
-    queries: usize,
-}
-
-impl VisitorMut for Qualifier<'_> {
-    type Break = std::convert::Infallible;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+fn qualify(target: &Target, expr: &mut Expr) {
+    for_each_outer(expr, |expr| {
         if let Expr::Identifier(name) = expr
-            && self.queries == 0
-            && self.target.columns().iter().any(|field| field.name.eq_ignore_ascii_case(&name.value))
+            && target.columns().iter().any(|field| field.name.eq_ignore_ascii_case(&name.value))
         {
-            *expr = Expr::CompoundIdentifier(vec![self.target.alias.name.clone(), name.clone()]);
+            *expr = Expr::CompoundIdentifier(vec![target.alias.name.clone(), name.clone()]);
         }
-        ControlFlow::Continue(())
-    }
+    });
 }

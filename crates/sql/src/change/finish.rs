@@ -6,18 +6,19 @@
 //! `RETURNING` of an `UPDATE … FROM` or `DELETE … USING` may also name columns of the other tables. These are carried through
 //! from the stage before ([`Returning::carried`]).
 
+use super::outer::for_each_outer;
 use super::{Target, named, qualified};
 use crate::bind::Binder;
 use crate::definition::{read_columns, stored_expr};
 use crate::parse::span_position;
+use crate::statement::{Action, Change, Repeated, Statement};
 use datafusion_sql::sqlparser::ast::{
-    CastKind, DataType as SqlType, Expr, Ident, ObjectName, OutputClause, Query, SelectItem,
-    SelectItemQualifiedWildcardKind, Spanned, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    CastKind, DataType as SqlType, Expr, Ident, ObjectName, OutputClause, SelectItem, SelectItemQualifiedWildcardKind,
+    Spanned, WildcardAdditionalOptions,
 };
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::Check;
 use entasis_vector::{Error, Field, Result, Schema};
-use std::ops::ControlFlow;
 
 /// A finished plan with what comes after the statement's own columns.
 pub(super) struct Finished {
@@ -56,7 +57,7 @@ impl Returning {
                 other => return Err(Error::not_supported(format!("{other} in RETURNING"))),
             }
         }
-        let mut carrier = Carrier { target, queries: 0, carried: Vec::new() };
+        let mut carried = Vec::new();
         if others {
             for item in &mut expanded {
                 let name = match item {
@@ -64,13 +65,13 @@ impl Returning {
                     SelectItem::UnnamedExpr(expr) => Some(expr.to_string()),
                     _ => None,
                 };
-                let _ = item.visit(&mut carrier);
+                carry(target, item, &mut carried);
                 if let (Some(name), SelectItem::UnnamedExpr(expr)) = (name, &*item) {
                     *item = named(expr.clone(), &name);
                 }
             }
         }
-        Ok(Returning { items: Some(expanded), carried: carrier.carried })
+        Ok(Returning { items: Some(expanded), carried })
     }
 
     /// Whether there is one.
@@ -106,45 +107,22 @@ fn plain_wildcard(options: &WildcardAdditionalOptions) -> Result<()> {
     if plain { Ok(()) } else { Err(Error::not_supported("* with EXCLUDE or REPLACE in RETURNING")) }
 }
 
-/// Replaces columns of other tables than the target.
-struct Carrier<'a> {
-    target: &'a Target,
-    /// Subqueries around the place, whose names are their own.
-    queries: usize,
-    carried: Vec<(String, Expr)>,
-}
-
-impl VisitorMut for Carrier<'_> {
-    type Break = std::convert::Infallible;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
+/// Replaces columns of other tables than the target by names that `carried` gets, with what they stand for.
+fn carry(target: &Target, item: &mut SelectItem, carried: &mut Vec<(String, Expr)>) {
+    for_each_outer(item, |expr| {
         let is_own = match &*expr {
-            _ if self.queries > 0 => true,
-            Expr::Identifier(name) => {
-                self.target.columns().iter().any(|field| field.name.eq_ignore_ascii_case(&name.value))
-            }
+            Expr::Identifier(name) => target.columns().iter().any(|field| field.name.eq_ignore_ascii_case(&name.value)),
             Expr::CompoundIdentifier(parts) => {
-                parts.first().is_some_and(|table| table.value.eq_ignore_ascii_case(&self.target.alias.name.value))
+                parts.first().is_some_and(|table| table.value.eq_ignore_ascii_case(&target.alias.name.value))
             }
             _ => true,
         };
         if !is_own {
-            let name = format!("entasis:carried{}", self.carried.len());
-            let carried = Expr::Identifier(Ident::with_quote('"', name.as_str()));
-            self.carried.push((name, std::mem::replace(expr, carried)));
+            let name = format!("entasis:carried{}", carried.len());
+            let stand_in = Expr::Identifier(Ident::with_quote('"', name.as_str()));
+            carried.push((name, std::mem::replace(expr, stand_in)));
         }
-        ControlFlow::Continue(())
-    }
+    });
 }
 
 impl Binder<'_> {
@@ -160,6 +138,30 @@ impl Binder<'_> {
             }
         }
         Ok(checks)
+    }
+
+    /// The statement that does with each of `rows` what it says: which row is meant, what becomes of it, all columns.
+    pub(super) fn change_by_row(
+        &self,
+        rows: Plan,
+        target: Target,
+        returning: Returning,
+        repeated: Repeated,
+        conflicts: Vec<usize>,
+    ) -> Result<Statement> {
+        let width = target.columns().len();
+        let checks = self.checks(&target, None)?;
+        let finished = self.finish(rows, 2 + width, &target, checks, returning)?;
+        Ok(Statement::Change(Change {
+            table: target.name,
+            columns: (0..width).collect(),
+            action: Action::ByRow,
+            plan: finished.plan,
+            checks: finished.checks,
+            returning: finished.returning,
+            repeated,
+            conflicts,
+        }))
     }
 
     /// Puts the checks and what is returned behind the first `kept` columns of `rows`, which has columns named as those of

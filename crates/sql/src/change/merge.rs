@@ -12,7 +12,7 @@ use super::{ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, and, case, cast_to
 use super::{not, number, qualified, refuse, table_alias};
 use crate::bind::{Binder, find_column};
 use crate::parse::{NOTHING, parse_query};
-use crate::statement::{Action, Change, Repeated};
+use crate::statement::Repeated;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
     AssignmentTarget, BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction, MergeClauseKind,
@@ -87,7 +87,6 @@ impl Binder<'_> {
                 from.joins.push(join(changed.relation, operator.clone()));
             }
         })?;
-        let width = target.columns().len();
         let types = target.columns().iter().map(|field| field.ty);
         lower::cast_outputs(&mut rows, &[ROW_ID_TYPE, ACTION_TYPE].into_iter().chain(types).collect::<Vec<DataType>>());
 
@@ -103,18 +102,7 @@ impl Binder<'_> {
             select.projection = items;
             select.selection = Some(something);
         })?;
-        let checks = self.checks(&target, None)?;
-        let finished = self.finish(rows, 2 + width, &target, checks, returning)?;
-        Ok(Statement::Change(Change {
-            table: target.name,
-            columns: (0..width).collect(),
-            action: Action::ByRow,
-            plan: finished.plan,
-            checks: finished.checks,
-            returning: finished.returning,
-            repeated: Repeated::Error,
-            conflicts: Vec::new(),
-        }))
+        self.change_by_row(rows, target, returning, Repeated::Error, Vec::new())
     }
 
     fn merge_action(&self, target: &Target, action: &MergeAction) -> Result<(u8, Vec<(usize, Expr)>)> {

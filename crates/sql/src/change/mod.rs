@@ -17,6 +17,7 @@ mod conflict;
 mod finish;
 mod insert;
 mod merge;
+mod outer;
 mod update;
 
 use crate::bind::{Binder, find_column, table_name};
