@@ -87,7 +87,7 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn table_function(&self, name: &str, args: &[(Option<String>, Value, DataType)]) -> Result<Arc<dyn Relation>> {
-        relations::table_function(name, args)
+        relations::table_function(name, args, |table| self.snapshot(table).map(|(rows, _)| rows))
     }
 
     fn names(&self) -> Vec<String> {

@@ -24,6 +24,7 @@ pub mod definition;
 mod duplicates;
 mod hash;
 pub mod index;
+pub mod inspect;
 mod key;
 pub mod layout;
 mod log;

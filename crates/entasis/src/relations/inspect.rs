@@ -1,0 +1,180 @@
+//! `entasis_blocks('table')` and `entasis_dictionaries('table')`: how the rows of a stored table are encoded, as a relation. A morsel
+//! is a row group; its rows are made when a worker comes to it.
+
+use entasis_engine::exec::QueryContext;
+use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
+use entasis_storage::{RowGroup, TableSnapshot};
+use entasis_vector::{Chunk, DataType, Error, Field, Result, Schema, Selection, Value, Vector};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The rows that a row group, by its number, comes to.
+type RowsOf = fn(&TableSnapshot, usize, &RowGroup) -> Vec<Vec<Value>>;
+
+/// What is known of the row groups of a table.
+#[derive(Debug, Clone)]
+struct Inspection {
+    name: &'static str,
+    snapshot: TableSnapshot,
+    schema: Schema,
+    rows_of: RowsOf,
+}
+
+/// `entasis_blocks`: a row for each column of each block.
+pub(super) fn blocks(snapshot: TableSnapshot) -> Arc<dyn Relation> {
+    let schema = schema(&[
+        ("column_name", DataType::Varchar, false),
+        ("row_group", DataType::Int64, false),
+        ("block", DataType::Int64, false),
+        ("partition", DataType::Int64, true),
+        ("encoding", DataType::Varchar, false),
+        ("rows", DataType::Int64, false),
+        ("slots", DataType::Int64, false),
+        ("nulls", DataType::Int64, false),
+        ("bits_per_value", DataType::Float64, false),
+        ("bytes", DataType::Int64, false),
+        ("min", DataType::Varchar, true),
+        ("max", DataType::Varchar, true),
+        ("hot", DataType::Boolean, false),
+    ]);
+    Arc::new(Inspection { name: "entasis_blocks", snapshot, schema, rows_of: blocks_of })
+}
+
+/// `entasis_dictionaries`: a row for each dictionary.
+pub(super) fn dictionaries(snapshot: TableSnapshot) -> Arc<dyn Relation> {
+    let schema = schema(&[
+        ("column_name", DataType::Varchar, false),
+        ("row_group", DataType::Int64, false),
+        ("entries", DataType::Int64, false),
+        ("bytes", DataType::Int64, false),
+        ("blocks", DataType::Int64, false),
+    ]);
+    Arc::new(Inspection { name: "entasis_dictionaries", snapshot, schema, rows_of: dictionaries_of })
+}
+
+/// The table that a call names, by its only argument.
+pub(super) fn table_argument<'a>(name: &str, args: &'a [(Option<String>, Value, DataType)]) -> Result<&'a str> {
+    match args {
+        [(None, Value::Text(table), _)] => Ok(table),
+        _ => Err(Error::input(format!("{name} takes the name of a table, as in {name}('orders')"))),
+    }
+}
+
+fn schema(columns: &[(&str, DataType, bool)]) -> Schema {
+    columns.iter().map(|&(name, ty, nullable)| Field { nullable, ..Field::new(name, ty) }).collect()
+}
+
+fn integer(number: usize) -> Value {
+    Value::Integer(number as i128)
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.into())
+}
+
+fn blocks_of(snapshot: &TableSnapshot, number: usize, group: &RowGroup) -> Vec<Vec<Value>> {
+    let columns = snapshot.schema().iter().enumerate();
+    let rows = columns.flat_map(|(column, field)| {
+        (0..group.blocks()).map(move |block| {
+            let info = group.block_info(column, block);
+            let bound = |value: &Value| match value.is_null() || field.ty == DataType::Uuid {
+                true => Value::Null,
+                false => text(&value.display(field.ty).to_string()),
+            };
+            vec![
+                text(&field.name),
+                integer(number),
+                integer(block),
+                info.partition.map_or(Value::Null, integer),
+                text(info.encoding),
+                integer(info.rows),
+                integer(info.slots),
+                integer(info.zone.nulls as usize),
+                Value::Float(info.bits_per_value),
+                integer(info.bytes),
+                bound(&info.zone.min),
+                bound(&info.zone.max),
+                Value::Boolean(info.is_hot),
+            ]
+        })
+    });
+    rows.collect()
+}
+
+fn dictionaries_of(snapshot: &TableSnapshot, number: usize, group: &RowGroup) -> Vec<Vec<Value>> {
+    let columns = snapshot.schema().iter().enumerate();
+    let rows = columns.flat_map(|(column, field)| {
+        let row = |info: entasis_storage::inspect::DictionaryInfo| {
+            let sizes = [info.entries, info.bytes, info.blocks].map(integer);
+            [text(&field.name), integer(number)].into_iter().chain(sizes).collect()
+        };
+        group.dictionary_infos(column).into_iter().map(row).collect::<Vec<_>>()
+    });
+    rows.collect()
+}
+
+impl Relation for Inspection {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn statistics(&self) -> Statistics {
+        let blocks: usize = self.snapshot.row_groups().map(RowGroup::blocks).sum();
+        Statistics { rows: Some((blocks * self.snapshot.schema().len()) as u64), columns: vec![] }
+    }
+
+    fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
+        let columns = request.columns.iter().map(|&(_, index)| index).collect();
+        let chunk_rows = context.settings.chunk_rows;
+        Ok(Arc::new(Scan { of: self.clone(), columns, chunk_rows, next: Arc::default() }))
+    }
+}
+
+#[derive(Clone)]
+struct Scan {
+    of: Inspection,
+    columns: Arc<[usize]>,
+    chunk_rows: usize,
+    /// The next row group.
+    next: Arc<AtomicUsize>,
+}
+
+impl Source for Scan {
+    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
+        Ok(Box::new(Worker { scan: self.clone(), group: 0, rows: Vec::new().into_iter() }))
+    }
+}
+
+struct Worker {
+    scan: Scan,
+    group: usize,
+    /// What is left of its rows.
+    rows: std::vec::IntoIter<Vec<Value>>,
+}
+
+impl SourceWorker for Worker {
+    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        let Inspection { snapshot, schema, rows_of, .. } = &self.scan.of;
+        while self.rows.as_slice().is_empty() {
+            self.group = self.scan.next.fetch_add(1, Ordering::Relaxed);
+            let Some(group) = snapshot.row_group(self.group) else { return Ok(false) };
+            self.rows = rows_of(snapshot, self.group, group).into_iter();
+        }
+        let rows: Vec<Vec<Value>> = self.rows.by_ref().take(self.scan.chunk_rows).collect();
+        chunk.reset(rows.len());
+        let all = chunk.push_group(Selection::ALL);
+        for &column in &*self.scan.columns {
+            let values: Vec<Value> = rows.iter().map(|row| row[column].clone()).collect();
+            chunk.push_column(Vector::from_values(schema[column].ty.physical(), &values)?, all);
+        }
+        Ok(true)
+    }
+
+    fn morsel(&self) -> u64 {
+        self.group as u64
+    }
+}

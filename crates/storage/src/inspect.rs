@@ -1,0 +1,83 @@
+//! What blocks and dictionaries look like, for whoever wants to know where a table's memory goes.
+
+use crate::block::Values;
+use crate::row_group::RowGroup;
+use crate::zone::Zone;
+use entasis_vector::Dictionary;
+use std::sync::Arc;
+
+/// A block, seen from outside.
+#[derive(Debug)]
+pub struct BlockInfo<'a> {
+    /// The encoding, as the table in [`crate::block`] calls it.
+    pub encoding: &'static str,
+    /// Slots of the block that are rows.
+    pub rows: usize,
+    /// Slots that it has memory for.
+    pub slots: usize,
+    /// Bits that a slot takes: codes, values, or views and bytes of strings; without validity.
+    pub bits_per_value: f64,
+    /// All of its memory in bytes, but for dictionaries.
+    pub bytes: usize,
+    /// Bounds of its values.
+    pub zone: &'a Zone,
+    /// True if its slice was written since it was encoded.
+    pub is_hot: bool,
+    /// The partition that its first slot is of; `None` without a layout key.
+    pub partition: Option<usize>,
+}
+
+/// A dictionary, seen from outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DictionaryInfo {
+    /// Values.
+    pub entries: usize,
+    /// Bytes of memory.
+    pub bytes: usize,
+    /// Blocks of the row group that share it.
+    pub blocks: usize,
+}
+
+impl RowGroup {
+    /// A block of a column.
+    pub fn block_info(&self, column: usize, block: usize) -> BlockInfo<'_> {
+        let slice = &*self.slices[block];
+        let own = slice.block(column);
+        let (encoding, bytes) = match &own.values {
+            Values::Constant(_) => ("constant", 0),
+            Values::FrameOfReference { codes, .. } => ("frame of reference", codes.bytes()),
+            Values::Flat(buffer) => ("flat", buffer.capacity()),
+            Values::Dictionary { codes, .. } => ("dictionary", codes.bytes()),
+            Values::Strings(strings) => ("strings", strings.bytes()),
+            Values::Views(views) => ("views", views.bytes()),
+        };
+        BlockInfo {
+            encoding,
+            rows: slice.rows(),
+            slots: own.slots,
+            bits_per_value: bytes as f64 * 8.0 / own.slots.max(1) as f64,
+            bytes: own.bytes(),
+            zone: &own.zone,
+            is_hot: slice.is_hot(),
+            partition: self.partition_of(block * self.block_slots()),
+        }
+    }
+
+    /// The dictionaries of a column, in the order of the first block of each.
+    pub fn dictionary_infos(&self, column: usize) -> Vec<DictionaryInfo> {
+        let mut found: Vec<(*const Dictionary, DictionaryInfo)> = Vec::new();
+        for slice in &self.slices {
+            let block = slice.block(column);
+            let Values::Dictionary { dictionary, .. } = &block.values else { continue };
+            let address = Arc::as_ptr(dictionary);
+            match found.iter_mut().find(|(other, _)| *other == address) {
+                Some((_, info)) => info.blocks += 1,
+                None => {
+                    let info = DictionaryInfo { entries: dictionary.len(), bytes: block.dictionary_bytes(), blocks: 1 };
+                    found.push((address, info));
+                }
+            }
+        }
+        found.into_iter().map(|(_, info)| info).collect()
+    }
+}
