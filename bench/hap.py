@@ -45,19 +45,23 @@ def series(rows, order):
     return f"SELECT CAST(2 * ({key}) AS BIGINT) AS k, {values}"
 
 
-class Entasis:
-    def __init__(self):
-        import entasis
-
-        self.version = entasis.__version__
-        self.connection = entasis.connect(threads=1)
-        self.other = self.connection
+class Columnar:
+    """Loads on two threads, works on one."""
 
     def load(self, rows, order):
         self.run(CREATE)
         self.run("SET threads = 2")
         self.run(f"INSERT INTO hap {series(rows, order)} FROM range({rows}) t(i)")
         self.run("SET threads = 1")
+
+
+class Entasis(Columnar):
+    def __init__(self):
+        import entasis
+
+        self.version = entasis.__version__
+        self.connection = entasis.connect(threads=1)
+        self.other = self.connection
 
     def run(self, sql, parameters=None):
         cursor = self.connection.execute(sql, parameters)
@@ -68,18 +72,12 @@ class Entasis:
         return lambda: connection.execute(SCAN).fetchall()
 
 
-class DuckDB:
+class DuckDB(Columnar):
     def __init__(self):
         import duckdb
 
         self.version = duckdb.__version__
         self.connection = duckdb.connect(config={"threads": 1})
-
-    def load(self, rows, order):
-        self.run(CREATE)
-        self.run("SET threads = 2")
-        self.run(f"INSERT INTO hap {series(rows, order)} FROM range({rows}) t(i)")
-        self.run("SET threads = 1")
 
     def run(self, sql, parameters=None):
         return self.connection.execute(sql, parameters).fetchall()

@@ -112,7 +112,8 @@ impl std::fmt::Debug for Buffer {
 /// The buffer in `slot` for writing: the one that is there if nobody else holds it and it is large enough, else a new
 /// one. In a pipeline at rest it is always the old one.
 pub fn unique(slot: &mut Arc<Buffer>, capacity: usize) -> &mut Buffer {
-    if Arc::get_mut(slot).is_none_or(|buffer| buffer.capacity < capacity) {
+    // PERF: a load, where `get_mut` exchanges. Nobody makes weak references.
+    if Arc::strong_count(slot) > 1 || slot.capacity < capacity {
         *slot = Arc::new(Buffer::zeroed(capacity));
     }
     Arc::get_mut(slot).expect("just made or just tested")
