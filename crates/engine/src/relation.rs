@@ -10,7 +10,7 @@ pub use entasis_storage::definition::{
 };
 use entasis_storage::{ColumnSummary, TableSnapshot};
 use entasis_vector::expr::{Expr, Program};
-use entasis_vector::{Chunk, ColumnId, Result, Schema, Value};
+use entasis_vector::{Chunk, ColumnId, Error, Result, Schema, Value};
 use std::fmt;
 use std::sync::Arc;
 
@@ -51,6 +51,33 @@ pub trait Relation: fmt::Debug + Send + Sync {
     /// # Errors
     /// I/O and input, if a file cannot be opened or is malformed.
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>>;
+}
+
+/// The place of a relation in a plan that is not run as it is: a name and columns, and no rows.
+#[derive(Debug)]
+pub struct Place {
+    /// [`Relation::name`].
+    pub name: String,
+    /// [`Relation::schema`].
+    pub schema: Schema,
+}
+
+impl Relation for Place {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
+
+    fn scan(&self, _request: &ScanRequest, _context: &QueryContext) -> Result<Arc<dyn Source>> {
+        Err(Error::internal(format!("{} stands in a plan that was not to be run", self.name)))
+    }
 }
 
 /// An index of a stored table, which is a table itself.

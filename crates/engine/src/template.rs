@@ -4,43 +4,17 @@
 //! from values and statistics holds for one run only. So a run costs the optimizer's time, but not the binder's, which is
 //! ten times that.
 
-use crate::exec::QueryContext;
 use crate::optimizer::for_each_expr;
 use crate::plan::{Node, Plan};
-use crate::relation::{Relation, ScanRequest, Source, Statistics};
+use crate::relation::{Place, Relation};
 use entasis_vector::expr::Expr;
-use entasis_vector::{DataType, Error, Result, Schema, Value};
+use entasis_vector::{DataType, Result, Value};
 use std::sync::Arc;
 
 /// A bound plan with places for values and for tables. It holds no snapshot: that would keep old rows for as long as
 /// the template is kept.
 #[derive(Debug)]
 pub struct Template(Plan);
-
-/// The place of a table in a template.
-#[derive(Debug)]
-struct Place {
-    name: String,
-    schema: Schema,
-}
-
-impl Relation for Place {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-
-    fn statistics(&self) -> Statistics {
-        Statistics::default()
-    }
-
-    fn scan(&self, _request: &ScanRequest, _context: &QueryContext) -> Result<Arc<dyn Source>> {
-        Err(Error::internal("a template was run"))
-    }
-}
 
 impl Template {
     /// The template of a bound plan. `None` if it would not run as well as a plan that is bound anew: if a parameter is

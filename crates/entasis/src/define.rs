@@ -23,13 +23,15 @@ use std::sync::Arc;
 pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement) -> Result<Rows> {
     match statement {
         Statement::CreateTable { name, columns, definition, sequences, if_not_exists, or_replace } => {
-            let note = layout_note(&definition.layout);
+            let mut note = layout_note(&definition.layout);
             let entry = new_entry(&name, columns, definition, None)?;
             if add(work, Entry::Table(entry), taken(if_not_exists, or_replace))? {
                 for (name, options) in sequences {
                     let sequence = Arc::new(Sequence::new(&name, counting(options)));
                     work.names.add(Entry::Sequence(sequence), IfExists::Replace)?;
                 }
+            } else {
+                note = None;
             }
             Ok(Rows::empty().with_note(note))
         }

@@ -106,3 +106,34 @@ fn look(shared: &Shared) -> bool {
     }
     is_done
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Config, Database};
+    use std::sync::Mutex;
+
+    static CALLED: Mutex<Vec<Instant>> = Mutex::new(Vec::new());
+
+    #[test]
+    fn idle_is_who_has_not_written_for_a_second() {
+        let when_idle: fn() = || CALLED.lock().unwrap().push(Instant::now());
+        let database = Database::in_memory(Config { when_idle: Some(when_idle), ..Config::default() }).unwrap();
+        let connection = database.connect();
+        connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY, v INTEGER)").unwrap();
+        for round in 1..=2 {
+            // Long enough that upkeep looks between two of them.
+            for _ in 0..8 {
+                connection.execute("INSERT INTO t SELECT 1 + coalesce(max(k), 0), 1 FROM t").unwrap();
+                thread::sleep(REST / 2);
+            }
+            connection.execute("UPDATE t SET v = 2").unwrap();
+            let written = Instant::now();
+            while CALLED.lock().unwrap().len() < round {
+                thread::sleep(REST);
+            }
+            let called = CALLED.lock().unwrap()[round - 1];
+            assert!(called >= written + Duration::from_secs(1), "{:?} after the last write", called - written);
+        }
+    }
+}

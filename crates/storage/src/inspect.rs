@@ -81,3 +81,48 @@ impl RowGroup {
         found.into_iter().map(|(_, info)| info).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Datum, Table, TableOptions};
+    use entasis_vector::{DataType, Field, Value};
+    use std::sync::Arc;
+
+    #[test]
+    fn blocks_are_shown_as_they_are() {
+        let column = |name: &str, ty| Field { nullable: false, ..Field::new(name, ty) };
+        let schema = vec![
+            column("k", DataType::Int64),
+            column("same", DataType::Int32),
+            column("wide", DataType::Int32),
+            column("word", DataType::Varchar),
+        ];
+        let table = Arc::new(Table::with_options("t", schema, TableOptions::keyed(vec![0])));
+        let row = |i: i128| {
+            let word = Value::Text(["red", "blue"][i as usize % 2].into());
+            vec![Value::Integer(i), Value::Integer(7), Value::Integer(i * 2_000_003 % 2_000_000_011), word]
+        };
+        let rows: Vec<Vec<Value>> = (0..5000).map(row).collect();
+        crate::tests::insert(&table, &rows, false);
+        let shown = |column: usize| {
+            let snapshot = table.snapshot();
+            let group = snapshot.row_group(0).unwrap();
+            let blocks = (0..group.blocks()).map(|block| group.block_info(column, block));
+            let live: usize = blocks.clone().map(|info| info.rows).sum();
+            assert_eq!(live, table.rows() as usize);
+            assert!(blocks.clone().all(|info| info.partition.is_some()));
+            let first = group.block_info(column, 0);
+            (first.encoding, first.bits_per_value, first.zone.min.clone(), blocks.filter(|info| info.is_hot).count())
+        };
+        assert_eq!(shown(0), ("frame of reference", 16.0, Value::Integer(0), 0));
+        assert_eq!(shown(1), ("constant", 0.0, Value::Integer(7), 0));
+        assert_eq!((shown(2).0, shown(2).1), ("flat", 32.0));
+        {
+            let mut writer = table.write();
+            let id = writer.find(&[Datum::Integer(0)]).unwrap();
+            writer.update(id, &[(1, Datum::Integer(8))]);
+        }
+        assert_eq!(shown(1).0, "frame of reference", "8 is not 7");
+        assert_eq!(shown(1).3, 1, "one slice is hot");
+    }
+}

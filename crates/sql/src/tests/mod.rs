@@ -5,36 +5,12 @@ mod change;
 mod definition;
 
 use crate::{Catalog, ROW_ID, Sequence, Statement, bind, parse};
-use entasis_engine::exec::QueryContext;
 use entasis_engine::plan::{AggregateFunction, JoinKind, Node, Plan, SetKind};
-use entasis_engine::relation::{
-    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, Relation, ScanRequest, Source, Statistics,
-};
+use entasis_engine::relation::{Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, Place, Relation};
 use entasis_vector::expr::{ArithmeticOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, ErrorKind, Field, Result, Schema, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
-
-#[derive(Debug)]
-struct Table {
-    name: String,
-    schema: Schema,
-}
-
-impl Relation for Table {
-    fn name(&self) -> &str {
-        &self.name
-    }
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-    fn statistics(&self) -> Statistics {
-        Statistics::default()
-    }
-    fn scan(&self, _: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
-        Err(Error::internal("no rows here"))
-    }
-}
 
 /// TPC-H's tables without NULLs, `t` with one nullable column of every kind, `u` like it, a view and a file.
 struct Tables;
@@ -150,7 +126,7 @@ fn table(name: &str) -> Option<Arc<dyn Relation>> {
         };
         Field { name: name.into(), ty: field, nullable: ty.ends_with('?') }
     });
-    Some(Arc::new(Table { name: name.to_string(), schema: schema.collect() }))
+    Some(Arc::new(Place { name: name.to_string(), schema: schema.collect() }))
 }
 
 impl Catalog for Tables {
@@ -160,7 +136,7 @@ impl Catalog for Tables {
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
         let mut schema = table(name)?.schema().clone();
         schema.push(Field { name: ROW_ID.into(), ty: DataType::UInt64, nullable: false });
-        Some(Arc::new(Table { name: name.into(), schema }))
+        Some(Arc::new(Place { name: name.into(), schema }))
     }
     fn definition(&self, name: &str) -> Option<Arc<Definition>> {
         definition_of(name).map(Arc::new)
@@ -182,7 +158,7 @@ impl Catalog for Tables {
         }
     }
     fn copied_file(&self, _: &str, targets: &[Field], _: &[(String, Value)]) -> Result<Arc<dyn Relation>> {
-        Ok(Arc::new(Table { name: "file".into(), schema: targets.to_vec() }))
+        Ok(Arc::new(Place { name: "file".into(), schema: targets.to_vec() }))
     }
     fn table_function(&self, name: &str, args: &[(Option<String>, Value, DataType)]) -> Result<Arc<dyn Relation>> {
         match (name, args) {

@@ -6,7 +6,7 @@
 //!    encoded anew, wide enough and with slack, and only this block.
 //! 3. [`Block::gather`]: a new hot block of slots of others, for rows that move together.
 
-use super::{Block, Codes, Fixed, Validity, Values, Views, cells, search, string_value, with_fixed};
+use super::{Block, Codes, Fixed, Validity, Values, Views, cells, range_of, search, string_value, with_fixed};
 use crate::datum::Datum;
 use crate::tree::Stamp;
 use crate::zone::Zone;
@@ -227,9 +227,7 @@ impl Block {
         // Slots without a row must not widen the codes.
         let first = values[first as usize];
         picked.extend(numbers.iter().map(|&number| values.get(number as usize).copied().unwrap_or(first)));
-        let (min, max) = picked.iter().fold((first, first), |(min, max), &v| {
-            (if v.before(min) { v } else { min }, if max.before(v) { v } else { max })
-        });
+        let (min, max) = range_of(&picked).expect("there is a first");
         let (low, high) = bounds(min.datum(), max.datum(), ty);
         let values = T::encode(&picked, min, max, numbers.len(), true);
         Block::new(numbers.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false)
