@@ -118,6 +118,12 @@ pub trait Source: Send + Sync {
     fn progress(&self) -> Option<f64> {
         None
     }
+    /// The same source, whose workers leave rows that no filter has looked at where they are stored, and give chunks of
+    /// any number of these ([`Chunk::stored`]); `None` if there is no such source. For a consumer that folds columns of
+    /// integers of up to 64 bits and nothing else.
+    fn leaving_stored(&self) -> Option<Arc<dyn Source>> {
+        None
+    }
 }
 
 /// One worker's end of a scan.

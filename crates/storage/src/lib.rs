@@ -22,6 +22,7 @@ pub mod catalog;
 pub mod datum;
 pub mod definition;
 mod duplicates;
+mod fold;
 mod hash;
 pub mod index;
 pub mod inspect;

@@ -20,18 +20,24 @@ pub(crate) trait Slices {
 }
 
 /// The part of a window that lies in one block.
-struct Piece<'a> {
-    block: &'a Block,
+pub(crate) struct Piece<'a> {
+    /// Number of the slice.
+    pub(crate) slice: usize,
+    pub(crate) block: &'a Block,
     live: &'a [u64; WORDS],
     /// First slot in the block.
-    from: usize,
+    pub(crate) from: usize,
     /// First position in the window.
     at: usize,
     /// Slots, all of which the block has memory for.
-    rows: usize,
+    pub(crate) rows: usize,
 }
 
-fn pieces<'s, S: Slices>(slices: &'s S, column: usize, window: &[Range<usize>]) -> impl Iterator<Item = Piece<'s>> {
+pub(crate) fn pieces<'s, S: Slices>(
+    slices: &'s S,
+    column: usize,
+    window: &[Range<usize>],
+) -> impl Iterator<Item = Piece<'s>> {
     let width = slices.block_slots();
     let mut at = 0;
     let pieces = window.iter().flat_map(move |run| {
@@ -43,7 +49,7 @@ fn pieces<'s, S: Slices>(slices: &'s S, column: usize, window: &[Range<usize>]) 
             let start = slice * width;
             let (first, last) = (run.start.max(start), run.end.min(start + width).min(start + block.slots));
             let at = run_at + first - run.start;
-            Piece { block, live, from: first - start, at, rows: last.saturating_sub(first) }
+            Piece { slice, block, live, from: first - start, at, rows: last.saturating_sub(first) }
         })
     });
     pieces.filter(|piece| piece.rows > 0)

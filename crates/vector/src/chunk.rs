@@ -10,6 +10,7 @@
 
 use crate::buffer::Buffer;
 use crate::selection::Selection;
+use crate::stored::Stored;
 use crate::types::DataType;
 use crate::value::Value;
 use crate::vector::Vector;
@@ -30,6 +31,7 @@ pub struct Chunk {
     len: usize,
     groups: Vec<Selection>,
     columns: Vec<Column>,
+    stored: Option<Arc<dyn Stored>>,
 }
 
 impl Chunk {
@@ -50,7 +52,17 @@ impl Chunk {
     pub fn reset(&mut self, len: usize) {
         self.columns.clear();
         self.groups.clear();
+        self.stored = None;
         self.len = len;
+    }
+    /// Says that the rows are still stored. There are no columns and there may be any number of rows; only a consumer that
+    /// has asked for it gets such a chunk.
+    pub fn push_stored(&mut self, stored: Arc<dyn Stored>) {
+        self.stored = Some(stored);
+    }
+    /// The rows, if they are still stored.
+    pub fn stored(&self) -> Option<&dyn Stored> {
+        self.stored.as_deref()
     }
     /// Sets the row count; each group's selection must cover it.
     pub fn set_len(&mut self, len: usize) {

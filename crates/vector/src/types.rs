@@ -104,6 +104,12 @@ impl PhysicalType {
             PhysicalType::I128 | PhysicalType::Str | PhysicalType::Interval => 16,
         }
     }
+
+    /// True for integers of up to 64 bits, booleans among them.
+    pub const fn is_integer(self) -> bool {
+        use PhysicalType as P;
+        matches!(self, P::Bool | P::I8 | P::U8 | P::I16 | P::U16 | P::I32 | P::U32 | P::I64 | P::U64)
+    }
 }
 
 impl DataType {

@@ -270,6 +270,7 @@ impl<'a> Builder<'a> {
         let recorder = self.recorder(node);
         let context = recorder.context(self.context);
         let blocking = aggregate(&input.columns, &plan.groups, &calls, groups, &context, &recorder)?;
+        let input = if blocking.sink.takes_stored() { input.leaving_stored() } else { input };
         let input = self.compacted(input, &recorder);
         Ok(self.block(node, input, blocking, recorder))
     }
@@ -493,6 +494,14 @@ impl Stream {
             recorder.add_child(&self.recorder);
         }
         Stream { recorder: recorder.clone(), ..self.extend(operator, recorder) }
+    }
+
+    /// The stream for a consumer that takes stored rows.
+    fn leaving_stored(mut self) -> Stream {
+        for part in self.parts.iter_mut().filter(|part| part.operators.is_empty()) {
+            part.source = part.source.leaving_stored().unwrap_or_else(|| part.source.clone());
+        }
+        self
     }
 
     /// The stream, of which an operator has taken an unknown share.

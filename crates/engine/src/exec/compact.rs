@@ -54,7 +54,7 @@ impl Worker {
 
 impl Operator for Worker {
     fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
-        if chunk.len() >= self.small {
+        if chunk.len() >= self.small || chunk.stored().is_some() {
             return next.push(chunk);
         }
         let taken = self.rows.append(chunk, 0);

@@ -77,6 +77,11 @@ pub trait Sink: Send + Sync {
         Vec::new()
     }
 
+    /// True if it takes chunks whose rows are still stored ([`Chunk::stored`]).
+    fn takes_stored(&self) -> bool {
+        false
+    }
+
     /// All workers of all pipelines that end here have finished: completes the shared part. `tasks` runs work on all
     /// workers.
     ///

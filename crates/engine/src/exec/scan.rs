@@ -15,6 +15,9 @@
 //!
 //! The index after the table's last column stands for the row's id ([`RowId`]).
 //!
+//! A consumer that only folds columns may leave the rows where they are: a stretch without any filter to run is then all that
+//! is in reach of the row group, and its chunk says where it stands ([`Stored`]) and has no columns.
+//!
 //! All columns of the chunk share one group, whose selection is the rows that are left. Nothing is copied: vectors are
 //! decoded in place into memory that the worker keeps.
 //!
@@ -31,7 +34,7 @@ use crate::relation::{Source, SourceWorker};
 use entasis_storage::{RowGroup, RowId, TableSnapshot, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
-use entasis_vector::{Buffer, Chunk, ColumnId, DataType, Result, Selection, Vector};
+use entasis_vector::{Buffer, Chunk, ColumnId, DataType, PhysicalType, Result, Selection, Stored, Vector};
 use prune::Test;
 use std::ops::Range;
 use std::sync::Arc;
@@ -72,6 +75,8 @@ pub(crate) struct TableScan {
     first: Vec<usize>,
     recorder: Arc<Recorder>,
     chunk_rows: usize,
+    /// True if rows that no filter looks at stay where they are stored.
+    leaves_stored: bool,
     /// The next part.
     next: Arc<AtomicUsize>,
 }
@@ -140,6 +145,7 @@ impl TableScan {
             filters: join_filters,
             recorder: recorder.clone(),
             chunk_rows: context.settings.chunk_rows,
+            leaves_stored: false,
             next: Arc::default(),
             snapshot,
         })
@@ -234,6 +240,7 @@ impl Source for TableScan {
             rows: Vec::with_capacity(self.chunk_rows),
             all: true,
             selection: Arc::new(Buffer::zeroed(self.chunk_rows * 2)),
+            stored: None,
             scan: self.clone(),
         }))
     }
@@ -244,6 +251,44 @@ impl Source for TableScan {
 
     fn progress(&self) -> Option<f64> {
         Some(self.next.load(Ordering::Relaxed) as f64 / self.parts.len().max(1) as f64)
+    }
+
+    fn leaving_stored(&self) -> Option<Arc<dyn Source>> {
+        // Row ids are stored nowhere.
+        let all_stored = !self.columns.contains(&self.row_id);
+        all_stored.then(|| Arc::new(TableScan { leaves_stored: true, ..self.clone() }) as Arc<dyn Source>)
+    }
+}
+
+/// Rows of one row group that stay where they are.
+#[derive(Debug)]
+struct StoredRuns {
+    snapshot: TableSnapshot,
+    group: usize,
+    runs: Vec<Range<usize>>,
+    /// By column of the chunk: index in the table, physical type.
+    columns: Vec<(usize, PhysicalType)>,
+}
+
+impl StoredRuns {
+    fn group(&self) -> &RowGroup {
+        self.snapshot.row_group(self.group).expect("the row group was open")
+    }
+}
+
+impl Stored for StoredRuns {
+    fn count(&self, column: usize) -> usize {
+        self.group().count_runs(self.columns[column].0, &self.runs)
+    }
+
+    fn sum(&self, column: usize) -> i128 {
+        let (column, physical) = self.columns[column];
+        self.group().sum_runs(column, physical, &self.runs)
+    }
+
+    fn extreme(&self, column: usize, largest: bool, best: i128) -> i128 {
+        let (column, physical) = self.columns[column];
+        self.group().extreme_runs(column, physical, &self.runs, largest, best)
     }
 }
 
@@ -264,6 +309,8 @@ struct Stretch {
     is_implied: bool,
     /// Which of the rows in reach; empty if all that are live are.
     rows: Range<usize>,
+    /// True if the rows stay where they are.
+    is_stored: bool,
 }
 
 struct Worker {
@@ -291,6 +338,8 @@ struct Worker {
     rows: Vec<u16>,
     all: bool,
     selection: Arc<Buffer>,
+    /// What the last stored rows were told of, to be told again.
+    stored: Option<Arc<StoredRuns>>,
 }
 
 impl SourceWorker for Worker {
@@ -299,6 +348,11 @@ impl SourceWorker for Worker {
         chunk.reset(0);
         let Some(stretch) = self.next_stretch() else { return Ok(false) };
         let count = stretch.count;
+        if stretch.is_stored {
+            chunk.reset(count);
+            chunk.push_stored(self.stored());
+            return Ok(true);
+        }
         let snapshot = self.scan.snapshot.clone();
         let group = snapshot.row_group(self.number).expect("the row group is open");
         if !matches!(&*self.scan.reach, Reach::Rows(_)) {
@@ -348,17 +402,17 @@ impl Worker {
             let group = snapshot.row_group(self.number)?;
             let reach = self.scan.reach.clone();
             let stretch = match &*reach {
-                Reach::Everywhere => self.next_within(group, group.slots()),
+                Reach::Everywhere => self.next_within(group, group.slots(), false),
                 Reach::Slots(ranges) => match ranges.get(self.left.start).filter(|_| !self.left.is_empty()) {
                     None => None,
                     Some(range) => {
                         self.slot = self.slot.max(range.slots.start);
-                        let stretch = self.next_within(group, range.slots.end);
+                        let stretch = self.next_within(group, range.slots.end, range.is_whole);
                         if stretch.is_none() {
                             self.left.start += 1;
                             continue;
                         }
-                        stretch.map(|stretch| Stretch { is_implied: range.is_whole, ..stretch })
+                        stretch
                     }
                 },
                 Reach::Rows(rows) => self.next_of(&rows[..self.left.end], group),
@@ -371,9 +425,29 @@ impl Worker {
     }
 
     /// The next slots before `end` whose blocks are wanted, if there are rows among them.
-    fn next_within(&mut self, group: &RowGroup, end: usize) -> Option<Stretch> {
+    fn next_within(&mut self, group: &RowGroup, end: usize, is_implied: bool) -> Option<Stretch> {
+        let rest = self.scan.stages.len() - if is_implied { self.scan.implied } else { 0 };
+        if self.scan.leaves_stored && rest == 0 && self.scan.filters.is_empty() {
+            let from = self.slot;
+            let stretch = self.next_runs(group, end, is_implied, group.slots(), usize::MAX)?;
+            if stretch.count >= self.runs.len() * LONG_RUN {
+                return Some(Stretch { is_stored: true, ..stretch });
+            }
+            self.slot = from;
+        }
+        self.next_runs(group, end, is_implied, self.scan.chunk_rows, MOST_RUNS)
+    }
+
+    /// Those, at most `most` rows in `most_runs` runs.
+    fn next_runs(
+        &mut self,
+        group: &RowGroup,
+        end: usize,
+        is_implied: bool,
+        most: usize,
+        most_runs: usize,
+    ) -> Option<Stretch> {
         let width = group.block_slots();
-        let most = self.scan.chunk_rows;
         self.runs.clear();
         loop {
             while self.slot < end && !self.wanted[self.slot / width] {
@@ -390,7 +464,7 @@ impl Worker {
                 last = unwanted * width;
             }
             let mut rows = 0;
-            while rows < most && self.runs.len() < MOST_RUNS {
+            while rows < most && self.runs.len() < most_runs {
                 let Some(run) = group.next_run(self.slot..last) else {
                     self.slot = last;
                     break;
@@ -404,13 +478,13 @@ impl Worker {
             }
             let is_dense = rows == most || self.slot == last || rows >= self.runs.len() * LONG_RUN;
             if is_dense {
-                return Some(Stretch { count: rows, is_dense, is_implied: false, rows: 0..0 });
+                return Some(Stretch { count: rows, is_dense, is_implied, rows: 0..0, is_stored: false });
             }
             let first = self.runs[0].start;
             self.slot = last.min(first + most);
             self.runs.clear();
             self.runs.push(first..self.slot);
-            return Some(Stretch { count: self.slot - first, is_dense, is_implied: false, rows: 0..0 });
+            return Some(Stretch { count: self.slot - first, is_dense, is_implied, rows: 0..0, is_stored: false });
         }
     }
 
@@ -429,7 +503,7 @@ impl Worker {
         let count = slot(&rows[own.end - 1]) + 1 - first;
         self.runs.clear();
         self.runs.push(first..first + count);
-        Some(Stretch { count, is_dense: near == count, is_implied: false, rows: own })
+        Some(Stretch { count, is_dense: near == count, is_implied: false, rows: own, is_stored: false })
     }
 
     /// Looks at the bounds; false if no block of the row group in reach may have a row.
@@ -566,6 +640,19 @@ impl Worker {
         } else {
             group.decode_selected_runs(index, &self.runs, &self.rows, vector);
         }
+    }
+
+    /// The current stretch, in memory that is used again.
+    fn stored(&mut self) -> Arc<StoredRuns> {
+        let scan = &self.scan;
+        let stored = self.stored.get_or_insert_with(|| {
+            let columns = scan.columns.iter().zip(&scan.metas).map(|(&index, meta)| (index, meta.physical)).collect();
+            Arc::new(StoredRuns { snapshot: scan.snapshot.clone(), group: 0, runs: Vec::new(), columns })
+        });
+        let told = Arc::get_mut(stored).expect("the chunk that had it was reset");
+        told.group = self.number;
+        std::mem::swap(&mut told.runs, &mut self.runs);
+        stored.clone()
     }
 
     /// The rows that are left, as a selection in memory of this worker.

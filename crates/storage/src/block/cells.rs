@@ -69,6 +69,18 @@ pub(crate) fn map_into<T: Native, U>(buffer: &Buffer, from: usize, out: &mut [U]
     });
 }
 
+/// Folds the values of `count` slots from `from` on.
+#[inline(always)]
+pub(crate) fn fold<T: Native, A>(buffer: &Buffer, from: usize, count: usize, start: A, step: impl Fn(A, T) -> A) -> A {
+    assert!(from + count <= slots::<T>(buffer));
+    // SAFETY: `count` slots from `from` on lie within the buffer.
+    // PERF: as in `map_into`.
+    widest(|| unsafe {
+        let first = buffer.as_ptr().cast::<T>().add(from);
+        (0..count).fold(start, |folded, i| step(folded, read(first.add(i))))
+    })
+}
+
 /// A copy of the first `slots` slots, in a buffer with room for `capacity`.
 pub(crate) fn copy<T: Native>(buffer: &Buffer, slots: usize, capacity: usize) -> Buffer {
     let mut copy = Buffer::zeroed(capacity * size_of::<T>());

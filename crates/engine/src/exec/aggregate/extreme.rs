@@ -7,7 +7,7 @@
 use super::state::{Rows, accumulate, combine, permute};
 use entasis_vector::simd::widest;
 use entasis_vector::value::cmp_float;
-use entasis_vector::{Interval, PhysicalType, StringHeap, StringView, Vector};
+use entasis_vector::{Interval, PhysicalType, Stored, StringHeap, StringView, Vector};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -148,6 +148,18 @@ impl Extreme {
         }
     }
 
+    /// Folds stored integers into the only group.
+    pub fn fold(&mut self, stored: &dyn Stored, column: usize) {
+        let Values::Integer(values) = &mut self.values else {
+            unreachable!("only integers are folded where they are stored")
+        };
+        let best = &mut values[0];
+        *best = match self.physical {
+            PhysicalType::U64 => flip(stored.extreme(column, self.largest, unflip(*best).into()) as u64),
+            _ => stored.extreme(column, self.largest, (*best).into()) as i64,
+        };
+    }
+
     /// Combines `other`'s group `ids[i]` into the own group `map[i]`.
     pub fn merge(&mut self, other: &Extreme, ids: &[u32], map: &[u32]) {
         let largest = self.largest;
@@ -195,7 +207,7 @@ impl Extreme {
                     PhysicalType::I32 => narrow!(i32),
                     PhysicalType::U32 => narrow!(u32),
                     PhysicalType::U64 => {
-                        fill(out.begin_flat::<u64>(rows), &values[range], |v| v as u64 ^ 1 << 63);
+                        fill(out.begin_flat::<u64>(rows), &values[range], unflip);
                     }
                     _ => narrow!(i64),
                 }
@@ -225,6 +237,11 @@ fn fill<S: Copy, T>(out: &mut [T], values: &[S], convert: impl Fn(S) -> T) {
 
 fn flip(v: u64) -> i64 {
     (v ^ 1 << 63) as i64
+}
+
+/// The inverse of [`flip`].
+fn unflip(v: i64) -> u64 {
+    v as u64 ^ 1 << 63
 }
 
 #[inline(always)]

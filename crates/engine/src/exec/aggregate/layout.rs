@@ -42,6 +42,9 @@ pub struct Layout {
     pub results: Vec<ResultSpec>,
     /// The columns that come out: keys, then results.
     pub output: Vec<ColumnMeta>,
+    /// The column of the input that each output of the program is, if rows may be folded where they are stored: without
+    /// keys, over nothing but columns of integers.
+    pub stored: Option<Vec<usize>>,
 }
 
 /// A state that an aggregation keeps.
@@ -172,6 +175,12 @@ impl Layout {
             })
             .collect();
         let program = if exprs.is_empty() { None } else { Some(Program::compile(&exprs, input)?) };
+        let is_stored = |meta: &ColumnMeta| meta.physical.is_integer() && meta.physical == meta.ty.physical();
+        let place = |expr: &Expr| match expr {
+            Expr::Column { id, .. } => input.iter().position(|meta| meta.id == *id && is_stored(meta)),
+            _ => None,
+        };
+        let stored = exprs.iter().map(place).collect::<Option<Vec<_>>>();
         let metas = program.as_ref().map_or(&[][..], |program| program.outputs());
         let keys: Vec<ColumnMeta> =
             groups.iter().zip(metas).map(|((id, _), meta)| ColumnMeta { id: *id, ..meta.clone() }).collect();
@@ -184,12 +193,19 @@ impl Layout {
             feeds: Vec::new(),
             deferred: Vec::new(),
             results: Vec::new(),
+            stored: None,
         };
         for call in calls {
             let result = layout.plan(&call, &metas)?;
             layout.output.push(result.meta.clone());
             layout.results.push(result);
         }
+        let folds = |state: &StateSpec| {
+            matches!(state.kind, StateKind::Count | StateKind::Integers | StateKind::Extreme { .. })
+                && state.filter.is_none()
+        };
+        let folds = groups.is_empty() && layout.deferred.is_empty() && layout.states.iter().all(folds);
+        layout.stored = stored.filter(|_| folds);
         Ok(layout)
     }
 
@@ -204,6 +220,7 @@ impl Layout {
             deferred: Vec::new(),
             results: Vec::new(),
             output: keys.to_vec(),
+            stored: None,
         }
     }
 

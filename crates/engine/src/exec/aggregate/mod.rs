@@ -5,7 +5,8 @@
 //! ```
 //! 1. [`layout`] takes the calls apart, once.
 //! 2. Each worker folds its chunks into a [`partial`]: a [`table`] finds the rows' group ids, then each [`state`] takes
-//!    the whole chunk in one loop. Without keys there are no ids at all and the loops are plain sums.
+//!    the whole chunk in one loop. Without keys there are no ids at all and the loops are plain sums; counts, sums and
+//!    extremes of integer columns are then taken from the blocks of the table itself ([`Stored`]).
 //! 3. A hashed partial that reaches [`MOST_GROUPS`] groups is put aside, so that its table stays in the cache, and a
 //!    new one begins. Where groups do not repeat, looking them up is wasted: after the first [`TRIAL_ROWS`] rows, and
 //!    again whenever a partial is put aside, a worker that has hardly merged any rows goes on with a partial that gives
@@ -35,6 +36,8 @@ use crate::exec::operator::{Blocking, Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::plan::AggregateCall;
 use crate::relation::{Source, SourceWorker};
+#[cfg(doc)]
+use entasis_vector::Stored;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
 use finish::{Finished, Morsel, merge_partials};
@@ -139,6 +142,10 @@ impl Sink for AggregateSink {
         self.shared.layout.program.as_deref().into_iter().collect()
     }
 
+    fn takes_stored(&self) -> bool {
+        self.shared.layout.stored.is_some()
+    }
+
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
         let mut partials = std::mem::take(&mut *lock(&self.shared.partials));
         if partials.is_empty() {
@@ -216,6 +223,10 @@ impl AggregateWorker {
 
 impl SinkWorker for AggregateWorker {
     fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
+        if let (Some(stored), Some(columns)) = (chunk.stored(), &self.shared.layout.stored) {
+            self.partial.fold(&self.shared.layout, stored, columns, chunk.len())?;
+            return Ok(Flow::Continue);
+        }
         self.computed.reset(chunk.len());
         if let Some(machine) = &mut self.machine {
             machine.project(chunk, &mut self.computed)?;

@@ -12,7 +12,7 @@ use super::table::{GroupTable, partition_of};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::exec::{QueryContext, Reservation};
-use entasis_vector::{CHUNK_ROWS, Chunk, Error, Result, Selection, Vector};
+use entasis_vector::{CHUNK_ROWS, Chunk, Error, Result, Selection, Stored, Vector};
 
 /// Groups and their states.
 pub struct Partial {
@@ -89,6 +89,21 @@ impl Partial {
             deferred.push(spec, chunk, groups);
         }
         self.reserve()
+    }
+
+    /// Folds in the `rows` rows of `stored`, of which `columns` are the outputs of the layout's program.
+    ///
+    /// # Errors
+    /// Those of the states.
+    pub fn fold(&mut self, layout: &Layout, stored: &dyn Stored, columns: &[usize], rows: usize) -> Result<()> {
+        self.rows += rows;
+        for feed in &layout.feeds {
+            let column = feed.args.first().map(|&arg| columns[arg]);
+            for &state in &feed.states {
+                self.states[state].fold(stored, column, rows)?;
+            }
+        }
+        Ok(())
     }
 
     /// Counts the rows of `chunk`, whose columns are the keys, in state `state`.

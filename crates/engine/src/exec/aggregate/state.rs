@@ -18,7 +18,7 @@ use crate::exec::materialized::Materialized;
 use crate::plan::{ExternalAggregate, GroupStates};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::simd::widest;
-use entasis_vector::{CHUNK_ROWS, Error, Native, PhysicalType, Result, Vector};
+use entasis_vector::{CHUNK_ROWS, Error, Native, PhysicalType, Result, Stored, Vector};
 use std::sync::{Arc, Mutex};
 
 /// What a state computes.
@@ -136,6 +136,21 @@ impl State {
                 lock(state).update(args, &groups[..rows.count], rows.count, group_count)?;
             }
             State::Results(_) => return Err(Error::internal("an aggregate was updated after its end")),
+        }
+        Ok(())
+    }
+
+    /// Folds `rows` stored rows into the only group: values of `column`, or without one the rows.
+    ///
+    /// # Errors
+    /// Internal, if this is no state that folds.
+    pub fn fold(&mut self, stored: &dyn Stored, column: Option<usize>, rows: usize) -> Result<()> {
+        match (self, column) {
+            (State::Count(counts), None) => counts[0] += rows as i64,
+            (State::Count(counts), Some(column)) => counts[0] += stored.count(column) as i64,
+            (State::Integers(sums), Some(column)) => sums.add(stored.sum(column), rows),
+            (State::Extreme(extreme), Some(column)) => extreme.fold(stored, column),
+            _ => return Err(Error::internal("an aggregate that wants single values was given stored rows")),
         }
         Ok(())
     }
@@ -299,6 +314,15 @@ impl IntegerSums {
             && self.bound.saturating_mul(self.rows) > i64::MAX as u128
         {
             self.sums = Sums::Wide(sums.iter().map(|&sum| sum.into()).collect());
+        }
+    }
+
+    /// Adds `sum`, of at most `rows` integers of up to 64 bits, to the only group.
+    fn add(&mut self, sum: i128, rows: usize) {
+        self.make_room(rows as u128);
+        match &mut self.sums {
+            Sums::Narrow(sums) => sums[0] += sum as i64,
+            Sums::Wide(sums) => sums[0] += sum,
         }
     }
 

@@ -1,0 +1,216 @@
+//! Folding: the count, the sum and the extremes of a column's rows, block after block, as they are encoded.
+//!
+//! Nothing is copied. A constant block is a multiplication, codes are folded as codes and get their base once, and a
+//! block whose bounds cannot better an extreme is not read at all. Where there may be NULLs, the runs of slots without
+//! are found first. The slow twin is to decode, and to look at one value after the other.
+
+use crate::block::codes::with_codes;
+use crate::block::{Block, Values, cells};
+use crate::read::{Piece, pieces};
+use crate::row_group::RowGroup;
+use entasis_vector::{Buffer, Native, PhysicalType, Value};
+use std::ops::Range;
+
+/// An integer as a block holds it.
+trait Integer: Native + Ord + Into<i128> {
+    /// The sum of `count` slots, at most 1024, from `from` on.
+    fn sum(buffer: &Buffer, from: usize, count: usize) -> i128;
+}
+
+macro_rules! integer {
+    ($($t:ty, $sum:ty);*) => { $(
+        impl Integer for $t {
+            fn sum(buffer: &Buffer, from: usize, count: usize) -> i128 {
+                cells::fold(buffer, from, count, 0, |sum: $sum, v: $t| sum + <$sum>::from(v)).into()
+            }
+        }
+    )* };
+}
+integer!(i8, i32; i16, i32; i32, i64; u8, u32; u16, u32; u32, u64);
+
+macro_rules! long {
+    ($($t:ty);*) => { $(
+        impl Integer for $t {
+            // PERF: in halves, neither of which overflows: no machine has vectors of 128-bit integers.
+            fn sum(buffer: &Buffer, from: usize, count: usize) -> i128 {
+                let halves = |(high, low): ($t, u64), v: $t| (high + (v >> 32), low + (v as u64 & u64::from(u32::MAX)));
+                let (high, low) = cells::fold(buffer, from, count, (0, 0), halves);
+                (i128::from(high) << 32) + i128::from(low)
+            }
+        }
+    )* };
+}
+long!(i64; u64);
+
+/// The greatest or the least of `count` slots, at least one, from `from` on.
+fn extreme<T: Integer>(buffer: &Buffer, from: usize, count: usize, largest: bool) -> T {
+    let first = cells::load::<T>(buffer, from);
+    match largest {
+        true => cells::fold(buffer, from, count, first, |a: T, v: T| a.max(v)),
+        false => cells::fold(buffer, from, count, first, |a: T, v: T| a.min(v)),
+    }
+}
+
+/// Runs an expression with `$t` bound to the native type of integers of up to 64 bits.
+macro_rules! with_integer {
+    ($physical:expr, $t:ident => $body:expr) => {{
+        macro_rules! of {
+            ($native:ty) => {{
+                type $t = $native;
+                $body
+            }};
+        }
+        match $physical {
+            PhysicalType::Bool | PhysicalType::U8 => of!(u8),
+            PhysicalType::I8 => of!(i8),
+            PhysicalType::I16 => of!(i16),
+            PhysicalType::I32 => of!(i32),
+            PhysicalType::I64 => of!(i64),
+            PhysicalType::U16 => of!(u16),
+            PhysicalType::U32 => of!(u32),
+            PhysicalType::U64 => of!(u64),
+            other => unreachable!("{other:?} is not folded"),
+        }
+    }};
+}
+
+/// Folds columns of integers of up to 64 bits. All slots of `runs` are rows.
+impl RowGroup {
+    /// Rows where `column` is not NULL.
+    pub fn count_runs(&self, column: usize, runs: &[Range<usize>]) -> usize {
+        pieces(self, column, runs).map(|piece| piece.count()).sum()
+    }
+
+    /// The sum of `column`, whose values are held as `physical`; 0 if there are none.
+    pub fn sum_runs(&self, column: usize, physical: PhysicalType, runs: &[Range<usize>]) -> i128 {
+        self.pieces_ahead(column, runs, true).map(|piece| piece.sum(physical)).sum()
+    }
+
+    /// The largest of `best` and the values of `column`, or the smallest.
+    pub fn extreme_runs(
+        &self,
+        column: usize,
+        physical: PhysicalType,
+        runs: &[Range<usize>],
+        largest: bool,
+        best: i128,
+    ) -> i128 {
+        self.pieces_ahead(column, runs, false).fold(best, |best, piece| match piece.block.may_better(best, largest) {
+            true => piece.extreme(physical, largest, best),
+            false => best,
+        })
+    }
+
+    /// The pieces of `runs`, and the blocks to come asked for: with their values, if these are read for certain.
+    fn pieces_ahead<'a>(
+        &'a self,
+        column: usize,
+        runs: &'a [Range<usize>],
+        values: bool,
+    ) -> impl Iterator<Item = Piece<'a>> {
+        let mut last = usize::MAX;
+        let ahead = move |slice: usize| self.slices.get(slice).into_iter();
+        pieces(self, column, runs).inspect(move |piece| {
+            if std::mem::replace(&mut last, piece.slice) != last {
+                ahead(last + 6).for_each(|slice| slice.prefetch_link(column));
+                ahead(last + 4).for_each(|slice| slice.prefetch_block(column));
+                ahead(last + 2).filter(|_| values).for_each(|slice| slice.block(column).prefetch_stream());
+            }
+        })
+    }
+}
+
+impl Block {
+    /// False if it has no value that is larger, or smaller, than `best`.
+    fn may_better(&self, best: i128, largest: bool) -> bool {
+        let bound = if largest { &self.zone.max } else { &self.zone.min };
+        match bound {
+            Value::Integer(bound) if largest => *bound > best,
+            Value::Integer(bound) => *bound < best,
+            Value::Null => false,
+            _ => true,
+        }
+    }
+}
+
+impl Piece<'_> {
+    fn count(&self) -> usize {
+        let mut count = 0;
+        self.each_run(|_, slots| count += slots);
+        count
+    }
+
+    fn sum(&self, physical: PhysicalType) -> i128 {
+        let mut sum = 0;
+        match &self.block.values {
+            Values::Constant(value) => sum = integer(value) * self.count() as i128,
+            Values::FrameOfReference { base, codes } => with_codes!(codes, C, buffer => {
+                self.each_run(|from, slots| sum += base * slots as i128 + C::sum(buffer, from, slots));
+            }),
+            Values::Flat(buffer) => with_integer!(physical, T => {
+                self.each_run(|from, slots| sum += T::sum(buffer, from, slots));
+            }),
+            Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) => unreachable!("not of integers"),
+        }
+        sum
+    }
+
+    fn extreme(&self, physical: PhysicalType, largest: bool, best: i128) -> i128 {
+        let mut extreme_value = best;
+        let mut offer = |value: i128| {
+            extreme_value = if largest { extreme_value.max(value) } else { extreme_value.min(value) };
+        };
+        match &self.block.values {
+            Values::Constant(value) if self.count() > 0 => offer(integer(value)),
+            Values::Constant(_) => {}
+            Values::FrameOfReference { base, codes } => with_codes!(codes, C, buffer => {
+                self.each_run(|from, slots| offer(base + i128::from(extreme::<C>(buffer, from, slots, largest))));
+            }),
+            Values::Flat(buffer) => with_integer!(physical, T => {
+                self.each_run(|from, slots| offer(extreme::<T>(buffer, from, slots, largest).into()));
+            }),
+            Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) => unreachable!("not of integers"),
+        }
+        extreme_value
+    }
+
+    /// Calls `each` with the first slot and the length of every run of slots that are not NULL.
+    fn each_run(&self, mut each: impl FnMut(usize, usize)) {
+        if !self.block.may_be_null() {
+            return each(self.from, self.rows);
+        }
+        let (mut at, end) = (self.from, self.from + self.rows);
+        while at < end {
+            let skipped = self.same(at, end, false);
+            let valid = self.same(at + skipped, end, true);
+            if valid > 0 {
+                each(at + skipped, valid);
+            }
+            at += skipped + valid;
+        }
+    }
+
+    /// How many slots from `at` on, before `end`, are NULL like one another, or not NULL.
+    fn same(&self, at: usize, end: usize, valid: bool) -> usize {
+        let mut next = at;
+        while next < end {
+            let word = self.block.valid_word(next / 64) >> (next % 64);
+            let same = (if valid { !word } else { word }).trailing_zeros() as usize;
+            let in_word = 64 - next % 64;
+            next += same.min(in_word);
+            if same < in_word {
+                break;
+            }
+        }
+        next.min(end) - at
+    }
+}
+
+/// The number of a constant block; 0 for NULL.
+fn integer(value: &Value) -> i128 {
+    match value {
+        Value::Integer(v) => *v,
+        Value::Boolean(v) => i128::from(*v),
+        _ => 0,
+    }
+}

@@ -1,0 +1,16 @@
+//! Rows that are still where a table keeps them.
+//!
+//! A chunk may stand for rows that nobody has copied out of their blocks ([`crate::Chunk::push_stored`]). Whoever wants no more
+//! than a few numbers of all of them asks for these: the blocks are folded as they are encoded, and those whose bounds
+//! say that they do not matter are not even read (Light-weight compression, section 3.2: decompress as late as can be,
+//! best never).
+
+/// Rows of some columns, each of integers of up to 64 bits: numbers, decimals, dates, times, booleans.
+pub trait Stored: std::fmt::Debug + Send + Sync {
+    /// Rows where `column` is not NULL.
+    fn count(&self, column: usize) -> usize;
+    /// The sum of `column`'s values; 0 if there are none.
+    fn sum(&self, column: usize) -> i128;
+    /// The largest of `best` and `column`'s values, or the smallest.
+    fn extreme(&self, column: usize, largest: bool, best: i128) -> i128;
+}
