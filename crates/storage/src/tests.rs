@@ -4,6 +4,7 @@ use crate::{BLOCK_ROWS, ROW_GROUP_ROWS, Table, TableSnapshot};
 use entasis_vector::{
     Chunk, DataType, Dictionary, Encoding, ErrorKind, Field, Interval, PhysicalType, Schema, Selection, Value, Vector,
 };
+use std::ops::Range;
 use std::sync::Arc;
 
 type Rows = Vec<Vec<Value>>;
@@ -150,6 +151,29 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
         assert_eq!(one_by_one, in_runs);
         assert_eq!(in_runs, live);
         let number = |slot: usize| start + live.partition_point(|&other| other < slot);
+        // Rows folded where they are: runs, cut at random, some of them left out.
+        let mut runs = Vec::new();
+        group.each_run(0..group.slots(), |run| {
+            let cut = run.start + random.below(run.len() as u64 + 1) as usize;
+            runs.extend(
+                [run.start..cut, cut..run.end].into_iter().filter(|run| !run.is_empty() && random.below(4) > 0),
+            );
+        });
+        for (column, field) in schema.iter().enumerate().filter(|(_, field)| field.ty.physical().is_integer()) {
+            let physical = field.ty.physical();
+            let values = runs.iter().flat_map(Range::clone).map(|slot| match &rows[number(slot)][column] {
+                Value::Boolean(v) => Some(i128::from(*v)),
+                Value::Integer(v) => Some(*v),
+                _ => None,
+            });
+            let values: Vec<i128> = values.flatten().collect();
+            assert_eq!(group.count_runs(column, &runs), values.len(), "{}", field.ty);
+            assert_eq!(group.sum_runs(column, physical, &runs), values.iter().sum::<i128>(), "{}", field.ty);
+            let start = i128::from(random.below(100));
+            let (least, most) = values.iter().fold((start, start), |(least, most), &v| (least.min(v), most.max(v)));
+            assert_eq!(group.extreme_runs(column, physical, &runs, false, start), least, "{}", field.ty);
+            assert_eq!(group.extreme_runs(column, physical, &runs, true, start), most, "{}", field.ty);
+        }
         for (column, field) in schema.iter().enumerate() {
             let mut out = Vector::new(field.ty.physical());
             let mut first = 0;
