@@ -126,6 +126,11 @@ impl RowGroup {
         self.block_slots
     }
 
+    /// Live slots of a block.
+    pub fn block_rows(&self, block: usize) -> usize {
+        self.slices[block].rows()
+    }
+
     /// Bounds of a column within a block.
     pub fn zone(&self, column: usize, block: usize) -> &Zone {
         &self.slices[block].block(column).zone
@@ -234,6 +239,12 @@ impl RowGroup {
             }
             while at < end {
                 let offset = at - start;
+                // PERF: most words are full.
+                if offset.is_multiple_of(64) && end - at >= 64 && slice.live()[offset / 64] == u64::MAX {
+                    run.get_or_insert(at);
+                    at += 64;
+                    continue;
+                }
                 let left = (64 - offset % 64).min(end - at);
                 let bits = slice.live()[offset / 64] >> (offset % 64);
                 match run {

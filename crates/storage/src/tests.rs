@@ -153,10 +153,11 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
         let number = |slot: usize| start + live.partition_point(|&other| other < slot);
         // Rows folded where they are: runs, cut at random, some of them left out.
         let mut runs = Vec::new();
+        let mut random_runs = Random(live.len() as u64);
         group.each_run(0..group.slots(), |run| {
-            let cut = run.start + random.below(run.len() as u64 + 1) as usize;
+            let cut = run.start + random_runs.below(run.len() as u64 + 1) as usize;
             runs.extend(
-                [run.start..cut, cut..run.end].into_iter().filter(|run| !run.is_empty() && random.below(4) > 0),
+                [run.start..cut, cut..run.end].into_iter().filter(|run| !run.is_empty() && random_runs.below(4) > 0),
             );
         });
         for (column, field) in schema.iter().enumerate().filter(|(_, field)| field.ty.physical().is_integer()) {
@@ -169,7 +170,7 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
             let values: Vec<i128> = values.flatten().collect();
             assert_eq!(group.count_runs(column, &runs), values.len(), "{}", field.ty);
             assert_eq!(group.sum_runs(column, physical, &runs), values.iter().sum::<i128>(), "{}", field.ty);
-            let start = i128::from(random.below(100));
+            let start = i128::from(random_runs.below(100));
             let (least, most) = values.iter().fold((start, start), |(least, most), &v| (least.min(v), most.max(v)));
             assert_eq!(group.extreme_runs(column, physical, &runs, false, start), least, "{}", field.ty);
             assert_eq!(group.extreme_runs(column, physical, &runs, true, start), most, "{}", field.ty);

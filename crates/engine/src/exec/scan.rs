@@ -429,7 +429,7 @@ impl Worker {
         let rest = self.scan.stages.len() - if is_implied { self.scan.implied } else { 0 };
         if self.scan.leaves_stored && rest == 0 && self.scan.filters.is_empty() {
             let from = self.slot;
-            let stretch = self.next_runs(group, end, is_implied, group.slots(), usize::MAX)?;
+            let stretch = self.next_runs(group, end, is_implied, group.slots().max(1), usize::MAX)?;
             if stretch.count >= self.runs.len() * LONG_RUN {
                 return Some(Stretch { is_stored: true, ..stretch });
             }
@@ -460,8 +460,14 @@ impl Worker {
             // More slots than rows, as some are empty.
             let mut last = end.min(first + 2 * most);
             let mut blocks = first / width + 1..last.div_ceil(width);
-            if let Some(unwanted) = blocks.find(|&block| !self.wanted[block]) {
-                last = unwanted * width;
+            // Whole blocks, as many as fit: nobody likes to come to one twice.
+            let mut fits = group.block_rows(first / width);
+            let past = blocks.find(|&block| {
+                fits += group.block_rows(block);
+                fits > most || !self.wanted[block]
+            });
+            if let Some(past) = past {
+                last = past * width;
             }
             let mut rows = 0;
             while rows < most && self.runs.len() < most_runs {

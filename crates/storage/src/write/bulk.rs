@@ -21,16 +21,21 @@ impl Writer<'_> {
         let Branch { root, edit } = &mut *self.branch;
         let mut slots: Vec<u16> = Vec::with_capacity(ids.len());
         let mut at: Vec<u16> = Vec::with_capacity(ids.len());
-        let mut done = 0;
-        let of_slice = |id: &RowId| (id.group, id.slot as usize / width);
-        for ids in ids.chunk_by(|a, b| of_slice(a) == of_slice(b)) {
-            let rows = &rows[done..done + ids.len()];
-            done += ids.len();
+        let mut left = ids;
+        while let Some(&first) = left.first() {
+            let number = first.slot as usize / width;
+            let start = (number * width) as u32;
+            let (group, end) = (first.group, start + width as u32);
+            // PERF: no division a row.
+            let count = left.iter().take_while(|id| id.group == group && id.slot < end).count();
+            let (own, rest) = left.split_at(count);
+            let rows = &rows[ids.len() - left.len()..][..count];
+            left = rest;
             slots.clear();
-            slots.extend(ids.iter().map(|id| (id.slot as usize % width) as u16));
-            let group = root.edit(edit).groups[ids[0].group as usize].edit(edit);
+            slots.extend(own.iter().map(|id| (id.slot - start) as u16));
+            let group = root.edit(edit).groups[group as usize].edit(edit);
             group.touch();
-            let slice = group.slices[ids[0].slot as usize / width].edit(edit);
+            let slice = group.slices[number].edit(edit);
             for &(column, source) in columns {
                 let at: &[u16] = match chunk.positions(source) {
                     None => rows,
