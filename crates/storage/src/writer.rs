@@ -465,7 +465,10 @@ fn count(sketch: &mut Sketch, chunk: &Chunk, column: usize, ty: DataType) {
         ty.physical(),
         T => if plain && vector.physical() == ty.physical() {
             let values = vector.values::<T>();
-            return (0..rows).for_each(|row| sketch.add(values[position(row)].hash()));
+            return match positions {
+                None => sketch.add_all(values[..rows].iter().map(|value| value.hash())),
+                Some(positions) => sketch.add_all(positions[..rows].iter().map(|&p| values[p as usize].hash())),
+            };
         },
         ()
     );

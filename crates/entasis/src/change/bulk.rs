@@ -120,12 +120,18 @@ fn moved_rows(rows: &TableSnapshot, columns: &[(usize, usize)], chunks: &[Chunk]
 
 /// The ids of the rows of a chunk of a result, which is dense.
 fn row_ids(chunk: &Chunk) -> impl Iterator<Item = RowId> {
+    packed_ids(chunk).iter().map(|&id| RowId::from_u64(id))
+}
+
+/// Those, as they travel.
+fn packed_ids(chunk: &Chunk) -> &[u64] {
     let vector = chunk.vector(0);
     assert!(vector.encoding() == Encoding::Flat && chunk.positions(0).is_none(), "results are dense");
-    vector.values::<u64>()[..chunk.len()].iter().map(|&id| RowId::from_u64(id))
+    &vector.values::<u64>()[..chunk.len()]
 }
 
 fn is_in_order(chunks: &[Chunk]) -> bool {
-    let mut last = None;
-    chunks.iter().flat_map(row_ids).all(|id| last.replace(id).is_none_or(|last| last < id))
+    let ids = || chunks.iter().map(packed_ids).filter(|ids| !ids.is_empty());
+    let within = ids().all(|ids| ids.is_sorted_by(|a, b| a < b));
+    within && ids().zip(ids().skip(1)).all(|(before, after)| before[before.len() - 1] < after[0])
 }

@@ -134,7 +134,7 @@ impl<T: Fixed> FixedBuilder<T> {
                     self.sketch.add(T::of_code(*base, code as u32).hash());
                 }
             }
-            _ => self.values.iter().for_each(|v| self.sketch.add(v.hash())),
+            _ => self.sketch.add_all(self.values.iter().map(|v| v.hash())),
         }
     }
 
