@@ -209,7 +209,7 @@ impl Program {
         if let Action::Read { columns, schema } = &self.action {
             return self.entry.table.read(|rows| {
                 let mut datums = Vec::with_capacity(columns.len());
-                if let Some(row) = rows.find(key) {
+                if let Some(row) = rows.find(key, columns) {
                     rows.read(row, columns, &mut datums);
                 }
                 row(schema, &datums).map(Some)
@@ -273,7 +273,9 @@ impl Program {
                     let Some(datum) = source.datum(parameters) else { return Ok(None) };
                     changes.push((*column, datum));
                 }
-                match writer.find(key) {
+                // Usually there is one.
+                let first = [changes[0].0];
+                match writer.find_to_change(key, if *moves { &[] } else { &first }) {
                     None => 0,
                     Some(row) => {
                         for &(column, datum) in &changes {

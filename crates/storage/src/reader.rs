@@ -18,13 +18,9 @@ impl<'a> TableReader<'a> {
     }
 
     /// A row whose layout key is `key`: a datum for each of its columns.
-    pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
-        let mut found = None;
-        lookup::find(self.root, &self.table.shape, key, |id| {
-            found = Some(id);
-            false
-        });
-        found
+    /// `columns` are going to be read.
+    pub fn find(&self, key: &[Datum<'_>], columns: &[usize]) -> Option<RowId> {
+        lookup::first(self.root, &self.table.shape, key, columns)
     }
 
     /// Some values of a row, in the order of `columns`, at the end of `out`.

@@ -123,17 +123,12 @@ impl TableSnapshot {
 
     /// A row whose layout key is `key`: a datum for each of its columns.
     pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
-        let mut found = None;
-        lookup::find(&self.0.root, &self.0.table.shape, key, |id| {
-            found = Some(id);
-            false
-        });
-        found
+        lookup::first(&self.0.root, &self.0.table.shape, key, &[])
     }
 
     /// Calls `each` with every row whose layout key is `key`, until it says no.
     pub fn find_each(&self, key: &[Datum<'_>], each: impl FnMut(RowId) -> bool) {
-        lookup::find(&self.0.root, &self.0.table.shape, key, each);
+        lookup::find_each(&self.0.root, &self.0.table.shape, key, each);
     }
 
     /// The slots that may hold rows whose layout key is within bounds, in order. A bound is a datum for each of the first

@@ -99,17 +99,17 @@ impl<'a> TableWriter<'a> {
 
     /// A row whose layout key is `key`: a datum for each of its columns.
     pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
-        let mut found = None;
-        lookup::find(self.root(), &self.table.shape, key, |id| {
-            found = Some(id);
-            false
-        });
-        found
+        self.find_to_change(key, &[])
+    }
+
+    /// [`TableWriter::find`]; `columns` are going to be written, and asked for meanwhile.
+    pub fn find_to_change(&self, key: &[Datum<'_>], columns: &[usize]) -> Option<RowId> {
+        lookup::first(self.root(), &self.table.shape, key, columns)
     }
 
     /// Calls `each` with every row whose layout key is `key`, until it says no.
     pub fn find_each(&self, key: &[Datum<'_>], each: impl FnMut(RowId) -> bool) {
-        lookup::find(self.root(), &self.table.shape, key, each);
+        lookup::find_each(self.root(), &self.table.shape, key, each);
     }
 
     /// A row whose layout key another row has too, if one of `among` is such a row. For rows that came in bulk into a table
