@@ -5,7 +5,8 @@
 
 A table of an 8-byte key and 16 four-byte columns, in memory, one thread, each statement a transaction by itself, with
 parameters; bulk statements with two threads. Entasis, DuckDB and SQLite take turns, each in a process of its own; what is timed is what a Python program waits
-for: execute and fetch. The median of each operation is printed in microseconds, and kept under bench/record/.
+for: execute and fetch. The median of each operation is printed in microseconds, and kept under bench/record/ with that of each
+round, since a machine has faster and slower minutes.
 
 With Entasis alone the same operations run from Rust, and once more while another thread scans the table without a pause
 ("beside scans"); then come the bulk statements with the memory that they leave.
@@ -202,6 +203,8 @@ def serve(name):
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     engine = ENGINES[name]()
+    # A scan that is through waits for the interpreter as long as another thread may keep it, 5 ms by default.
+    sys.setswitchinterval(1e-4)
     print(json.dumps(engine.version), file=answers, flush=True)
     for line in sys.stdin:
         do, *arguments = json.loads(line)
@@ -232,7 +235,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--order", choices=["sorted", "random"], default="sorted")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=1_000_000, help="of the loop that watches the memory")
     parser.add_argument("--engines", default="entasis,duckdb,sqlite")
     parser.add_argument("--bench", default="target/release/entasis-bench", help="the program for the figures from Rust")
@@ -247,18 +250,16 @@ def main():
         seconds = worker.ask("load", args.rows, args.order)
         content["load_seconds"][name] = seconds
         print(f"{name} {worker.version}: loaded in {seconds:.1f} s ({args.rows / seconds / 1e6:.2f} M rows/s)", flush=True)
-    rounds = {name: [] for name in names}
+    heads = names + (["beside scans"] if "entasis" in workers else [])
+    rounds = {head: [] for head in heads}
     for seed in range(args.rounds):
         for name, worker in workers.items():
             rounds[name].append(worker.ask("measure", args.rows, seed))
-    median = lambda name, op: statistics.median(r[op] for r in rounds[name])
-    table = {op: {name: median(name, op) for name in names} for op in LIMITS}
-    columns = dict(table)
-    if "entasis" in workers:
-        beside = workers["entasis"].ask("beside", args.rows, 100)
-        for op in columns:
-            columns[op]["beside scans"] = beside[op]
-    heads = names + (["beside scans", "Rust"] if "entasis" in workers else [])
+        if "entasis" in workers:
+            rounds["beside scans"].append(workers["entasis"].ask("beside", args.rows, seed + args.rounds))
+    median = lambda head, op: statistics.median(r[op] for r in rounds[head])
+    columns = {op: {head: median(head, op) for head in heads} for op in LIMITS}
+    heads += ["Rust"] if "entasis" in workers else []
     if "entasis" in workers:
         rust = [args.bench, "hap", "--rows", str(args.rows)] + (["--random"] if args.order == "random" else [])
         rust = json.loads(subprocess.run(rust, check=True, capture_output=True, text=True).stdout)
@@ -269,6 +270,7 @@ def main():
         goals = " / ".join(map(str, LIMITS[op]))
         print(op.ljust(18) + "".join(f"{figures[h]:14.1f}" for h in heads) + f"{goals:>16}")
     content["median_us"] = columns
+    content["rounds_us"] = {op: {head: [round(r[op], 1) for r in rounds[head]] for head in rounds} for op in LIMITS}
     if "entasis" in workers:
         content["bulk"] = workers["entasis"].ask("bulk", args.rows, args.updates)
         print()

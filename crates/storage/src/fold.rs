@@ -5,7 +5,7 @@
 //! are found first. The slow twin is to decode, and to look at one value after the other.
 
 use crate::block::codes::with_codes;
-use crate::block::{Block, Values, cells};
+use crate::block::{Block, Values, cells, with_integer};
 use crate::read::{Piece, pieces};
 use crate::row_group::RowGroup;
 use entasis_vector::{Buffer, Native, PhysicalType, Value};
@@ -49,29 +49,6 @@ fn extreme<T: Integer>(buffer: &Buffer, from: usize, count: usize, largest: bool
         true => cells::fold(buffer, from, count, first, |a: T, v: T| a.max(v)),
         false => cells::fold(buffer, from, count, first, |a: T, v: T| a.min(v)),
     }
-}
-
-/// Runs an expression with `$t` bound to the native type of integers of up to 64 bits.
-macro_rules! with_integer {
-    ($physical:expr, $t:ident => $body:expr) => {{
-        macro_rules! of {
-            ($native:ty) => {{
-                type $t = $native;
-                $body
-            }};
-        }
-        match $physical {
-            PhysicalType::Bool | PhysicalType::U8 => of!(u8),
-            PhysicalType::I8 => of!(i8),
-            PhysicalType::I16 => of!(i16),
-            PhysicalType::I32 => of!(i32),
-            PhysicalType::I64 => of!(i64),
-            PhysicalType::U16 => of!(u16),
-            PhysicalType::U32 => of!(u32),
-            PhysicalType::U64 => of!(u64),
-            other => unreachable!("{other:?} is not folded"),
-        }
-    }};
 }
 
 /// Folds columns of integers of up to 64 bits. All slots of `runs` are rows.

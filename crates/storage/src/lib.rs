@@ -63,7 +63,7 @@ pub use layout::{Layout, TableOptions};
 pub use lookup::SlotRange;
 pub use reader::TableReader;
 pub use rewrite::ColumnSource;
-pub use row_group::RowGroup;
+pub use row_group::{RowGroup, ValueRange};
 pub use sequence::Sequence;
 pub use snapshot::TableSnapshot;
 pub use table::Table;

@@ -17,8 +17,9 @@ use crate::read::{self, Slices};
 use crate::sync::{AtomicBool, Ordering};
 use crate::tree::slice::WORDS;
 use crate::tree::{Edit, Link, Node, Slice, Stamp};
+use crate::write::bits_inside;
 use crate::zone::Zone;
-use entasis_vector::{CHUNK_ROWS, Schema, StringView, Vector, bitmap};
+use entasis_vector::{CHUNK_ROWS, PhysicalType, Schema, StringView, Vector, bitmap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -40,6 +41,19 @@ impl Partition {
     pub(crate) fn ghosts(&self) -> usize {
         (self.end - self.start - self.rows) as usize
     }
+}
+
+/// Values from `low` to `high` of a column of integers of up to 64 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ValueRange {
+    /// Index in the table.
+    pub column: usize,
+    /// How its values are held.
+    pub physical: PhysicalType,
+    /// The least value.
+    pub low: i128,
+    /// The greatest.
+    pub high: i128,
 }
 
 /// See the module.
@@ -276,6 +290,30 @@ impl RowGroup {
         run.map(|first| first..slots.end)
     }
 
+    /// Appends the positions of the rows among the slots of `runs` whose values lie in all of `ranges`. Positions count the
+    /// slots one run behind the other.
+    pub fn select_runs(&self, ranges: &[ValueRange], runs: &[Range<usize>], rows: &mut Vec<u16>) {
+        let width = self.block_slots;
+        let mut at = 0;
+        for run in runs {
+            for number in run.start / width..run.end.div_ceil(width) {
+                let (start, slice) = (number * width, &*self.slices[number]);
+                let inside = run.start.max(start) - start..run.end.min(start + width) - start;
+                let mut masks = *slice.live();
+                let masks = &mut masks[..inside.end.div_ceil(64)];
+                masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
+                for range in ranges {
+                    slice.block(range.column).narrow_within(range.low, range.high, masks, range.physical);
+                }
+                let first = at as isize - inside.start as isize;
+                for (word, &mask) in masks.iter().enumerate().skip(inside.start / 64) {
+                    push_bits(first + word as isize * 64, mask, rows);
+                }
+                at += inside.len();
+            }
+        }
+    }
+
     /// Calls `each` with every run of live slots that follow one another, as positions in the window from its start. Runs
     /// are as long as may be, but for the ends of blocks.
     pub fn each_run(&self, window: Range<usize>, mut each: impl FnMut(Range<usize>)) {
@@ -390,6 +428,20 @@ impl Block {
 impl std::fmt::Debug for RowGroup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "RowGroup({} rows, {} bytes)", self.rows, self.bytes())
+    }
+}
+
+/// Appends the numbers of the bits that are set; bit 0 has number `first`.
+// PERF: a word that is full is a range, which is copied by vectors.
+fn push_bits(first: isize, mask: u64, numbers: &mut Vec<u16>) {
+    if mask == u64::MAX {
+        let first = first as u16;
+        return numbers.extend(first..first + 64);
+    }
+    let mut left = mask;
+    while left != 0 {
+        numbers.push((first + left.trailing_zeros() as isize) as u16);
+        left &= left - 1;
     }
 }
 

@@ -1,6 +1,6 @@
 //! A table against its obvious twin: a list of rows of single values.
 
-use crate::{BLOCK_ROWS, ROW_GROUP_ROWS, Table, TableSnapshot};
+use crate::{BLOCK_ROWS, ROW_GROUP_ROWS, Table, TableSnapshot, ValueRange};
 use entasis_vector::{
     Chunk, DataType, Dictionary, Encoding, ErrorKind, Field, Interval, PhysicalType, Schema, Selection, Value, Vector,
 };
@@ -174,6 +174,24 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
             let (least, most) = values.iter().fold((start, start), |(least, most), &v| (least.min(v), most.max(v)));
             assert_eq!(group.extreme_runs(column, physical, &runs, false, start), least, "{}", field.ty);
             assert_eq!(group.extreme_runs(column, physical, &runs, true, start), most, "{}", field.ty);
+            if field.ty == DataType::Boolean {
+                continue;
+            }
+            // Chunks of them, narrowed to a range around one of the values, or beside all.
+            for chunk in runs.chunks(3).filter(|chunk| chunk.iter().map(Range::len).sum::<usize>() < 4096) {
+                let low = values.get(random_runs.below(50) as usize).copied().unwrap_or(0) - 2;
+                let (low, high) = [(low, low + 3), (i128::MIN, low), (low, i128::MAX)][random_runs.below(3) as usize];
+                let mut selected = vec![7];
+                let range = ValueRange { column, physical, low, high };
+                group.select_runs(&[range, range], chunk, &mut selected);
+                let slots = chunk.iter().flat_map(Range::clone).enumerate();
+                let twin = slots.filter(|&(_, slot)| match &rows[number(slot)][column] {
+                    Value::Integer(v) => (low..=high).contains(v),
+                    _ => false,
+                });
+                let twin: Vec<u16> = [7].into_iter().chain(twin.map(|(position, _)| position as u16)).collect();
+                assert_eq!(selected, twin, "{} from {low} to {high}", field.ty);
+            }
         }
         for (column, field) in schema.iter().enumerate() {
             let mut out = Vector::new(field.ty.physical());

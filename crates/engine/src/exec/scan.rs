@@ -7,9 +7,9 @@
 //!    that the rows are on their way to ([`crate::exec::join::filter`]).
 //! 2. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live. Where they
 //!    stand in long runs, these are read one behind the other; otherwise their positions are kept.
-//! 3. The filters run in *stages*, cheap and selective kinds first. A stage decodes its own columns, for the rows that
-//!    are still in question, and narrows these. The first may be about the layout key alone, and is left out where all
-//!    rows are within its range.
+//! 3. Filters that are ranges of integers are compared with the codes of the blocks ([`ranges`]). The others run in *stages*,
+//!    cheap and selective kinds first. A stage decodes its own columns, for the rows that are still in question, and
+//!    narrows these. Filters about the layout key alone are left out where all rows are within its range.
 //! 4. The join filters narrow them further.
 //! 5. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
 //!
@@ -24,6 +24,7 @@
 //! Filters are conjuncts, whose order SQL leaves open; a stage that cannot fail never runs after one that can.
 
 pub(crate) mod prune;
+mod ranges;
 
 use crate::exec::QueryContext;
 use crate::exec::join::filter::FilterSlot;
@@ -31,7 +32,7 @@ use crate::exec::profile::Recorder;
 use crate::plan::Scan;
 use crate::reach::{Found, Reach};
 use crate::relation::{Source, SourceWorker};
-use entasis_storage::{RowGroup, RowId, TableSnapshot, Zone};
+use entasis_storage::{RowGroup, RowId, TableSnapshot, ValueRange, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Buffer, Chunk, ColumnId, DataType, PhysicalType, Result, Selection, Stored, Vector};
@@ -65,9 +66,10 @@ pub(crate) struct TableScan {
     reach: Arc<Reach>,
     /// The row groups to look into, each with its part of what is in reach.
     parts: Arc<[(usize, Range<usize>)]>,
-    stages: Vec<Stage>,
-    /// How many of the first stages a stretch within the layout key's range can do without.
-    implied: usize,
+    /// Values that the rows are to have, and how many of the first a stretch within the layout key's range can do without.
+    ranges: (Vec<ValueRange>, usize),
+    /// What else is to hold, and how many of the first a stretch within the layout key's range can do without.
+    stages: (Vec<Stage>, usize),
     tests: Vec<Test>,
     /// Join filters and the output columns that they apply to.
     filters: Vec<(usize, Arc<FilterSlot>)>,
@@ -122,23 +124,31 @@ impl TableScan {
         let (mut implied, mut others) = (Vec::new(), Vec::new());
         let implies = found.implied.iter();
         conjuncts.into_iter().zip(implies).for_each(|(c, &is)| if is { implied.push(c) } else { others.push(c) });
+        // Rows that an index names are looked at one by one.
+        let on_codes = context.settings.optimize && !matches!(found.reach, Reach::Rows(_));
+        let take = |conjuncts: &mut Vec<Expr>| if on_codes { ranges::take(conjuncts, &place) } else { Vec::new() };
+        let (mut ranges, more) = (take(&mut implied), take(&mut others));
+        let implied_ranges = ranges.len();
+        ranges.extend(more);
         let mut staged = stages(implied, metas)?;
         let implied = staged.len();
         staged.extend(stages(others, metas)?);
-        let first: Vec<usize> = match (staged.get(implied), join_filters.first()) {
-            (Some(stage), _) => stage.columns.clone(),
-            (None, Some((column, _))) => vec![*column],
-            (None, None) => (0..columns.len()).filter(|&column| outputs[column]).collect(),
+        let index = |column: usize| columns[column].1;
+        let first: Vec<usize> = match (ranges.get(implied_ranges), staged.get(implied), join_filters.first()) {
+            (Some(range), ..) => vec![range.column],
+            (None, Some(stage), _) => stage.columns.iter().map(|&column| index(column)).collect(),
+            (None, None, Some((column, _))) => vec![index(*column)],
+            (None, None, None) => (0..columns.len()).filter(|&column| outputs[column]).map(index).collect(),
         };
         let parts = found.reach.parts(snapshot.row_groups().len());
         Ok(TableScan {
             row_id,
             parts: parts.into(),
             reach: Arc::new(found.reach),
-            implied,
             tests,
-            stages: staged,
-            first: first.into_iter().map(|column| columns[column].1).filter(|&index| index != row_id).collect(),
+            ranges: (ranges, implied_ranges),
+            stages: (staged, implied),
+            first: first.into_iter().filter(|&index| index != row_id).collect(),
             columns: columns.iter().map(|(_, index)| *index).collect(),
             outputs: outputs.to_vec(),
             metas: metas.to_vec(),
@@ -156,6 +166,16 @@ impl TableScan {
     /// The most rows that it can give.
     pub(crate) fn rows(&self) -> u64 {
         self.reach.rows(self.snapshot.rows())
+    }
+
+    /// The ranges that rows are to be in, where the layout key's range is implied or not.
+    fn ranges_of(&self, is_implied: bool) -> &[ValueRange] {
+        &self.ranges.0[if is_implied { self.ranges.1 } else { 0 }..]
+    }
+
+    /// The stages that rows are to pass, by number.
+    fn stages_of(&self, is_implied: bool) -> Range<usize> {
+        if is_implied { self.stages.1..self.stages.0.len() } else { 0..self.stages.0.len() }
     }
 
     /// False if bounds, which `zone` gives by column of the table, rule out all rows.
@@ -234,7 +254,7 @@ impl Source for TableScan {
             wanted: Vec::new(),
             vectors: self.metas.iter().map(|meta| Vector::new(meta.ty.physical())).collect(),
             decoded: vec![false; self.columns.len()],
-            machines: self.stages.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
+            machines: self.stages.0.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
             trials: vec![Trial::default(); self.filters.len()],
             input: Chunk::new(),
             rows: Vec::with_capacity(self.chunk_rows),
@@ -246,7 +266,7 @@ impl Source for TableScan {
     }
 
     fn programs(&self) -> Vec<&Program> {
-        self.stages.iter().map(|stage| &*stage.program).collect()
+        self.stages.0.iter().map(|stage| &*stage.program).collect()
     }
 
     fn progress(&self) -> Option<f64> {
@@ -361,7 +381,11 @@ impl SourceWorker for Worker {
         self.decoded.fill(false);
         self.find_rows(group, &stretch);
         let none = !self.all && self.rows.is_empty();
-        if none || !self.run_stages(group, &stretch)? || !self.run_filters(group, count) {
+        if none
+            || !self.run_ranges(group, &stretch)
+            || !self.run_stages(group, &stretch)?
+            || !self.run_filters(group, count)
+        {
             // Empty, so that the pipeline can look at the time.
             chunk.reset(0);
             return Ok(true);
@@ -426,8 +450,8 @@ impl Worker {
 
     /// The next slots before `end` whose blocks are wanted, if there are rows among them.
     fn next_within(&mut self, group: &RowGroup, end: usize, is_implied: bool) -> Option<Stretch> {
-        let rest = self.scan.stages.len() - if is_implied { self.scan.implied } else { 0 };
-        if self.scan.leaves_stored && rest == 0 && self.scan.filters.is_empty() {
+        let is_filtered = !self.scan.ranges_of(is_implied).is_empty() || !self.scan.stages_of(is_implied).is_empty();
+        if self.scan.leaves_stored && !is_filtered && self.scan.filters.is_empty() {
             let from = self.slot;
             let stretch = self.next_runs(group, end, is_implied, group.slots().max(1), usize::MAX)?;
             if stretch.count >= self.runs.len() * LONG_RUN {
@@ -552,18 +576,33 @@ impl Worker {
         }
     }
 
+    /// Narrows the rows by the ranges; false if none is left.
+    fn run_ranges(&mut self, group: &RowGroup, stretch: &Stretch) -> bool {
+        let ranges = self.scan.ranges_of(stretch.is_implied);
+        if ranges.is_empty() {
+            return true;
+        }
+        self.rows.clear();
+        group.select_runs(ranges, &self.runs, &mut self.rows);
+        self.all = self.rows.len() == stretch.count;
+        let some = !self.rows.is_empty();
+        if self.all {
+            self.rows.clear();
+        }
+        some
+    }
+
     /// Narrows the rows by the filters; false if none is left.
     fn run_stages(&mut self, group: &RowGroup, stretch: &Stretch) -> Result<bool> {
         let count = stretch.count;
-        let implied = if stretch.is_implied { self.scan.implied } else { 0 };
-        for stage in implied..self.machines.len() {
-            for i in 0..self.scan.stages[stage].columns.len() {
-                self.decode(group, self.scan.stages[stage].columns[i], count);
+        for stage in self.scan.stages_of(stretch.is_implied) {
+            for i in 0..self.scan.stages.0[stage].columns.len() {
+                self.decode(group, self.scan.stages.0[stage].columns[i], count);
             }
             self.input.reset(if self.all { count } else { self.rows.len() });
             let selection = self.selection();
             let to = self.input.push_group(selection);
-            for &column in &self.scan.stages[stage].columns {
+            for &column in &self.scan.stages.0[stage].columns {
                 self.input.push_column(self.vectors[column].clone(), to);
             }
             let picks = self.machines[stage].select(&self.input);

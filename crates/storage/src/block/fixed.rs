@@ -312,3 +312,27 @@ macro_rules! with_fixed {
     };
 }
 pub(crate) use with_fixed;
+
+/// Runs an expression with `$t` bound to the native type of integers of up to 64 bits.
+macro_rules! with_integer {
+    ($physical:expr, $t:ident => $body:expr) => {{
+        macro_rules! of {
+            ($native:ty) => {{
+                type $t = $native;
+                $body
+            }};
+        }
+        match $physical {
+            entasis_vector::PhysicalType::Bool | entasis_vector::PhysicalType::U8 => of!(u8),
+            entasis_vector::PhysicalType::I8 => of!(i8),
+            entasis_vector::PhysicalType::I16 => of!(i16),
+            entasis_vector::PhysicalType::I32 => of!(i32),
+            entasis_vector::PhysicalType::I64 => of!(i64),
+            entasis_vector::PhysicalType::U16 => of!(u16),
+            entasis_vector::PhysicalType::U32 => of!(u32),
+            entasis_vector::PhysicalType::U64 => of!(u64),
+            other => unreachable!("{other:?} is not folded"),
+        }
+    }};
+}
+pub(crate) use with_integer;

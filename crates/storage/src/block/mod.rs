@@ -20,6 +20,7 @@
 pub(crate) mod cells;
 pub(crate) mod codes;
 mod fixed;
+mod narrow;
 mod scatter;
 pub(crate) mod search;
 mod strings;
@@ -27,7 +28,7 @@ mod views;
 mod write;
 
 pub(crate) use codes::Codes;
-pub(crate) use fixed::{Fixed, range_of, with_fixed};
+pub(crate) use fixed::{Fixed, range_of, with_fixed, with_integer};
 pub(crate) use scatter::Scattered;
 pub(crate) use strings::{StringBytes, pinned_view};
 pub(crate) use views::Views;

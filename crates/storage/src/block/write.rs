@@ -6,7 +6,7 @@
 //!    encoded anew, wide enough and with slack, and only this block.
 //! 3. [`Block::gather`]: a new hot block of slots of others, for rows that move together.
 
-use super::{Block, Codes, Fixed, Validity, Values, Views, cells, range_of, search, string_value, with_fixed};
+use super::{Block, Fixed, Validity, Values, Views, cells, range_of, string_value, with_fixed};
 use crate::datum::Datum;
 use crate::tree::Stamp;
 use crate::zone::Zone;
@@ -31,7 +31,7 @@ impl Block {
     }
 
     #[inline]
-    fn zone_holds(&self, datum: Datum<'_>) -> bool {
+    pub(super) fn zone_holds(&self, datum: Datum<'_>) -> bool {
         !self.zone.min.is_null()
             && datum.cmp_bound(&self.zone.min) != Ordering::Less
             && datum.cmp_bound(&self.zone.max) != Ordering::Greater
@@ -55,7 +55,7 @@ impl Block {
         }
     }
 
-    fn code_of(&self, bytes: &[u8]) -> Option<u32> {
+    pub(super) fn code_of(&self, bytes: &[u8]) -> Option<u32> {
         let Values::Dictionary { dictionary, codes } = &self.values else { return None };
         let entries = &dictionary.values().values::<StringView>()[..dictionary.len()];
         let code = entries.binary_search_by(|entry| entry.as_bytes().cmp(bytes)).ok()? as u32;
@@ -404,56 +404,4 @@ fn of_strings<'a>(
 /// A block without a value.
 pub(super) fn empty(capacity: usize, nulls: u32) -> Block {
     Block { ascending: nulls == 0, zone: Zone { nulls, ..Zone::EMPTY }, ..Block::all_null(capacity) }
-}
-
-impl Block {
-    /// Narrows `masks`, which has a bit for each slot and none for dead ones, to the slots that hold `datum`.
-    pub(crate) fn narrow(&self, datum: Datum<'_>, masks: &mut [u64], physical: PhysicalType) {
-        if datum.is_null() {
-            return masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= !self.valid_word(word));
-        }
-        if self.is_all_null() || !self.zone_holds(datum) {
-            return masks.fill(0);
-        }
-        if self.validity.is_some() {
-            masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= self.valid_word(word));
-        }
-        match (&self.values, datum) {
-            (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => {
-                let code = v.checked_sub(*base).and_then(|code| u32::try_from(code).ok());
-                match (codes, code.filter(|&code| code <= codes.max())) {
-                    (_, None) => masks.fill(0),
-                    (Codes::U8(buffer), Some(code)) => search::narrow(buffer, masks, code as u8),
-                    (Codes::U16(buffer), Some(code)) => search::narrow(buffer, masks, code as u16),
-                    (Codes::U32(buffer), Some(code)) => search::narrow(buffer, masks, code),
-                }
-            }
-            (Values::Flat(buffer), Datum::Integer(_)) => with_fixed!(
-                physical,
-                T => search::narrow(buffer, masks, T::of_datum(datum)),
-                unreachable!("strings have no fixed width")
-            ),
-            (Values::Dictionary { codes, .. }, Datum::Bytes(bytes)) => match self.code_of(bytes) {
-                None => masks.fill(0),
-                Some(code) => keep(masks, |slot| codes.get(slot) == code),
-            },
-            (Values::Constant(value), datum) if datum.cmp_bound(value).is_eq() => {}
-            (Values::Constant(_), _) => masks.fill(0),
-            _ => keep(masks, |slot| self.datum(slot, physical).total_cmp(datum).is_eq()),
-        }
-    }
-}
-
-/// Leaves the bits of slots that `keep` keeps.
-fn keep(masks: &mut [u64], keep: impl Fn(usize) -> bool) {
-    for (word, mask) in masks.iter_mut().enumerate() {
-        let mut left = *mask;
-        while left != 0 {
-            let bit = left.trailing_zeros() as usize;
-            left &= left - 1;
-            if !keep(word * 64 + bit) {
-                *mask &= !(1 << bit);
-            }
-        }
-    }
 }

@@ -1,0 +1,94 @@
+//! Narrowing masks: the slots that hold a value, or one of a range, found without decoding.
+//!
+//! A mask has a bit a slot. Bounds are asked first, which may decide for all slots at once; then the constant becomes a code,
+//! and codes are compared as narrow as they are ([`search`]). The slow twin is to look at one value after the other.
+
+use super::codes::with_codes;
+use super::fixed::with_integer;
+use super::{Block, Values, search};
+use crate::datum::Datum;
+use entasis_vector::{PhysicalType, Value};
+
+impl Block {
+    /// Narrows `masks`, which has a bit for each slot and none for dead ones, to the slots that hold `datum`.
+    pub(crate) fn narrow(&self, datum: Datum<'_>, masks: &mut [u64], physical: PhysicalType) {
+        if datum.is_null() {
+            return masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= !self.valid_word(word));
+        }
+        if self.is_all_null() || !self.zone_holds(datum) {
+            return masks.fill(0);
+        }
+        if self.validity.is_some() {
+            masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= self.valid_word(word));
+        }
+        match (&self.values, datum) {
+            (Values::FrameOfReference { .. }, Datum::Integer(v)) => self.narrow_integers(v, v, masks, physical),
+            (Values::Flat(_), Datum::Integer(v)) => self.narrow_integers(v, v, masks, physical),
+            (Values::Dictionary { codes, .. }, Datum::Bytes(bytes)) => match self.code_of(bytes) {
+                None => masks.fill(0),
+                Some(code) => keep(masks, |slot| codes.get(slot) == code),
+            },
+            (Values::Constant(value), datum) if datum.cmp_bound(value).is_eq() => {}
+            (Values::Constant(_), _) => masks.fill(0),
+            _ => keep(masks, |slot| self.datum(slot, physical).total_cmp(datum).is_eq()),
+        }
+    }
+
+    /// Narrows `masks` to the slots with a value from `low` to `high`, of a column of integers of up to 64 bits.
+    pub(crate) fn narrow_within(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
+        let (min, max) = match (&self.zone.min, &self.zone.max) {
+            (Value::Integer(min), Value::Integer(max)) => (*min, *max),
+            // All are NULL.
+            _ => return masks.fill(0),
+        };
+        if max < low || high < min {
+            return masks.fill(0);
+        }
+        if self.validity.is_some() {
+            masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= self.valid_word(word));
+        }
+        if min < low || high < max {
+            self.narrow_integers(low, high, masks, physical);
+        }
+    }
+
+    /// Narrows `masks`, without slots that are NULL, to values from `low` to `high`, which is not less.
+    fn narrow_integers(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
+        match &self.values {
+            Values::FrameOfReference { base, codes } => {
+                let low = low.saturating_sub(*base).max(0);
+                let high = high.saturating_sub(*base).min(codes.max().into());
+                if low > high {
+                    return masks.fill(0);
+                }
+                with_codes!(codes, C, buffer => search::narrow(buffer, masks, low as C, (high - low) as C));
+            }
+            Values::Flat(buffer) if physical == PhysicalType::I128 => {
+                search::narrow(buffer, masks, low, high.wrapping_sub(low));
+            }
+            Values::Flat(buffer) => with_integer!(physical, T => {
+                let low = low.max(T::MIN.into());
+                let high = high.min(T::MAX.into());
+                if low > high {
+                    return masks.fill(0);
+                }
+                search::narrow(buffer, masks, low as T, (high - low) as T);
+            }),
+            _ => keep(masks, |slot| matches!(self.datum(slot, physical), Datum::Integer(v) if low <= v && v <= high)),
+        }
+    }
+}
+
+/// Leaves the bits of slots that `keep` keeps.
+fn keep(masks: &mut [u64], keep: impl Fn(usize) -> bool) {
+    for (word, mask) in masks.iter_mut().enumerate() {
+        let mut left = *mask;
+        while left != 0 {
+            let bit = left.trailing_zeros() as usize;
+            left &= left - 1;
+            if !keep(word * 64 + bit) {
+                *mask &= !(1 << bit);
+            }
+        }
+    }
+}
