@@ -118,9 +118,6 @@ impl TableScan {
             true => Found::of(&snapshot, scan.relation.indexes(), &conjuncts, &place),
             false => Found::everywhere(&conjuncts),
         };
-        // What made the reach rules out no block of it.
-        let is_tested = conjuncts.iter().zip(&found.implied).filter(|(_, implied)| !**implied);
-        let tests = is_tested.filter_map(|(conjunct, _)| Test::of(conjunct, &place)).collect();
         let (mut implied, mut others) = (Vec::new(), Vec::new());
         let implies = found.implied.iter();
         conjuncts.into_iter().zip(implies).for_each(|(c, &is)| if is { implied.push(c) } else { others.push(c) });
@@ -130,6 +127,8 @@ impl TableScan {
         let (mut ranges, more) = (take(&mut implied), take(&mut others));
         let implied_ranges = ranges.len();
         ranges.extend(more);
+        // What made the reach rules out no block of it.
+        let tests = others.iter().filter_map(|conjunct| Test::of(conjunct, &place)).collect();
         let mut staged = stages(implied, metas)?;
         let implied = staged.len();
         staged.extend(stages(others, metas)?);
@@ -183,7 +182,10 @@ impl TableScan {
         let has_keys = |(column, slot): &(usize, Arc<FilterSlot>)| {
             slot.get().is_none_or(|keys| prune::may_have_key(zone(self.columns[*column]), keys.span))
         };
-        self.tests.iter().all(|test| test.may_pass(zone)) && self.filters.iter().all(has_keys)
+        let may_be_within = |range: &ValueRange| prune::may_be_within(zone(range.column), range);
+        self.ranges_of(true).iter().all(may_be_within)
+            && self.tests.iter().all(|test| test.may_pass(zone))
+            && self.filters.iter().all(has_keys)
     }
 }
 

@@ -1,11 +1,12 @@
 //! Feeding: from the columns of a chunk to the rows that each state's loop walks over.
 //!
 //! For each feed: the rows that its filter and the NULLs of its argument leave, then the argument as a flat vector with
-//! positions, then every state of the feed. Without filter and NULLs the loops run straight over the chunk's own
+//! positions, then every state of the feed. Where groups are few, each position gets the mark of its group, so that sums are
+//! vector loops, one a group. Without filter and NULLs the loops run straight over the chunk's own
 //! vector; only dictionary and constant vectors are flattened first. Memory is kept from chunk to chunk.
 
 use super::layout::Feed;
-use super::state::{Rows, State};
+use super::state::{FEW_GROUPS, NO_GROUP, Rows, State};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Encoding, PhysicalType, Result, Vector, bitmap};
 
 /// Scratch memory of one worker.
@@ -15,6 +16,7 @@ pub struct Feeder {
     positions: Vec<u16>,
     groups: Vec<u32>,
     args: Vec<Vector>,
+    marks: Vec<u8>,
 }
 
 impl Feeder {
@@ -31,6 +33,8 @@ impl Feeder {
         group_count: usize,
         states: &mut [State],
     ) -> Result<()> {
+        // The positions that the marks are of, in this chunk.
+        let mut marked: Option<Option<&[u16]>> = None;
         for feed in feeds {
             let restricted = find_active(feed, chunk, &mut self.active);
             let active = restricted.then_some(&self.active[..]);
@@ -71,12 +75,36 @@ impl Feeder {
             } else {
                 (&[], None)
             };
+            let mut rows = Rows { count, positions, groups, marks: None };
+            if let (Some(groups), Some(&arg), false) = (groups, feed.args.first(), restricted || feed.external)
+                && group_count <= FEW_GROUPS
+                && args.first().is_some_and(|own| std::ptr::eq(own, chunk.vector(arg)))
+            {
+                let at = chunk.positions(arg);
+                if marked.is_none_or(|other| other.map(<[u16]>::as_ptr) != at.map(<[u16]>::as_ptr)) {
+                    mark(at, &groups[..count], &mut self.marks);
+                    marked = Some(at);
+                }
+                rows.marks = (!self.marks.is_empty()).then_some(&self.marks);
+            }
             for &state in &feed.states {
-                states[state].update(args, &Rows { count, positions, groups }, group_count)?;
+                states[state].update(args, &rows, group_count)?;
             }
         }
         Ok(())
     }
+}
+
+/// Writes the group of each position to `marks`; nothing, if rows stand far apart or a position is that of several.
+fn mark(positions: Option<&[u16]>, groups: &[u32], marks: &mut Vec<u8>) {
+    marks.clear();
+    let Some(positions) = positions else { return marks.extend(groups.iter().map(|&group| group as u8)) };
+    let limit = positions.last().map_or(0, |&last| last as usize + 1);
+    if limit > groups.len() * 4 || !positions.is_sorted_by(|a, b| a < b) {
+        return;
+    }
+    marks.resize(limit, NO_GROUP);
+    positions.iter().zip(groups).for_each(|(&position, &group)| marks[position as usize] = group as u8);
 }
 
 /// Writes to `rows` the rows for which column `filter` is true.

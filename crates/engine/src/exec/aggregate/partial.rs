@@ -112,7 +112,7 @@ impl Partial {
     /// Those of the state; resource.
     pub fn count(&mut self, chunk: &Chunk, state: usize) -> Result<()> {
         self.find_groups(chunk);
-        let rows = Rows { count: chunk.len(), positions: None, groups: Some(&self.groups) };
+        let rows = Rows { count: chunk.len(), positions: None, groups: Some(&self.groups), marks: None };
         self.states[state].update(&[], &rows, self.table.groups())?;
         self.reserve()
     }

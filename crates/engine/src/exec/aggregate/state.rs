@@ -64,7 +64,16 @@ pub struct Rows<'a> {
     pub positions: Option<&'a [u16]>,
     /// Their groups; `None`: all belong to group 0.
     pub groups: Option<&'a [u32]>,
+    /// If there are few groups: of each position the group of its row, [`NO_GROUP`] if it is no row. No position beyond
+    /// is a row.
+    pub marks: Option<&'a [u8]>,
 }
+
+/// So few groups that each may have a pass of its own over a chunk.
+// PERF: a pass is a vector loop of 0.1 ns a row; a row that finds its sum by its group takes 1.5 ns.
+pub const FEW_GROUPS: usize = 8;
+/// The mark of a position that is no row.
+pub const NO_GROUP: u8 = u8::MAX;
 
 /// The states of one aggregate for all groups of a table.
 pub enum State {
@@ -121,6 +130,12 @@ impl State {
         match self {
             State::Count(counts) => match rows.groups {
                 None => counts[0] += rows.count as i64,
+                Some(groups) if counts.len() <= FEW_GROUPS => {
+                    for (group, count) in counts.iter_mut().enumerate() {
+                        let is_in = |g: &&u32| **g == group as u32;
+                        *count += widest(|| groups[..rows.count].iter().filter(is_in).count()) as i64;
+                    }
+                }
                 Some(groups) => groups[..rows.count].iter().for_each(|&g| counts[g as usize] += 1),
             },
             State::Integers(sums) => sums.update(&args[0], rows)?,
@@ -234,6 +249,18 @@ pub fn accumulate<T: Native, A: Copy>(values: &[T], rows: &Rows<'_>, states: &mu
     }
 }
 
+/// Adds the values of each group to its sum, in a pass of its own.
+#[inline(always)]
+fn add_marked<T: Native>(values: &[T], marks: &[u8], sums: &mut [i64], widen: impl Fn(T) -> i64 + Copy) {
+    for (group, sum) in sums.iter_mut().enumerate() {
+        let group = group as u8;
+        *sum += widest(|| {
+            let marked = marks.iter().zip(values);
+            marked.fold(0i64, |sum, (&mark, &v)| sum.wrapping_add(if mark == group { widen(v) } else { 0 }))
+        });
+    }
+}
+
 /// As [`accumulate`]; a sum without groups runs in eight lanes, since float additions may not be reordered by the
 /// compiler.
 #[inline(always)]
@@ -335,9 +362,14 @@ impl IntegerSums {
         let may_overflow = self.may_overflow();
         macro_rules! sum {
             ($t:ty) => {
-                match &mut self.sums {
-                    Sums::Narrow(sums) => accumulate(vector.values::<$t>(), rows, sums, |sum, v: $t| sum + v as i64),
-                    Sums::Wide(sums) => accumulate(vector.values::<$t>(), rows, sums, |sum, v: $t| sum + v as i128),
+                match (&mut self.sums, rows.marks) {
+                    (Sums::Narrow(sums), Some(marks)) => add_marked(vector.values::<$t>(), marks, sums, |v| v as i64),
+                    (Sums::Narrow(sums), None) => {
+                        accumulate(vector.values::<$t>(), rows, sums, |sum, v: $t| sum + v as i64);
+                    }
+                    (Sums::Wide(sums), _) => {
+                        accumulate(vector.values::<$t>(), rows, sums, |sum, v: $t| sum + v as i128)
+                    }
                 }
             };
         }
