@@ -114,6 +114,10 @@ pub trait Source: Send + Sync {
     fn programs(&self) -> Vec<&Program> {
         Vec::new()
     }
+    /// What it tests without a program, a line each, for `EXPLAIN (VERBOSE)`.
+    fn conditions(&self) -> Vec<String> {
+        Vec::new()
+    }
     /// The share of the scan that is done, 0 to 1, if it can be told.
     fn progress(&self) -> Option<f64> {
         None

@@ -61,23 +61,25 @@ pub fn programs(plan: &Plan, context: &QueryContext) -> Result<String> {
     let sink = Collector::new(&context, Vec::new());
     let (pipelines, _) = build::Builder::build(plan, &context, Arc::new(result::Output(&sink)))?;
     let mut text = String::new();
-    let mut write = |recorder: &profile::Recorder, programs: Vec<&Program>| {
-        if !programs.is_empty() {
+    let mut write = |recorder: &profile::Recorder, conditions: Vec<String>, programs: Vec<&Program>| {
+        let parts: Vec<String> = conditions.into_iter().chain(programs.iter().map(|p| p.to_string())).collect();
+        if !parts.is_empty() {
             text += &format!("{}\n", recorder.title());
         }
-        for line in programs.iter().map(|program| program.to_string()).collect::<Vec<_>>().join("\n").lines() {
+        for line in parts.join("\n").lines() {
             text += &format!("    {line}\n");
         }
     };
     let mut seen = Vec::new();
     for pipeline in &pipelines {
-        write(&pipeline.part.recorder, pipeline.part.source.programs());
+        let source = &pipeline.part.source;
+        write(&pipeline.part.recorder, source.conditions(), source.programs());
         for (operator, recorder) in &pipeline.part.operators {
-            write(recorder, operator.programs());
+            write(recorder, Vec::new(), operator.programs());
         }
         // Several pipelines may end in one sink.
         if !seen.iter().any(|sink| Arc::ptr_eq(sink, &pipeline.sink)) {
-            write(&pipeline.recorder, pipeline.sink.programs());
+            write(&pipeline.recorder, Vec::new(), pipeline.sink.programs());
             seen.push(pipeline.sink.clone());
         }
     }

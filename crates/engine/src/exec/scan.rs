@@ -271,6 +271,11 @@ impl Source for TableScan {
         self.stages.0.iter().map(|stage| &*stage.program).collect()
     }
 
+    fn conditions(&self) -> Vec<String> {
+        let name = |range: &ValueRange| self.snapshot.schema()[range.column].name.to_string();
+        self.ranges.0.iter().map(|range| ranges::describe(&name(range), range)).collect()
+    }
+
     fn progress(&self) -> Option<f64> {
         Some(self.next.load(Ordering::Relaxed) as f64 / self.parts.len().max(1) as f64)
     }

@@ -46,6 +46,15 @@ fn range_of(conjunct: &Expr, place: &impl Fn(ColumnId) -> Option<usize>) -> Opti
     Some(ValueRange { column: place(id)?, physical, low, high })
 }
 
+/// A range as a line of `EXPLAIN (VERBOSE)`; numbers as they are stored.
+pub(super) fn describe(name: &str, range: &ValueRange) -> String {
+    match (range.low, range.high) {
+        (i128::MIN, high) => format!("codes of {name} up to {high}"),
+        (low, i128::MAX) => format!("codes of {name} from {low}"),
+        (low, high) => format!("codes of {name} from {low} to {high}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
