@@ -349,41 +349,72 @@ fn prefetch_ahead(sources: &[Option<(&Block, usize)>], at: usize, physical: Phys
     }
 }
 
-/// [`Block::gather`] for blocks without NULLs: runs of slots that follow one another are decoded at once. Nothing if some
-/// value may be NULL, or there is none.
+/// Blocks that are decoded whole for the rows that are gathered from them.
+const MOST_DECODED: usize = 8;
+
+/// [`Block::gather`] for blocks without NULLs. Nothing if some value may be NULL, or there is none.
 fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Option<Block> {
+    let mut values = match from_few_blocks::<T>(sources) {
+        Some(values) => values,
+        None => from_many_blocks::<T>(sources, ty)?,
+    };
+    let first = values[sources.iter().position(Option::is_some)?];
+    // Slots without a value must not widen the codes.
+    values.iter_mut().zip(sources).filter(|(_, source)| source.is_none()).for_each(|(value, _)| *value = first);
+    let (min, max) = range_of(&values)?;
+    let (low, high) = bounds(min.datum(), max.datum(), ty);
+    let values = T::encode(&values, min, max, sources.len(), true);
+    Some(Block::new(sources.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false))
+}
+
+/// The values of rows that stand in a few blocks; nothing if they are many, or may have NULLs.
+// PERF: a block is decoded in 30 to 100 ns, a single value in 10. Deleting half of 10 M rows takes half the time.
+fn from_few_blocks<T: Fixed>(sources: &[Option<(&Block, usize)>]) -> Option<Vec<T>> {
+    let mut decoded: Vec<(&Block, Vec<T>)> = Vec::new();
+    let mut last = 0;
     let mut values = vec![T::default(); sources.len()];
-    let mut range: Option<(T, T)> = None;
-    let (mut at, mut holes) = (0, false);
+    for (value, source) in values.iter_mut().zip(sources) {
+        let Some((block, slot)) = *source else { continue };
+        let is_it = |(own, _): &(&Block, Vec<T>)| std::ptr::eq(*own, block);
+        if !decoded.get(last).is_some_and(is_it) {
+            last = match decoded.iter().position(is_it) {
+                Some(found) => found,
+                None if decoded.len() == MOST_DECODED || block.may_be_null() => return None,
+                None => {
+                    let mut all = vec![T::default(); block.slots];
+                    block.decode_fixed(0, &mut all);
+                    decoded.push((block, all));
+                    decoded.len() - 1
+                }
+            };
+        }
+        *value = decoded[last].1[slot];
+    }
+    Some(values)
+}
+
+/// The values of rows that stand in many blocks: runs of slots that follow one another are decoded at once, and what comes
+/// next is asked for. Nothing if one may be NULL.
+fn from_many_blocks<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Option<Vec<T>> {
+    let mut values = vec![T::default(); sources.len()];
+    let mut at = 0;
     while at < sources.len() {
         prefetch_ahead(sources, at, ty.physical());
         let Some((block, slot)) = sources[at] else {
-            (at, holes) = (at + 1, true);
+            at += 1;
             continue;
         };
-        if block.validity.is_some() || block.is_all_null() {
+        if block.may_be_null() {
             return None;
         }
         let follows = |&(i, source): &(usize, &Option<(&Block, usize)>)| {
             source.is_some_and(|(other, other_slot)| std::ptr::eq(other, block) && other_slot == slot + i)
         };
         let run = sources[at..].iter().enumerate().take_while(follows).count();
-        let run = &mut values[at..at + run];
-        block.decode_fixed(slot, run);
-        let (min, max) = range.unwrap_or((run[0], run[0]));
-        range = Some(run.iter().fold((min, max), |(min, max), &v| {
-            (if v.before(min) { v } else { min }, if max.before(v) { v } else { max })
-        }));
-        at += run.len();
+        block.decode_fixed(slot, &mut values[at..at + run]);
+        at += run;
     }
-    let (min, max) = range?;
-    if holes {
-        // Slots without a value must not widen the codes.
-        values.iter_mut().zip(sources).filter(|(_, source)| source.is_none()).for_each(|(value, _)| *value = min);
-    }
-    let (low, high) = bounds(min.datum(), max.datum(), ty);
-    let values = T::encode(&values, min, max, sources.len(), true);
-    Some(Block::new(sources.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false))
+    Some(values)
 }
 
 fn of_strings<'a>(
