@@ -354,9 +354,10 @@ const MOST_DECODED: usize = 8;
 
 /// [`Block::gather`] for blocks without NULLs. Nothing if some value may be NULL, or there is none.
 fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Option<Block> {
-    let mut values = match from_few_blocks::<T>(sources) {
+    let picked = if are_scattered(sources) { from_few_blocks::<T>(sources) } else { None };
+    let mut values = match picked {
         Some(values) => values,
-        None => from_many_blocks::<T>(sources, ty)?,
+        None => from_runs::<T>(sources, ty)?,
     };
     let first = values[sources.iter().position(Option::is_some)?];
     // Slots without a value must not widen the codes.
@@ -365,6 +366,16 @@ fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> 
     let (low, high) = bounds(min.datum(), max.datum(), ty);
     let values = T::encode(&values, min, max, sources.len(), true);
     Some(Block::new(sources.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false))
+}
+
+/// True if rows do not mostly follow one another, going by the first of them.
+fn are_scattered(sources: &[Option<(&Block, usize)>]) -> bool {
+    let first = &sources[..sources.len().min(64)];
+    let follows = |pair: &&[Option<(&Block, usize)>]| match (pair[0], pair[1]) {
+        (Some((block, slot)), Some((next, next_slot))) => std::ptr::eq(block, next) && next_slot == slot + 1,
+        _ => false,
+    };
+    first.windows(2).filter(follows).count() < first.len() * 3 / 4
 }
 
 /// The values of rows that stand in a few blocks; nothing if they are many, or may have NULLs.
@@ -393,9 +404,9 @@ fn from_few_blocks<T: Fixed>(sources: &[Option<(&Block, usize)>]) -> Option<Vec<
     Some(values)
 }
 
-/// The values of rows that stand in many blocks: runs of slots that follow one another are decoded at once, and what comes
-/// next is asked for. Nothing if one may be NULL.
-fn from_many_blocks<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Option<Vec<T>> {
+/// The values of rows in any blocks: runs of slots that follow one another are decoded at once, and what comes next is
+/// asked for. Nothing if one may be NULL.
+fn from_runs<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Option<Vec<T>> {
     let mut values = vec![T::default(); sources.len()];
     let mut at = 0;
     while at < sources.len() {
