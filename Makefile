@@ -7,7 +7,7 @@ SF     ?= 1
 ROWS   ?= 10000000
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-build clean
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-kernels bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -65,6 +65,10 @@ bench-statements: bench-build
 bench-hap: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --rows $(ROWS) --order $(ORDER) --bench $(TARGET)/release/entasis-bench
 	rm -f $(EXTENSION)
+
+## Blocks read as they are encoded, in values per nanosecond, beside the machine's stream.
+bench-kernels:
+	cargo run --release -p entasis-storage --example kernels
 
 bench-build: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt

@@ -135,7 +135,9 @@ pub trait SourceWorker: Send {
     /// Fills `chunk` with the next rows, at most the context's `chunk_rows`: one group or more, the requested columns
     /// in order, each of its type's default physical type. False, and nothing filled, at the end. A chunk may be empty.
     ///
-    /// The chunk stays good until the next call.
+    /// A source of [`Source::leaving_stored`] may instead give rows that are still stored, as many as there are.
+    ///
+    /// The chunk stays good until the next call, and is reset by then.
     ///
     /// # Errors
     /// I/O and input errors of the rows read, which say where they are: file, line or row group, column.

@@ -273,9 +273,9 @@ impl Program {
                     let Some(datum) = source.datum(parameters) else { return Ok(None) };
                     changes.push((*column, datum));
                 }
-                // Usually there is one.
-                let first = [changes[0].0];
-                match writer.find_to_change(key, if *moves { &[] } else { &first }) {
+                // A row that moves is read and written whole, which sees to itself.
+                let in_place = changes.iter().filter(|_| !*moves).map(|(column, _)| *column);
+                match writer.find_to_change(key, &in_place.collect::<Vec<_>>()) {
                     None => 0,
                     Some(row) => {
                         for &(column, datum) in &changes {

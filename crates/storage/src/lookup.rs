@@ -10,6 +10,9 @@ use crate::tree::Root;
 use crate::write::{RowId, Shape, bits_inside};
 use std::ops::{Bound, Range};
 
+/// Slices of a partition that are asked for at once; a longer one is read as it comes.
+const FEW_SLICES: usize = 4;
+
 /// Slots that a range query reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlotRange {
@@ -68,7 +71,7 @@ impl RowGroup {
     ) -> bool {
         let width = self.block_slots;
         let numbers = slots.start / width..slots.end.div_ceil(width);
-        if numbers.len() > 1 {
+        if (2..=FEW_SLICES).contains(&numbers.len()) {
             self.prefetch_column(numbers.clone(), key.columns[0]);
         }
         for number in numbers {

@@ -6,6 +6,7 @@
 use crate::datum::Datum;
 use crate::{
     ColumnSource, Layout, RowGroup, RowId, SlotRange, Table, TableOptions, TableSnapshot, TableWriter, Upkeep,
+    ValueRange,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
@@ -128,6 +129,34 @@ fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
+/// Counts, sums, extremes and ranges, taken from the blocks.
+fn check_folds(snapshot: &TableSnapshot, model: &Model, random: &mut Random) {
+    let is_folded = |ty: DataType| ty.physical().is_integer() && ty != DataType::Boolean;
+    for (column, field) in snapshot.schema().iter().enumerate().filter(|(_, field)| is_folded(field.ty)) {
+        let values = model.rows.iter().filter_map(|row| match &row[column] {
+            Value::Integer(v) => Some(*v),
+            _ => None,
+        });
+        let values: Vec<i128> = values.collect();
+        let physical = field.ty.physical();
+        let low = values.get(random.below(10) as usize).copied().unwrap_or(3) - 1;
+        let range = ValueRange { column, physical, low, high: low + 2 };
+        let (mut count, mut sum, mut most, mut selected) = (0, 0, i128::MIN, Vec::new());
+        for group in snapshot.row_groups() {
+            let mut runs = Vec::new();
+            group.each_run(0..group.slots(), |run| runs.push(run));
+            count += group.count_runs(column, &runs);
+            sum += group.sum_runs(column, physical, &runs);
+            most = group.extreme_runs(column, physical, &runs, true, most);
+            // Dead slots are left out by themselves.
+            group.select_runs(&[range], std::slice::from_ref(&(0..group.slots())), &mut selected);
+        }
+        let within = values.iter().filter(|v| (low..=low + 2).contains(*v)).count();
+        assert_eq!((count, sum, selected.len()), (values.len(), values.iter().sum(), within), "{}", field.ty);
+        assert_eq!(most, values.iter().copied().max().unwrap_or(i128::MIN), "{}", field.ty);
+    }
+}
+
 fn check(snapshot: &TableSnapshot, model: &Model, random: &mut Random) {
     snapshot.check();
     let schema = snapshot.schema();
@@ -155,6 +184,7 @@ fn check(snapshot: &TableSnapshot, model: &Model, random: &mut Random) {
             assert!(values.windows(2).all(|pair| pair[0] != pair[1]), "column {column} is not unique");
         }
     }
+    check_folds(snapshot, model, random);
     let key = &snapshot.table().options().layout_key;
     if key.is_empty() {
         return;

@@ -291,7 +291,7 @@ impl RowGroup {
     }
 
     /// Appends the positions of the rows among the slots of `runs` whose values lie in all of `ranges`. Positions count the
-    /// slots one run behind the other.
+    /// slots one run behind the other, which are at most 65,536.
     pub fn select_runs(&self, ranges: &[ValueRange], runs: &[Range<usize>], rows: &mut Vec<u16>) {
         let width = self.block_slots;
         let mut at = 0;
@@ -435,8 +435,7 @@ impl std::fmt::Debug for RowGroup {
 // PERF: a word that is full is a range, which is copied by vectors.
 fn push_bits(first: isize, mask: u64, numbers: &mut Vec<u16>) {
     if mask == u64::MAX {
-        let first = first as u16;
-        return numbers.extend(first..first + 64);
+        return numbers.extend((first..first + 64).map(|number| number as u16));
     }
     let mut left = mask;
     while left != 0 {

@@ -1,4 +1,5 @@
-//! Chunks: up to [`crate::CHUNK_ROWS`] rows of several columns, in groups that share a selection.
+//! Chunks: up to [`crate::CHUNK_ROWS`] rows of several columns, in groups that share a selection; or any number of rows that
+//! are still stored ([`crate::stored`]).
 //!
 //! ```text
 //! group 0: selection [0, 5, 5, 9]     columns a, b      row 2 = (a[5], b[5], c[2])
@@ -55,8 +56,8 @@ impl Chunk {
         self.stored = None;
         self.len = len;
     }
-    /// Says that the rows are still stored. There are no columns and there may be any number of rows; only a consumer that
-    /// has asked for it gets such a chunk.
+    /// Says that the rows are still stored. There are no columns and there may be any number of rows; only a sink that
+    /// has asked for it gets such a chunk, and what passes it on.
     pub fn push_stored(&mut self, stored: Arc<dyn Stored>) {
         self.stored = Some(stored);
     }

@@ -5,7 +5,8 @@
 //! say that they do not matter are not even read (Light-weight compression, section 3.2: decompress as late as can be,
 //! best never).
 
-/// Rows of some columns, each of integers of up to 64 bits: numbers, decimals, dates, times, booleans.
+/// Rows of some columns. Those that are asked for are of integers of up to 64 bits: numbers, decimals, dates, times,
+/// booleans.
 pub trait Stored: std::fmt::Debug + Send + Sync {
     /// Rows where `column` is not NULL.
     fn count(&self, column: usize) -> usize;

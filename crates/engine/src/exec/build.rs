@@ -270,7 +270,8 @@ impl<'a> Builder<'a> {
         let recorder = self.recorder(node);
         let context = recorder.context(self.context);
         let blocking = aggregate(&input.columns, &plan.groups, &calls, groups, &context, &recorder)?;
-        let input = if blocking.sink.takes_stored() { input.leaving_stored() } else { input };
+        let folds = self.context.settings.optimize && blocking.sink.takes_stored();
+        let input = if folds { input.leaving_stored() } else { input };
         let input = self.compacted(input, &recorder);
         Ok(self.block(node, input, blocking, recorder))
     }

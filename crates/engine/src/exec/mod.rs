@@ -50,7 +50,7 @@ pub fn execute(plan: &Plan, context: &QueryContext, sink: &dyn ResultSink) -> Re
 }
 
 /// The compiled expressions of an optimized plan: each operator that has any, in the order in which they run, and below it
-/// its programs. Nothing is run.
+/// its programs and conditions. Nothing is run.
 ///
 /// # Errors
 /// Those of compiling expressions and of opening relations.

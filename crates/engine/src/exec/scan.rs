@@ -15,8 +15,9 @@
 //!
 //! The index after the table's last column stands for the row's id ([`RowId`]).
 //!
-//! A consumer that only folds columns may leave the rows where they are: a stretch without any filter to run is then all that
-//! is in reach of the row group, and its chunk says where it stands ([`Stored`]) and has no columns.
+//! A consumer that only folds columns may leave the rows where they are: a stretch without any filter to run then goes on
+//! to the end of what is in reach or to a block that is skipped, and its chunk says where it stands ([`Stored`]) and
+//! has no columns. Where runs of rows are short, they are decoded nevertheless.
 //!
 //! All columns of the chunk share one group, whose selection is the rows that are left. Nothing is copied: vectors are
 //! decoded in place into memory that the worker keeps.
@@ -66,10 +67,10 @@ pub(crate) struct TableScan {
     reach: Arc<Reach>,
     /// The row groups to look into, each with its part of what is in reach.
     parts: Arc<[(usize, Range<usize>)]>,
-    /// Values that the rows are to have, and how many of the first a stretch within the layout key's range can do without.
-    ranges: (Vec<ValueRange>, usize),
-    /// What else is to hold, and how many of the first a stretch within the layout key's range can do without.
-    stages: (Vec<Stage>, usize),
+    /// Values that the rows are to have.
+    ranges: Conditions<ValueRange>,
+    /// What else is to hold.
+    stages: Conditions<Stage>,
     tests: Vec<Test>,
     /// Join filters and the output columns that they apply to.
     filters: Vec<(usize, Arc<FilterSlot>)>,
@@ -81,6 +82,26 @@ pub(crate) struct TableScan {
     leaves_stored: bool,
     /// The next part.
     next: Arc<AtomicUsize>,
+}
+
+/// What rows are to satisfy.
+#[derive(Clone)]
+struct Conditions<T> {
+    all: Vec<T>,
+    /// How many of the first hold for all rows within the layout key's range.
+    implied: usize,
+}
+
+impl<T> Conditions<T> {
+    fn new(implied: Vec<T>, others: Vec<T>) -> Conditions<T> {
+        let count = implied.len();
+        Conditions { all: implied.into_iter().chain(others).collect(), implied: count }
+    }
+
+    /// The numbers of those that rows are to be tested for.
+    fn left(&self, is_implied: bool) -> Range<usize> {
+        if is_implied { self.implied..self.all.len() } else { 0..self.all.len() }
+    }
 }
 
 /// Conjuncts that run together.
@@ -124,16 +145,13 @@ impl TableScan {
         // Rows that an index names are looked at one by one.
         let on_codes = context.settings.optimize && !matches!(found.reach, Reach::Rows(_));
         let take = |conjuncts: &mut Vec<Expr>| if on_codes { ranges::take(conjuncts, &place) } else { Vec::new() };
-        let (mut ranges, more) = (take(&mut implied), take(&mut others));
-        let implied_ranges = ranges.len();
-        ranges.extend(more);
+        let ranges = Conditions::new(take(&mut implied), take(&mut others));
         // What made the reach rules out no block of it.
         let tests = others.iter().filter_map(|conjunct| Test::of(conjunct, &place)).collect();
-        let mut staged = stages(implied, metas)?;
-        let implied = staged.len();
-        staged.extend(stages(others, metas)?);
+        let stages = Conditions::new(stages(implied, metas)?, stages(others, metas)?);
         let index = |column: usize| columns[column].1;
-        let first: Vec<usize> = match (ranges.get(implied_ranges), staged.get(implied), join_filters.first()) {
+        let (range, stage) = (ranges.all.get(ranges.implied), stages.all.get(stages.implied));
+        let first: Vec<usize> = match (range, stage, join_filters.first()) {
             (Some(range), ..) => vec![range.column],
             (None, Some(stage), _) => stage.columns.iter().map(|&column| index(column)).collect(),
             (None, None, Some((column, _))) => vec![index(*column)],
@@ -145,8 +163,8 @@ impl TableScan {
             parts: parts.into(),
             reach: Arc::new(found.reach),
             tests,
-            ranges: (ranges, implied_ranges),
-            stages: (staged, implied),
+            ranges,
+            stages,
             first: first.into_iter().filter(|&index| index != row_id).collect(),
             columns: columns.iter().map(|(_, index)| *index).collect(),
             outputs: outputs.to_vec(),
@@ -167,14 +185,15 @@ impl TableScan {
         self.reach.rows(self.snapshot.rows())
     }
 
-    /// The ranges that rows are to be in, where the layout key's range is implied or not.
-    fn ranges_of(&self, is_implied: bool) -> &[ValueRange] {
-        &self.ranges.0[if is_implied { self.ranges.1 } else { 0 }..]
+    /// The ranges that rows are to be in.
+    fn ranges_left(&self, is_implied: bool) -> &[ValueRange] {
+        &self.ranges.all[self.ranges.left(is_implied)]
     }
 
-    /// The stages that rows are to pass, by number.
-    fn stages_of(&self, is_implied: bool) -> Range<usize> {
-        if is_implied { self.stages.1..self.stages.0.len() } else { 0..self.stages.0.len() }
+    /// True if no filter looks at single rows.
+    fn is_unfiltered(&self, is_implied: bool) -> bool {
+        let left = (self.ranges.left(is_implied), self.stages.left(is_implied));
+        left.0.is_empty() && left.1.is_empty() && self.filters.is_empty()
     }
 
     /// False if bounds, which `zone` gives by column of the table, rule out all rows.
@@ -183,7 +202,7 @@ impl TableScan {
             slot.get().is_none_or(|keys| prune::may_have_key(zone(self.columns[*column]), keys.span))
         };
         let may_be_within = |range: &ValueRange| prune::may_be_within(zone(range.column), range);
-        self.ranges_of(true).iter().all(may_be_within)
+        self.ranges_left(true).iter().all(may_be_within)
             && self.tests.iter().all(|test| test.may_pass(zone))
             && self.filters.iter().all(has_keys)
     }
@@ -252,11 +271,12 @@ impl Source for TableScan {
             number: 0,
             left: 0..0,
             slot: 0,
+            scattered: 0,
             runs: Vec::with_capacity(MOST_RUNS),
             wanted: Vec::new(),
             vectors: self.metas.iter().map(|meta| Vector::new(meta.ty.physical())).collect(),
             decoded: vec![false; self.columns.len()],
-            machines: self.stages.0.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
+            machines: self.stages.all.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
             trials: vec![Trial::default(); self.filters.len()],
             input: Chunk::new(),
             rows: Vec::with_capacity(self.chunk_rows),
@@ -268,12 +288,12 @@ impl Source for TableScan {
     }
 
     fn programs(&self) -> Vec<&Program> {
-        self.stages.0.iter().map(|stage| &*stage.program).collect()
+        self.stages.all.iter().map(|stage| &*stage.program).collect()
     }
 
     fn conditions(&self) -> Vec<String> {
         let name = |range: &ValueRange| self.snapshot.schema()[range.column].name.to_string();
-        self.ranges.0.iter().map(|range| ranges::describe(&name(range), range)).collect()
+        self.ranges.all.iter().map(|range| ranges::describe(&name(range), range)).collect()
     }
 
     fn progress(&self) -> Option<f64> {
@@ -350,6 +370,8 @@ struct Worker {
     left: Range<usize>,
     /// The next slot of it.
     slot: usize,
+    /// Before this slot of it, runs are too short for rows to stay where they are stored.
+    scattered: usize,
     /// The slots of the current stretch.
     runs: Vec<Range<usize>>,
     /// For each of its blocks, whether it may have a row that passes.
@@ -388,11 +410,7 @@ impl SourceWorker for Worker {
         self.decoded.fill(false);
         self.find_rows(group, &stretch);
         let none = !self.all && self.rows.is_empty();
-        if none
-            || !self.run_ranges(group, &stretch)
-            || !self.run_stages(group, &stretch)?
-            || !self.run_filters(group, count)
-        {
+        if none || !self.run_stages(group, &stretch)? || !self.run_filters(group, count) {
             // Empty, so that the pipeline can look at the time.
             chunk.reset(0);
             return Ok(true);
@@ -426,7 +444,7 @@ impl Worker {
             if !self.is_open {
                 let (number, part) = self.scan.parts.get(self.scan.next.fetch_add(1, Ordering::Relaxed))?.clone();
                 let group = snapshot.row_group(number)?;
-                (self.number, self.left, self.slot) = (number, part, 0);
+                (self.number, self.left, self.slot, self.scattered) = (number, part, 0, 0);
                 self.is_open = self.find_wanted(group);
                 continue;
             }
@@ -457,14 +475,14 @@ impl Worker {
 
     /// The next slots before `end` whose blocks are wanted, if there are rows among them.
     fn next_within(&mut self, group: &RowGroup, end: usize, is_implied: bool) -> Option<Stretch> {
-        let is_filtered = !self.scan.ranges_of(is_implied).is_empty() || !self.scan.stages_of(is_implied).is_empty();
-        if self.scan.leaves_stored && !is_filtered && self.scan.filters.is_empty() {
+        if self.scan.leaves_stored && self.slot >= self.scattered && self.scan.is_unfiltered(is_implied) {
             let from = self.slot;
-            let stretch = self.next_runs(group, end, is_implied, group.slots().max(1), usize::MAX)?;
+            let stretch = self.next_runs(group, end, is_implied, group.slots(), usize::MAX)?;
             if stretch.count >= self.runs.len() * LONG_RUN {
                 return Some(Stretch { is_stored: true, ..stretch });
             }
-            self.slot = from;
+            // Runs are short: what was looked at is read as vectors.
+            (self.scattered, self.slot) = (self.slot, from);
         }
         self.next_runs(group, end, is_implied, self.scan.chunk_rows, MOST_RUNS)
     }
@@ -567,10 +585,19 @@ impl Worker {
         wanted > 0
     }
 
-    /// Begins with the slots that are rows.
+    /// Begins with the slots that are rows, within the ranges of values.
     fn find_rows(&mut self, group: &RowGroup, stretch: &Stretch) {
         self.rows.clear();
         self.all = stretch.is_dense;
+        let ranges = self.scan.ranges_left(stretch.is_implied);
+        if !ranges.is_empty() {
+            group.select_runs(ranges, &self.runs, &mut self.rows);
+            self.all = self.rows.len() == stretch.count;
+            if self.all {
+                self.rows.clear();
+            }
+            return;
+        }
         if self.all {
             return;
         }
@@ -583,33 +610,17 @@ impl Worker {
         }
     }
 
-    /// Narrows the rows by the ranges; false if none is left.
-    fn run_ranges(&mut self, group: &RowGroup, stretch: &Stretch) -> bool {
-        let ranges = self.scan.ranges_of(stretch.is_implied);
-        if ranges.is_empty() {
-            return true;
-        }
-        self.rows.clear();
-        group.select_runs(ranges, &self.runs, &mut self.rows);
-        self.all = self.rows.len() == stretch.count;
-        let some = !self.rows.is_empty();
-        if self.all {
-            self.rows.clear();
-        }
-        some
-    }
-
     /// Narrows the rows by the filters; false if none is left.
     fn run_stages(&mut self, group: &RowGroup, stretch: &Stretch) -> Result<bool> {
         let count = stretch.count;
-        for stage in self.scan.stages_of(stretch.is_implied) {
-            for i in 0..self.scan.stages.0[stage].columns.len() {
-                self.decode(group, self.scan.stages.0[stage].columns[i], count);
+        for stage in self.scan.stages.left(stretch.is_implied) {
+            for i in 0..self.scan.stages.all[stage].columns.len() {
+                self.decode(group, self.scan.stages.all[stage].columns[i], count);
             }
             self.input.reset(if self.all { count } else { self.rows.len() });
             let selection = self.selection();
             let to = self.input.push_group(selection);
-            for &column in &self.scan.stages.0[stage].columns {
+            for &column in &self.scan.stages.all[stage].columns {
                 self.input.push_column(self.vectors[column].clone(), to);
             }
             let picks = self.machines[stage].select(&self.input);
@@ -701,7 +712,7 @@ impl Worker {
             let columns = scan.columns.iter().zip(&scan.metas).map(|(&index, meta)| (index, meta.physical)).collect();
             Arc::new(StoredRuns { snapshot: scan.snapshot.clone(), group: 0, runs: Vec::new(), columns })
         });
-        let told = Arc::get_mut(stored).expect("the chunk that had it was reset");
+        let told = Arc::get_mut(stored).expect("each chunk is reset before the next is asked for");
         told.group = self.number;
         std::mem::swap(&mut told.runs, &mut self.runs);
         stored.clone()

@@ -331,7 +331,7 @@ macro_rules! with_integer {
             entasis_vector::PhysicalType::U16 => of!(u16),
             entasis_vector::PhysicalType::U32 => of!(u32),
             entasis_vector::PhysicalType::U64 => of!(u64),
-            other => unreachable!("{other:?} is not folded"),
+            other => unreachable!("{other:?} is no integer of up to 64 bits"),
         }
     }};
 }

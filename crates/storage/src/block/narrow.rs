@@ -52,7 +52,7 @@ impl Block {
         }
     }
 
-    /// Narrows `masks`, without slots that are NULL, to values from `low` to `high`, which is not less.
+    /// Narrows `masks`, without slots that are NULL, to values from `low` to `high`.
     fn narrow_integers(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
         match &self.values {
             Values::FrameOfReference { base, codes } => {

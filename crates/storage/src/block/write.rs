@@ -354,7 +354,7 @@ const MOST_DECODED: usize = 8;
 
 /// [`Block::gather`] for blocks without NULLs. Nothing if some value may be NULL, or there is none.
 fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Option<Block> {
-    let picked = if are_scattered(sources) { from_few_blocks::<T>(sources) } else { None };
+    let picked = if are_scattered_over_few(sources) { from_few_blocks::<T>(sources) } else { None };
     let mut values = match picked {
         Some(values) => values,
         None => from_runs::<T>(sources, ty)?,
@@ -368,14 +368,20 @@ fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> 
     Some(Block::new(sources.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false))
 }
 
-/// True if rows do not mostly follow one another, going by the first of them.
-fn are_scattered(sources: &[Option<(&Block, usize)>]) -> bool {
+/// True if rows do not mostly follow one another, and stand in a few blocks, going by the first of them.
+fn are_scattered_over_few(sources: &[Option<(&Block, usize)>]) -> bool {
     let first = &sources[..sources.len().min(64)];
     let follows = |pair: &&[Option<(&Block, usize)>]| match (pair[0], pair[1]) {
         (Some((block, slot)), Some((next, next_slot))) => std::ptr::eq(block, next) && next_slot == slot + 1,
         _ => false,
     };
-    first.windows(2).filter(follows).count() < first.len() * 3 / 4
+    let mut blocks: Vec<&Block> = Vec::with_capacity(MOST_DECODED + 1);
+    for &(block, _) in first.iter().flatten() {
+        if blocks.len() <= MOST_DECODED && !blocks.iter().any(|other| std::ptr::eq(*other, block)) {
+            blocks.push(block);
+        }
+    }
+    blocks.len() <= MOST_DECODED && first.windows(2).filter(follows).count() < first.len() * 3 / 4
 }
 
 /// The values of rows that stand in a few blocks; nothing if they are many, or may have NULLs.

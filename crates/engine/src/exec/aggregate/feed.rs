@@ -6,7 +6,7 @@
 //! vector; only dictionary and constant vectors are flattened first. Memory is kept from chunk to chunk.
 
 use super::layout::Feed;
-use super::state::{FEW_GROUPS, NO_GROUP, Rows, State};
+use super::state::{MASKED_GROUPS, NO_GROUP, Rows, State};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Encoding, PhysicalType, Result, Vector, bitmap};
 
 /// Scratch memory of one worker.
@@ -76,8 +76,10 @@ impl Feeder {
                 (&[], None)
             };
             let mut rows = Rows { count, positions, groups, marks: None };
+            let sums = |&state: &usize| matches!(states[state], State::Integers(_));
             if let (Some(groups), Some(&arg), false) = (groups, feed.args.first(), restricted || feed.external)
-                && group_count <= FEW_GROUPS
+                && feed.states.iter().any(sums)
+                && group_count <= MASKED_GROUPS
                 && args.first().is_some_and(|own| std::ptr::eq(own, chunk.vector(arg)))
             {
                 let at = chunk.positions(arg);

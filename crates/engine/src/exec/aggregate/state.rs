@@ -71,7 +71,7 @@ pub struct Rows<'a> {
 
 /// So few groups that each may have a pass of its own over a chunk.
 // PERF: a pass is a vector loop of 0.1 ns a row; a row that finds its sum by its group takes 1.5 ns.
-pub const FEW_GROUPS: usize = 8;
+pub const MASKED_GROUPS: usize = 8;
 /// The mark of a position that is no row.
 pub const NO_GROUP: u8 = u8::MAX;
 
@@ -130,7 +130,7 @@ impl State {
         match self {
             State::Count(counts) => match rows.groups {
                 None => counts[0] += rows.count as i64,
-                Some(groups) if counts.len() <= FEW_GROUPS => {
+                Some(groups) if counts.len() <= MASKED_GROUPS => {
                     for (group, count) in counts.iter_mut().enumerate() {
                         let is_in = |g: &&u32| **g == group as u32;
                         *count += widest(|| groups[..rows.count].iter().filter(is_in).count()) as i64;

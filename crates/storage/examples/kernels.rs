@@ -1,0 +1,113 @@
+//! How fast blocks are read as they are encoded: values per nanosecond of one thread, beside the machine's stream.
+//!
+//! `make bench-kernels`, or `cargo run --release -p entasis-storage --example kernels -- [rows]`
+//!
+//! One column a width, `rows` rows (32 M), without a layout key. *In cache*: one row group again and again; *from memory*: all
+//! of them, one after the other. The stream is the sum of as many bytes as a plain array of 64-bit numbers.
+
+use entasis_storage::{RowGroup, Table, ValueRange};
+use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, PhysicalType, Selection, Vector};
+use std::hint::black_box;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Name, type, number of different values.
+const COLUMNS: [(&str, DataType, u64); 4] = [
+    ("codes of 1 byte", DataType::Int32, 200),
+    ("codes of 2 bytes", DataType::Int64, 50_000),
+    ("flat, 4 bytes", DataType::Int32, 1 << 31),
+    ("flat, 8 bytes", DataType::Int64, 1 << 62),
+];
+
+fn main() {
+    let rows = std::env::args().nth(1).map_or(32 << 20, |rows| rows.parse().expect("rows are a number"));
+    println!("values per ns, {rows} rows           {:>10} {:>12}", "in cache", "from memory");
+    stream(rows);
+    for (name, ty, span) in COLUMNS {
+        let table = load(rows, ty, span);
+        let snapshot = table.snapshot();
+        let groups: Vec<&RowGroup> = snapshot.row_groups().collect();
+        let physical = ty.physical();
+        // A tenth of the values.
+        let range = [ValueRange { column: 0, physical, low: 0, high: i128::from(span / 10) }];
+        let mut positions = Vec::with_capacity(CHUNK_ROWS);
+        measure(&format!("{name}: range to positions"), &groups, |group, chunk| {
+            positions.clear();
+            group.select_runs(&range, std::slice::from_ref(&chunk), &mut positions);
+            black_box(&positions);
+        });
+        measure(&format!("{name}: sum"), &groups, |group, chunk| {
+            black_box(group.sum_runs(0, physical, std::slice::from_ref(&chunk)));
+        });
+        let mut out = Vector::new(physical);
+        measure(&format!("{name}: decode"), &groups, |group, chunk| {
+            group.decode(0, chunk.start, chunk.len(), &mut out);
+            black_box(&out);
+        });
+    }
+}
+
+fn load(rows: usize, ty: DataType, span: u64) -> Arc<Table> {
+    let table = Table::new("t", vec![Field::new("a", ty)]);
+    let mut appender = table.appender();
+    let mut chunk = Chunk::new();
+    let mut seed = 88_172_645_463_325_252u64;
+    let mut random = || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed % span
+    };
+    for _ in 0..rows / CHUNK_ROWS {
+        chunk.reset(CHUNK_ROWS);
+        let group = chunk.push_group(Selection::ALL);
+        let values = (0..CHUNK_ROWS).map(|_| random());
+        chunk.push_column(
+            match ty.physical() {
+                PhysicalType::I32 => Vector::from_slice(&values.map(|v| v as i32).collect::<Vec<_>>()),
+                _ => Vector::from_slice(&values.map(|v| v as i64).collect::<Vec<_>>()),
+            },
+            group,
+        );
+        appender.append(&chunk, 0).expect("rows are fine");
+    }
+    table.commit(vec![appender.finish()]).expect("rows are fine");
+    table
+}
+
+fn measure(name: &str, groups: &[&RowGroup], mut read: impl FnMut(&RowGroup, Range<usize>)) {
+    let mut all = |group: &RowGroup| {
+        let slots = group.slots();
+        (0..slots).step_by(CHUNK_ROWS).for_each(|first| read(group, first..slots.min(first + CHUNK_ROWS)));
+    };
+    let cached = best(groups[0].rows(), 50, || all(groups[0]));
+    let rows = groups.iter().map(|group| group.rows()).sum();
+    let from_memory = best(rows, 3, || groups.iter().for_each(|group| all(group)));
+    println!("{name:<34} {cached:>10.1} {from_memory:>12.1}");
+}
+
+/// The sum of a plain array.
+fn stream(rows: usize) {
+    let values = vec![1u64; rows];
+    let sum = |values: &[u64]| black_box(entasis_vector::simd::widest(|| values.iter().sum::<u64>()));
+    let cached = best(1 << 14, 500, || {
+        sum(&values[..1 << 14]);
+    });
+    let from_memory = best(rows, 5, || {
+        sum(&values);
+    });
+    println!("{:<34} {cached:>10.1} {from_memory:>12.1}", "stream of 8-byte numbers");
+    println!("{:<34} {:>10.1} {:>12.1}", "  in bytes per ns", cached * 8.0, from_memory * 8.0);
+}
+
+/// Values per nanosecond of the fastest of some runs.
+fn best(values: usize, times: usize, mut run: impl FnMut()) -> f64 {
+    run();
+    let time = (0..times).map(|_| {
+        let start = Instant::now();
+        run();
+        start.elapsed()
+    });
+    values as f64 / time.min().unwrap_or(Duration::MAX).as_nanos().max(1) as f64
+}
