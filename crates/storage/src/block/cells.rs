@@ -60,8 +60,9 @@ pub(crate) fn store<T: Native>(buffer: &Buffer, slot: usize, value: T) {
 pub(crate) fn map_into<T: Native, U>(buffer: &Buffer, from: usize, out: &mut [U], map: impl Fn(T) -> U) {
     assert!(from + out.len() <= slots::<T>(buffer));
     // SAFETY: the slots from `from` on, as many as `out` has, lie within the buffer.
-    // PERF: a loop over a raw pointer is vectorized as one over a slice is; atomic loads are not.
-    widest(|| unsafe {
+    // PERF: a loop over a raw pointer is vectorized as one over a slice is; atomic loads are not. What `map` captures must
+    // be its own, or each store might change it: 1.8 values a ns instead of 10.
+    widest(move || unsafe {
         let first = buffer.as_ptr().cast::<T>().add(from);
         for (i, o) in out.iter_mut().enumerate() {
             *o = map(read(first.add(i)));

@@ -109,7 +109,7 @@ macro_rules! integer {
             fn decode(base: i128, codes: &Codes, from: usize, out: &mut [$t]) {
                 let base = base as $t;
                 with_codes!(codes, C, buffer => {
-                    cells::map_into::<C, $t>(buffer, from, out, |code| base.wrapping_add(code as $t));
+                    cells::map_into::<C, $t>(buffer, from, out, move |code| base.wrapping_add(code as $t));
                 });
             }
         }

@@ -62,7 +62,7 @@ fn portable<T: Number>(buffer: &Buffer, word: usize, low: T, span: T) -> u64 {
     let slots = buffer.capacity() / size_of::<T>();
     let (first, mut within) = (word * 64, [0u8; 64]);
     let count = slots.saturating_sub(first).min(64);
-    cells::map_into::<T, u8>(buffer, first.min(slots), &mut within[..count], |v| v.is_within(low, span).into());
+    cells::map_into::<T, u8>(buffer, first.min(slots), &mut within[..count], move |v| v.is_within(low, span).into());
     let (bytes, _) = within.as_chunks::<8>();
     bytes.iter().enumerate().fold(0, |mask, (i, bytes)| {
         // The product has byte `i` in bit 56 + `i`.

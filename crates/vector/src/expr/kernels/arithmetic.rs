@@ -3,7 +3,7 @@
 //! Where the compiler has proved from ranges that the result fits, the loop wraps and nothing is checked. Otherwise each
 //! result is computed wrapping, its overflow is OR-ed into one flag, and the flag is looked at once a chunk.
 
-use super::{Operand, Rows, binary, first_failure, operand, strict, unary};
+use super::{Operand, Rows, binary, binary_checked, first_failure, operand, strict, unary, unary_checked};
 use crate::buffer::Native;
 use crate::expr::ArithmeticOp;
 use crate::types::{DataType, PhysicalType};
@@ -187,21 +187,15 @@ fn integers<T: Integer>(
     }
     macro_rules! checked {
         ($op:expr) => {{
-            let mut failed = false;
             let bound = if let Check::Below(bound) = check { bound } else { i128::MAX };
-            if bound == i128::MAX {
-                binary(x, y, rows, out.values_mut::<T>(), |a, b| {
-                    let (value, overflow) = T::overflowing($op, a, b);
-                    failed |= overflow;
-                    value
-                });
+            let failed = if bound == i128::MAX {
+                binary_checked(x, y, rows, out.values_mut::<T>(), |a, b| T::overflowing($op, a, b))
             } else {
-                binary(x, y, rows, out.values_mut::<T>(), |a, b| {
+                binary_checked(x, y, rows, out.values_mut::<T>(), move |a, b| {
                     let (value, overflow) = T::overflowing($op, a, b);
-                    failed |= overflow | (value.into().0.unsigned_abs() >= bound.unsigned_abs());
-                    value
-                });
-            }
+                    (value, overflow | (value.into().0.unsigned_abs() >= bound.unsigned_abs()))
+                })
+            };
             if failed {
                 return first_failure(rows, out, |p| failure::<T>($op, x.get(p), y.get(p), bound, ty));
             }
@@ -331,16 +325,10 @@ pub fn single(function: Single, a: &Vector, ty: DataType, rows: Rows<'_>, out: &
             physical,
             T => {
                 let x = operand::<T>(a);
-                let mut failed = false;
                 let negate = function == Single::Negate;
-                unary(x, rows, out.values_mut(), |v: T| {
-                    if negate || v.is_below_zero() {
-                        let (value, overflow) = T::overflowing(ArithmeticOp::Subtract, T::ZERO, v);
-                        failed |= overflow;
-                        value
-                    } else {
-                        v
-                    }
+                let failed = unary_checked(x, rows, out.values_mut(), move |v: T| match negate || v.is_below_zero() {
+                    true => T::overflowing(ArithmeticOp::Subtract, T::ZERO, v),
+                    false => (v, false),
                 });
                 if failed {
                     first_failure(rows, out, |p| {

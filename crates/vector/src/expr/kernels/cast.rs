@@ -5,7 +5,7 @@
 //! integers half to even; dates are midnights; timestamps with and without time zone exchange in UTC.
 
 use super::arithmetic::{Integer, Wide, with_integer};
-use super::{Operand, Rows, operand, row_by_row, strict, unary};
+use super::{Operand, Rows, operand, row_by_row, strict, unary, unary_checked};
 use crate::buffer::Native;
 use crate::expr::parse::{parse_date, parse_i64, parse_value};
 use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
@@ -73,11 +73,11 @@ fn to_float<F: FromWhole>(a: &Vector, scale: u8, rows: Rows<'_>, out: &mut Vecto
     let unit = pow10(scale) as f64;
     let (rows, out) = (rows.widened(), out.values_mut::<F>());
     match a.physical() {
-        PhysicalType::I64 => unary(operand(a), rows, out, |v: i64| F::from_word(v, unit)),
-        PhysicalType::I32 => unary(operand(a), rows, out, |v: i32| F::from_word(v.into(), unit)),
+        PhysicalType::I64 => unary(operand(a), rows, out, move |v: i64| F::from_word(v, unit)),
+        PhysicalType::I32 => unary(operand(a), rows, out, move |v: i32| F::from_word(v.into(), unit)),
         physical => with_integer!(
             physical,
-            T => unary(operand::<T>(a), rows, out, |v: T| F::from_wide(Into::<Wide>::into(v).0, unit)),
+            T => unary(operand::<T>(a), rows, out, move |v: T| F::from_wide(Into::<Wide>::into(v).0, unit)),
             unreachable!("integers and decimals are held as integers")
         ),
     }
@@ -94,18 +94,14 @@ fn integer_to_integer(
     let (low, high) = to.integer_range().expect("an integer type has a range");
     let target = out.physical();
     strict(&[a], rows, out, |rows, out| {
-        let mut failed = false;
-        with_integer!(
+        let failed = with_integer!(
             a.physical(),
             S => with_integer!(
                 target,
-                D => {
-                    unary(operand::<S>(a), rows, out.values_mut::<D>(), |v: S| {
-                        let wide = Into::<Wide>::into(v).0;
-                        failed |= wide < low || wide > high;
-                        D::from_wide(wide)
-                    });
-                },
+                D => unary_checked(operand::<S>(a), rows, out.values_mut::<D>(), move |v: S| {
+                    let wide = Into::<Wide>::into(v).0;
+                    (D::from_wide(wide), wide < low || wide > high)
+                }),
                 return Err(Error::internal("an integer is held as one"))
             ),
             return Err(Error::internal("an integer is held as one"))

@@ -163,7 +163,7 @@ pub fn between(x: &Vector, low: &Vector, high: &Vector, rows: Rows<'_>, out: &mu
             let (low, high) = (low.values::<$t>()[0], high.values::<$t>()[0]);
             let span = high.wrapping_sub(low) as $u;
             let some = u8::from(low <= high);
-            super::unary(operand::<$t>(x), $rows.widened(), $out.values_mut::<u8>(), |v| {
+            super::unary(operand::<$t>(x), $rows.widened(), $out.values_mut::<u8>(), move |v| {
                 u8::from(v.wrapping_sub(low) as $u <= span) & some
             });
         }};

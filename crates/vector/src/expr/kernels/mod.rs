@@ -103,7 +103,7 @@ pub fn operand<T: Native>(vector: &Vector) -> Operand<'_, T> {
 pub fn unary<A: Copy, R>(a: Operand<'_, A>, rows: Rows<'_>, out: &mut [R], mut f: impl FnMut(A) -> R) {
     match (rows, a) {
         (Rows::Dense(n), Operand::Each(a)) => {
-            widest(|| out[..n].iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o = f(a)));
+            widest(move || out[..n].iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o = f(a)));
         }
         (_, a) => rows.each(|p| out[p] = f(a.get(p))),
     }
@@ -120,16 +120,68 @@ pub fn binary<A: Copy, B: Copy, R>(
 ) {
     match (rows, a, b) {
         (Rows::Dense(n), Operand::Each(a), Operand::Each(b)) => {
-            widest(|| out[..n].iter_mut().zip(&a[..n]).zip(&b[..n]).for_each(|((o, &a), &b)| *o = f(a, b)));
+            widest(move || out[..n].iter_mut().zip(&a[..n]).zip(&b[..n]).for_each(|((o, &a), &b)| *o = f(a, b)));
         }
         (Rows::Dense(n), Operand::Each(a), Operand::One(b)) => {
-            widest(|| out[..n].iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o = f(a, b)));
+            widest(move || out[..n].iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o = f(a, b)));
         }
         (Rows::Dense(n), Operand::One(a), Operand::Each(b)) => {
-            widest(|| out[..n].iter_mut().zip(&b[..n]).for_each(|(o, &b)| *o = f(a, b)));
+            widest(move || out[..n].iter_mut().zip(&b[..n]).for_each(|(o, &b)| *o = f(a, b)));
         }
         _ => rows.each(|p| out[p] = f(a.get(p), b.get(p))),
     }
+}
+
+/// As [`unary`]; `f` says too whether it has failed. True if it has for some row.
+// PERF: a flag that `f` kept would be memory that each result might overlap, and the loop no vector loop.
+#[inline(always)]
+pub fn unary_checked<A: Copy, R>(
+    a: Operand<'_, A>,
+    rows: Rows<'_>,
+    out: &mut [R],
+    f: impl Fn(A) -> (R, bool) + Copy,
+) -> bool {
+    let mut failed = false;
+    match (rows, a) {
+        (Rows::Dense(n), Operand::Each(a)) => {
+            widest(move || out[..n].iter_mut().zip(&a[..n]).fold(false, |failed, (o, &a)| keep(o, f(a)) | failed))
+        }
+        (_, a) => {
+            rows.each(|p| failed |= keep(&mut out[p], f(a.get(p))));
+            failed
+        }
+    }
+}
+
+/// As [`binary`]; `f` says too whether it has failed. True if it has for some row.
+#[inline(always)]
+pub fn binary_checked<A: Copy, B: Copy, R>(
+    a: Operand<'_, A>,
+    b: Operand<'_, B>,
+    rows: Rows<'_>,
+    out: &mut [R],
+    f: impl Fn(A, B) -> (R, bool) + Copy,
+) -> bool {
+    let mut failed = false;
+    match (rows, a, b) {
+        (Rows::Dense(n), Operand::Each(a), Operand::Each(b)) => widest(move || {
+            let pairs = out[..n].iter_mut().zip(&a[..n]).zip(&b[..n]);
+            pairs.fold(false, |failed, ((o, &a), &b)| keep(o, f(a, b)) | failed)
+        }),
+        (Rows::Dense(_), a, Operand::One(b)) => unary_checked(a, rows, out, move |a| f(a, b)),
+        (Rows::Dense(_), Operand::One(a), b) => unary_checked(b, rows, out, move |b| f(a, b)),
+        _ => {
+            rows.each(|p| failed |= keep(&mut out[p], f(a.get(p), b.get(p))));
+            failed
+        }
+    }
+}
+
+/// Writes a result; whether it has failed.
+#[inline(always)]
+fn keep<R>(out: &mut R, (value, failed): (R, bool)) -> bool {
+    *out = value;
+    failed
 }
 
 /// Makes `out` the constant NULL.
