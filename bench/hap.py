@@ -6,7 +6,7 @@
 A table of an 8-byte key and 16 four-byte columns, in memory, one thread, each statement a transaction by itself, with
 parameters; bulk statements with two threads. Entasis, DuckDB and SQLite take turns, each in a process of its own; what is timed is what a Python program waits
 for: execute and fetch. The median of each operation is printed in microseconds, and kept under bench/record/ with that of each
-round, since a machine has faster and slower minutes.
+round, since a machine has faster and slower minutes; the fastest round is printed as well.
 
 With Entasis alone the same operations run from Rust, and once more while another thread scans the table without a pause
 ("beside scans"); then come the bulk statements with the memory that they leave.
@@ -250,25 +250,24 @@ def main():
         seconds = worker.ask("load", args.rows, args.order)
         content["load_seconds"][name] = seconds
         print(f"{name} {worker.version}: loaded in {seconds:.1f} s ({args.rows / seconds / 1e6:.2f} M rows/s)", flush=True)
-    heads = names + (["beside scans"] if "entasis" in workers else [])
+    heads = names + (["beside scans", "Rust"] if "entasis" in workers else [])
     rounds = {head: [] for head in heads}
+    rust = [args.bench, "hap", "--rows", str(args.rows)] + (["--random"] if args.order == "random" else [])
     for seed in range(args.rounds):
         for name, worker in workers.items():
             rounds[name].append(worker.ask("measure", args.rows, seed))
         if "entasis" in workers:
             rounds["beside scans"].append(workers["entasis"].ask("beside", args.rows, seed + args.rounds))
+            rounds["Rust"].append(json.loads(subprocess.run(rust, check=True, capture_output=True, text=True).stdout))
     median = lambda head, op: statistics.median(r[op] for r in rounds[head])
     columns = {op: {head: median(head, op) for head in heads} for op in LIMITS}
-    heads += ["Rust"] if "entasis" in workers else []
-    if "entasis" in workers:
-        rust = [args.bench, "hap", "--rows", str(args.rows)] + (["--random"] if args.order == "random" else [])
-        rust = json.loads(subprocess.run(rust, check=True, capture_output=True, text=True).stdout)
-        for op in columns:
-            columns[op]["Rust"] = rust[op]
     print("\n" + "µs, median".ljust(18) + "".join(f"{h:>14}" for h in heads) + f"{'goals':>16}")
     for op, figures in columns.items():
         goals = " / ".join(map(str, LIMITS[op]))
         print(op.ljust(18) + "".join(f"{figures[h]:14.1f}" for h in heads) + f"{goals:>16}")
+    print("fastest round")
+    for op in LIMITS:
+        print(op.ljust(18) + "".join(f"{min(r[op] for r in rounds[h]):14.1f}" for h in heads))
     content["median_us"] = columns
     content["rounds_us"] = {op: {head: [round(r[op], 1) for r in rounds[head]] for head in rounds} for op in LIMITS}
     if "entasis" in workers:
