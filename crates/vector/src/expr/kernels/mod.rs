@@ -100,13 +100,8 @@ pub fn operand<T: Native>(vector: &Vector) -> Operand<'_, T> {
 
 /// `out[p] = f(a[p])`.
 #[inline(always)]
-pub fn unary<A: Copy, R>(a: Operand<'_, A>, rows: Rows<'_>, out: &mut [R], mut f: impl FnMut(A) -> R) {
-    match (rows, a) {
-        (Rows::Dense(n), Operand::Each(a)) => {
-            widest(move || out[..n].iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o = f(a)));
-        }
-        (_, a) => rows.each(|p| out[p] = f(a.get(p))),
-    }
+pub fn unary<A: Copy, R>(a: Operand<'_, A>, rows: Rows<'_>, out: &mut [R], f: impl Fn(A) -> R + Copy) {
+    unary_checked(a, rows, out, move |a| (f(a), false));
 }
 
 /// `out[p] = f(a[p], b[p])`.
@@ -116,24 +111,13 @@ pub fn binary<A: Copy, B: Copy, R>(
     b: Operand<'_, B>,
     rows: Rows<'_>,
     out: &mut [R],
-    mut f: impl FnMut(A, B) -> R,
+    f: impl Fn(A, B) -> R + Copy,
 ) {
-    match (rows, a, b) {
-        (Rows::Dense(n), Operand::Each(a), Operand::Each(b)) => {
-            widest(move || out[..n].iter_mut().zip(&a[..n]).zip(&b[..n]).for_each(|((o, &a), &b)| *o = f(a, b)));
-        }
-        (Rows::Dense(n), Operand::Each(a), Operand::One(b)) => {
-            widest(move || out[..n].iter_mut().zip(&a[..n]).for_each(|(o, &a)| *o = f(a, b)));
-        }
-        (Rows::Dense(n), Operand::One(a), Operand::Each(b)) => {
-            widest(move || out[..n].iter_mut().zip(&b[..n]).for_each(|(o, &b)| *o = f(a, b)));
-        }
-        _ => rows.each(|p| out[p] = f(a.get(p), b.get(p))),
-    }
+    binary_checked(a, b, rows, out, move |a, b| (f(a, b), false));
 }
 
 /// As [`unary`]; `f` says too whether it has failed. True if it has for some row.
-// PERF: a flag that `f` kept would be memory that each result might overlap, and the loop no vector loop.
+// A flag that `f` kept would be memory that, for all the compiler knows, each result might overlap.
 #[inline(always)]
 pub fn unary_checked<A: Copy, R>(
     a: Operand<'_, A>,
