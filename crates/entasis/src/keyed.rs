@@ -209,7 +209,7 @@ impl Program {
         if let Action::Read { columns, schema } = &self.action {
             return self.entry.table.read(|rows| {
                 let mut datums = Vec::with_capacity(columns.len());
-                if let Some(row) = rows.find(key, columns) {
+                if let Some(row) = rows.find(key) {
                     rows.read(row, columns, &mut datums);
                 }
                 row(schema, &datums).map(Some)
@@ -273,9 +273,7 @@ impl Program {
                     let Some(datum) = source.datum(parameters) else { return Ok(None) };
                     changes.push((*column, datum));
                 }
-                // A row that moves is read and written whole, which sees to itself.
-                let in_place = changes.iter().filter(|_| !*moves).map(|(column, _)| *column);
-                match writer.find_to_change(key, &in_place.collect::<Vec<_>>()) {
+                match writer.find(key) {
                     None => 0,
                     Some(row) => {
                         for &(column, datum) in &changes {

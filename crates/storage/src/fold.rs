@@ -89,9 +89,8 @@ impl RowGroup {
         let ahead = move |slice: usize| self.slices.get(slice).into_iter();
         pieces(self, column, runs).inspect(move |piece| {
             if std::mem::replace(&mut last, piece.slice) != last {
-                ahead(last + 6).for_each(|slice| slice.prefetch_link(column));
-                ahead(last + 4).for_each(|slice| slice.prefetch_block(column));
-                ahead(last + 2).filter(|_| values).for_each(|slice| slice.block(column).prefetch_stream());
+                ahead(last + 6).for_each(|slice| slice.prefetch_with(std::iter::once(column)));
+                ahead(last + 3).for_each(|slice| slice.prefetch_stream(column, values));
             }
         })
     }

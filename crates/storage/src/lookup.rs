@@ -24,10 +24,10 @@ pub struct SlotRange {
     pub is_whole: bool,
 }
 
-/// A row whose layout key is `datums`. What leads to its values in the columns `ahead` is asked for meanwhile.
-pub(crate) fn first(root: &Root, shape: &Shape, datums: &[Datum<'_>], ahead: &[usize]) -> Option<RowId> {
+/// A row whose layout key is `datums`.
+pub(crate) fn first(root: &Root, shape: &Shape, datums: &[Datum<'_>]) -> Option<RowId> {
     let mut found = None;
-    find(root, shape, datums, ahead, |row| {
+    find_each(root, shape, datums, |row| {
         found = Some(row);
         false
     });
@@ -35,11 +35,7 @@ pub(crate) fn first(root: &Root, shape: &Shape, datums: &[Datum<'_>], ahead: &[u
 }
 
 /// Calls `each` with every row whose layout key is `datums`, until it says no.
-pub(crate) fn find_each(root: &Root, shape: &Shape, datums: &[Datum<'_>], each: impl FnMut(RowId) -> bool) {
-    find(root, shape, datums, &[], each);
-}
-
-fn find(root: &Root, shape: &Shape, datums: &[Datum<'_>], ahead: &[usize], mut each: impl FnMut(RowId) -> bool) {
+pub(crate) fn find_each(root: &Root, shape: &Shape, datums: &[Datum<'_>], mut each: impl FnMut(RowId) -> bool) {
     let Some(key) = &shape.key else { return };
     let normal = key.of_datums(datums);
     if root.groups.is_empty() {
@@ -49,8 +45,8 @@ fn find(root: &Root, shape: &Shape, datums: &[Datum<'_>], ahead: &[usize], mut e
         let group = &*root.groups[number];
         for partition in group.fences.parts_of(&normal) {
             let slots = group.partitions[partition].slots();
-            let proceed = group
-                .find(key, shape, slots, datums, ahead, |slot| each(RowId { group: number as u32, slot: slot as u32 }));
+            let proceed =
+                group.find(key, shape, slots, datums, |slot| each(RowId { group: number as u32, slot: slot as u32 }));
             if !proceed {
                 return;
             }
@@ -66,12 +62,11 @@ impl RowGroup {
         shape: &Shape,
         slots: Range<usize>,
         datums: &[Datum<'_>],
-        ahead: &[usize],
         mut each: impl FnMut(usize) -> bool,
     ) -> bool {
         let width = self.block_slots;
         let numbers = slots.start / width..slots.end.div_ceil(width);
-        if (2..=FEW_SLICES).contains(&numbers.len()) {
+        if numbers.len() <= FEW_SLICES {
             self.prefetch_column(numbers.clone(), key.columns[0]);
         }
         for number in numbers {
@@ -84,7 +79,6 @@ impl RowGroup {
                 let word_masks = masks.iter_mut().enumerate();
                 word_masks.for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
             }
-            ahead.iter().for_each(|&column| slice.prefetch_block(column));
             for (&column, &datum) in key.columns.iter().zip(datums) {
                 slice.block(column).narrow(datum, &mut masks[..words], shape.schema[column].ty.physical());
             }

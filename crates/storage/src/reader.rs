@@ -18,9 +18,8 @@ impl<'a> TableReader<'a> {
     }
 
     /// A row whose layout key is `key`: a datum for each of its columns.
-    /// `columns` are going to be read.
-    pub fn find(&self, key: &[Datum<'_>], columns: &[usize]) -> Option<RowId> {
-        lookup::first(self.root, &self.table.shape, key, columns)
+    pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
+        lookup::first(self.root, &self.table.shape, key)
     }
 
     /// Some values of a row, in the order of `columns`, at the end of `out`.

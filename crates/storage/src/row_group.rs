@@ -11,10 +11,11 @@
 //! Zones only widen, so older versions may share them.
 
 use crate::BLOCK_ROWS;
-use crate::block::{Block, cells};
+use crate::block::Block;
 use crate::key::Fences;
 use crate::read::{self, Slices};
 use crate::sync::{AtomicBool, Ordering};
+use crate::tree::link::{Ahead, Linked};
 use crate::tree::slice::WORDS;
 use crate::tree::{Edit, Link, Node, Slice, Stamp};
 use crate::write::bits_inside;
@@ -73,6 +74,12 @@ pub struct RowGroup {
     pub(crate) is_hot: bool,
     /// True if some of it was written since upkeep last looked.
     pub(crate) is_touched: AtomicBool,
+}
+
+impl Linked for RowGroup {
+    fn ahead(&self) -> Ahead {
+        Ahead::NONE
+    }
 }
 
 impl Node for RowGroup {
@@ -232,20 +239,16 @@ impl RowGroup {
             let slices = self.slices.get(from..).unwrap_or_default().iter().take(LEAD);
             slices.zip(&wanted[from.min(wanted.len())..]).filter(|(_, wanted)| **wanted).map(|(slice, _)| slice)
         };
-        ahead(4).for_each(|slice| cells::prefetch_all(slice.address(), size_of::<Slice>()));
-        ahead(3).for_each(|slice| columns.iter().for_each(|&column| slice.prefetch_link(column)));
-        ahead(2).for_each(|slice| columns.iter().for_each(|&column| slice.prefetch_block(column)));
-        ahead(1).for_each(|slice| columns.iter().for_each(|&column| slice.block(column).prefetch_stream()));
+        ahead(3).for_each(|slice| slice.prefetch_with(columns.iter().copied()));
+        ahead(1).for_each(|slice| columns.iter().for_each(|&column| slice.prefetch_stream(column, true)));
     }
 
     /// Asks for the memory of a column in some slices.
-    // PERF: from slice to values it is four misses, one after the other; those of all slices are waited for together.
+    // PERF: from slice to values it is two misses, one after the other; those of all slices are waited for together.
     pub(crate) fn prefetch_column(&self, slices: Range<usize>, column: usize) {
         let slices = &self.slices[slices];
-        slices.iter().for_each(|slice| cells::prefetch_all(slice.address(), size_of::<Slice>()));
-        slices.iter().for_each(|slice| slice.prefetch_link(column));
-        slices.iter().for_each(|slice| slice.prefetch_block(column));
-        slices.iter().for_each(|slice| slice.block(column).prefetch_stream());
+        slices.iter().for_each(|slice| slice.prefetch_with(std::iter::once(column)));
+        slices.iter().for_each(|slice| slice.prefetch_stream(column, true));
     }
 
     /// The first run of live slots among some, as long as may be.

@@ -123,7 +123,7 @@ impl TableSnapshot {
 
     /// A row whose layout key is `key`: a datum for each of its columns.
     pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
-        lookup::first(&self.0.root, &self.0.table.shape, key, &[])
+        lookup::first(&self.0.root, &self.0.table.shape, key)
     }
 
     /// Calls `each` with every row whose layout key is `key`, until it says no.

@@ -99,12 +99,7 @@ impl<'a> TableWriter<'a> {
 
     /// A row whose layout key is `key`: a datum for each of its columns.
     pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
-        self.find_to_change(key, &[])
-    }
-
-    /// [`TableWriter::find`]; `columns` are going to be written, and asked for meanwhile.
-    pub fn find_to_change(&self, key: &[Datum<'_>], columns: &[usize]) -> Option<RowId> {
-        lookup::first(self.root(), &self.table.shape, key, columns)
+        lookup::first(self.root(), &self.table.shape, key)
     }
 
     /// Calls `each` with every row whose layout key is `key`, until it says no.

@@ -1,6 +1,7 @@
 //! Unsigned codes in the narrowest of three widths.
 
 use super::cells;
+use crate::tree::link::Ahead;
 use entasis_vector::{Buffer, Native};
 
 /// Codes of as many slots as their block has.
@@ -83,12 +84,9 @@ impl Codes {
         with_codes!(self, C, buffer => cells::prefetch(buffer.as_ptr().wrapping_add(slot * size_of::<C>())));
     }
 
-    /// Asks for the memory of the codes, which are read from the first on.
-    pub(crate) fn prefetch_stream(&self) {
-        with_codes!(self, C, buffer => {
-            let _ = C::MIN;
-            cells::prefetch_stream(buffer.as_ptr());
-        });
+    /// Where they are.
+    pub(crate) fn ahead(&self) -> Ahead {
+        with_codes!(self, C, buffer => Ahead::slots(buffer, size_of::<C>()))
     }
 
     /// Writes a code that fits to `slot`; see [`cells::store`].

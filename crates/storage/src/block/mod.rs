@@ -36,6 +36,7 @@ pub(crate) use write::widen;
 
 use crate::datum::Datum;
 use crate::tree::Stamp;
+use crate::tree::link::{Ahead, Linked};
 use crate::zone::Zone;
 use entasis_vector::{Buffer, DataType, Dictionary, PhysicalType, StringView, Value, bitmap};
 use std::sync::Arc;
@@ -67,6 +68,17 @@ pub struct Block {
     pub(crate) zone: Zone,
     /// True if each live value is greater than the one before, and none is NULL.
     pub(crate) ascending: bool,
+}
+
+impl Linked for Block {
+    fn ahead(&self) -> Ahead {
+        match &self.values {
+            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.ahead(),
+            // Rounded up to cache lines, so that the width of a few slots is a guess.
+            Values::Flat(buffer) => Ahead::slots(buffer, (buffer.capacity() / self.slots.max(1)).min(16)),
+            Values::Constant(_) | Values::Strings(_) | Values::Views(_) => Ahead::NONE,
+        }
+    }
 }
 
 impl Block {

@@ -96,15 +96,6 @@ impl Block {
         }
     }
 
-    /// Asks for the memory of the slots, which are read from the first on.
-    pub(crate) fn prefetch_stream(&self) {
-        match &self.values {
-            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.prefetch_stream(),
-            Values::Flat(buffer) => cells::prefetch_stream(buffer.as_ptr()),
-            Values::Constant(_) | Values::Strings(_) | Values::Views(_) => {}
-        }
-    }
-
     /// Writes `datum` to `slot` of a block that no other thread can see. `live` are the live slots of its slice, which
     /// may show `slot`; `limit` is how many slots it may get.
     pub(crate) fn put(&mut self, slot: usize, datum: Datum<'_>, live: &[u64], ty: DataType, limit: usize) {

@@ -11,16 +11,21 @@
 //! 3. A node that a branch no longer shows is retired, once, and freed when no snapshot shows it (`Branch::sweep`), or with
 //!    the table.
 //!
+//! A link also says where what the node leads to begins ([`Ahead`]), so that both are asked for at once: from a row group to
+//! a value it is four misses one after the other, and so two.
+//!
 //! This is a leaf module with `unsafe`. Its slow twin would copy the whole path for every change, which the model test
 //! reaches by taking a snapshot after every operation.
 #![allow(unsafe_code)]
 
 use super::{Edit, Stamp};
+use crate::block::cells;
+use entasis_vector::Buffer;
 use std::ops::Deref;
 use std::ptr::NonNull;
 
 /// A node of the version tree other than a block.
-pub(crate) trait Node: Sized {
+pub(crate) trait Node: Linked + Sized {
     /// The stamp under which it was made.
     fn stamp(&self) -> Stamp;
     /// Where that is.
@@ -31,10 +36,53 @@ pub(crate) trait Node: Sized {
     fn retire(link: Link<Self>, edit: &mut Edit);
 }
 
-/// See the module.
-pub(crate) struct Link<T>(NonNull<T>);
+/// Where the memory begins that a reader of a node goes to next. A hint, which may be out of date: it is prefetched, never
+/// read.
+#[derive(Clone, Copy)]
+pub(crate) struct Ahead(*const u8);
 
-// SAFETY: a link gives what a shared reference gives, and `edit` what an exclusive one gives, by the rules above.
+impl Ahead {
+    /// Nowhere.
+    pub(crate) const NONE: Ahead = Ahead(std::ptr::null());
+
+    /// Anything.
+    pub(crate) fn to<T>(at: *const T) -> Ahead {
+        Ahead(at.cast())
+    }
+
+    /// Slots of fewer than 64 bytes, in a buffer, whose alignment leaves room for their width.
+    pub(crate) fn slots(buffer: &Buffer, width: usize) -> Ahead {
+        debug_assert!(buffer.as_ptr().addr().is_multiple_of(64) && width < 64);
+        Ahead(buffer.as_ptr().wrapping_add(width))
+    }
+
+    /// The first byte.
+    pub(crate) fn start(self) -> *const u8 {
+        self.0
+    }
+
+    /// Where a slot is.
+    #[inline]
+    pub(crate) fn slot(self, slot: usize) -> *const u8 {
+        let width = self.0.addr() % 64;
+        self.0.wrapping_sub(width).wrapping_add(slot * width)
+    }
+}
+
+/// What links lead to.
+pub(crate) trait Linked {
+    /// Where its reader goes next.
+    fn ahead(&self) -> Ahead;
+}
+
+/// See the module.
+pub(crate) struct Link<T> {
+    node: NonNull<T>,
+    ahead: Ahead,
+}
+
+// SAFETY: a link gives what a shared reference gives, and `edit` what an exclusive one gives, by the rules above; what lies
+// ahead is never read.
 unsafe impl<T: Send + Sync> Send for Link<T> {}
 // SAFETY: as above.
 unsafe impl<T: Send + Sync> Sync for Link<T> {}
@@ -46,20 +94,42 @@ impl<T> Clone for Link<T> {
 }
 impl<T> Copy for Link<T> {}
 
-impl<T> Link<T> {
+impl<T: Linked> Link<T> {
     /// A link to a new node.
     pub(crate) fn new(node: T) -> Link<T> {
-        Link(NonNull::from(Box::leak(Box::new(node))))
+        let ahead = node.ahead();
+        Link { node: NonNull::from(Box::leak(Box::new(node))), ahead }
     }
 
-    /// Where the node is.
-    pub(crate) fn address(self) -> *const T {
-        self.0.as_ptr()
+    /// Looks again where the node leads to.
+    #[inline]
+    pub(crate) fn renew(&mut self) {
+        self.ahead = self.node().ahead();
+    }
+}
+
+impl<T> Link<T> {
+    #[inline(always)]
+    fn node(&self) -> &T {
+        // SAFETY: rule 1. Slots of shared blocks that are written meanwhile are only touched through `block::cells`.
+        unsafe { self.node.as_ref() }
+    }
+
+    /// Where the node leads to.
+    #[inline]
+    pub(crate) fn ahead(self) -> Ahead {
+        self.ahead
+    }
+
+    /// Asks for the memory of the node.
+    #[inline]
+    pub(crate) fn prefetch(self) {
+        cells::prefetch_all(self.node.as_ptr(), size_of::<T>());
     }
 
     /// True if both are links to one node.
     pub(crate) fn is(self, other: Link<T>) -> bool {
-        self.0 == other.0
+        self.node == other.node
     }
 
     /// The node for writing, which bears the stamp of the edit.
@@ -67,14 +137,14 @@ impl<T> Link<T> {
     pub(crate) fn own(&mut self, stamp: Stamp, of: impl Fn(&T) -> Stamp) -> &mut T {
         assert!(of(self) == stamp, "a node is written by the branch whose stamp it bears");
         // SAFETY: rule 2.
-        unsafe { self.0.as_mut() }
+        unsafe { self.node.as_mut() }
     }
 
     /// Makes the node, which this branch alone has, bear a stamp of it.
     #[inline]
     pub(crate) fn adopt(&mut self, stamp: Stamp, of: impl Fn(&mut T) -> &mut Stamp) {
         // SAFETY: rule 2. Who let the last snapshot go has read what it wanted before.
-        *of(unsafe { self.0.as_mut() }) = stamp;
+        *of(unsafe { self.node.as_mut() }) = stamp;
     }
 
     /// Frees the node, but not what hangs in it.
@@ -82,7 +152,7 @@ impl<T> Link<T> {
     /// Only for nodes that nothing shows any more: rule 3.
     pub(crate) fn free(self) {
         // SAFETY: made by `new` from a box, and freed once, by rule 3.
-        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+        drop(unsafe { Box::from_raw(self.node.as_ptr()) });
     }
 }
 
@@ -105,7 +175,6 @@ impl<T> Deref for Link<T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: rule 1. Slots of shared blocks that are written meanwhile are only touched through `block::cells`.
-        unsafe { self.0.as_ref() }
+        self.node()
     }
 }

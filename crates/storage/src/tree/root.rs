@@ -1,5 +1,6 @@
 //! Roots: one version of a whole table.
 
+use super::link::{Ahead, Linked};
 use super::{Edit, Link, Node, Stamp};
 use crate::key::Fences;
 use crate::row_group::RowGroup;
@@ -12,6 +13,12 @@ pub(crate) struct Root {
     pub(crate) groups: Vec<Link<RowGroup>>,
     /// The least key that may be in each group; the first is the least of all keys.
     pub(crate) fences: Fences,
+}
+
+impl Linked for Root {
+    fn ahead(&self) -> Ahead {
+        Ahead::NONE
+    }
 }
 
 impl Node for Root {

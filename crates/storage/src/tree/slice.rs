@@ -1,5 +1,6 @@
 //! Slices: up to 1024 slots of all columns, and which of them are live.
 
+use super::link::{Ahead, Linked};
 use super::{Edit, Link, Node, Stamp};
 use crate::BLOCK_ROWS;
 use crate::block::{Block, Scattered, Values, cells};
@@ -28,6 +29,12 @@ pub(crate) struct Slice {
     blocks: Box<[Link<Block>]>,
 }
 
+impl Linked for Slice {
+    fn ahead(&self) -> Ahead {
+        Ahead::to(self.blocks.as_ptr())
+    }
+}
+
 impl Node for Slice {
     fn stamp(&self) -> Stamp {
         self.stamp
@@ -50,6 +57,16 @@ impl Node for Slice {
     }
 }
 
+impl Link<Slice> {
+    /// Asks for the slice and its links to `columns`.
+    #[inline]
+    pub(crate) fn prefetch_with(self, columns: impl Iterator<Item = usize>) {
+        self.prefetch();
+        let links = self.ahead().start();
+        columns.for_each(|column| cells::prefetch(links.wrapping_add(column * size_of::<Link<Block>>())));
+    }
+}
+
 impl Slice {
     /// A slice whose live slots are `live`. The blocks are its own: no other slice has them.
     pub(crate) fn new(live: [u64; WORDS], blocks: Vec<Block>, edit: &Edit) -> Slice {
@@ -65,7 +82,7 @@ impl Slice {
     /// Bytes of memory, without dictionaries.
     pub(crate) fn bytes(&self) -> usize {
         let blocks: usize = self.blocks.iter().map(|block| block.bytes()).sum();
-        blocks + size_of::<Slice>() + self.blocks.len() * size_of::<usize>()
+        blocks + size_of::<Slice>() + self.blocks.len() * size_of::<Link<Block>>()
     }
 
     /// Bytes of the dictionaries, shared out among the blocks that have them now.
@@ -107,22 +124,26 @@ impl Slice {
         &self.blocks
     }
 
-    /// Asks for the memory of a block, without its slots.
+    /// Asks for a block with the memory of `slot`.
     #[inline]
-    pub(crate) fn prefetch_block(&self, column: usize) {
-        cells::prefetch_all(self.blocks[column].address(), size_of::<Block>());
+    pub(crate) fn prefetch(&self, column: usize, slot: usize) {
+        self.blocks[column].prefetch();
+        cells::prefetch(self.blocks[column].ahead().slot(slot));
     }
 
-    /// Asks for the memory of the link to a block.
+    /// Asks for the blocks of all columns with the memory of `slot`.
     #[inline]
-    pub(crate) fn prefetch_link(&self, column: usize) {
-        cells::prefetch(&raw const self.blocks[column]);
+    pub(crate) fn prefetch_row(&self, slot: usize) {
+        (0..self.blocks.len()).for_each(|column| self.prefetch(column, slot));
     }
 
-    /// Asks for the memory of a row, whose blocks are at hand.
+    /// Asks for a block; with its slots, which are read from the first on, if `slots`.
     #[inline]
-    pub(crate) fn prefetch_row(&self, slot: usize, schema: &Schema) {
-        self.blocks.iter().zip(schema).for_each(|(block, field)| block.prefetch(slot, field.ty.physical()));
+    pub(crate) fn prefetch_stream(&self, column: usize, slots: bool) {
+        self.blocks[column].prefetch();
+        if slots {
+            cells::prefetch_stream(self.blocks[column].ahead().start());
+        }
     }
 
     // ---- writing: the slice bears the stamp of the edit ----------------------------------------------------------
@@ -151,6 +172,7 @@ impl Slice {
         let (bytes, share) = (block.bytes(), block.dictionary_share());
         block.put(slot, datum, &self.live, ty, limit);
         edit.count(block.bytes() as isize - bytes as isize - if block.has_dictionary() { 0 } else { share as isize });
+        link.renew();
     }
 
     /// Writes a column of many live slots.
@@ -168,6 +190,7 @@ impl Slice {
         }
         if link.stamp == edit.stamp {
             *link.own(edit.stamp, |block| block.stamp) = block;
+            link.renew();
         } else {
             edit.retire_block(std::mem::replace(link, Link::new(block)));
         }

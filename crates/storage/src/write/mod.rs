@@ -199,6 +199,7 @@ impl Writer<'_> {
         group.touch();
         let (slice, slot) = (id.slot as usize / group.block_slots, id.slot as usize % group.block_slots);
         let slice = group.slices[slice].edit(edit);
+        changes.iter().for_each(|&(column, _)| slice.prefetch(column, slot));
         for &(column, datum) in changes {
             slice.write(column, slot, datum, schema, edit);
             widen(&mut group.zones, column, datum, schema[column].ty);
@@ -239,8 +240,7 @@ impl Writer<'_> {
         }
         let slice = group.slices[slot / group.block_slots].edit(edit);
         let slot = slot % group.block_slots;
-        (0..schema.len()).for_each(|column| slice.prefetch_block(column));
-        slice.prefetch_row(slot, schema);
+        slice.prefetch_row(slot);
         for (column, &datum) in row.iter().enumerate() {
             slice.write(column, slot, datum, schema, edit);
             widen(&mut group.zones, column, datum, schema[column].ty);
@@ -330,8 +330,7 @@ pub(crate) fn datum(root: &Root, id: RowId, column: usize, ty: DataType) -> Datu
 pub(crate) fn read<'a>(root: &'a Root, id: RowId, columns: &[usize], schema: &Schema, out: &mut Vec<Datum<'a>>) {
     let group = &*root.groups[id.group as usize];
     let (slice, slot) = (&*group.slices[id.slot as usize / group.block_slots], id.slot as usize % group.block_slots);
-    columns.iter().for_each(|&column| slice.prefetch_block(column));
-    columns.iter().for_each(|&column| slice.block(column).prefetch(slot, schema[column].ty.physical()));
+    columns.iter().for_each(|&column| slice.prefetch(column, slot));
     out.extend(columns.iter().map(|&column| slice.block(column).datum(slot, schema[column].ty.physical())));
 }
 
@@ -369,6 +368,8 @@ impl OwnedRow {
     pub(crate) fn take(&mut self, root: &Root, id: RowId, schema: &Schema) {
         self.values.clear();
         self.heap.clear();
+        let (group, slot) = (&*root.groups[id.group as usize], id.slot as usize);
+        group.slices[slot / group.block_slots].prefetch_row(slot % group.block_slots);
         for (column, field) in schema.iter().enumerate() {
             self.values.push(match datum(root, id, column, field.ty) {
                 Datum::Bytes(bytes) => OwnedDatum::Bytes(self.heap.push(bytes)),
