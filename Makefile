@@ -7,7 +7,7 @@ SF     ?= 1
 ROWS   ?= 10000000
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-kernels bench-build clean
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-compression bench-kernels bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -64,6 +64,11 @@ bench-statements: bench-build
 ## Single rows beside scans, with DuckDB and SQLite: make bench-hap ROWS=10000000 ORDER=sorted
 bench-hap: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --rows $(ROWS) --order $(ORDER) --bench $(TARGET)/release/entasis-bench
+	rm -f $(EXTENSION)
+
+## TPC-H with compression and without: make bench-compression SF=1
+bench-compression: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/compression.py --scale $(SF)
 	rm -f $(EXTENSION)
 
 ## Blocks read as they are encoded, in values per nanosecond, beside the machine's stream.

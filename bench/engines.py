@@ -35,6 +35,12 @@ class Entasis:
         return os.getpid()
 
 
+class Uncompressed(Entasis):
+    def __init__(self, threads):
+        super().__init__(threads)
+        self.connection.execute("SET compression = 'none'")
+
+
 class DuckDB:
     def __init__(self, threads):
         import duckdb
@@ -80,7 +86,7 @@ class Hyper:
         return int(max(children, key=lambda child: peak_bytes(int(child))))
 
 
-ENGINES = {"entasis": Entasis, "duckdb": DuckDB, "hyper": Hyper}
+ENGINES = {"entasis": Entasis, "uncompressed": Uncompressed, "duckdb": DuckDB, "hyper": Hyper}
 
 
 def peak_bytes(pid):
@@ -106,6 +112,8 @@ def serve(name, threads):
             elif command["do"] == "query":
                 rows = engine.query(command["sql"])
                 answer = {"seconds": time.perf_counter() - start, "rows": len(rows)}
+            elif command["do"] == "value":
+                answer = {"value": str(engine.query(command["sql"])[0][0])}
             else:
                 answer = {"bytes": peak_bytes(engine.pid())}
         except Exception as error:  # the figure is lost, not the run

@@ -4,6 +4,7 @@
 //! worker takes a [`SourceWorker`] of its own and pulls chunks until there are no more.
 
 use crate::exec::QueryContext;
+pub use entasis_storage::Compression;
 /// What a table promises of its rows: plain data that front end and storage share.
 pub use entasis_storage::definition::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName,

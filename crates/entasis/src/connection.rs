@@ -16,7 +16,7 @@ use crate::{settings, statement};
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::Relation;
+use entasis_engine::relation::{Compression, Relation};
 use entasis_sql::{Parsed, Statement};
 use entasis_storage::{CatalogVersion, Entry};
 use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value};
@@ -37,6 +37,8 @@ const LONG: Duration = Duration::from_millis(50);
 pub struct Connection {
     pub(crate) shared: Arc<Shared>,
     pub(crate) settings: Mutex<Settings>,
+    /// How tables that are created without saying so are encoded.
+    pub(crate) compression: Mutex<Compression>,
     pub(crate) registered: RwLock<HashMap<String, Arc<dyn Relation>>>,
     pub(crate) replacement: RwLock<Option<Replacement>>,
     /// The transaction that is open.
@@ -63,6 +65,7 @@ impl Connection {
         Connection {
             shared,
             settings: Mutex::new(settings),
+            compression: Mutex::default(),
             registered: RwLock::default(),
             replacement: RwLock::default(),
             transaction: Mutex::default(),
@@ -71,6 +74,11 @@ impl Connection {
             cancel: CancelFlag::default(),
             progress: Arc::default(),
         }
+    }
+
+    /// How tables that are created without saying so are encoded.
+    pub(crate) fn compression(&self) -> Compression {
+        *self.compression.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The database.

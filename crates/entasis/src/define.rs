@@ -22,7 +22,8 @@ use std::sync::Arc;
 /// Runs a statement that changes what there is.
 pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement) -> Result<Rows> {
     match statement {
-        Statement::CreateTable { name, columns, definition, sequences, if_not_exists, or_replace } => {
+        Statement::CreateTable { name, columns, mut definition, sequences, if_not_exists, or_replace } => {
+            definition.layout.compression.get_or_insert(connection.compression());
             let mut note = layout_note(&definition.layout);
             let entry = new_entry(&name, columns, definition, None)?;
             if add(work, Entry::Table(entry), taken(if_not_exists, or_replace))? {
@@ -35,7 +36,8 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             }
             Ok(Rows::empty().with_note(note))
         }
-        Statement::CreateTableAs { name, plan, definition, if_not_exists, or_replace } => {
+        Statement::CreateTableAs { name, plan, mut definition, if_not_exists, or_replace } => {
+            definition.layout.compression.get_or_insert(connection.compression());
             if if_not_exists && work.names.table(&name).is_some() {
                 return Ok(Rows::empty());
             }
@@ -78,7 +80,7 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
 
 /// What of a layout is not done as it was asked for.
 fn layout_note(layout: &LayoutChoice) -> Option<&'static str> {
-    let is_casper = layout.layout == LayoutName::Casper;
+    let is_casper = layout.layout == Some(LayoutName::Casper);
     is_casper
         .then_some("layout 'casper': its partitions are all of one size; boundaries are not yet chosen by workload")
 }
@@ -124,7 +126,7 @@ fn options_of(definition: &Definition, columns: &Schema) -> Result<TableOptions>
     if options.layout.is_keyed() {
         return Ok(options);
     }
-    if !matches!(definition.layout.layout, LayoutName::Auto | LayoutName::Insertion) {
+    if !matches!(definition.layout.layout, None | Some(LayoutName::Auto | LayoutName::Insertion)) {
         let error = Error::input("this layout orders rows by a key, and the table has none");
         return Err(error.with_hint("declare a PRIMARY KEY, or name columns: WITH (layout_key = (…))"));
     }
@@ -209,6 +211,7 @@ fn alter(connection: &Connection, work: &mut Work, entry: &Arc<TableEntry>, alte
             Arc::new(TableEntry { name: to, table, definition, indexes })
         }
         Alteration::Layout(layout) => {
+            let layout = layout.over(&entry.definition.layout);
             let definition = Definition { layout, ..(*entry.definition).clone() };
             rebuilt(connection, work, entry, entry.table.schema().clone(), definition, None)?
         }

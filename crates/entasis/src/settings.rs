@@ -3,6 +3,7 @@
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
+use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 
 /// A setting: its name, what it does, how it is read and written.
@@ -37,6 +38,17 @@ const SETTINGS: &[Setting] = &[
         get: |connection| format_bytes(connection.shared.memory.limit()),
         set: |connection, text| {
             connection.shared.memory.set_limit(parse_bytes(text)?);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "compression",
+        description: "how tables that are created without saying so are encoded: auto, none, or an encoding",
+        get: |connection| connection.compression().name().to_string(),
+        set: |connection, text| {
+            let name = text.trim().to_ascii_lowercase();
+            let compression = Compression::parse(&name).ok_or_else(|| Compression::unknown(&name))?;
+            *connection.compression.lock().expect("no panic while locked") = compression;
             Ok(())
         },
     },

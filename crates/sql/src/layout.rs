@@ -1,4 +1,4 @@
-//! What `WITH (…)` of `CREATE TABLE` and `SET (…)` of `ALTER TABLE` say of the layout of a table.
+//! What `WITH (…)` of `CREATE TABLE` and `SET (…)` of `ALTER TABLE` say of the layout and the encodings of a table.
 //!
 //! | option | value |
 //! |---|---|
@@ -6,14 +6,15 @@
 //! | `layout_key` | a column or several: `a`, `(a, b)` or `'a, b'` |
 //! | `partitions` | a number from 1 |
 //! | `ghost` | a share of the slots, from 0 to less than 1, or in percent: `0.01`, `'1%'` |
+//! | `compression` | `auto`, `none`, or an encoding that is forced wherever it is possible |
 
 use crate::bind::find_column;
 use crate::parse::span_position;
 use datafusion_sql::sqlparser::ast::{CreateTableOptions, Expr, Ident, SqlOption, Value};
-use entasis_engine::relation::{LayoutChoice, LayoutName};
+use entasis_engine::relation::{Compression, LayoutChoice, LayoutName};
 use entasis_vector::{Error, Field, Result};
 
-const OPTIONS: [&str; 4] = ["layout", "layout_key", "partitions", "ghost"];
+const OPTIONS: [&str; 5] = ["layout", "layout_key", "partitions", "ghost", "compression"];
 const LAYOUTS: [&str; 7] = ["auto", "insertion", "sorted", "delta", "equi", "equi_ghost", "casper"];
 
 /// The choice that the options of a `CREATE TABLE` of these columns make.
@@ -40,10 +41,11 @@ pub(crate) fn choice(options: &[SqlOption], columns: &[Field]) -> Result<LayoutC
             return Err(at(Error::input(format!("the option {name} is given twice")), key));
         }
         match name.as_str() {
-            "layout" => choice.layout = layout(value)?,
+            "layout" => choice.layout = Some(layout(value)?),
             "layout_key" => choice.key = Some(layout_key(value, columns)?),
             "partitions" => choice.partitions = Some(partitions(value)?),
             "ghost" => choice.ghost = Some(ghost(value)?),
+            "compression" => choice.compression = Some(compression(value)?),
             _ => {
                 let error = at(Error::input(format!("a table has no option {name}")), key);
                 return Err(match crate::names::nearest(&name, OPTIONS) {
@@ -62,6 +64,11 @@ fn layout(value: &Expr) -> Result<LayoutName> {
     LayoutName::parse(&name).ok_or_else(|| {
         Error::input(format!("there is no layout {name}")).with_hint(format!("the layouts are {}", LAYOUTS.join(", ")))
     })
+}
+
+fn compression(value: &Expr) -> Result<Compression> {
+    let name = text(value).map(|name| name.to_lowercase()).unwrap_or_else(|| value.to_string());
+    Compression::parse(&name).ok_or_else(|| Compression::unknown(&name))
 }
 
 fn layout_key(value: &Expr, columns: &[Field]) -> Result<Vec<usize>> {

@@ -13,9 +13,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Name, type, number of different values.
-const COLUMNS: [(&str, DataType, u64); 4] = [
-    ("codes of 1 byte", DataType::Int32, 200),
-    ("codes of 2 bytes", DataType::Int64, 50_000),
+const COLUMNS: [(&str, DataType, u64); 9] = [
+    ("packed, 4 bits", DataType::Int32, 1 << 4),
+    ("packed, 6 bits", DataType::Int32, 1 << 6),
+    ("codes of 1 byte", DataType::Int32, 1 << 8),
+    ("packed, 12 bits", DataType::Int32, 1 << 12),
+    ("codes of 2 bytes", DataType::Int64, 1 << 16),
+    ("packed, 17 bits", DataType::Int32, 1 << 17),
+    ("packed, 24 bits", DataType::Int32, 1 << 24),
     ("flat, 4 bytes", DataType::Int32, 1 << 31),
     ("flat, 8 bytes", DataType::Int64, 1 << 62),
 ];
@@ -31,7 +36,17 @@ fn main() {
         let physical = ty.physical();
         // A tenth of the values.
         let range = [ValueRange { column: 0, physical, low: 0, high: i128::from(span / 10) }];
+        let shown = groups[0].block_info(0, 0);
+        println!("{name}: {} of {:.1} bits", shown.encoding, shown.bits_per_value);
         let mut positions = Vec::with_capacity(CHUNK_ROWS);
+        // One value in the middle, which few rows have, so that comparing is all.
+        let middle = i128::from(span / 2);
+        let none = [ValueRange { column: 0, physical, low: middle, high: middle }];
+        measure(&format!("{name}: compare"), &groups, |group, chunk| {
+            positions.clear();
+            group.select_runs(&none, std::slice::from_ref(&chunk), &mut positions);
+            black_box(&positions);
+        });
         measure(&format!("{name}: range to positions"), &groups, |group, chunk| {
             positions.clear();
             group.select_runs(&range, std::slice::from_ref(&chunk), &mut positions);

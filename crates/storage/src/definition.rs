@@ -3,6 +3,8 @@
 //! Plain data, which the catalog keeps beside the table. Expressions are SQL text, since storage knows no SQL: whoever binds a
 //! statement puts them into its plan. `NOT NULL` is not here but in the schema ([`entasis_vector::Field::nullable`]).
 
+use crate::layout::Compression;
+
 /// What was declared of a table besides names and types of its columns.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Definition {
@@ -79,18 +81,33 @@ pub struct ForeignKey {
     pub references: Vec<usize>,
 }
 
-/// What `WITH (…)` and `ALTER TABLE … SET (…)` say of the layout. What they leave out, [`Definition::keys`] and defaults
-/// decide.
+/// What `WITH (…)` and `ALTER TABLE … SET (…)` say of layout and encodings. What they leave out, [`Definition::keys`] and
+/// defaults decide.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LayoutChoice {
     /// The layout.
-    pub layout: LayoutName,
+    pub layout: Option<LayoutName>,
     /// Columns of the layout key.
     pub key: Option<Vec<usize>>,
     /// Partitions of a full row group.
     pub partitions: Option<usize>,
     /// Share of the slots that are left empty, from 0 to less than 1.
     pub ghost: Option<f64>,
+    /// How blocks are encoded.
+    pub compression: Option<Compression>,
+}
+
+impl LayoutChoice {
+    /// This choice, and where it says nothing, another.
+    pub fn over(self, other: &LayoutChoice) -> LayoutChoice {
+        LayoutChoice {
+            layout: self.layout.or(other.layout),
+            key: self.key.or_else(|| other.key.clone()),
+            partitions: self.partitions.or(other.partitions),
+            ghost: self.ghost.or(other.ghost),
+            compression: self.compression.or(other.compression),
+        }
+    }
 }
 
 /// Layouts by the names that SQL has for them.

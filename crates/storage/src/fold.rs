@@ -1,27 +1,29 @@
 //! Folding: the count, the sum and the extremes of a column's rows, block after block, as they are encoded.
 //!
-//! Nothing is copied. A constant block is a multiplication, codes are folded as codes and get their base once, and a
+//! Nothing is copied. A constant block is a multiplication and so is a run, codes are folded as codes and get their base once, and a
 //! block whose bounds cannot better an extreme is not read at all. Where there may be NULLs, the runs of slots without
 //! are found first. The slow twin is to decode, and to look at one value after the other.
 
+use crate::block::cells::{self, Slots};
 use crate::block::codes::with_codes;
-use crate::block::{Block, Values, cells, with_integer};
+use crate::block::{Block, Fixed, Values, with_integer};
+use crate::datum::Datum;
 use crate::read::{Piece, pieces};
 use crate::row_group::RowGroup;
-use entasis_vector::{Buffer, Native, PhysicalType, Value};
+use entasis_vector::{Native, PhysicalType, Value};
 use std::ops::Range;
 
 /// An integer as a block holds it.
 trait Integer: Native + Ord + Into<i128> {
     /// The sum of `count` slots, at most 1024, from `from` on.
-    fn sum(buffer: &Buffer, from: usize, count: usize) -> i128;
+    fn sum(slots: Slots<'_>, from: usize, count: usize) -> i128;
 }
 
 macro_rules! integer {
     ($($t:ty, $sum:ty);*) => { $(
         impl Integer for $t {
-            fn sum(buffer: &Buffer, from: usize, count: usize) -> i128 {
-                cells::fold(buffer, from, count, 0, |sum: $sum, v: $t| sum + <$sum>::from(v)).into()
+            fn sum(slots: Slots<'_>, from: usize, count: usize) -> i128 {
+                cells::fold(slots, from, count, 0, |sum: $sum, v: $t| sum + <$sum>::from(v)).into()
             }
         }
     )* };
@@ -32,9 +34,9 @@ macro_rules! long {
     ($($t:ty);*) => { $(
         impl Integer for $t {
             // PERF: in halves, neither of which overflows: no machine has vectors of 128-bit integers.
-            fn sum(buffer: &Buffer, from: usize, count: usize) -> i128 {
+            fn sum(slots: Slots<'_>, from: usize, count: usize) -> i128 {
                 let halves = |(high, low): ($t, u64), v: $t| (high + (v >> 32), low + (v as u64 & u64::from(u32::MAX)));
-                let (high, low) = cells::fold(buffer, from, count, (0, 0), halves);
+                let (high, low) = cells::fold(slots, from, count, (0, 0), halves);
                 (i128::from(high) << 32) + i128::from(low)
             }
         }
@@ -43,11 +45,11 @@ macro_rules! long {
 long!(i64; u64);
 
 /// The greatest or the least of `count` slots, at least one, from `from` on.
-fn extreme<T: Integer>(buffer: &Buffer, from: usize, count: usize, largest: bool) -> T {
-    let first = cells::load::<T>(buffer, from);
+fn extreme<T: Integer>(slots: Slots<'_>, from: usize, count: usize, largest: bool) -> T {
+    let first = cells::load::<T>(slots, from);
     match largest {
-        true => cells::fold(buffer, from, count, first, |a: T, v: T| a.max(v)),
-        false => cells::fold(buffer, from, count, first, |a: T, v: T| a.min(v)),
+        true => cells::fold(slots, from, count, first, |a: T, v: T| a.max(v)),
+        false => cells::fold(slots, from, count, first, |a: T, v: T| a.min(v)),
     }
 }
 
@@ -120,13 +122,21 @@ impl Piece<'_> {
         let mut sum = 0;
         match &self.block.values {
             Values::Constant(value) => sum = integer(value) * self.count() as i128,
-            Values::FrameOfReference { base, codes } => with_codes!(codes, C, buffer => {
-                self.each_run(|from, slots| sum += base * slots as i128 + C::sum(buffer, from, slots));
+            Values::FrameOfReference { base, codes } => with_codes!(codes, C, packed => {
+                self.each_run(|from, slots| sum += base * slots as i128 + C::sum(packed, from, slots));
             }),
             Values::Flat(buffer) => with_integer!(physical, T => {
-                self.each_run(|from, slots| sum += T::sum(buffer, from, slots));
+                self.each_run(|from, slots| sum += T::sum(buffer.into(), from, slots));
             }),
-            Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) => unreachable!("not of integers"),
+            Values::Sequence(sequence) => self.each_run(|from, slots| sum += sequence.sum(from, slots)),
+            Values::Runs(runs) => self.each_run(|from, slots| {
+                let weights = runs.weights(from, slots, physical);
+                sum += weights.map(|(value, rows)| number(value) * rows as i128).sum::<i128>();
+            }),
+            _ => with_integer!(physical, T => {
+                let values = self.decoded::<T>();
+                self.each_run(|from, slots| sum += T::sum(values[..].into(), from - self.from, slots));
+            }),
         }
         sum
     }
@@ -139,15 +149,34 @@ impl Piece<'_> {
         match &self.block.values {
             Values::Constant(value) if self.count() > 0 => offer(integer(value)),
             Values::Constant(_) => {}
-            Values::FrameOfReference { base, codes } => with_codes!(codes, C, buffer => {
-                self.each_run(|from, slots| offer(base + i128::from(extreme::<C>(buffer, from, slots, largest))));
+            Values::FrameOfReference { base, codes } => with_codes!(codes, C, packed => {
+                self.each_run(|from, slots| offer(base + i128::from(extreme::<C>(packed, from, slots, largest))));
             }),
             Values::Flat(buffer) => with_integer!(physical, T => {
-                self.each_run(|from, slots| offer(extreme::<T>(buffer, from, slots, largest).into()));
+                self.each_run(|from, slots| offer(extreme::<T>(buffer.into(), from, slots, largest).into()));
             }),
-            Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) => unreachable!("not of integers"),
+            Values::Sequence(sequence) => self.each_run(|from, slots| {
+                offer(sequence.get(from));
+                offer(sequence.get(from + slots - 1));
+            }),
+            Values::Runs(runs) => self.each_run(|from, slots| {
+                runs.weights(from, slots, physical).for_each(|(value, _)| offer(number(value)));
+            }),
+            _ => with_integer!(physical, T => {
+                let values = self.decoded::<T>();
+                self.each_run(|from, slots| {
+                    offer(extreme::<T>(values[..].into(), from - self.from, slots, largest).into());
+                });
+            }),
         }
         extreme_value
+    }
+
+    /// The values, for encodings without a fold of their own.
+    fn decoded<T: Fixed>(&self) -> Vec<T> {
+        let mut values = vec![T::default(); self.rows];
+        self.block.decode_fixed(self.from, &mut values);
+        values
     }
 
     /// Calls `each` with the first slot and the length of every run of slots that are not NULL.
@@ -179,6 +208,14 @@ impl Piece<'_> {
             }
         }
         next.min(end) - at
+    }
+}
+
+/// The number that a slot holds.
+fn number(value: Datum<'_>) -> i128 {
+    match value {
+        Datum::Integer(v) => v,
+        _ => 0,
     }
 }
 

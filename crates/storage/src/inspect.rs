@@ -43,14 +43,7 @@ impl RowGroup {
     pub fn block_info(&self, column: usize, block: usize) -> BlockInfo<'_> {
         let slice = &*self.slices[block];
         let own = slice.block(column);
-        let (encoding, bytes) = match &own.values {
-            Values::Constant(_) => ("constant", 0),
-            Values::FrameOfReference { codes, .. } => ("frame of reference", codes.bytes()),
-            Values::Flat(buffer) => ("flat", buffer.capacity()),
-            Values::Dictionary { codes, .. } => ("dictionary", codes.bytes()),
-            Values::Strings(strings) => ("strings", strings.bytes()),
-            Values::Views(views) => ("views", views.bytes()),
-        };
+        let (encoding, bytes) = (own.values.name(), own.values.bytes());
         BlockInfo {
             encoding,
             rows: slice.rows(),

@@ -15,7 +15,7 @@
 
 use crate::definition::{Definition, LayoutName};
 use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
-use entasis_vector::Schema;
+use entasis_vector::{Error, Schema};
 
 /// Share of the slots that *delta* leaves for new rows, unless it is said.
 const DELTA_SHARE: f64 = 0.1;
@@ -44,6 +44,80 @@ impl Layout {
     }
 }
 
+/// How the blocks of a table are encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compression {
+    /// Each block as is smallest, if that reads about as fast as plain codes; plain codes in tables with a layout key, which
+    /// are written.
+    #[default]
+    Auto,
+    /// As values are: flat arrays, strings one by one.
+    None,
+    /// All others are forced wherever they are possible, for tests and comparisons: here, flat arrays of fixed width.
+    Flat,
+    /// Codes of 1, 2 or 4 bytes.
+    Plain,
+    /// Codes of as many bits as they need.
+    Packed,
+    /// First value and step.
+    Sequence,
+    /// Runs of equal values.
+    Runs,
+    /// Packed codes, and some values beside them.
+    Patched,
+    /// Doubles as integers and a power of ten.
+    Scaled,
+    /// Doubles as floats.
+    Singles,
+    /// Strings under tables of symbols.
+    Fsst,
+    /// Strings without dictionaries.
+    Strings,
+    /// Dictionaries, if there are few strings.
+    Dictionary,
+}
+
+impl Compression {
+    /// All, by their names.
+    pub const NAMES: [(&str, Compression); 13] = [
+        ("auto", Compression::Auto),
+        ("none", Compression::None),
+        ("flat", Compression::Flat),
+        ("plain", Compression::Plain),
+        ("packed", Compression::Packed),
+        ("sequence", Compression::Sequence),
+        ("runs", Compression::Runs),
+        ("patched", Compression::Patched),
+        ("scaled", Compression::Scaled),
+        ("singles", Compression::Singles),
+        ("fsst", Compression::Fsst),
+        ("strings", Compression::Strings),
+        ("dictionary", Compression::Dictionary),
+    ];
+
+    /// The compression that SQL calls `name`, in lower case.
+    pub fn parse(name: &str) -> Option<Compression> {
+        Compression::NAMES.into_iter().find(|(own, _)| *own == name).map(|(_, compression)| compression)
+    }
+
+    /// The error for a name that is none.
+    pub fn unknown(name: &str) -> Error {
+        let names: Vec<&str> = Compression::NAMES.iter().map(|(name, _)| *name).collect();
+        Error::input(format!("there is no compression {name}")).with_hint(format!("they are {}", names.join(", ")))
+    }
+
+    /// Its name in SQL.
+    pub fn name(self) -> &'static str {
+        let own = Compression::NAMES.into_iter().find(|(_, compression)| *compression == self);
+        own.map_or("auto", |(name, _)| name)
+    }
+
+    /// False if strings never get dictionaries.
+    pub(crate) fn has_dictionaries(self) -> bool {
+        !matches!(self, Compression::None | Compression::Strings | Compression::Fsst)
+    }
+}
+
 /// How a table is laid out.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableOptions {
@@ -59,6 +133,8 @@ pub struct TableOptions {
     pub ghost: f64,
     /// Partitions on either side that ghost slots are fetched from, before rows are spread anew.
     pub reach: usize,
+    /// How its blocks are encoded.
+    pub compression: Compression,
     /// Slots of a block: 1024, or fewer in tests.
     pub block_slots: usize,
     /// Slots of a row group, a multiple of those of a block.
@@ -74,6 +150,7 @@ impl Default for TableOptions {
             partitions: ROW_GROUP_ROWS / BLOCK_ROWS,
             ghost: 0.01,
             reach: 1,
+            compression: Compression::Auto,
             block_slots: BLOCK_ROWS,
             group_slots: ROW_GROUP_ROWS,
         }
@@ -92,7 +169,7 @@ impl TableOptions {
         let choice = &definition.layout;
         let natural = definition.primary_key().or_else(|| definition.unique_keys().next());
         let key = choice.key.clone().or_else(|| natural.map(|key| key.columns.clone())).unwrap_or_default();
-        let layout = match choice.layout {
+        let layout = match choice.layout.unwrap_or_default() {
             _ if key.is_empty() => Layout::Insertion,
             LayoutName::Insertion => Layout::Insertion,
             LayoutName::Sorted => Layout::Sorted,
@@ -116,6 +193,7 @@ impl TableOptions {
             layout_key: if layout.is_keyed() { key } else { Vec::new() },
             partitions: choice.partitions.unwrap_or(defaults.partitions).clamp(1, defaults.group_slots),
             ghost: choice.ghost.unwrap_or(ghost).clamp(0.0, 0.99),
+            compression: choice.compression.unwrap_or_default(),
             ..defaults
         }
     }
@@ -144,7 +222,8 @@ mod tests {
         let schema = vec![field("a", true), field("b", false), field("c", false)];
         let key = |columns: &[usize], kind| Key { name: "k".into(), columns: columns.to_vec(), kind };
         let of = |keys: Vec<Key>, layout: LayoutName, chosen: Option<&[usize]>| {
-            let layout = LayoutChoice { layout, key: chosen.map(<[usize]>::to_vec), ..LayoutChoice::default() };
+            let layout =
+                LayoutChoice { layout: Some(layout), key: chosen.map(<[usize]>::to_vec), ..LayoutChoice::default() };
             let options = TableOptions::of(&Definition { keys, layout, ..Definition::default() }, &schema);
             (options.layout, options.layout_key, options.unique)
         };

@@ -30,6 +30,7 @@ mod key;
 pub mod layout;
 mod log;
 pub mod lookup;
+mod positions;
 mod read;
 mod reader;
 mod rewrite;
@@ -48,6 +49,8 @@ pub mod writer;
 pub mod zone;
 
 #[cfg(test)]
+mod conformance_tests;
+#[cfg(test)]
 mod model_tests;
 #[cfg(test)]
 mod tests;
@@ -59,7 +62,7 @@ pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry, View};
 pub use datum::Datum;
 pub use definition::Definition;
 pub use duplicates::Among;
-pub use layout::{Layout, TableOptions};
+pub use layout::{Compression, Layout, TableOptions};
 pub use lookup::SlotRange;
 pub use reader::TableReader;
 pub use rewrite::ColumnSource;

@@ -2,11 +2,12 @@
 //!
 //! What is read is a *window*: one run of slots or several, whose values come one behind the other. One of up to 2048 slots comes out as a constant if all its blocks are the same constant, as codes if they share a
 //! dictionary, and flat otherwise. Positions of dead slots are initialized and mean nothing; views there are empty or
-//! good. Strings are views into blocks and dictionaries, good as long as these are pinned.
+//! good. Strings are views into blocks and dictionaries, good as long as these are pinned, or into the vector's heap.
 
 use crate::block::{Block, Fixed, Values, constant_view, with_fixed};
 use crate::datum::Datum;
 use crate::tree::slice::WORDS;
+use entasis_vector::vector::StringsMut;
 use entasis_vector::{DataType, Dictionary, StringView, Value, Vector};
 use std::ops::Range;
 use std::sync::Arc;
@@ -55,6 +56,9 @@ pub(crate) fn pieces<'s, S: Slices>(
     pieces.filter(|piece| piece.rows > 0)
 }
 
+/// Positions of a block that are unpacked one by one.
+const FEW: usize = 20;
+
 /// Slots of a window.
 fn slots_of(window: &[Range<usize>]) -> usize {
     window.iter().map(Range::len).sum()
@@ -88,12 +92,15 @@ pub(crate) fn decode<S: Slices>(slices: &S, column: usize, window: &[Range<usize
                 }
             },
             {
-                let target = out.begin_strings(capacity).views;
-                target[..slots_of(window)].fill(StringView::default());
+                let StringsMut { views, heap } = out.begin_strings(capacity);
+                views[..slots_of(window)].fill(StringView::default());
+                let mut stable = true;
                 for piece in pieces(slices, column, window) {
-                    piece.block.decode_views(piece.from, piece.live, &mut target[piece.at..piece.at + piece.rows]);
+                    let views = &mut views[piece.at..piece.at + piece.rows];
+                    piece.block.decode_views(piece.from, piece.live, views, heap);
+                    stable &= !piece.block.has_codes_of_strings();
                 }
-                out.set_strings_stable(true);
+                out.set_strings_stable(stable);
             }
         );
     }
@@ -116,7 +123,7 @@ pub(crate) fn decode_selected<S: Slices>(
         let target = out.begin_codes(dictionary, capacity);
         for piece in pieces(slices, column, window) {
             if let Values::Dictionary { codes, .. } = &piece.block.values {
-                piece.each_slot(positions, |position, slot| target[position] = codes.get(slot));
+                piece.each_slot(positions, |position, slot| target[position] = codes.get(slot) as u32);
             }
         }
     } else {
@@ -129,11 +136,13 @@ pub(crate) fn decode_selected<S: Slices>(
                 }
             },
             {
-                let target = out.begin_strings(capacity).views;
+                let StringsMut { views, heap } = out.begin_strings(capacity);
+                let mut stable = true;
                 for piece in pieces(slices, column, window) {
-                    piece.each_slot(positions, |position, slot| target[position] = piece.block.view(slot));
+                    piece.each_slot(positions, |position, slot| views[position] = piece.block.view(slot, heap));
+                    stable &= !piece.block.has_codes_of_strings();
                 }
-                out.set_strings_stable(true);
+                out.set_strings_stable(stable);
             }
         );
     }
@@ -222,15 +231,14 @@ impl Piece<'_> {
                 let value = T::of_value(value);
                 self.each_slot(positions, |position, _| out[position] = value);
             }
-            Values::FrameOfReference { base, codes } => {
+            // PERF: all 1024 codes are unpacked in the time of some 20 single ones.
+            Values::FrameOfReference { base, codes } if codes.are_plain() || positions.len() < FEW => {
                 self.each_slot(positions, |position, slot| out[position] = T::of_code(*base, codes.get(slot)));
             }
             Values::Flat(buffer) => {
                 self.each_slot(positions, |position, slot| out[position] = crate::block::cells::load(buffer, slot));
             }
-            Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) => {
-                unreachable!("strings have no fixed width")
-            }
+            _ => self.block.decode_fixed(self.from, &mut out[self.at..self.at + self.rows]),
         }
     }
 }

@@ -13,6 +13,7 @@
 use crate::BLOCK_ROWS;
 use crate::block::Block;
 use crate::key::Fences;
+use crate::positions::push_bits;
 use crate::read::{self, Slices};
 use crate::sync::{AtomicBool, Ordering};
 use crate::tree::link::{Ahead, Linked};
@@ -304,14 +305,13 @@ impl RowGroup {
                 let inside = run.start.max(start) - start..run.end.min(start + width) - start;
                 let mut masks = *slice.live();
                 let masks = &mut masks[..inside.end.div_ceil(64)];
-                masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
+                if inside.start > 0 || !inside.end.is_multiple_of(64) {
+                    masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
+                }
                 for range in ranges {
                     slice.block(range.column).narrow_within(range.low, range.high, masks, range.physical);
                 }
-                let first = at as isize - inside.start as isize;
-                for (word, &mask) in masks.iter().enumerate().skip(inside.start / 64) {
-                    push_bits(first + word as isize * 64, mask, rows);
-                }
+                push_bits((at as u16).wrapping_sub(inside.start as u16), masks, rows);
                 at += inside.len();
             }
         }
@@ -431,19 +431,6 @@ impl Block {
 impl std::fmt::Debug for RowGroup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "RowGroup({} rows, {} bytes)", self.rows, self.bytes())
-    }
-}
-
-/// Appends the numbers of the bits that are set; bit 0 has number `first`.
-// PERF: a word that is full is a range, which is copied by vectors.
-fn push_bits(first: isize, mask: u64, numbers: &mut Vec<u16>) {
-    if mask == u64::MAX {
-        return numbers.extend((first..first + 64).map(|number| number as u16));
-    }
-    let mut left = mask;
-    while left != 0 {
-        numbers.push((first + left.trailing_zeros() as isize) as u16);
-        left &= left - 1;
     }
 }
 

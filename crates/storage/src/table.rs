@@ -222,7 +222,8 @@ impl Table {
         let (width, keyed) = (options.block_slots, self.shape.key.is_some());
         let block_rows = if keyed { options.filled_slots(width) } else { width };
         Effort {
-            dictionaries: true,
+            dictionaries: options.compression.has_dictionaries(),
+            form: self.shape.form(),
             sketch,
             block_rows,
             capacity: if block_rows < width { width } else { 0 },

@@ -191,6 +191,27 @@ impl StringHeap {
         unsafe { StringView::new(&copy[start..]) }
     }
 
+    /// A view of what `write` writes to the first of `room` bytes; it returns how many these are. As [`StringHeap::push`].
+    ///
+    /// # Panics
+    /// If it says that they are more.
+    #[inline]
+    pub fn push_with(&mut self, room: usize, write: impl FnOnce(&mut [u8]) -> usize) -> StringView {
+        let block = self.reserve(room);
+        let start = block.len();
+        block.resize(start + room, 0);
+        let length = write(&mut block[start..]);
+        assert!(length <= room);
+        if length <= INLINE_BYTES {
+            let view = StringView::inline(&block[start..start + length]);
+            block.truncate(start);
+            return view;
+        }
+        block.truncate(start + length);
+        // SAFETY: as in `push`.
+        unsafe { StringView::new(&block[start..]) }
+    }
+
     /// The block with room for `len` more bytes.
     fn reserve(&mut self, len: usize) -> &mut Vec<u8> {
         if self.blocks.last().is_none_or(|block| block.capacity() - block.len() < len) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::{ObjectKind, SequenceOptions};
-use entasis_engine::relation::{LayoutChoice, LayoutName};
+use entasis_engine::relation::{Compression, LayoutChoice, LayoutName};
 
 struct Made {
     columns: Vec<Field>,
@@ -78,10 +78,17 @@ fn layouts_are_chosen() {
     };
     assert_eq!(
         layout("layout = 'equi_ghost', layout_key = (a, b), partitions = 64, ghost = '1%'"),
-        LayoutChoice { layout: LayoutName::EquiGhost, key: Some(vec![0, 1]), partitions: Some(64), ghost: Some(0.01) }
+        LayoutChoice {
+            layout: Some(LayoutName::EquiGhost),
+            key: Some(vec![0, 1]),
+            partitions: Some(64),
+            ghost: Some(0.01),
+            compression: None
+        }
     );
     assert_eq!(layout("layout = casper, layout_key = b, ghost = 0.25").key, Some(vec![1]));
     assert_eq!(layout("layout_key = 'b, a'").key, Some(vec![1, 0]));
+    assert_eq!(layout("compression = packed").compression, Some(Compression::Packed));
     let made = try_bind("CREATE TABLE n WITH (layout = sorted, layout_key = 'x') AS SELECT x FROM t").unwrap();
     assert!(matches!(made, Statement::CreateTableAs { definition, .. } if definition.layout.key == Some(vec![0])));
     for (options, message) in [
@@ -91,6 +98,7 @@ fn layouts_are_chosen() {
         ("layout_key = (a, a)", "the column a occurs twice"),
         ("partitions = 0", "partitions is a number from 1"),
         ("ghost = 1.5", "ghost is a share"),
+        ("compression = zip", "there is no compression zip"),
         ("ghost = 'much'", "ghost is a share"),
         ("ghost = 0.1, ghost = 0.2", "the option ghost is given twice"),
     ] {

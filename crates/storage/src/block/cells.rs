@@ -15,26 +15,60 @@
 
 use entasis_vector::simd::widest;
 use entasis_vector::{Buffer, Native};
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
-/// The number of slots of `T` that a buffer has.
-fn slots<T>(buffer: &Buffer) -> usize {
-    buffer.capacity() / size_of::<T>()
+/// Slots of a buffer that is not freed for as long, or of an array of one's own.
+#[derive(Clone, Copy)]
+pub(crate) struct Slots<'a> {
+    at: *const u8,
+    bytes: usize,
+    of: PhantomData<&'a [u8]>,
+}
+
+impl<'a> From<&'a Buffer> for Slots<'a> {
+    fn from(buffer: &'a Buffer) -> Slots<'a> {
+        Slots { at: buffer.as_ptr(), bytes: buffer.capacity(), of: PhantomData }
+    }
+}
+
+impl<'a, T: Native> From<&'a [T]> for Slots<'a> {
+    fn from(values: &'a [T]) -> Slots<'a> {
+        Slots { at: values.as_ptr().cast(), bytes: size_of_val(values), of: PhantomData }
+    }
+}
+
+impl Slots<'_> {
+    /// Where they begin.
+    pub(crate) fn as_ptr(self) -> *const u8 {
+        self.at
+    }
+
+    /// Their bytes.
+    pub(crate) fn bytes(self) -> usize {
+        self.bytes
+    }
+
+    /// The number of slots of `T`.
+    fn count<T>(self) -> usize {
+        self.bytes / size_of::<T>()
+    }
 }
 
 /// The value in `slot`.
 #[inline(always)]
-pub(crate) fn load<T: Native>(buffer: &Buffer, slot: usize) -> T {
-    assert!(slot < slots::<T>(buffer));
+pub(crate) fn load<'a, T: Native>(slots: impl Into<Slots<'a>>, slot: usize) -> T {
+    let slots = slots.into();
+    assert!(slot < slots.count::<T>());
     // SAFETY: the slot lies within the buffer.
-    unsafe { read(buffer.as_ptr().cast::<T>().add(slot)) }
+    unsafe { read(slots.at.cast::<T>().add(slot)) }
 }
 
 /// Writes `value` to `slot`, which is dead in every version that another thread can see, or of a block that no other
 /// thread can see.
 #[inline(always)]
 pub(crate) fn store<T: Native>(buffer: &Buffer, slot: usize, value: T) {
-    assert!(slot < slots::<T>(buffer));
+    assert!(slot < Slots::from(buffer).count::<T>());
     // SAFETY: the slot lies within the buffer, whose pointer is good for writing (it owns the bytes), and is aligned
     // for `T`, which is as large as the atomic it is stored as (twice that for 16 bytes).
     // PERF: on the usual machines a relaxed store is a plain one.
@@ -57,13 +91,19 @@ pub(crate) fn store<T: Native>(buffer: &Buffer, slot: usize, value: T) {
 
 /// Writes what `map` makes of the values from slot `from` on to all of `out`.
 #[inline(always)]
-pub(crate) fn map_into<T: Native, U>(buffer: &Buffer, from: usize, out: &mut [U], map: impl Fn(T) -> U) {
-    assert!(from + out.len() <= slots::<T>(buffer));
+pub(crate) fn map_into<'a, T: Native, U>(
+    slots: impl Into<Slots<'a>>,
+    from: usize,
+    out: &mut [U],
+    map: impl Fn(T) -> U,
+) {
+    let slots = slots.into();
+    assert!(from + out.len() <= slots.count::<T>());
     // SAFETY: the slots from `from` on, as many as `out` has, lie within the buffer.
     // PERF: a loop over a raw pointer is vectorized as one over a slice is; atomic loads are not. What `map` captures must
     // be its own, or each store might change it: 1.8 values a ns instead of 10.
     widest(move || unsafe {
-        let first = buffer.as_ptr().cast::<T>().add(from);
+        let first = slots.at.cast::<T>().add(from);
         for (i, o) in out.iter_mut().enumerate() {
             *o = map(read(first.add(i)));
         }
@@ -72,12 +112,19 @@ pub(crate) fn map_into<T: Native, U>(buffer: &Buffer, from: usize, out: &mut [U]
 
 /// Folds the values of `count` slots from `from` on.
 #[inline(always)]
-pub(crate) fn fold<T: Native, A>(buffer: &Buffer, from: usize, count: usize, start: A, step: impl Fn(A, T) -> A) -> A {
-    assert!(from + count <= slots::<T>(buffer));
+pub(crate) fn fold<'a, T: Native, A>(
+    slots: impl Into<Slots<'a>>,
+    from: usize,
+    count: usize,
+    start: A,
+    step: impl Fn(A, T) -> A,
+) -> A {
+    let slots = slots.into();
+    assert!(from + count <= slots.count::<T>());
     // SAFETY: `count` slots from `from` on lie within the buffer.
     // PERF: as in `map_into`.
     widest(|| unsafe {
-        let first = buffer.as_ptr().cast::<T>().add(from);
+        let first = slots.at.cast::<T>().add(from);
         (0..count).fold(start, |folded, i| step(folded, read(first.add(i))))
     })
 }
@@ -120,8 +167,8 @@ pub(crate) fn prefetch_all<T>(at: *const T, bytes: usize) {
 #[inline(always)]
 unsafe fn read<T: Native>(at: *const T) -> T {
     if !cfg!(miri) {
-        // SAFETY: the caller's promise; every bit pattern is a value of a Native.
-        return unsafe { at.read() };
+        // SAFETY: the caller's promise; every bit pattern is a value of a Native. On the usual machines it is a plain load.
+        return unsafe { at.read_unaligned() };
     }
     // SAFETY: as in `store`.
     unsafe {

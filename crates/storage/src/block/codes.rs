@@ -1,6 +1,7 @@
-//! Unsigned codes in the narrowest of three widths.
+//! Unsigned codes: of 1, 2 or 4 bytes, written in place; or packed to as many bits as they need, never written.
 
 use super::cells;
+use super::packed::{Lane, Packed};
 use crate::tree::link::Ahead;
 use entasis_vector::{Buffer, Native};
 
@@ -10,31 +11,82 @@ pub(crate) enum Codes {
     U8(Buffer),
     U16(Buffer),
     U32(Buffer),
+    Packed(Packed),
 }
 
-/// Runs an expression with `$t` bound to the width of codes and `$buffer` to where they are.
+/// Runs an expression with `$t` bound to the width of codes and `$slots` to where they are, as [`cells`] reads them. What is
+/// packed is unpacked first.
 macro_rules! with_codes {
-    ($codes:expr, $t:ident, $buffer:ident => $body:expr) => {
+    ($codes:expr, $t:ident, $slots:ident => $body:expr) => {
         match $codes {
-            $crate::block::codes::Codes::U8($buffer) => {
+            $crate::block::codes::Codes::U8(buffer) => {
                 type $t = u8;
+                let $slots = $crate::block::cells::Slots::from(buffer);
                 $body
             }
-            $crate::block::codes::Codes::U16($buffer) => {
+            $crate::block::codes::Codes::U16(buffer) => {
                 type $t = u16;
+                let $slots = $crate::block::cells::Slots::from(buffer);
                 $body
             }
-            $crate::block::codes::Codes::U32($buffer) => {
+            $crate::block::codes::Codes::U32(buffer) => {
                 type $t = u32;
+                let $slots = $crate::block::cells::Slots::from(buffer);
                 $body
+            }
+            $crate::block::codes::Codes::Packed(packed) => {
+                $crate::block::packed::with_lanes!(packed.width(), L => {
+                    type $t = L;
+                    let mut room = $crate::block::packed::Room::<L>::new();
+                    let $slots = packed.unpack(&mut room);
+                    $body
+                })
             }
         }
     };
 }
 pub(crate) use with_codes;
 
+/// Runs an expression with `$t` bound to the width of plain codes and `$buffer` to where they are, or another if they are
+/// packed.
+macro_rules! with_plain {
+    ($codes:expr, $t:ident, $buffer:ident => $body:expr, $packed:ident => $other:expr) => {
+        match $codes {
+            Codes::U8($buffer) => {
+                type $t = u8;
+                $body
+            }
+            Codes::U16($buffer) => {
+                type $t = u16;
+                $body
+            }
+            Codes::U32($buffer) => {
+                type $t = u32;
+                $body
+            }
+            Codes::Packed($packed) => $other,
+        }
+    };
+}
+
+/// Bits of a number.
+pub(crate) fn bits_of(max: u64) -> usize {
+    (u64::BITS - max.leading_zeros()) as usize
+}
+
+/// Bytes of a plain code up to `max`; `None` if it does not fit 4.
+pub(crate) fn plain_bytes(max: u128) -> Option<usize> {
+    [1, 2, 4].into_iter().find(|bytes| max >> (bytes * 8) == 0)
+}
+
+/// True if 1024 codes of `bits` bits are so much smaller than as many `bytes` that unpacking pays.
+// PERF: half the bytes are twice the speed from memory, and two thirds of it from cache.
+pub(crate) fn packing_pays(bits: usize, bytes: usize) -> bool {
+    (1..64).contains(&bits) && Packed::size(bits) * 9 <= bytes * 8
+}
+
 impl Codes {
-    /// Codes up to `max` in the narrowest width, with room for `capacity` of them.
+    /// Codes up to `max` in the narrowest of the plain widths, with room for `capacity` of them.
     pub(crate) fn new(max: u32, capacity: usize, codes: impl Iterator<Item = u32>) -> Codes {
         fn run<C: Native>(capacity: usize, codes: impl Iterator<Item = u32>, narrow: impl Fn(u32) -> C) -> Buffer {
             let mut buffer = Buffer::zeroed(capacity * size_of::<C>());
@@ -51,63 +103,79 @@ impl Codes {
     }
 
     /// The greatest code that fits.
-    pub(crate) fn max(&self) -> u32 {
+    pub(crate) fn max(&self) -> u64 {
         match self {
             Codes::U8(_) => u8::MAX.into(),
             Codes::U16(_) => u16::MAX.into(),
-            Codes::U32(_) => u32::MAX,
+            Codes::U32(_) => u32::MAX.into(),
+            Codes::Packed(packed) => u64::MAX >> (64 - packed.width()),
         }
+    }
+
+    /// Up to 1024 codes up to `max` in as many bits as it needs, if that pays: unpacking takes longer.
+    pub(crate) fn tight(max: u32, slots: usize, codes: impl Iterator<Item = u32>) -> Codes {
+        let (bits, bytes) = (bits_of(max.into()).max(1), plain_bytes(max.into()).expect("codes have 32 bits") * slots);
+        if packing_pays(bits, bytes) {
+            Codes::Packed(Packed::new(bits, codes.map(u64::from)))
+        } else {
+            Codes::new(max, slots, codes)
+        }
+    }
+
+    /// True if codes can be written in place.
+    pub(crate) fn are_plain(&self) -> bool {
+        !matches!(self, Codes::Packed(_))
     }
 
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
-        with_codes!(self, C, buffer => {
-            let _ = C::MIN;
-            buffer.capacity()
-        })
+        match self {
+            Codes::U8(buffer) | Codes::U16(buffer) | Codes::U32(buffer) => buffer.capacity(),
+            Codes::Packed(packed) => packed.bytes(),
+        }
     }
 
-    /// Writes the codes from `from` on to all of `out`.
+    /// Writes the codes from `from` on, of at most 32 bits, to all of `out`.
     pub(crate) fn widen(&self, from: usize, out: &mut [u32]) {
-        with_codes!(self, C, buffer => cells::map_into::<C, u32>(buffer, from, out, u32::from));
+        with_codes!(self, C, slots => cells::map_into::<C, u32>(slots, from, out, |code| code.code() as u32));
     }
 
     /// The code in `slot`.
     #[inline]
-    pub(crate) fn get(&self, slot: usize) -> u32 {
-        with_codes!(self, C, buffer => wide(cells::load::<C>(buffer, slot)))
+    pub(crate) fn get(&self, slot: usize) -> u64 {
+        with_plain!(self, C, buffer => cells::load::<C>(buffer, slot).into(), packed => packed.get(slot))
     }
 
     /// Asks for the memory of `slot`.
     #[inline]
     pub(crate) fn prefetch(&self, slot: usize) {
-        with_codes!(self, C, buffer => cells::prefetch(buffer.as_ptr().wrapping_add(slot * size_of::<C>())));
+        cells::prefetch(self.ahead().slot(slot));
     }
 
     /// Where they are.
     pub(crate) fn ahead(&self) -> Ahead {
-        with_codes!(self, C, buffer => Ahead::slots(buffer, size_of::<C>()))
+        with_plain!(self, C, buffer => Ahead::slots(buffer, size_of::<C>()), packed => packed.ahead())
     }
 
-    /// Writes a code that fits to `slot`; see [`cells::store`].
+    /// Writes a code that fits to `slot` of plain codes; see [`cells::store`].
     #[inline]
-    pub(crate) fn store(&self, slot: usize, code: u32) {
+    pub(crate) fn store(&self, slot: usize, code: u64) {
         debug_assert!(code <= self.max());
-        with_codes!(self, C, buffer => cells::store::<C>(buffer, slot, code as C));
+        with_plain!(
+            self,
+            C,
+            buffer => cells::store::<C>(buffer, slot, code as C),
+            packed => unreachable!("{} bits are not written", packed.width())
+        );
     }
 
-    /// A copy of the first `slots` codes.
+    /// A copy of the first `slots` of plain codes; of packed ones, as they are.
     pub(crate) fn copy(&self, slots: usize) -> Codes {
         match self {
             Codes::U8(buffer) => Codes::U8(cells::copy::<u8>(buffer, slots, slots)),
             Codes::U16(buffer) => Codes::U16(cells::copy::<u16>(buffer, slots, slots)),
             Codes::U32(buffer) => Codes::U32(cells::copy::<u32>(buffer, slots, slots)),
+            Codes::Packed(packed) => Codes::Packed(packed.copy()),
         }
     }
-}
-
-/// A code of any width in four bytes.
-#[inline(always)]
-fn wide<C: Into<u32>>(code: C) -> u32 {
-    code.into()
 }

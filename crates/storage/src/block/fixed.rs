@@ -2,7 +2,7 @@
 //!
 //! Decoding is a loop over two slices, `base + code`, that the compiler turns into widening loads and adds.
 
-use super::codes::with_codes;
+use super::codes::{plain_bytes, with_codes};
 use super::{Codes, Values, cells};
 use crate::datum::Datum;
 use crate::hash::hash_word;
@@ -29,14 +29,20 @@ pub(crate) trait Fixed: Native {
     fn datum(self) -> Datum<'static>;
     /// The inverse of [`Fixed::datum`].
     fn of_datum(datum: Datum<'_>) -> Self;
-    /// Encodes values that lie within `min` and `max`, with memory for `capacity` slots. If it is to be written,
-    /// `slack` leaves the codes that there are over on both sides of the values.
-    fn encode(values: &[Self], min: Self, max: Self, capacity: usize, slack: bool) -> Values {
+    /// True for integers, which have codes.
+    const IS_INTEGER: bool = false;
+    /// As plain codes, or flat: values that lie within `min` and `max`, with memory for `capacity` slots. `slack` leaves the
+    /// codes that there are over on both sides of the values.
+    fn encode_plain(values: &[Self], min: Self, max: Self, capacity: usize, slack: bool) -> Values {
         let _ = (min, max, slack);
         Values::Flat(flat(values, capacity))
     }
+    /// The distance from `base`, which is no greater and no further than 64 bits. Only for integers.
+    fn code(self, base: Self) -> u64 {
+        unreachable!("{self:?} over {base:?}: only integers are held as codes")
+    }
     /// The value of a code. Only integers have codes.
-    fn of_code(base: i128, code: u32) -> Self {
+    fn of_code(base: i128, code: u64) -> Self {
         unreachable!("{base} + {code}: only integers are held as codes")
     }
     /// Writes the values of the codes from `from` on to all of `out`.
@@ -90,7 +96,12 @@ macro_rules! integer {
                     _ => 0,
                 }
             }
-            fn encode(values: &[$t], min: $t, max: $t, capacity: usize, slack: bool) -> Values {
+            const IS_INTEGER: bool = true;
+            #[inline(always)]
+            fn code(self, base: $t) -> u64 {
+                u64::from(self.wrapping_sub(base) as $unsigned)
+            }
+            fn encode_plain(values: &[$t], min: $t, max: $t, capacity: usize, slack: bool) -> Values {
                 let span = max.wrapping_sub(min) as $unsigned as u128;
                 match widest_code(span, size_of::<$t>()) {
                     None => Values::Flat(flat(values, capacity)),
@@ -103,13 +114,13 @@ macro_rules! integer {
                 }
             }
             #[inline(always)]
-            fn of_code(base: i128, code: u32) -> $t {
+            fn of_code(base: i128, code: u64) -> $t {
                 (base as $t).wrapping_add(code as $t)
             }
             fn decode(base: i128, codes: &Codes, from: usize, out: &mut [$t]) {
                 let base = base as $t;
-                with_codes!(codes, C, buffer => {
-                    cells::map_into::<C, $t>(buffer, from, out, move |code| base.wrapping_add(code as $t));
+                with_codes!(codes, C, slots => {
+                    cells::map_into::<C, $t>(slots, from, out, move |code| base.wrapping_add(code as $t));
                 });
             }
         }
@@ -145,7 +156,11 @@ impl Fixed for i128 {
             _ => 0,
         }
     }
-    fn encode(values: &[i128], min: i128, max: i128, capacity: usize, slack: bool) -> Values {
+    const IS_INTEGER: bool = true;
+    fn code(self, base: i128) -> u64 {
+        self.wrapping_sub(base) as u64
+    }
+    fn encode_plain(values: &[i128], min: i128, max: i128, capacity: usize, slack: bool) -> Values {
         let span = max.wrapping_sub(min) as u128;
         match widest_code(span, size_of::<i128>()) {
             None => Values::Flat(flat(values, capacity)),
@@ -156,7 +171,7 @@ impl Fixed for i128 {
             }
         }
     }
-    fn of_code(base: i128, code: u32) -> i128 {
+    fn of_code(base: i128, code: u64) -> i128 {
         base.wrapping_add(code.into())
     }
 }
@@ -232,21 +247,16 @@ impl Fixed for Interval {
 }
 
 /// A buffer with room for `capacity` values that begins with `values`.
-fn flat<T: Native>(values: &[T], capacity: usize) -> Buffer {
+pub(super) fn flat<T: Native>(values: &[T], capacity: usize) -> Buffer {
     let mut buffer = Buffer::zeroed(capacity * size_of::<T>());
     buffer.as_mut_slice::<T>()[..values.len()].copy_from_slice(values);
     buffer
 }
 
-/// The greatest code of the narrowest width that holds `span`, if that is narrower than `width` bytes.
+/// The greatest code of the narrowest plain width that holds `span`, if that is narrower than `width` bytes.
 fn widest_code(span: u128, width: usize) -> Option<u32> {
-    let fits = |code: u32| span <= code.into();
-    match width {
-        2.. if fits(u8::MAX.into()) => Some(u8::MAX.into()),
-        3.. if fits(u16::MAX.into()) => Some(u16::MAX.into()),
-        5.. if fits(u32::MAX) => Some(u32::MAX),
-        _ => None,
-    }
+    let bytes = plain_bytes(span).filter(|&bytes| bytes < width)?;
+    Some(u32::MAX >> (32 - bytes * 8))
 }
 
 /// The value of code 0: the least value, or as far below as leaves equal room on both sides.

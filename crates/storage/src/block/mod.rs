@@ -3,33 +3,57 @@
 //! | code | encoding | chosen for | a slot takes | written in place |
 //! |---|---|---|---|---|
 //! | 0 | constant | one value, or NULL in every slot | nothing | if it is that value |
-//! | 1 | frame of reference | integers, decimals, dates, times in a narrow range: `base + code` | 1, 2 or 4 bytes | within the range of codes |
+//! | 1 | frame of reference | integers, decimals, dates, times in a narrow range: `base + code` | 1, 2 or 4 bytes, or as many bits as it needs | within the range of codes; if packed to bits, never |
 //! | 2 | flat | whatever is no narrower as codes; floats, booleans, intervals | its width | always |
-//! | 3 | dictionary | strings with few distinct values in the row group, which shares the dictionary | 1 or 2 bytes | if the dictionary has it |
+//! | 3 | dictionary | strings with few distinct values in the row group, which shares the dictionary | 1 or 2 bytes, or bits | if the dictionary has it; if packed, never |
 //! | 4 | strings | all other strings, cold: end offsets and bytes | its bytes and 2 or 4 | never |
 //! | 5 | views | strings that are written: a view each, long ones in a heap | 16 bytes and its bytes | always |
+//! | 6 | sequence | integers that ascend or descend by one step | nothing | never |
+//! | 7 | runs | equal values that follow one another: a value and an end for each run | its part of that | never |
+//! | 8 | patched | integers in a narrow range but for a few | bits as codes do, 10 bytes for each of the few | never |
+//! | 9 | scaled doubles (ALP) | doubles that are decimals: integers and a power of ten | bits as its integer | never |
+//! | 10 | singles | doubles that are floats | 4 bytes | never |
+//! | 11 | FSST | long strings: codes of a table of symbols that the row group shares | its codes and 2 or 4 bytes | never |
 //!
-//! A block comes cold from a builder, in the tightest encoding. What is written is *hot*: a flat narrow array. Most cold
-//! encodings are such arrays already, so that writing needs no other form; where a value does not fit, this block alone is
-//! encoded anew (`write`). Who may write, and when a copy is due, is the tree's affair (`crate::tree`).
+//! A block comes cold from a builder, in the tightest encoding that reads fast (`choose`). What is written is *hot*: a flat narrow array. Tables
+//! with a layout key have such arrays from the start, so that writing needs no other form; elsewhere a block is warmed first. Where a
+//! value does not fit, this block alone is encoded anew (`write`). Who may write, and when a copy is due, is the tree's affair (`crate::tree`).
 //!
 //! The zone holds every value that a live slot shows, and the slots of a shared block are only ever given values within
 //! it: so a zone never changes under a reader. NULL slots hold an arbitrary code; the validity bitmap exists only if some
 //! slots, but not all, may be NULL.
 
+mod alp;
 pub(crate) mod cells;
+pub(crate) mod choose;
 pub(crate) mod codes;
 mod fixed;
+mod fsst;
 mod narrow;
+pub(crate) mod packed;
+mod patched;
+mod patches;
+pub(crate) mod runs;
+mod scaled;
 mod scatter;
 pub(crate) mod search;
+mod sequence;
+mod singles;
 mod strings;
+pub(crate) mod symbols;
 mod views;
 mod write;
 
+pub(crate) use choose::Form;
 pub(crate) use codes::Codes;
 pub(crate) use fixed::{Fixed, range_of, with_fixed, with_integer};
+pub(crate) use fsst::Fsst;
+pub(crate) use patched::Patched;
+pub(crate) use runs::Runs;
+pub(crate) use scaled::Scaled;
 pub(crate) use scatter::Scattered;
+pub(crate) use sequence::Sequence;
+pub(crate) use singles::Singles;
 pub(crate) use strings::{StringBytes, pinned_view};
 pub(crate) use views::Views;
 pub(crate) use write::widen;
@@ -38,7 +62,7 @@ use crate::datum::Datum;
 use crate::tree::Stamp;
 use crate::tree::link::{Ahead, Linked};
 use crate::zone::Zone;
-use entasis_vector::{Buffer, DataType, Dictionary, PhysicalType, StringView, Value, bitmap};
+use entasis_vector::{Buffer, DataType, Dictionary, PhysicalType, StringHeap, StringView, Value, bitmap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -52,6 +76,12 @@ pub(crate) enum Values {
     Dictionary { dictionary: Arc<Dictionary>, codes: Codes } = 3,
     Strings(StringBytes) = 4,
     Views(Views) = 5,
+    Sequence(Sequence) = 6,
+    Runs(Runs) = 7,
+    Patched(Patched) = 8,
+    Scaled(Scaled) = 9,
+    Singles(Singles) = 10,
+    Fsst(Fsst) = 11,
 }
 
 /// Validity bits of a block. Words, because bits of dead slots are written while others are read.
@@ -76,7 +106,7 @@ impl Linked for Block {
             Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.ahead(),
             // Rounded up to cache lines, so that the width of a few slots is a guess.
             Values::Flat(buffer) => Ahead::slots(buffer, (buffer.capacity() / self.slots.max(1)).min(16)),
-            Values::Constant(_) | Values::Strings(_) | Values::Views(_) => Ahead::NONE,
+            _ => Ahead::NONE,
         }
     }
 }
@@ -101,14 +131,7 @@ impl Block {
 
     /// Bytes of memory, without the dictionary that it shares.
     pub fn bytes(&self) -> usize {
-        let values = match &self.values {
-            Values::Constant(_) => 0,
-            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.bytes(),
-            Values::Flat(buffer) => buffer.capacity(),
-            Values::Strings(strings) => strings.bytes(),
-            Values::Views(views) => views.bytes(),
-        };
-        size_of::<Block>() + values + self.validity.as_ref().map_or(0, |words| words.len() * 8)
+        size_of::<Block>() + self.values.bytes() + self.validity.as_ref().map_or(0, |words| words.len() * 8)
     }
 
     /// True if all slots are NULL.
@@ -163,7 +186,90 @@ impl Block {
         if !self.is_valid(slot) {
             return Datum::Null;
         }
+        self.values.datum(slot, physical)
+    }
+
+    /// Writes the values from slot `from` on to all of `out`. Not for strings.
+    #[inline]
+    pub(crate) fn decode_fixed<T: Fixed>(&self, from: usize, out: &mut [T]) {
+        self.values.decode_fixed(from, out);
+    }
+
+    /// The view of the string in `slot`, which is live; empty if it is NULL. Its bytes live as long as this block, or `heap`
+    /// if [`Block::has_codes_of_strings`].
+    pub(crate) fn view(&self, slot: usize, heap: &mut StringHeap) -> StringView {
         match &self.values {
+            Values::Constant(value) => constant_view(value),
+            Values::Dictionary { dictionary, codes } => {
+                dictionary.values().values::<StringView>()[codes.get(slot) as usize]
+            }
+            Values::Strings(strings) => strings.view(slot),
+            Values::Views(views) => views.view(slot),
+            Values::Fsst(fsst) => fsst.view(slot, heap),
+            _ => unreachable!("not a column of strings"),
+        }
+    }
+
+    /// Writes views of the strings from slot `from` on to all of `out`; those of slots that `live` says are dead are
+    /// empty, or of strings that were there. `heap` as in [`Block::view`].
+    pub(crate) fn decode_views(&self, from: usize, live: &[u64], out: &mut [StringView], heap: &mut StringHeap) {
+        match &self.values {
+            Values::Fsst(fsst) => fsst.views(from, live, out, heap),
+            Values::Constant(value) => out.fill(constant_view(value)),
+            Values::Strings(strings) => strings.views(from, out),
+            Values::Views(_) => out.iter_mut().enumerate().for_each(|(i, o)| {
+                *o = if bitmap::get(live, from + i) { self.view(from + i, heap) } else { StringView::default() };
+            }),
+            _ => out.iter_mut().enumerate().for_each(|(i, o)| *o = self.view(from + i, heap)),
+        }
+    }
+
+    /// True if its strings are written to a heap when they are read.
+    pub(crate) fn has_codes_of_strings(&self) -> bool {
+        matches!(self.values, Values::Fsst(_))
+    }
+}
+
+impl Values {
+    /// Bytes of memory beside the block.
+    pub(crate) fn bytes(&self) -> usize {
+        match self {
+            Values::Constant(_) | Values::Sequence(_) => 0,
+            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.bytes(),
+            Values::Flat(buffer) => buffer.capacity(),
+            Values::Strings(strings) => strings.bytes(),
+            Values::Views(views) => views.bytes(),
+            Values::Runs(runs) => runs.bytes(),
+            Values::Patched(patched) => patched.bytes(),
+            Values::Scaled(scaled) => scaled.bytes(),
+            Values::Singles(singles) => singles.bytes(),
+            Values::Fsst(fsst) => fsst.bytes(),
+        }
+    }
+
+    /// The encoding's name.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Values::Constant(_) => "constant",
+            Values::FrameOfReference { codes, .. } if codes.are_plain() => "frame of reference",
+            Values::FrameOfReference { .. } => "packed",
+            Values::Flat(_) => "flat",
+            Values::Dictionary { .. } => "dictionary",
+            Values::Strings(_) => "strings",
+            Values::Views(_) => "views",
+            Values::Sequence(_) => "sequence",
+            Values::Runs(_) => "runs",
+            Values::Patched(_) => "patched",
+            Values::Scaled(_) => "scaled doubles",
+            Values::Singles(_) => "singles",
+            Values::Fsst(_) => "FSST",
+        }
+    }
+
+    /// The value in a slot that is not NULL.
+    #[inline]
+    pub(crate) fn datum(&self, slot: usize, physical: PhysicalType) -> Datum<'_> {
+        match self {
             Values::Constant(Value::Text(text)) => Datum::Bytes(text.as_bytes()),
             Values::Constant(Value::Bytes(bytes)) => Datum::Bytes(bytes),
             // A constant block holds the physical number of a UUID.
@@ -179,44 +285,44 @@ impl Block {
             }
             Values::Strings(strings) => Datum::Bytes(strings.get(slot)),
             Values::Views(views) => Datum::Bytes(views.get(slot)),
+            Values::Sequence(sequence) => Datum::Integer(sequence.get(slot)),
+            Values::Runs(runs) => runs.datum(slot, physical),
+            Values::Patched(patched) => patched.datum(slot, physical),
+            Values::Scaled(scaled) => Datum::Float(scaled.get(slot)),
+            Values::Singles(singles) => Datum::Float(singles.get(slot)),
+            Values::Fsst(fsst) => Datum::Bytes(fsst.get(slot)),
         }
     }
 
     /// Writes the values from slot `from` on to all of `out`. Not for strings.
     pub(crate) fn decode_fixed<T: Fixed>(&self, from: usize, out: &mut [T]) {
-        match &self.values {
+        match self {
             Values::Constant(value) => out.fill(T::of_value(value)),
             Values::FrameOfReference { base, codes } => T::decode(*base, codes, from, out),
             Values::Flat(buffer) => cells::map_into::<T, T>(buffer, from, out, |value| value),
-            Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) => {
+            Values::Sequence(sequence) => sequence.decode(from, out),
+            Values::Runs(runs) => runs.decode(from, out),
+            Values::Patched(patched) => patched.decode(from, out),
+            Values::Scaled(scaled) => scaled.decode(from, out),
+            Values::Singles(singles) => singles.decode(from, out),
+            Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) | Values::Fsst(_) => {
                 unreachable!("strings have no fixed width")
             }
         }
     }
 
-    /// The view of the string in `slot`, which is live; empty if it is NULL. Its bytes live as long as this block.
-    pub(crate) fn view(&self, slot: usize) -> StringView {
-        match &self.values {
-            Values::Constant(value) => constant_view(value),
-            Values::Dictionary { dictionary, codes } => {
-                dictionary.values().values::<StringView>()[codes.get(slot) as usize]
-            }
-            Values::Strings(strings) => strings.view(slot),
-            Values::Views(views) => views.view(slot),
-            Values::FrameOfReference { .. } | Values::Flat(_) => unreachable!("not a column of strings"),
-        }
-    }
-
-    /// Writes views of the strings from slot `from` on to all of `out`; those of slots that `live` says are dead are
-    /// empty, or of strings that were there.
-    pub(crate) fn decode_views(&self, from: usize, live: &[u64], out: &mut [StringView]) {
-        match &self.values {
-            Values::Constant(value) => out.fill(constant_view(value)),
-            Values::Strings(strings) => strings.views(from, out),
-            Values::Views(_) => out.iter_mut().enumerate().for_each(|(i, o)| {
-                *o = if bitmap::get(live, from + i) { self.view(from + i) } else { StringView::default() };
-            }),
-            _ => out.iter_mut().enumerate().for_each(|(i, o)| *o = self.view(from + i)),
+    /// False for encodings that are never written in place.
+    pub(crate) fn are_writable(&self) -> bool {
+        match self {
+            Values::Constant(_) | Values::Flat(_) | Values::Views(_) => true,
+            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.are_plain(),
+            Values::Strings(_)
+            | Values::Sequence(_)
+            | Values::Runs(_)
+            | Values::Patched(_)
+            | Values::Scaled(_)
+            | Values::Singles(_)
+            | Values::Fsst(_) => false,
         }
     }
 }

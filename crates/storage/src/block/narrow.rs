@@ -22,14 +22,13 @@ impl Block {
             masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= self.valid_word(word));
         }
         match (&self.values, datum) {
-            (Values::FrameOfReference { .. }, Datum::Integer(v)) => self.narrow_integers(v, v, masks, physical),
-            (Values::Flat(_), Datum::Integer(v)) => self.narrow_integers(v, v, masks, physical),
+            (Values::Constant(value), datum) if datum.cmp_bound(value).is_eq() => {}
+            (Values::Constant(_), _) => masks.fill(0),
+            (_, Datum::Integer(v)) => self.values.narrow(v, v, masks, physical),
             (Values::Dictionary { codes, .. }, Datum::Bytes(bytes)) => match self.code_of(bytes) {
                 None => masks.fill(0),
                 Some(code) => keep(masks, |slot| codes.get(slot) == code),
             },
-            (Values::Constant(value), datum) if datum.cmp_bound(value).is_eq() => {}
-            (Values::Constant(_), _) => masks.fill(0),
             _ => keep(masks, |slot| self.datum(slot, physical).total_cmp(datum).is_eq()),
         }
     }
@@ -48,20 +47,22 @@ impl Block {
             masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= self.valid_word(word));
         }
         if min < low || high < max {
-            self.narrow_integers(low, high, masks, physical);
+            self.values.narrow(low, high, masks, physical);
         }
     }
+}
 
-    /// Narrows `masks`, without slots that are NULL, to values from `low` to `high`.
-    fn narrow_integers(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
-        match &self.values {
+impl Values {
+    /// Narrows `masks`, without slots that are NULL, to integers from `low` to `high`.
+    pub(super) fn narrow(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
+        match self {
             Values::FrameOfReference { base, codes } => {
                 let low = low.saturating_sub(*base).max(0);
                 let high = high.saturating_sub(*base).min(codes.max().into());
                 if low > high {
                     return masks.fill(0);
                 }
-                with_codes!(codes, C, buffer => search::narrow(buffer, masks, low as C, (high - low) as C));
+                with_codes!(codes, C, slots => search::narrow(slots, masks, low as C, (high - low) as C));
             }
             Values::Flat(buffer) if physical == PhysicalType::I128 => {
                 search::narrow(buffer, masks, low, high.wrapping_sub(low));
@@ -74,6 +75,9 @@ impl Block {
                 }
                 search::narrow(buffer, masks, low as T, (high - low) as T);
             }),
+            Values::Sequence(sequence) => sequence.narrow(low, high, masks),
+            Values::Runs(runs) => runs.narrow(low, high, masks, physical),
+            Values::Patched(patched) => patched.narrow(low, high, masks, physical),
             _ => keep(masks, |slot| matches!(self.datum(slot, physical), Datum::Integer(v) if low <= v && v <= high)),
         }
     }

@@ -79,7 +79,7 @@ fn scatter_fixed<T: Fixed>(old: &Block, new: Scattered<'_>, live: &[u64], ty: Da
     let Some((min, max)) = range else { return write::empty(old.slots, nulls) };
     let (low, high) = write::bounds(min.datum(), max.datum(), ty);
     let zone = crate::zone::Zone { min: low, max: high, nulls };
-    let values = T::encode(&values, min, max, old.slots, true);
+    let values = T::encode_plain(&values, min, max, old.slots, true);
     Block::new(old.slots, values, (nulls > 0).then_some(&valid[..]), zone, false)
 }
 

@@ -7,8 +7,8 @@
 //! both looks at one value after the other, in the tests.
 #![allow(unsafe_code)]
 
-use super::cells;
-use entasis_vector::{Buffer, Native};
+use super::cells::{self, Slots};
+use entasis_vector::Native;
 
 /// An integer as slots hold it.
 pub(crate) trait Number: Native {
@@ -31,38 +31,39 @@ number!(u8, u8; u16, u16; u32, u32; u64, u64; i8, u8; i16, u16; i32, u32; i64, u
 /// Narrows `masks`, a bit a slot, to the slots whose value lies within `low` and `low + span`. Slots beyond the buffer do not
 /// match.
 #[inline]
-pub(crate) fn narrow<T: Number>(buffer: &Buffer, masks: &mut [u64], low: T, span: T) {
+pub(crate) fn narrow<'a, T: Number>(slots: impl Into<Slots<'a>>, masks: &mut [u64], low: T, span: T) {
+    let slots = slots.into();
     #[cfg(target_arch = "x86_64")]
     if !cfg!(miri) && size_of::<T>() <= 8 && is_x86_feature_detected!("avx512bw") {
         // SAFETY: the features are there.
-        return unsafe { narrow_avx512(buffer, masks, low, span) };
+        return unsafe { narrow_avx512(slots, masks, low, span) };
     }
     let words = masks.iter_mut().enumerate().filter(|(_, mask)| **mask != 0);
-    words.for_each(|(word, mask)| *mask &= portable(buffer, word, low, span));
+    words.for_each(|(word, mask)| *mask &= portable(slots, word, low, span));
 }
 
 /// # Safety
 /// AVX-512 F and BW are there, and `T` has at most 8 bytes.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn narrow_avx512<T: Number>(buffer: &Buffer, masks: &mut [u64], low: T, span: T) {
+unsafe fn narrow_avx512<T: Number>(slots: Slots<'_>, masks: &mut [u64], low: T, span: T) {
     for (word, mask) in masks.iter_mut().enumerate().filter(|(_, mask)| **mask != 0) {
-        *mask &= if (word + 1) * 64 * size_of::<T>() <= buffer.capacity() {
+        *mask &= if (word + 1) * 64 * size_of::<T>() <= slots.bytes() {
             // SAFETY: the 64 slots lie within the buffer; the rest is the caller's promise.
-            unsafe { avx512(buffer.as_ptr().add(word * 64 * size_of::<T>()), low, span) }
+            unsafe { avx512(slots.as_ptr().add(word * 64 * size_of::<T>()), low, span) }
         } else {
-            portable(buffer, word, low, span)
+            portable(slots, word, low, span)
         };
     }
 }
 
 /// The same on any machine: a byte a slot, then a bit a byte.
 // PERF: both steps are vector loops on AVX2; a bit at a time takes 40 ns for 64 slots.
-fn portable<T: Number>(buffer: &Buffer, word: usize, low: T, span: T) -> u64 {
-    let slots = buffer.capacity() / size_of::<T>();
+fn portable<T: Number>(slots: Slots<'_>, word: usize, low: T, span: T) -> u64 {
+    let all = slots.bytes() / size_of::<T>();
     let (first, mut within) = (word * 64, [0u8; 64]);
-    let count = slots.saturating_sub(first).min(64);
-    cells::map_into::<T, u8>(buffer, first.min(slots), &mut within[..count], move |v| v.is_within(low, span).into());
+    let count = all.saturating_sub(first).min(64);
+    cells::map_into::<T, u8>(slots, first.min(all), &mut within[..count], move |v| v.is_within(low, span).into());
     let (bytes, _) = within.as_chunks::<8>();
     bytes.iter().enumerate().fold(0, |mask, (i, bytes)| {
         // The product has byte `i` in bit 56 + `i`.
@@ -121,6 +122,7 @@ unsafe fn avx512<T: Number>(at: *const u8, low: T, span: T) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use entasis_vector::Buffer;
 
     #[test]
     fn vector_and_portable_search_agree() {
@@ -138,7 +140,9 @@ mod tests {
                 masks.iter_mut().skip(values.len() / 64).for_each(|mask| *mask &= (1 << (values.len() % 64)) - 1);
                 masks[last] = 0;
                 let expected: Vec<u64> = masks.iter().enumerate().map(|(word, mask)| mask & twin(word)).collect();
-                (0..last).for_each(|word| assert_eq!(masks[word] & portable(&buffer, word, low, span), expected[word]));
+                (0..last).for_each(|word| {
+                    assert_eq!(masks[word] & portable(Slots::from(&buffer), word, low, span), expected[word])
+                });
                 narrow(&buffer, &mut masks, low, span);
                 assert_eq!(masks, expected);
             }

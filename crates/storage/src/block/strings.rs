@@ -43,6 +43,14 @@ impl StringBytes {
             }
     }
 
+    /// The number of strings.
+    pub(crate) fn len(&self) -> usize {
+        match &self.ends {
+            Ends::U16(ends) => ends.len(),
+            Ends::U32(ends) => ends.len(),
+        }
+    }
+
     fn end(&self, slot: usize) -> usize {
         match &self.ends {
             Ends::U16(ends) => ends[slot] as usize,

@@ -6,8 +6,9 @@
 //!    encoded anew, wide enough and with slack, and only this block.
 //! 3. [`Block::gather`]: a new hot block of slots of others, for rows that move together.
 
-use super::{Block, Fixed, Validity, Values, Views, cells, range_of, string_value, with_fixed};
+use super::{Block, Codes, Fixed, Form, Validity, Values, Views, cells, choose, range_of, string_value, with_fixed};
 use crate::datum::Datum;
+use crate::layout::Compression;
 use crate::tree::Stamp;
 use crate::zone::Zone;
 use entasis_vector::{DataType, PhysicalType, StringView, Value, bitmap};
@@ -42,11 +43,13 @@ impl Block {
     fn fits(&self, datum: Datum<'_>) -> bool {
         match (&self.values, datum) {
             (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => {
-                v.checked_sub(*base).is_some_and(|code| (0..=codes.max().into()).contains(&code))
+                codes.are_plain() && v.checked_sub(*base).is_some_and(|code| (0..=codes.max().into()).contains(&code))
             }
             (Values::Flat(_), _) => true,
             (Values::Views(views), Datum::Bytes(bytes)) => views.has_room(bytes),
-            (Values::Dictionary { .. }, Datum::Bytes(bytes)) => self.code_of(bytes).is_some(),
+            (Values::Dictionary { codes, .. }, Datum::Bytes(bytes)) => {
+                codes.are_plain() && self.code_of(bytes).is_some()
+            }
             // Equal floats and intervals may differ in their bits.
             (Values::Constant(value), Datum::Integer(_) | Datum::Bytes(_)) => {
                 !value.is_null() && datum.cmp_bound(value).is_eq()
@@ -55,10 +58,10 @@ impl Block {
         }
     }
 
-    pub(super) fn code_of(&self, bytes: &[u8]) -> Option<u32> {
+    pub(super) fn code_of(&self, bytes: &[u8]) -> Option<u64> {
         let Values::Dictionary { dictionary, codes } = &self.values else { return None };
         let entries = &dictionary.values().values::<StringView>()[..dictionary.len()];
-        let code = entries.binary_search_by(|entry| entry.as_bytes().cmp(bytes)).ok()? as u32;
+        let code = entries.binary_search_by(|entry| entry.as_bytes().cmp(bytes)).ok()? as u64;
         (code <= codes.max()).then_some(code)
     }
 
@@ -72,7 +75,7 @@ impl Block {
         }
         match (&self.values, datum) {
             (_, Datum::Null) | (Values::Constant(_), _) => {}
-            (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => codes.store(slot, (v - base) as u32),
+            (Values::FrameOfReference { base, codes }, Datum::Integer(v)) => codes.store(slot, (v - base) as u64),
             (Values::Flat(buffer), datum) => with_fixed!(
                 physical,
                 T => cells::store::<T>(buffer, slot, T::of_datum(datum)),
@@ -92,7 +95,7 @@ impl Block {
         match &self.values {
             Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.prefetch(slot),
             Values::Flat(buffer) => cells::prefetch(buffer.as_ptr().wrapping_add(slot * physical.width())),
-            Values::Constant(_) | Values::Strings(_) | Values::Views(_) => {}
+            _ => {}
         }
     }
 
@@ -101,6 +104,9 @@ impl Block {
     pub(crate) fn put(&mut self, slot: usize, datum: Datum<'_>, live: &[u64], ty: DataType, limit: usize) {
         let physical = ty.physical();
         let old_is_live = bitmap::get(live, slot);
+        if !self.values.are_writable() {
+            self.values = self.warm(physical);
+        }
         if slot >= self.slots {
             return self.encode_anew(Some((slot, datum)), live, ty, limit);
         }
@@ -205,9 +211,26 @@ impl Block {
 
     /// The same block once more, encoded alike.
     pub(crate) fn twin(&self, live: &[u64], physical: PhysicalType) -> Block {
-        let Values::Strings(strings) = &self.values else { return self.copy(self.stamp, live, physical) };
-        let (stamp, values) = (self.stamp, Values::Strings(strings.clone()));
-        Block { stamp, slots: self.slots, values, validity: self.copy_validity(), zone: self.zone.clone(), ..*self }
+        let values = match &self.values {
+            values if values.are_writable() => return self.copy(self.stamp, live, physical),
+            Values::Strings(strings) => Values::Strings(strings.clone()),
+            Values::Fsst(fsst) => Values::Fsst(fsst.copy()),
+            Values::Dictionary { dictionary, codes } => {
+                Values::Dictionary { dictionary: dictionary.clone(), codes: codes.copy(self.slots) }
+            }
+            _ => with_fixed!(
+                physical,
+                T => {
+                    let mut values = vec![T::default(); self.slots];
+                    self.decode_fixed(0, &mut values);
+                    let (min, max) = range_of(&values).expect("a block without slots is constant");
+                    choose::encode(&values, min, max, self.slots, Form::Cold(Compression::Auto))
+                },
+                unreachable!("strings have no fixed width")
+            ),
+        };
+        let (validity, zone) = (self.copy_validity(), self.zone.clone());
+        Block { stamp: self.stamp, slots: self.slots, values, validity, zone, ..*self }
     }
 
     /// A hot block: slot s holds the value of `values` that `numbers[s]` says, and is dead if that is `none`.
@@ -220,7 +243,7 @@ impl Block {
         picked.extend(numbers.iter().map(|&number| values.get(number as usize).copied().unwrap_or(first)));
         let (min, max) = range_of(&picked).expect("there is a first");
         let (low, high) = bounds(min.datum(), max.datum(), ty);
-        let values = T::encode(&picked, min, max, numbers.len(), true);
+        let values = T::encode_plain(&picked, min, max, numbers.len(), true);
         Block::new(numbers.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false)
     }
 
@@ -229,7 +252,7 @@ impl Block {
         let slots = self.slots;
         let values = match &self.values {
             Values::Constant(value) => Values::Constant(value.clone()),
-            Values::FrameOfReference { base, codes } => {
+            Values::FrameOfReference { base, codes } if codes.are_plain() => {
                 Values::FrameOfReference { base: *base, codes: codes.copy(slots) }
             }
             Values::Flat(buffer) => Values::Flat(with_fixed!(
@@ -237,14 +260,39 @@ impl Block {
                 T => cells::copy::<T>(buffer, slots, slots),
                 unreachable!("strings have no fixed width")
             )),
-            Values::Dictionary { dictionary, codes } => {
+            Values::Dictionary { dictionary, codes } if codes.are_plain() => {
                 Values::Dictionary { dictionary: dictionary.clone(), codes: codes.copy(slots) }
             }
-            Values::Strings(strings) => Values::Views(Views::new(slots, slots, |slot| strings.get(slot))),
             Values::Views(views) => Values::Views(views.copy(slots, live)),
+            _ => self.warm(physical),
         };
         let validity = self.copy_validity();
         Block { stamp, slots, values, validity, zone: self.zone.clone(), ascending: self.ascending }
+    }
+
+    /// The values in an encoding that is written in place.
+    fn warm(&self, physical: PhysicalType) -> Values {
+        match &self.values {
+            Values::Dictionary { dictionary, codes } => {
+                let all = (0..self.slots).map(|slot| codes.get(slot) as u32);
+                let codes = Codes::new(dictionary.len() as u32 - 1, self.slots, all);
+                Values::Dictionary { dictionary: dictionary.clone(), codes }
+            }
+            Values::Strings(strings) => Values::Views(Views::new(self.slots, self.slots, |slot| strings.get(slot))),
+            Values::Fsst(fsst) => Values::Views(Views::new(self.slots, self.slots, |slot| fsst.get(slot))),
+            _ => with_fixed!(
+                physical,
+                T => {
+                    let mut values = vec![T::default(); self.slots];
+                    self.decode_fixed(0, &mut values);
+                    match range_of(&values) {
+                        Some((min, max)) => T::encode_plain(&values, min, max, self.slots, true),
+                        None => Values::Constant(Value::Null),
+                    }
+                },
+                unreachable!("strings have no fixed width")
+            ),
+        }
     }
 
     fn copy_validity(&self) -> Option<Validity> {
@@ -322,7 +370,7 @@ fn of_fixed<T: Fixed>(
     let (low, high) = bounds(min.datum(), max.datum(), ty);
     Block::new(
         capacity,
-        T::encode(&values, min, max, capacity, true),
+        T::encode_plain(&values, min, max, capacity, true),
         validity,
         Zone { min: low, max: high, nulls },
         false,
@@ -355,7 +403,7 @@ fn gather_fixed<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> 
     values.iter_mut().zip(sources).filter(|(_, source)| source.is_none()).for_each(|(value, _)| *value = first);
     let (min, max) = range_of(&values)?;
     let (low, high) = bounds(min.datum(), max.datum(), ty);
-    let values = T::encode(&values, min, max, sources.len(), true);
+    let values = T::encode_plain(&values, min, max, sources.len(), true);
     Some(Block::new(sources.len(), values, None, Zone { min: low, max: high, nulls: 0 }, false))
 }
 

@@ -2,6 +2,7 @@
 
 use super::{ColumnBuilder, Effort, for_each_position};
 use crate::BLOCK_ROWS;
+use crate::block::choose::encode;
 use crate::block::{Block, Codes, Fixed, Values, range_of};
 use crate::sketch::Sketch;
 use crate::zone::Zone;
@@ -74,7 +75,7 @@ impl<T: Fixed> FixedBuilder<T> {
                     Values::Constant(physical_value(min, self.ty))
                 } else {
                     self.blank_nulls(min);
-                    T::encode(&self.values, min, max, slots, false)
+                    encode(&self.values, min, max, slots, self.effort.form)
                 };
                 self.count(&values, min);
                 let (min, max) = self.zone_values(min, max);
@@ -109,18 +110,21 @@ impl<T: Fixed> FixedBuilder<T> {
         bounds
     }
 
-    /// Makes the values in NULL slots `value`, so that they do not widen the codes.
+    /// Makes the values in NULL slots those before them, `value` if there are none, so that they do not widen the codes nor
+    /// break runs.
     fn blank_nulls(&mut self, value: T) {
         if self.nulls > 0 {
+            let mut last = value;
             for (slot, v) in self.values.iter_mut().enumerate() {
-                if !bitmap::get(&self.validity, slot) {
-                    *v = value;
+                match bitmap::get(&self.validity, slot) {
+                    true => last = *v,
+                    false => *v = last,
                 }
             }
         }
     }
 
-    /// Adds the distinct values to the sketch. NULL slots hold the minimum by now, which is counted anyway.
+    /// Adds the distinct values to the sketch. NULL slots hold other values by now, which are counted anyway.
     fn count(&mut self, values: &Values, min: T) {
         if !self.effort.sketch {
             return;
@@ -131,7 +135,7 @@ impl<T: Fixed> FixedBuilder<T> {
                 let mut seen = [false; 256];
                 (0..self.values.len()).for_each(|slot| seen[codes.get(slot) as usize] = true);
                 for (code, _) in seen.iter().enumerate().filter(|(_, seen)| **seen) {
-                    self.sketch.add(T::of_code(*base, code as u32).hash());
+                    self.sketch.add(T::of_code(*base, code as u64).hash());
                 }
             }
             _ => self.sketch.add_all(self.values.iter().map(|v| v.hash())),

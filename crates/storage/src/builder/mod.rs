@@ -8,7 +8,7 @@ mod fixed;
 mod interner;
 mod strings;
 
-use crate::block::{Block, with_fixed};
+use crate::block::{Block, Form, with_fixed};
 use crate::read::{self, Slices};
 use crate::row_group::{EncodedSlice, Piece, RowGroup};
 use crate::sketch::Sketch;
@@ -36,6 +36,8 @@ pub(crate) trait ColumnBuilder: Send {
 pub(crate) struct Effort {
     /// Try dictionaries.
     pub(crate) dictionaries: bool,
+    /// What blocks are for.
+    pub(crate) form: Form,
     /// Count distinct values.
     pub(crate) sketch: bool,
     /// Rows of a block.

@@ -2,14 +2,17 @@
 //!
 //! 1. Strings get codes as they come, and only the codes are kept by row.
 //! 2. If distinct strings turn out to be too many, every row is written out to plain blocks, and so are all that follow.
+//!    Where strings are long, or it is asked for, these blocks hold codes of symbols that are learned from the first of them.
 //! 3. Else the dictionary is sorted at the end of the row group and codes are renumbered: their order is the strings'
 //!    order, so the bounds of a block are those of its codes.
 
 use super::interner::Interner;
 use super::{ColumnBuilder, Effort, for_each_position};
 use crate::BLOCK_ROWS;
-use crate::block::{Block, Codes, StringBytes, Values, string_value};
+use crate::block::symbols::SymbolTable;
+use crate::block::{Block, Codes, Form, Fsst, StringBytes, Values, string_value};
 use crate::hash::hash_bytes;
+use crate::layout::Compression;
 use crate::sketch::Sketch;
 use crate::zone::Zone;
 use entasis_vector::{DataType, Dictionary, Encoding, Error, PhysicalType, Result, StringView, Value, Vector, bitmap};
@@ -22,6 +25,10 @@ const DICTIONARY_MAX: usize = 65_535;
 const DICTIONARY_BYTES_MAX: usize = 16 << 20;
 /// After so many rows a column whose strings are mostly distinct gives the dictionary up.
 const TRIAL_ROWS: usize = 4096;
+/// Bytes of strings on average, from which on they get symbols without being asked for.
+const LONG: usize = 64;
+/// Bytes of strings that symbols are learned from.
+const SAMPLE_BYTES: usize = 16 << 10;
 /// The code that stands for NULL until blocks are made.
 const NULL_CODE: u32 = u32::MAX;
 
@@ -48,7 +55,7 @@ impl StringBuilder {
             interner: Interner::default(),
             codes: Vec::new(),
             translated: (0, Vec::new()),
-            plain: PlainBlocks::new(ty, effort.block_rows),
+            plain: PlainBlocks::new(ty, effort),
             sketch: Sketch::default(),
         }
     }
@@ -197,7 +204,11 @@ impl StringBuilder {
         let values = if min == max && nulls == 0 {
             Values::Constant(zone.min.clone())
         } else {
-            let codes = Codes::new(dictionary.len() as u32 - 1, slots, codes.iter().map(rank));
+            let (max, codes) = (dictionary.len() as u32 - 1, codes.iter().map(rank));
+            let codes = match self.effort.form {
+                Form::Cold(Compression::Auto | Compression::Packed) => Codes::tight(max, slots, codes),
+                _ => Codes::new(max, slots, codes),
+            };
             Values::Dictionary { dictionary: dictionary.clone(), codes }
         };
         let validity = (nulls > 0).then(|| {
@@ -252,7 +263,9 @@ impl ColumnBuilder for StringBuilder {
 /// Blocks of strings without a dictionary.
 struct PlainBlocks {
     ty: DataType,
-    block_rows: usize,
+    effort: Effort,
+    /// Of this row group, once a block was full; `None` in it if symbols do not pay.
+    symbols: Option<Option<Arc<SymbolTable>>>,
     ends: Vec<u32>,
     bytes: Vec<u8>,
     validity: [u64; BLOCK_ROWS / 64],
@@ -262,10 +275,11 @@ struct PlainBlocks {
 }
 
 impl PlainBlocks {
-    fn new(ty: DataType, block_rows: usize) -> PlainBlocks {
+    fn new(ty: DataType, effort: Effort) -> PlainBlocks {
         PlainBlocks {
             ty,
-            block_rows,
+            effort,
+            symbols: None,
             ends: Vec::new(),
             bytes: Vec::new(),
             validity: [u64::MAX; BLOCK_ROWS / 64],
@@ -290,7 +304,7 @@ impl PlainBlocks {
             }
         }
         self.ends.push(self.bytes.len() as u32);
-        if self.ends.len() == self.block_rows {
+        if self.ends.len() == self.effort.block_rows {
             self.seal();
         }
         Ok(())
@@ -306,11 +320,7 @@ impl PlainBlocks {
             let constant = nulls == 0 && min == max;
             let min = string_value(min, self.ty);
             let max = if constant { min.clone() } else { string_value(max, self.ty) };
-            let values = if constant {
-                Values::Constant(min.clone())
-            } else {
-                Values::Strings(StringBytes::new(&self.ends, &self.bytes))
-            };
+            let values = if constant { Values::Constant(min.clone()) } else { self.encode() };
             let validity = (nulls > 0).then(|| &self.validity[..bitmap::words_for(rows)]);
             Block::new(rows, values, validity, Zone { min, max, nulls }, ascending)
         };
@@ -320,6 +330,42 @@ impl PlainBlocks {
         self.bytes.clear();
         self.validity = [u64::MAX; BLOCK_ROWS / 64];
         self.nulls = 0;
+    }
+
+    /// The strings of a block, under the symbols of the row group if these pay.
+    fn encode(&mut self) -> Values {
+        if self.symbols.is_none() {
+            self.symbols = Some(self.train());
+        }
+        match self.symbols.as_ref().and_then(Option::as_ref) {
+            None => Values::Strings(StringBytes::new(&self.ends, &self.bytes)),
+            Some(table) => {
+                let blocks = self.effort.group_rows / self.effort.block_rows;
+                Values::Fsst(Fsst::new(table.clone(), &self.ends, &self.bytes, table.bytes() / blocks.max(1)))
+            }
+        }
+    }
+
+    /// Symbols of the first block's strings: if they are asked for, or strings are so long that they are rather carried than
+    /// looked into, and that it halves them.
+    fn train(&self) -> Option<Arc<SymbolTable>> {
+        let forced = self.effort.form == Form::Cold(Compression::Fsst);
+        let are_long = self.bytes.len() >= self.ends.len() * LONG && self.bytes.len() >= SAMPLE_BYTES;
+        let may = self.effort.form == Form::Cold(Compression::Auto) && are_long;
+        if !(forced || may) {
+            return None;
+        }
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let texts = starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start as usize..end as usize]);
+        let step = (self.bytes.len() / SAMPLE_BYTES).max(1);
+        let sample = texts.clone().step_by(step);
+        let table = SymbolTable::train(sample.clone());
+        let (mut codes, mut bytes) = (Vec::new(), 0);
+        for text in sample {
+            table.compress(text, &mut codes);
+            bytes += text.len();
+        }
+        (forced || codes.len() * 2 <= bytes).then(|| Arc::new(table))
     }
 
     /// Least and greatest string, and whether each is greater than the one before; some are not NULL.
@@ -354,6 +400,7 @@ impl PlainBlocks {
             self.seal();
         }
         self.block_bytes = 0;
+        self.symbols = None;
         std::mem::take(&mut self.blocks)
     }
 

@@ -25,9 +25,10 @@ pub(crate) use bulk::runs_of;
 pub(crate) use spread::zones_of;
 pub(crate) use upkeep::has_small;
 
+use crate::block::Form;
 use crate::datum::Datum;
 use crate::key::{Fences, Key, LayoutKey};
-use crate::layout::TableOptions;
+use crate::layout::{Compression, TableOptions};
 use crate::row_group::RowGroup;
 use crate::tree::{Branch, Edit, Root};
 use crate::zone::Zone;
@@ -115,6 +116,15 @@ impl Shape {
         let keyed = options.layout.is_keyed() && !options.layout_key.is_empty();
         let key = keyed.then(|| LayoutKey::new(&options.layout_key, &schema));
         Shape { name, schema, options, key }
+    }
+
+    /// What builders make blocks for.
+    pub(crate) fn form(&self) -> Form {
+        match self.options.compression {
+            // Strings of symbols are not for single rows.
+            Compression::Auto | Compression::Fsst if self.key.is_some() => Form::Writable,
+            compression => Form::Cold(compression),
+        }
     }
 
     /// The fences of a table without rows.

@@ -141,7 +141,8 @@ impl Writer<'_> {
     pub(super) fn builder(&self) -> GroupBuilder {
         let options = &self.shape.options;
         let effort = Effort {
-            dictionaries: true,
+            dictionaries: options.compression.has_dictionaries(),
+            form: self.shape.form(),
             sketch: false,
             block_rows: options.block_slots,
             capacity: 0,

@@ -118,7 +118,8 @@ impl Shape {
         let mut slices: Vec<(usize, EncodedSlice)> =
             empty.into_iter().map(|number| (number, EncodedSlice::empty(columns))).collect();
         let effort = Effort {
-            dictionaries: true,
+            dictionaries: self.options.compression.has_dictionaries(),
+            form: self.form(),
             sketch: false,
             block_rows: width,
             capacity: if self.key.is_some() { width } else { 0 },

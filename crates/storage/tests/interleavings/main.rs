@@ -30,6 +30,8 @@ pub mod layout;
 mod log;
 #[path = "../../src/lookup.rs"]
 pub mod lookup;
+#[path = "../../src/positions.rs"]
+mod positions;
 #[path = "../../src/read.rs"]
 mod read;
 #[path = "../../src/reader.rs"]

@@ -68,7 +68,7 @@ fn memory_runs_out() {
         &connection,
         &[
             "INSERT INTO t SELECT i + 20000, i, 'some longer text ' || i FROM generate_series(1, 2000000) g(i)",
-            "INSERT INTO u SELECT i, i * 7919 % 1000003 FROM generate_series(1, 5000000) g(i)",
+            "INSERT INTO u SELECT i, i * 7919 % 1000003 * (i % 1009) FROM generate_series(1, 8000000) g(i)",
             "UPDATE t SET s = repeat(s, 2000) WHERE k > 0",
             "UPDATE u SET v = v + x.i FROM generate_series(1, 100) x(i), generate_series(1, 100) y(i) WHERE k > y.i",
             "MERGE INTO t USING generate_series(1, 3000000) g(i) ON t.k = g.i WHEN MATCHED THEN UPDATE SET v = 0 \

@@ -19,7 +19,23 @@ macro_rules! configurations {
     };
 }
 
-configurations!(default, chunks_of_3, hash_collisions, one_thread, optimizer_off, small_and_colliding, two_threads);
+configurations!(
+    default,
+    chunks_of_3,
+    fsst,
+    hash_collisions,
+    one_thread,
+    optimizer_off,
+    packed,
+    patched,
+    runs,
+    scaled,
+    sequence,
+    singles,
+    small_and_colliding,
+    two_threads,
+    uncompressed
+);
 
 #[test]
 fn every_configuration_is_run() {

@@ -1,0 +1,128 @@
+"""What compression brings: TPC-H with it beside TPC-H without (`compression = none`), in one run, in memory.
+
+    make bench-compression SF=1
+
+The experiment of *Light-weight compression through the whole engine*, section 5: size, load, the 22 queries, and both refresh
+functions. Each side gets a process of its own; query by query they take turns for several rounds, and the figure is the
+median of the rounds.
+
+The refresh functions change 0.1 % of the orders, as the benchmark's do: RF1 inserts orders and their lines under keys that are
+free (copies of others), RF2 deletes them again.
+
+The table is printed and kept as JSON, with machine and commit, under bench/record/.
+"""
+
+import argparse
+import os
+import statistics
+
+from engines import ROOT, TABLES, Worker, alternate, generate, geometric_mean, keep, load
+
+SIDES = ["entasis", "uncompressed"]
+# Of 32 keys in a row, the first eight are taken. A thousandth of the orders, and their lines.
+CHOSEN = "{key} % 4000 = 1"
+REFRESH = {
+    "RF1": [
+        "INSERT INTO orders SELECT o_orderkey + 8, {orders} FROM orders WHERE " + CHOSEN.format(key="o_orderkey"),
+        "INSERT INTO lineitem SELECT l_orderkey + 8, {lineitem} FROM lineitem WHERE " + CHOSEN.format(key="l_orderkey"),
+    ],
+    "RF2": [
+        "DELETE FROM lineitem WHERE l_orderkey % 4000 = 9",
+        "DELETE FROM orders WHERE o_orderkey % 4000 = 9",
+    ],
+}
+
+
+def refresh(workers, rounds):
+    """Milliseconds of both functions, by side."""
+    times = {name: {worker: [] for worker in workers} for name in REFRESH}
+    for _ in range(rounds + 1):
+        for name, statements in REFRESH.items():
+            for side, worker in workers.items():
+                seconds = 0.0
+                for statement in statements:
+                    columns = {table: ", ".join(COLUMNS[table][1:]) for table in COLUMNS}
+                    answer = worker.ask(do="query", sql=statement.format(**columns))
+                    if "error" in answer:
+                        raise SystemExit(f"{name}: {answer['error']}")
+                    seconds += answer["seconds"]
+                times[name][side].append(seconds * 1000)
+    return times
+
+
+COLUMNS = {
+    "orders": "o_orderkey o_custkey o_orderstatus o_totalprice o_orderdate o_orderpriority o_clerk o_shippriority o_comment".split(),
+    "lineitem": (
+        "l_orderkey l_partkey l_suppkey l_linenumber l_quantity l_extendedprice l_discount l_tax l_returnflag l_linestatus "
+        "l_shipdate l_commitdate l_receiptdate l_shipinstruct l_shipmode l_comment"
+    ).split(),
+}
+
+
+def table_bytes(worker):
+    """Bytes of all blocks and dictionaries."""
+    total = 0
+    for table in TABLES:
+        for function, column in [("entasis_blocks", "bytes"), ("entasis_dictionaries", "bytes")]:
+            answer = worker.ask(do="value", sql=f"SELECT coalesce(sum({column}), 0) FROM {function}('{table}')")
+            if "error" in answer:
+                raise SystemExit(f"{function}: {answer['error']}")
+            total += int(answer["value"])
+    return total
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", type=float, default=1)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--no-record", action="store_true")
+    args = parser.parse_args()
+
+    data = generate(args.scale)
+    workers = {name: Worker(name, args.threads) for name in SIDES}
+    load_seconds, load_peak = load(workers, data)
+    sizes = {name: table_bytes(worker) for name, worker in workers.items()}
+
+    results = []
+    print(f"\n{'query':7}{'compressed ms':>15}{'none ms':>12}{'ratio':>8}")
+
+    def report(name, times):
+        medians = {side: statistics.median(times[side][1:]) for side in SIDES}
+        results.append({"name": name, "median_ms": medians, "all_ms": times})
+        ratio = medians["entasis"] / medians["uncompressed"]
+        print(f"{name:7}{medians['entasis']:15.1f}{medians['uncompressed']:12.1f}{ratio:8.2f}", flush=True)
+
+    for number in range(1, 23):
+        sql = (ROOT / "tests/tpch/queries" / f"q{number:02}.sql").read_text().strip().rstrip(";")
+        times, _, errors = alternate(workers, sql, args.rounds)
+        if errors:
+            raise SystemExit(f"Q{number}: {errors}")
+        report(f"Q{number}", times)
+    queries = list(results)
+    for name, times in refresh(workers, args.rounds).items():
+        report(name, times)
+
+    speedup = geometric_mean([r["median_ms"]["uncompressed"] / r["median_ms"]["entasis"] for r in queries])
+    summary = {
+        "bytes": sizes,
+        "load_s": load_seconds,
+        "peak_bytes_after_load": load_peak,
+        "peak_bytes": {name: worker.ask(do="memory")["bytes"] for name, worker in workers.items()},
+        "speedup_geometric_mean": speedup,
+    }
+    for worker in workers.values():
+        worker.end()
+    print(f"\nsize    {sizes['entasis'] / 1e6:.0f} MB of {sizes['uncompressed'] / 1e6:.0f} MB: "
+          f"{sizes['entasis'] / sizes['uncompressed'] * 100:.0f} %")
+    print(f"load    {load_seconds['entasis']:.2f} s beside {load_seconds['uncompressed']:.2f} s: "
+          f"{(load_seconds['entasis'] / load_seconds['uncompressed'] - 1) * 100:+.0f} %")
+    print(f"queries {speedup:.2f}x as fast (geometric mean of 22)")
+
+    if not args.no_record:
+        content = {"scale": args.scale, "threads": args.threads, "rounds": args.rounds, "summary": summary, "results": results}
+        keep("compression", f"compression-sf{args.scale:g}", content)
+
+
+if __name__ == "__main__":
+    main()

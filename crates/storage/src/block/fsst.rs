@@ -1,0 +1,70 @@
+//! Strings as codes of a symbol table (FSST, [`super::symbols`]), which the blocks of a row group share.
+//!
+//! A scan writes the strings that it wants to the heap of its vector. Where a single string is asked for by reference, which
+//! only writes do, all of the block's are made and kept.
+
+use super::StringBytes;
+use super::symbols::SymbolTable;
+use entasis_vector::{StringHeap, StringView, bitmap};
+use std::sync::{Arc, OnceLock};
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Fsst {
+    table: Arc<SymbolTable>,
+    codes: StringBytes,
+    /// What of the table's memory is this block's.
+    share: usize,
+    /// All strings, once one was asked for by reference.
+    whole: OnceLock<Box<StringBytes>>,
+}
+
+impl Fsst {
+    /// Strings whose bytes stand in `bytes` and end at `ends`. `share` is the part of the table's memory that counts as theirs.
+    pub(crate) fn new(table: Arc<SymbolTable>, ends: &[u32], bytes: &[u8], share: usize) -> Fsst {
+        let (mut codes, mut code_ends, mut start) = (Vec::new(), Vec::with_capacity(ends.len()), 0);
+        for &end in ends {
+            table.compress(&bytes[start..end as usize], &mut codes);
+            code_ends.push(codes.len() as u32);
+            start = end as usize;
+        }
+        Fsst { table, codes: StringBytes::new(&code_ends, &codes), share, whole: OnceLock::new() }
+    }
+
+    /// The same strings once more.
+    pub(crate) fn copy(&self) -> Fsst {
+        Fsst { table: self.table.clone(), codes: self.codes.clone(), share: self.share, whole: OnceLock::new() }
+    }
+
+    /// Bytes of memory, as long as nobody asks for a string by reference.
+    pub(crate) fn bytes(&self) -> usize {
+        self.codes.bytes() + self.share
+    }
+
+    /// The string in `slot`.
+    pub(crate) fn get(&self, slot: usize) -> &[u8] {
+        let whole = self.whole.get_or_init(|| {
+            let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(self.codes.len()));
+            for slot in 0..self.codes.len() {
+                self.table.decompress(self.codes.get(slot), &mut bytes);
+                ends.push(bytes.len() as u32);
+            }
+            Box::new(StringBytes::new(&ends, &bytes))
+        });
+        whole.get(slot)
+    }
+
+    /// A view of the string in `slot`, in a heap.
+    #[inline]
+    pub(crate) fn view(&self, slot: usize, heap: &mut StringHeap) -> StringView {
+        let codes = self.codes.get(slot);
+        heap.push_with(self.table.room(codes), |bytes| self.table.decompress_into(codes, bytes))
+    }
+
+    /// Writes views of the strings from slot `from` on to all of `out`; those of slots that `live` says are dead are empty.
+    pub(crate) fn views(&self, from: usize, live: &[u64], out: &mut [StringView], heap: &mut StringHeap) {
+        for (i, view) in out.iter_mut().enumerate() {
+            *view = if bitmap::get(live, from + i) { self.view(from + i, heap) } else { StringView::default() };
+        }
+    }
+}

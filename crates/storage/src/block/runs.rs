@@ -1,0 +1,96 @@
+//! Runs of equal values: a value for each, and where it ends.
+//!
+//! Values of runs are encoded in turn, so that codes and constants are found among them. A predicate is asked once a run.
+
+use super::{Fixed, Values};
+use crate::datum::Datum;
+use crate::write::bits_inside;
+use entasis_vector::PhysicalType;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Runs {
+    /// The slot behind each run.
+    ends: Box<[u16]>,
+    /// A slot for each run.
+    values: Box<Values>,
+}
+
+/// The number of runs of values that cannot be told apart.
+pub(crate) fn count<T: Fixed>(values: &[T]) -> usize {
+    usize::from(!values.is_empty()) + values.windows(2).filter(|pair| !pair[0].is_same(pair[1])).count()
+}
+
+impl Runs {
+    /// Bytes of `runs`, without those of their values.
+    pub(crate) fn size(runs: usize) -> usize {
+        runs * size_of::<u16>() + size_of::<Values>()
+    }
+
+    /// The runs of some values; `encode` encodes a value for each run.
+    pub(crate) fn new<T: Fixed>(values: &[T], encode: impl FnOnce(&[T]) -> Values) -> Runs {
+        let is_last = |slot: &usize| values.get(slot + 1).is_none_or(|next| !next.is_same(values[*slot]));
+        let lasts: Vec<usize> = (0..values.len()).filter(is_last).collect();
+        let heads: Vec<T> = lasts.iter().map(|&last| values[last]).collect();
+        Runs { ends: lasts.iter().map(|&last| last as u16 + 1).collect(), values: Box::new(encode(&heads)) }
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        Runs::size(self.ends.len()) + self.values.bytes()
+    }
+
+    /// The run of a slot; the last one if there is none.
+    fn run_of(&self, slot: usize) -> usize {
+        self.ends.partition_point(|&end| usize::from(end) <= slot).min(self.ends.len() - 1)
+    }
+
+    /// The value in `slot`.
+    pub(crate) fn datum(&self, slot: usize, physical: PhysicalType) -> Datum<'_> {
+        self.values.datum(self.run_of(slot), physical)
+    }
+
+    /// Writes the values from `from` on to all of `out`.
+    pub(crate) fn decode<T: Fixed>(&self, from: usize, mut out: &mut [T]) {
+        let mut at = from;
+        let first = self.run_of(from);
+        let mut heads = vec![T::default(); self.run_of(from + out.len().saturating_sub(1)) + 1 - first];
+        self.values.decode_fixed(first, &mut heads);
+        for (run, head) in heads.into_iter().enumerate() {
+            let length = (usize::from(self.ends[first + run]).max(at) - at).min(out.len());
+            let (own, rest) = out.split_at_mut(length);
+            own.fill(head);
+            (out, at) = (rest, at + length);
+        }
+    }
+
+    /// Narrows `masks` to numbers from `low` to `high`.
+    pub(crate) fn narrow(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
+        let mut found = vec![u64::MAX; self.ends.len().div_ceil(64)];
+        self.values.narrow(low, high, &mut found, physical);
+        let mut start = 0;
+        for (run, &end) in self.ends.iter().enumerate() {
+            let slots = start..usize::from(end);
+            start = slots.end;
+            if found[run / 64] >> (run % 64) & 1 == 0 {
+                let words = slots.start / 64..slots.end.div_ceil(64).min(masks.len());
+                words.for_each(|word| masks[word] &= !bits_inside(word * 64, &slots));
+            }
+        }
+    }
+
+    /// The value of each run that `count` slots, at least one, from `from` on touch, and how many of them it has.
+    pub(crate) fn weights(
+        &self,
+        from: usize,
+        count: usize,
+        physical: PhysicalType,
+    ) -> impl Iterator<Item = (Datum<'_>, usize)> {
+        let runs = self.run_of(from)..=self.run_of(from + count - 1);
+        runs.map(move |run| {
+            let start = if run == 0 { 0 } else { usize::from(self.ends[run - 1]) };
+            let length = usize::from(self.ends[run]).min(from + count) - start.max(from);
+            (self.values.datum(run, physical), length)
+        })
+    }
+}

@@ -1,0 +1,33 @@
+//! Doubles that are floats, in four bytes each.
+
+use super::{Fixed, cells};
+use crate::datum::Datum;
+use entasis_vector::Buffer;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Singles(Buffer);
+
+impl Singles {
+    /// Doubles as floats, if they are and come back bit for bit.
+    pub(crate) fn of(values: &[f64]) -> Option<Singles> {
+        let is_same = |value: &f64| f64::from(*value as f32).to_bits() == value.to_bits();
+        let floats = || values.iter().map(|&value| value as f32).collect::<Vec<f32>>();
+        values.iter().all(is_same).then(|| Singles(Buffer::from_slice(&floats())))
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.capacity()
+    }
+
+    /// The double in `slot`.
+    pub(crate) fn get(&self, slot: usize) -> f64 {
+        cells::load::<f32>(&self.0, slot).into()
+    }
+
+    /// Writes the doubles from `from` on to all of `out`.
+    pub(crate) fn decode<T: Fixed>(&self, from: usize, out: &mut [T]) {
+        cells::map_into::<f32, T>(&self.0, from, out, |value| T::of_datum(Datum::Float(value.into())));
+    }
+}

@@ -1,0 +1,309 @@
+//! What every encoding must do, over data that is made to break it: a new one is in with its name.
+//!
+//! A table of one column whose compression is forced gets rows, with NULLs and without; then all ways to read it are held against
+//! the rows: decoding whole, in part and at single positions, ranges, counts, sums and extremes. Then rows are changed while a
+//! snapshot shows the old ones.
+
+use crate::{Compression, Datum, RowGroup, RowId, Table, TableOptions, ValueRange};
+use entasis_vector::{CHUNK_ROWS, DataType, Field, PhysicalType, Value, Vector};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// Rows of two blocks and a bit.
+const ROWS: usize = 2500;
+
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+}
+
+/// Integers of a type, named by what is hard about them.
+fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {
+    let (least, greatest) = ty.integer_range().expect("a type of integers");
+    let clamp = |v: i128| Value::Integer(v.clamp(least, greatest));
+    let mut random = Random(88_172_645_463_325_252);
+    let mut data: Vec<(String, Vec<Value>)> = Vec::new();
+    let bits = 64usize.min((greatest.wrapping_sub(least) as u128).count_ones() as usize);
+    // All widths of the widest type; of the others those at the ends and in the middle.
+    let widths =
+        (0..=bits).filter(|width| ty == DataType::Int64 || [0, 1, bits / 2 + 1, bits - 1, bits].contains(width));
+    for width in widths {
+        let mask = if width == 0 { 0 } else { u64::MAX >> (64 - width) };
+        let values = (0..ROWS).map(|_| clamp(least.saturating_add(i128::from(random.next() & mask))));
+        data.push((format!("{width} bits"), values.collect()));
+    }
+    let mut add = |name: &str, value: &mut dyn FnMut(i128) -> i128| {
+        data.push((name.to_string(), (0..ROWS as i128).map(|i| clamp(value(i))).collect()));
+    };
+    add("ascending", &mut |i| i * 3 - 1000);
+    add("descending", &mut |i| 1000 - i);
+    add("around the end of the numbers", &mut |i| if i % 2 == 0 { least + i % 3 } else { greatest - i % 3 });
+    add("one outlier", &mut |i| if i == 700 { greatest } else { i % 13 });
+    add("an outlier below", &mut |i| if i == 700 { least } else { i % 13 });
+    add("a few outliers", &mut |i| if i % 200 == 7 { greatest - i } else { i % 7 });
+    add("runs", &mut |i| i / 97 % 5 * 1000);
+    add("runs of one and of many", &mut |i| if i < 1100 { i % 2 } else { 7 });
+    data
+}
+
+fn doubles() -> Vec<(String, Vec<Value>)> {
+    let mut random = Random(1);
+    let mut data: Vec<(String, Vec<Value>)> = Vec::new();
+    let mut add = |name: &str, value: &mut dyn FnMut(usize) -> f64| {
+        data.push((name.to_string(), (0..ROWS).map(|i| Value::Float(value(i))).collect()));
+    };
+    add("prices", &mut |_| (random.next() % 1_000_000) as f64 / 100.0);
+    let mut random = Random(2);
+    add("any bits", &mut |_| f64::from_bits(random.next()));
+    let mut random = Random(3);
+    add("floats", &mut |_| f64::from(f32::from_bits(random.next() as u32 & 0x7F7F_FFFF)));
+    let odd = [f64::NAN, -f64::NAN, 0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::MIN_POSITIVE / 4.0, f64::MAX];
+    add("what is no number", &mut |i| odd[i % odd.len()]);
+    add("prices but for a few", &mut |i| if i % 100 == 9 { odd[i / 100 % odd.len()] } else { i as f64 / 10.0 });
+    add("runs", &mut |i| (i / 50) as f64 / 8.0);
+    add("-0.0 among 0.0", &mut |i| if i == 5 { -0.0 } else { 0.0 });
+    data
+}
+
+fn strings() -> Vec<(String, Vec<Value>)> {
+    let text = |value: String| Value::Text(value.into());
+    let mut data = vec![
+        ("few".to_string(), (0..ROWS).map(|i| text(format!("value {}", i % 5))).collect::<Vec<_>>()),
+        ("many".to_string(), (0..ROWS).map(|i| text(format!("{i:x} and {}", i * 7919 % 1000))).collect()),
+        ("empty".to_string(), (0..ROWS).map(|i| text("x".repeat(i % 3 / 2))).collect()),
+        ("not ASCII".to_string(), (0..ROWS).map(|i| text(format!("Größe {} ☃", i))).collect()),
+    ];
+    data.push((
+        "a long one".to_string(),
+        (0..40).map(|i| text("ab".repeat(if i == 7 { 5 << 20 } else { i }))).collect(),
+    ));
+    let carried =
+        |i: usize| text(format!("{} of the quick foxes, {} of the lazy dogs", "over many ".repeat(i % 9 + 3), i));
+    data.push(("long".to_string(), (0..ROWS).map(carried).collect()));
+    data
+}
+
+/// With no NULL, some, runs of them, and all.
+fn with_nulls(values: &[Value]) -> Vec<Vec<Value>> {
+    let null = |is_null: &dyn Fn(usize) -> bool| {
+        values.iter().enumerate().map(|(i, v)| if is_null(i) { Value::Null } else { v.clone() }).collect::<Vec<_>>()
+    };
+    vec![
+        values.to_vec(),
+        null(&|i| i % 7 == 3),
+        null(&|i| i / 300 % 2 == 0),
+        if values.len() > 100 { null(&|_| true) } else { Vec::new() },
+    ]
+}
+
+fn table(ty: DataType, values: &[Value], compression: Compression, keyed: bool) -> Arc<Table> {
+    let number = Field { nullable: false, ..Field::new("k", DataType::Int64) };
+    let schema = vec![number, Field::new("a", ty)];
+    let options = if keyed { TableOptions::keyed(vec![0]) } else { TableOptions::default() };
+    let table = Table::with_options("t", schema, TableOptions { compression, ..options });
+    let rows: Vec<Vec<Value>> =
+        values.iter().enumerate().map(|(i, v)| vec![Value::Integer(i as i128), v.clone()]).collect();
+    crate::tests::insert(&table, &rows, false);
+    table
+}
+
+/// Bit for bit.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Float(a), Value::Float(b)) => a.to_bits() == b.to_bits(),
+        _ => a == b,
+    }
+}
+
+/// All ways to read a row group of rows in the order of insertion.
+fn check_reading(group: &RowGroup, ty: DataType, expected: &[Value], what: &str) {
+    let check = |vector: &Vector, position: usize, row: usize| {
+        let found = vector.value(position, ty);
+        assert!(is_same(&found, &expected[row]), "{what}: row {row} is {found:?}, not {:?}", expected[row]);
+    };
+    let mut out = Vector::new(ty.physical());
+    for (first, step) in [(0, CHUNK_ROWS), (1, 1000), (1020, 7), (expected.len().saturating_sub(3), 3)] {
+        for first in (first..expected.len()).step_by(step).take(4) {
+            let rows = step.min(expected.len() - first);
+            group.decode(1, first, rows, &mut out);
+            (0..rows).for_each(|at| check(&out, at, first + at));
+            for every in [1, 37, 1000] {
+                let positions: Vec<u16> = (0..rows as u16).step_by(every).collect();
+                group.decode_selected(1, first, &positions, rows, &mut out);
+                positions.iter().for_each(|&at| check(&out, at as usize, first + at as usize));
+            }
+        }
+    }
+    if ty.is_integer() && ty.physical() != PhysicalType::I128 {
+        check_numbers(group, ty, expected, what);
+    }
+}
+
+fn check_numbers(group: &RowGroup, ty: DataType, expected: &[Value], what: &str) {
+    let number = |value: &Value| match value {
+        Value::Integer(v) => Some(*v),
+        _ => None,
+    };
+    let (least, greatest) = ty.integer_range().expect("a type of integers");
+    let middle = expected.iter().find_map(number).unwrap_or(0);
+    let all = 0..expected.len();
+    let ranges =
+        [(least, greatest), (middle, middle), (middle, greatest), (least, middle - 1), (0, 1000), (greatest, greatest)];
+    for (low, high) in ranges.into_iter().filter(|(low, high)| low <= high) {
+        let range = [ValueRange { column: 1, physical: ty.physical(), low, high }];
+        for window in all.clone().step_by(CHUNK_ROWS).map(|from| from..all.end.min(from + CHUNK_ROWS)) {
+            let mut positions = Vec::new();
+            group.select_runs(&range, std::slice::from_ref(&window), &mut positions);
+            let is_in = |row: &usize| number(&expected[*row]).is_some_and(|v| low <= v && v <= high);
+            let twin: Vec<u16> = window.clone().filter(is_in).map(|row| (row - window.start) as u16).collect();
+            assert_eq!(positions, twin, "{what}: from {low} to {high}");
+        }
+    }
+    for runs in [vec![all.clone()], vec![3..500.min(all.end), 900.min(all.end)..1500.min(all.end)]] {
+        let rows = || runs.iter().flat_map(|run| run.clone()).filter_map(|row| number(&expected[row]));
+        let physical = ty.physical();
+        assert_eq!(group.count_runs(1, &runs), rows().count(), "{what}: count");
+        assert_eq!(group.sum_runs(1, physical, &runs), rows().sum::<i128>(), "{what}: sum");
+        for largest in [true, false] {
+            let start = if largest { i128::MIN } else { i128::MAX };
+            let twin = rows().fold(start, |best, v| if largest { best.max(v) } else { best.min(v) });
+            assert_eq!(group.extreme_runs(1, physical, &runs, largest, start), twin, "{what}: extreme");
+        }
+    }
+}
+
+/// Changes rows of a table with a layout key, under a snapshot that goes on showing the old ones.
+fn check_writing(table: &Arc<Table>, ty: DataType, expected: &[Value], what: &str) {
+    let before = table.snapshot();
+    let mut changed = expected.to_vec();
+    let mut random = Random(9);
+    {
+        let mut writer = table.write();
+        for _ in 0..40 {
+            let (row, from) = (random.next() as usize % expected.len(), random.next() as usize % expected.len());
+            changed[row] = if row % 5 == 0 { Value::Null } else { expected[from].clone() };
+            let id = writer.find(&[Datum::Integer(row as i128)]).expect("the row is there");
+            writer.update(id, &[(1, Datum::of_value(&changed[row], ty))]);
+        }
+    }
+    let after = table.snapshot();
+    for (snapshot, rows) in [(&before, expected), (&after, &changed[..])] {
+        for (row, expected) in rows.iter().enumerate() {
+            let id: RowId = snapshot.find(&[Datum::Integer(row as i128)]).expect("the row is there");
+            let mut datums = Vec::new();
+            snapshot.read(id, &[1], &mut datums);
+            let found = datums[0].value(ty);
+            assert!(is_same(&found, expected), "{what}, written: row {row} is {found:?}, not {expected:?}");
+        }
+    }
+}
+
+/// Checks an encoding over all data of a type. `name` is what it calls itself where it is possible.
+fn conformance(compression: Compression, name: &str) {
+    let types = [DataType::Int8, DataType::Int16, DataType::Int32, DataType::Int64, DataType::UInt64];
+    let mut data: Vec<(DataType, String, Vec<Value>)> = Vec::new();
+    for ty in types {
+        data.extend(integers(ty).into_iter().map(|(what, values)| (ty, what, values)));
+    }
+    let wide = DataType::Decimal { precision: 38, scale: 2 };
+    let on_decimals = |(what, values): (String, Vec<Value>)| (wide, what, values);
+    data.extend(integers(DataType::Int64).into_iter().skip(60).map(on_decimals));
+    data.extend(doubles().into_iter().map(|(what, values)| (DataType::Float64, what, values)));
+    data.extend(strings().into_iter().map(|(what, values)| (DataType::Varchar, what, values)));
+    let booleans = (0..ROWS).map(|i| Value::Boolean(i * i % 7 < 3)).collect();
+    data.push((DataType::Boolean, "booleans".into(), booleans));
+    let mut seen = BTreeSet::new();
+    for (ty, what, values) in data {
+        for (nulls, values) in with_nulls(&values).into_iter().enumerate() {
+            // Few rows once, as they take as long to make.
+            let counts = if nulls == 0 { vec![values.len(), 3, 1] } else { vec![values.len()] };
+            for rows in counts.into_iter().filter(|&rows| rows > 0) {
+                let (what, values) = (format!("{name}, {ty}, {what}, NULLs {nulls}, {rows} rows"), &values[..rows]);
+                let flat = table(ty, values, compression, false);
+                let snapshot = flat.snapshot();
+                let group = snapshot.row_group(0).expect("it has rows");
+                seen.extend((0..group.blocks()).map(|block| group.block_info(1, block).encoding));
+                check_reading(group, ty, values, &what);
+                if nulls == 1 || rows == 1 {
+                    check_writing(&table(ty, values, compression, true), ty, values, &what);
+                }
+            }
+        }
+    }
+    assert!(seen.contains(name), "{name} never came about, but {seen:?}");
+}
+
+#[test]
+fn packed_conforms() {
+    conformance(Compression::Packed, "packed");
+}
+
+#[test]
+fn plain_codes_conform() {
+    conformance(Compression::Plain, "frame of reference");
+}
+
+#[test]
+fn flat_conforms() {
+    conformance(Compression::Flat, "flat");
+}
+
+#[test]
+fn nothing_conforms() {
+    conformance(Compression::None, "strings");
+}
+
+#[test]
+fn sequence_conforms() {
+    conformance(Compression::Sequence, "sequence");
+}
+
+#[test]
+fn runs_conform() {
+    conformance(Compression::Runs, "runs");
+}
+
+#[test]
+fn patched_conforms() {
+    conformance(Compression::Patched, "patched");
+}
+
+#[test]
+fn scaled_doubles_conform() {
+    conformance(Compression::Scaled, "scaled doubles");
+}
+
+#[test]
+fn singles_conform() {
+    conformance(Compression::Singles, "singles");
+}
+
+#[test]
+fn fsst_conforms() {
+    conformance(Compression::Fsst, "FSST");
+}
+
+#[test]
+fn the_choice_conforms_and_is_near_the_smallest() {
+    conformance(Compression::Auto, "packed");
+    let size = |ty: DataType, values: &[Value], compression: Compression| {
+        let table = table(ty, values, compression, false);
+        let snapshot = table.snapshot();
+        let group = snapshot.row_group(0).expect("it has rows");
+        (0..group.blocks()).map(|block| group.block_info(1, block).bytes).sum::<usize>()
+    };
+    let data = integers(DataType::Int64).into_iter().map(|(what, values)| (DataType::Int64, what, values));
+    let data = data.chain(doubles().into_iter().map(|(what, values)| (DataType::Float64, what, values)));
+    for (ty, what, values) in data {
+        let least = Compression::NAMES.into_iter().map(|(_, compression)| size(ty, &values, compression)).min();
+        let (auto, least) = (size(ty, &values, Compression::Auto), least.expect("there are encodings"));
+        // The margins by which what reads more slowly must be smaller.
+        assert!(auto * 2 <= least * 3, "{ty}, {what}: {auto} bytes chosen, {least} are possible");
+    }
+}
