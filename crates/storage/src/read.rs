@@ -4,11 +4,12 @@
 //! dictionary, and flat otherwise. Positions of dead slots are initialized and mean nothing; views there are empty or
 //! good. Strings are views into blocks and dictionaries, good as long as these are pinned, or into the vector's heap.
 
+use crate::BLOCK_ROWS;
 use crate::block::{Block, Fixed, Values, constant_view, with_fixed};
 use crate::datum::Datum;
 use crate::tree::slice::WORDS;
 use entasis_vector::vector::StringsMut;
-use entasis_vector::{DataType, Dictionary, StringView, Value, Vector};
+use entasis_vector::{DataType, Dictionary, StringView, Value, Vector, bitmap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -149,6 +150,58 @@ pub(crate) fn decode_selected<S: Slices>(
     decode_validity(slices, column, window, out);
 }
 
+/// Decodes the given positions of a window, which ascend and are of live slots, one behind the other.
+pub(crate) fn gather<S: Slices>(
+    slices: &S,
+    column: usize,
+    window: &[Range<usize>],
+    positions: &[u16],
+    capacity: usize,
+    out: &mut Vector,
+) {
+    let pieces = || pieces(slices, column, window).map(|piece| (piece.positions(positions), piece));
+    let pieces = || pieces().filter(|(own, _)| !own.is_empty());
+    if decode_constant(slices, column, window, out) {
+        return;
+    }
+    if let Some(dictionary) = window_dictionary(slices, column, window) {
+        let target = out.begin_codes(dictionary, capacity);
+        for (own, piece) in pieces() {
+            if let Values::Dictionary { codes, .. } = &piece.block.values {
+                let slots = piece.slots(&positions[own.clone()]);
+                target[own].iter_mut().zip(slots).for_each(|(code, slot)| *code = codes.get(slot) as u32);
+            }
+        }
+    } else {
+        with_fixed!(
+            out.physical(),
+            T => {
+                let target = out.begin_flat::<T>(capacity);
+                for (own, piece) in pieces() {
+                    piece.gather_fixed(&positions[own.clone()], &mut target[own]);
+                }
+            },
+            {
+                let StringsMut { views, heap } = out.begin_strings(capacity);
+                let mut stable = true;
+                for (own, piece) in pieces() {
+                    let slots = piece.slots(&positions[own.clone()]);
+                    views[own].iter_mut().zip(slots).for_each(|(view, slot)| *view = piece.block.view(slot, heap));
+                    stable &= !piece.block.has_codes_of_strings();
+                }
+                out.set_strings_stable(stable);
+            }
+        );
+    }
+    if pieces().any(|(_, piece)| piece.block.may_be_null()) {
+        let words = out.validity_mut(positions.len());
+        for (own, piece) in pieces().filter(|(_, piece)| piece.block.may_be_null()) {
+            let slots = piece.slots(&positions[own.clone()]);
+            own.zip(slots).for_each(|(at, slot)| bitmap::set(words, at, piece.block.is_valid(slot)));
+        }
+    }
+}
+
 /// Decodes a window whose blocks all are one and the same constant.
 fn decode_constant<S: Slices>(slices: &S, column: usize, window: &[Range<usize>], out: &mut Vector) -> bool {
     let mut pieces = pieces(slices, column, window);
@@ -213,6 +266,38 @@ fn decode_validity<S: Slices>(slices: &S, column: usize, window: &[Range<usize>]
 }
 
 impl Piece<'_> {
+    /// Which of some positions, that ascend, fall into this piece.
+    fn positions(&self, positions: &[u16]) -> Range<usize> {
+        let first = positions.partition_point(|&position| usize::from(position) < self.at);
+        let rest = positions[first..].partition_point(|&position| usize::from(position) < self.at + self.rows);
+        first..first + rest
+    }
+
+    /// The slots in the block of positions that fall into this piece.
+    fn slots<'p>(&self, positions: &'p [u16]) -> impl Iterator<Item = usize> + use<'p> {
+        let (from, at) = (self.from, self.at);
+        positions.iter().map(move |&position| usize::from(position) - at + from)
+    }
+
+    /// Writes the values at positions that fall into this piece to all of `out`.
+    fn gather_fixed<T: Fixed>(&self, positions: &[u16], out: &mut [T]) {
+        let pairs = out.iter_mut().zip(self.slots(positions));
+        match &self.block.values {
+            Values::Constant(value) => out.fill(T::of_value(value)),
+            // PERF: as in `decode_fixed`.
+            Values::FrameOfReference { base, codes } if codes.are_plain() || positions.len() < FEW => {
+                pairs.for_each(|(o, slot)| *o = T::of_code(*base, codes.get(slot)));
+            }
+            Values::Flat(buffer) => pairs.for_each(|(o, slot)| *o = crate::block::cells::load(buffer, slot)),
+            _ => {
+                let mut values = [T::default(); BLOCK_ROWS];
+                let values = &mut values[..self.rows];
+                self.block.decode_fixed(self.from, values);
+                out.iter_mut().zip(positions).for_each(|(o, &position)| *o = values[usize::from(position) - self.at]);
+            }
+        }
+    }
+
     /// Calls `each` with every position that falls into this piece, and its slot in the block.
     #[inline]
     fn each_slot(&self, positions: &[u16], mut each: impl FnMut(usize, usize)) {

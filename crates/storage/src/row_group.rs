@@ -309,6 +309,9 @@ impl RowGroup {
                     masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
                 }
                 for range in ranges {
+                    let ahead = |slices: usize| self.slices.get(number + slices).into_iter();
+                    ahead(4).for_each(|slice| slice.prefetch_with(std::iter::once(range.column)));
+                    ahead(2).for_each(|slice| slice.prefetch_stream(range.column, true));
                     slice.block(range.column).narrow_within(range.low, range.high, masks, range.physical);
                 }
                 push_bits((at as u16).wrapping_sub(inside.start as u16), masks, rows);
@@ -385,6 +388,15 @@ impl RowGroup {
     pub fn decode_selected_runs(&self, column: usize, runs: &[Range<usize>], positions: &[u16], out: &mut Vector) {
         let slots: usize = runs.iter().map(Range::len).sum();
         read::decode_selected(self, column, runs, positions, slots.max(CHUNK_ROWS), out);
+    }
+
+    /// Decodes the given positions of runs, which ascend and are of live slots, one behind the other.
+    // PERF: what follows is as short as they are few, and what leads to their blocks is waited for together.
+    pub fn gather_runs(&self, column: usize, runs: &[Range<usize>], positions: &[u16], out: &mut Vector) {
+        let width = self.block_slots;
+        let slices = runs.iter().flat_map(|run| run.start / width..run.end.div_ceil(width));
+        slices.for_each(|slice| self.slices[slice].prefetch_stream(column, true));
+        read::gather(self, column, runs, positions, positions.len().max(CHUNK_ROWS), out);
     }
 
     /// Like [`RowGroup::decode`], but only the given positions of `out`, of live slots, need be defined.

@@ -48,6 +48,10 @@ const SPARSE: usize = 8;
 const MOST_RUNS: usize = 8;
 /// … if they have so many rows on average.
 const LONG_RUN: usize = 64;
+/// Chunks whose slots are looked at together, at most, where few rows are left.
+const LONG_CHUNKS: usize = 16;
+/// Rows after which what ranges left of older ones counts for half.
+const FORGET_ROWS: usize = 1 << 17;
 /// A join filter is dropped by a worker once it has seen so many rows …
 const TRIAL_ROWS: usize = 32_768;
 /// … of which more than this share, in percent, passed.
@@ -278,6 +282,10 @@ impl Source for TableScan {
             decoded: vec![false; self.columns.len()],
             machines: self.stages.all.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
             trials: vec![Trial::default(); self.filters.len()],
+            passed: Trial::default(),
+            found: Vec::new(),
+            gathered: 0..0,
+            is_implied: false,
             input: Chunk::new(),
             rows: Vec::with_capacity(self.chunk_rows),
             all: true,
@@ -339,11 +347,31 @@ impl Stored for StoredRuns {
     }
 }
 
-/// How well a join filter does.
+/// How well a filter does.
 #[derive(Debug, Clone, Copy, Default)]
 struct Trial {
     seen: usize,
     passed: usize,
+}
+
+impl Trial {
+    /// Adds what became of some rows. What was long ago counts for less.
+    fn count(&mut self, seen: usize, passed: usize) {
+        if self.seen > FORGET_ROWS {
+            (self.seen, self.passed) = (self.seen / 2, self.passed / 2);
+        }
+        self.seen += seen;
+        self.passed += passed;
+    }
+
+    /// As many chunks' rows as should leave up to a chunk, if those that pass are few.
+    // PERF: a chunk of forty rows costs what one of two thousand does; Q6 of TPC-H takes half the time.
+    fn chunks(&self, chunk_rows: usize) -> usize {
+        match self.seen >= 2 * chunk_rows && self.passed * SPARSE < self.seen {
+            true => (self.seen / (self.passed + 1)).clamp(1, LONG_CHUNKS),
+            false => 1,
+        }
+    }
 }
 
 /// Slots of the open row group that are looked at together: those of the worker's runs.
@@ -358,6 +386,8 @@ struct Stretch {
     rows: Range<usize>,
     /// True if the rows stay where they are.
     is_stored: bool,
+    /// True if it is longer than a chunk, as few of its rows will be left.
+    is_long: bool,
 }
 
 struct Worker {
@@ -383,6 +413,14 @@ struct Worker {
     trials: Vec<Trial>,
     /// What a stage reads.
     input: Chunk,
+    /// How many rows the ranges of values left of how many.
+    passed: Trial,
+    /// Positions that the ranges of values left of a stretch that is longer than a chunk, for several chunks.
+    found: Vec<u16>,
+    /// Those of them that are the rows of the current chunk, one behind the other; empty if rows are where they stand.
+    gathered: Range<usize>,
+    /// True if the first stages hold for all rows of that stretch.
+    is_implied: bool,
     /// Positions that are left, unless all are.
     rows: Vec<u16>,
     all: bool,
@@ -395,22 +433,28 @@ impl SourceWorker for Worker {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
         // What the chunk shares with this worker is written again.
         chunk.reset(0);
-        let Some(stretch) = self.next_stretch() else { return Ok(false) };
-        let count = stretch.count;
-        if stretch.is_stored {
-            chunk.reset(count);
-            chunk.push_stored(self.stored());
-            return Ok(true);
-        }
         let snapshot = self.scan.snapshot.clone();
-        let group = snapshot.row_group(self.number).expect("the row group is open");
-        if !matches!(&*self.scan.reach, Reach::Rows(_)) {
-            group.prefetch(self.slot, &self.scan.first, &self.wanted);
+        let count;
+        if self.gathered.end < self.found.len() {
+            count = self.gather_next();
+        } else {
+            let Some(stretch) = self.next_stretch() else { return Ok(false) };
+            if stretch.is_stored {
+                chunk.reset(stretch.count);
+                chunk.push_stored(self.stored());
+                return Ok(true);
+            }
+            let group = snapshot.row_group(self.number).expect("the row group is open");
+            if !matches!(&*self.scan.reach, Reach::Rows(_)) {
+                group.prefetch(self.slot, &self.scan.first, &self.wanted);
+            }
+            self.is_implied = stretch.is_implied;
+            count = self.find_rows(group, &stretch);
         }
+        let group = snapshot.row_group(self.number).expect("the row group is open");
         self.decoded.fill(false);
-        self.find_rows(group, &stretch);
         let none = !self.all && self.rows.is_empty();
-        if none || !self.run_stages(group, &stretch)? || !self.run_filters(group, count) {
+        if none || !self.run_stages(group, count)? || !self.run_filters(group, count) {
             // Empty, so that the pipeline can look at the time.
             chunk.reset(0);
             return Ok(true);
@@ -484,7 +528,12 @@ impl Worker {
             // Runs are short: what was looked at is read as vectors.
             (self.scattered, self.slot) = (self.slot, from);
         }
-        self.next_runs(group, end, is_implied, self.scan.chunk_rows, MOST_RUNS)
+        let chunks = match self.scan.ranges_left(is_implied).is_empty() {
+            true => 1,
+            false => self.passed.chunks(self.scan.chunk_rows),
+        };
+        let stretch = self.next_runs(group, end, is_implied, self.scan.chunk_rows * chunks, MOST_RUNS)?;
+        Some(Stretch { is_long: chunks > 1, ..stretch })
     }
 
     /// Those, at most `most` rows in `most_runs` runs.
@@ -533,13 +582,27 @@ impl Worker {
             }
             let is_dense = rows == most || self.slot == last || rows >= self.runs.len() * LONG_RUN;
             if is_dense {
-                return Some(Stretch { count: rows, is_dense, is_implied, rows: 0..0, is_stored: false });
+                return Some(Stretch {
+                    count: rows,
+                    is_dense,
+                    is_implied,
+                    rows: 0..0,
+                    is_stored: false,
+                    is_long: false,
+                });
             }
             let first = self.runs[0].start;
             self.slot = last.min(first + most);
             self.runs.clear();
             self.runs.push(first..self.slot);
-            return Some(Stretch { count: self.slot - first, is_dense, is_implied, rows: 0..0, is_stored: false });
+            return Some(Stretch {
+                count: self.slot - first,
+                is_dense,
+                is_implied,
+                rows: 0..0,
+                is_stored: false,
+                is_long: false,
+            });
         }
     }
 
@@ -558,7 +621,8 @@ impl Worker {
         let count = slot(&rows[own.end - 1]) + 1 - first;
         self.runs.clear();
         self.runs.push(first..first + count);
-        Some(Stretch { count, is_dense: near == count, is_implied: false, rows: own, is_stored: false })
+        let is_dense = near == count;
+        Some(Stretch { count, is_dense, is_implied: false, rows: own, is_stored: false, is_long: false })
     }
 
     /// Looks at the bounds; false if no block of the row group in reach may have a row.
@@ -585,21 +649,28 @@ impl Worker {
         wanted > 0
     }
 
-    /// Begins with the slots that are rows, within the ranges of values.
-    fn find_rows(&mut self, group: &RowGroup, stretch: &Stretch) {
+    /// Begins with the slots that are rows, within the ranges of values. How many positions the chunk is about.
+    fn find_rows(&mut self, group: &RowGroup, stretch: &Stretch) -> usize {
         self.rows.clear();
+        self.found.clear();
+        self.gathered = 0..0;
         self.all = stretch.is_dense;
         let ranges = self.scan.ranges_left(stretch.is_implied);
         if !ranges.is_empty() {
-            group.select_runs(ranges, &self.runs, &mut self.rows);
+            let rows = if stretch.is_long { &mut self.found } else { &mut self.rows };
+            group.select_runs(ranges, &self.runs, rows);
+            self.passed.count(stretch.count, rows.len());
+            if stretch.is_long {
+                return self.gather_next();
+            }
             self.all = self.rows.len() == stretch.count;
             if self.all {
                 self.rows.clear();
             }
-            return;
+            return stretch.count;
         }
         if self.all {
-            return;
+            return stretch.count;
         }
         let window = self.runs[0].clone();
         let rows = &mut self.rows;
@@ -608,12 +679,21 @@ impl Worker {
         } else {
             group.each_live(window, |position| rows.push(position as u16));
         }
+        stretch.count
+    }
+
+    /// Goes on with the next rows that were found in a long stretch, which are put one behind the other. How many.
+    fn gather_next(&mut self) -> usize {
+        self.rows.clear();
+        let start = self.gathered.end;
+        self.gathered = start..self.found.len().min(start + self.scan.chunk_rows);
+        self.all = !self.gathered.is_empty();
+        self.gathered.len()
     }
 
     /// Narrows the rows by the filters; false if none is left.
-    fn run_stages(&mut self, group: &RowGroup, stretch: &Stretch) -> Result<bool> {
-        let count = stretch.count;
-        for stage in self.scan.stages.left(stretch.is_implied) {
+    fn run_stages(&mut self, group: &RowGroup, count: usize) -> Result<bool> {
+        for stage in self.scan.stages.left(self.is_implied) {
             for i in 0..self.scan.stages.all[stage].columns.len() {
                 self.decode(group, self.scan.stages.all[stage].columns[i], count);
             }
@@ -696,8 +776,19 @@ impl Worker {
         if index == self.scan.row_id {
             let group = self.number as u32;
             let ids = vector.begin_flat::<u64>(self.scan.chunk_rows);
-            let slots = self.runs.iter().flat_map(Range::clone);
-            ids.iter_mut().zip(slots).for_each(|(id, slot)| *id = RowId { group, slot: slot as u32 }.to_u64());
+            let mut slots = self.runs.iter().flat_map(Range::clone);
+            let to_id = |slot: usize| RowId { group, slot: slot as u32 }.to_u64();
+            if self.gathered.is_empty() {
+                ids.iter_mut().zip(slots).for_each(|(id, slot)| *id = to_id(slot));
+            } else {
+                let mut next = 0;
+                for (id, &position) in ids.iter_mut().zip(&self.found[self.gathered.clone()]) {
+                    let slot = slots.nth(usize::from(position) - next).expect("positions are of slots");
+                    (*id, next) = (to_id(slot), usize::from(position) + 1);
+                }
+            }
+        } else if !self.gathered.is_empty() {
+            group.gather_runs(index, &self.runs, &self.found[self.gathered.clone()], vector);
         } else if self.all || self.rows.len() * SPARSE > count {
             group.decode_runs(index, &self.runs, vector);
         } else {
