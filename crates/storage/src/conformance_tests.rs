@@ -4,7 +4,7 @@
 //! the rows: decoding whole, in part and at single positions, ranges, counts, sums and extremes. Then rows are changed while a
 //! snapshot shows the old ones.
 
-use crate::{Compression, Datum, RowGroup, RowId, Table, TableOptions, ValueRange};
+use crate::{Compression, Datum, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
 use entasis_vector::{CHUNK_ROWS, DataType, Field, PhysicalType, Value, Vector};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,6 +49,19 @@ fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {
     add("a few outliers", &mut |i| if i % 200 == 7 { greatest - i } else { i % 7 });
     add("runs", &mut |i| i / 97 % 5 * 1000);
     add("runs of one and of many", &mut |i| if i < 1100 { i % 2 } else { 7 });
+    data
+}
+
+/// Numbers of 128 bits, which are not those of 64.
+fn wide() -> Vec<(String, Vec<Value>)> {
+    let mut data: Vec<(String, Vec<Value>)> = Vec::new();
+    let mut add = |name: &str, value: &mut dyn FnMut(i128) -> i128| {
+        data.push((name.to_string(), (0..ROWS as i128).map(|i| Value::Integer(value(i))).collect()));
+    };
+    add("a step that leaves 64 bits", &mut |i| i * 10_i128.pow(17));
+    add("a long step", &mut |i| i * 10_i128.pow(34));
+    add("far apart", &mut |i| if i % 2 == 0 { -10_i128.pow(37) } else { 10_i128.pow(37) + i });
+    add("narrow and far up", &mut |i| 10_i128.pow(30) + i % 100);
     data
 }
 
@@ -122,11 +135,19 @@ fn is_same(a: &Value, b: &Value) -> bool {
 }
 
 /// All ways to read a row group of rows in the order of insertion.
-fn check_reading(group: &RowGroup, ty: DataType, expected: &[Value], what: &str) {
+fn check_reading(snapshot: &TableSnapshot, ty: DataType, expected: &[Value], what: &str) {
+    let group = snapshot.row_group(0).expect("it has rows");
     let check = |vector: &Vector, position: usize, row: usize| {
         let found = vector.value(position, ty);
         assert!(is_same(&found, &expected[row]), "{what}: row {row} is {found:?}, not {:?}", expected[row]);
     };
+    // One row by itself.
+    for row in (0..expected.len()).step_by(expected.len() / 50 + 1) {
+        let mut datums = Vec::new();
+        snapshot.read(RowId { group: 0, slot: row as u32 }, &[1], &mut datums);
+        let found = datums[0].value(ty);
+        assert!(is_same(&found, &expected[row]), "{what}: row {row} by itself is {found:?}, not {:?}", expected[row]);
+    }
     let mut out = Vector::new(ty.physical());
     for (first, step) in [(0, CHUNK_ROWS), (1, 1000), (1020, 7), (expected.len().saturating_sub(3), 3)] {
         for first in (first..expected.len()).step_by(step).take(4) {
@@ -137,9 +158,18 @@ fn check_reading(group: &RowGroup, ty: DataType, expected: &[Value], what: &str)
                 let positions: Vec<u16> = (0..rows as u16).step_by(every).collect();
                 group.decode_selected(1, first, &positions, rows, &mut out);
                 positions.iter().for_each(|&at| check(&out, at as usize, first + at as usize));
+                let window = first..first + rows;
+                group.gather_runs(1, std::slice::from_ref(&window), &positions, &mut out);
+                positions.iter().enumerate().for_each(|(i, &at)| check(&out, i, first + at as usize));
             }
         }
     }
+    // Two runs, positions in both.
+    let runs = [0..expected.len() / 3, expected.len() / 2..expected.len()];
+    let slots: Vec<usize> = runs.iter().flat_map(|run| run.clone()).collect();
+    let positions: Vec<u16> = (0..slots.len() as u16).step_by(3).collect();
+    group.gather_runs(1, &runs, &positions, &mut out);
+    positions.iter().enumerate().for_each(|(i, &at)| check(&out, i, slots[at as usize]));
     if ty.is_integer() && ty.physical() != PhysicalType::I128 {
         check_numbers(group, ty, expected, what);
     }
@@ -211,9 +241,14 @@ fn conformance(compression: Compression, name: &str) {
     for ty in types {
         data.extend(integers(ty).into_iter().map(|(what, values)| (ty, what, values)));
     }
-    let wide = DataType::Decimal { precision: 38, scale: 2 };
-    let on_decimals = |(what, values): (String, Vec<Value>)| (wide, what, values);
-    data.extend(integers(DataType::Int64).into_iter().skip(60).map(on_decimals));
+    let decimal = DataType::Decimal { precision: 38, scale: 2 };
+    let on_decimals = |(what, values): (String, Vec<Value>)| (decimal, what, values);
+    data.extend(integers(DataType::Int64).into_iter().skip(60).chain(wide()).map(on_decimals));
+    let high = |i: usize| Value::Integer((1 << 63) + if i % 400 == 7 { 1 << 40 } else { i as i128 % 13 });
+    data.push((DataType::UInt64, "high with outliers".into(), (0..ROWS).map(high).collect()));
+    let uuids = (0..ROWS as i128)
+        .map(|i| Value::Integer(i.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835_u128 as i128)));
+    data.push((DataType::Uuid, "UUIDs".into(), uuids.collect()));
     data.extend(doubles().into_iter().map(|(what, values)| (DataType::Float64, what, values)));
     data.extend(strings().into_iter().map(|(what, values)| (DataType::Varchar, what, values)));
     let booleans = (0..ROWS).map(|i| Value::Boolean(i * i % 7 < 3)).collect();
@@ -229,7 +264,7 @@ fn conformance(compression: Compression, name: &str) {
                 let snapshot = flat.snapshot();
                 let group = snapshot.row_group(0).expect("it has rows");
                 seen.extend((0..group.blocks()).map(|block| group.block_info(1, block).encoding));
-                check_reading(group, ty, values, &what);
+                check_reading(&snapshot, ty, values, &what);
                 if nulls == 1 || rows == 1 {
                     check_writing(&table(ty, values, compression, true), ty, values, &what);
                 }

@@ -73,13 +73,11 @@ pub enum Compression {
     Fsst,
     /// Strings without dictionaries.
     Strings,
-    /// Dictionaries, if there are few strings.
-    Dictionary,
 }
 
 impl Compression {
     /// All, by their names.
-    pub const NAMES: [(&str, Compression); 13] = [
+    pub const NAMES: [(&str, Compression); 12] = [
         ("auto", Compression::Auto),
         ("none", Compression::None),
         ("flat", Compression::Flat),
@@ -92,7 +90,6 @@ impl Compression {
         ("singles", Compression::Singles),
         ("fsst", Compression::Fsst),
         ("strings", Compression::Strings),
-        ("dictionary", Compression::Dictionary),
     ];
 
     /// The compression that SQL calls `name`, in lower case.

@@ -1,7 +1,8 @@
 //! Reading slots: runs of a column, block after block, as vectors.
 //!
-//! What is read is a *window*: one run of slots or several, whose values come one behind the other. One of up to 2048 slots comes out as a constant if all its blocks are the same constant, as codes if they share a
-//! dictionary, and flat otherwise. Positions of dead slots are initialized and mean nothing; views there are empty or
+//! What is read is a *window*: one run of slots or several, whose values come one behind the other: all of them ([`decode`]), those at
+//! some positions, where they stand ([`decode_selected`]), or those one behind the other ([`gather`]). They come out as a constant if
+//! all blocks are the same constant, as codes if they share a dictionary, and flat otherwise. Positions of dead slots are initialized and mean nothing; views there are empty or
 //! good. Strings are views into blocks and dictionaries, good as long as these are pinned, or into the vector's heap.
 
 use crate::BLOCK_ROWS;
@@ -57,7 +58,7 @@ pub(crate) fn pieces<'s, S: Slices>(
     pieces.filter(|piece| piece.rows > 0)
 }
 
-/// Positions of a block that are unpacked one by one.
+/// Positions that are unpacked one by one.
 const FEW: usize = 20;
 
 /// Slots of a window.
@@ -159,8 +160,16 @@ pub(crate) fn gather<S: Slices>(
     capacity: usize,
     out: &mut Vector,
 ) {
-    let pieces = || pieces(slices, column, window).map(|piece| (piece.positions(positions), piece));
-    let pieces = || pieces().filter(|(own, _)| !own.is_empty());
+    // The piece of each position: those of a piece follow one another.
+    let pieces = || {
+        let mut end = 0;
+        let pieces = pieces(slices, column, window).map(move |piece| {
+            let own = piece.positions(end, positions);
+            end = own.end;
+            (own, piece)
+        });
+        pieces.filter(|(own, _)| !own.is_empty())
+    };
     if decode_constant(slices, column, window, out) {
         return;
     }
@@ -266,11 +275,12 @@ fn decode_validity<S: Slices>(slices: &S, column: usize, window: &[Range<usize>]
 }
 
 impl Piece<'_> {
-    /// Which of some positions, that ascend, fall into this piece.
-    fn positions(&self, positions: &[u16]) -> Range<usize> {
-        let first = positions.partition_point(|&position| usize::from(position) < self.at);
-        let rest = positions[first..].partition_point(|&position| usize::from(position) < self.at + self.rows);
-        first..first + rest
+    /// Which of some positions, that ascend, fall into this piece; those before `from` do not.
+    fn positions(&self, from: usize, positions: &[u16]) -> Range<usize> {
+        let before = |end: usize| move |position: &&u16| usize::from(**position) < end;
+        let skipped = positions[from..].iter().take_while(before(self.at)).count();
+        let first = from + skipped;
+        first..first + positions[first..].iter().take_while(before(self.at + self.rows)).count()
     }
 
     /// The slots in the block of positions that fall into this piece.
@@ -281,14 +291,21 @@ impl Piece<'_> {
 
     /// Writes the values at positions that fall into this piece to all of `out`.
     fn gather_fixed<T: Fixed>(&self, positions: &[u16], out: &mut [T]) {
-        let pairs = out.iter_mut().zip(self.slots(positions));
+        let mut out_values = out.iter_mut();
         match &self.block.values {
             Values::Constant(value) => out.fill(T::of_value(value)),
             // PERF: as in `decode_fixed`.
             Values::FrameOfReference { base, codes } if codes.are_plain() || positions.len() < FEW => {
-                pairs.for_each(|(o, slot)| *o = T::of_code(*base, codes.get(slot)));
+                codes.each_of(self.slots(positions), |code| {
+                    if let Some(o) = out_values.next() {
+                        *o = T::of_code(*base, code);
+                    }
+                });
             }
-            Values::Flat(buffer) => pairs.for_each(|(o, slot)| *o = crate::block::cells::load(buffer, slot)),
+            Values::Flat(buffer) => {
+                let pairs = out_values.zip(self.slots(positions));
+                pairs.for_each(|(o, slot)| *o = crate::block::cells::load(buffer, slot));
+            }
             _ => {
                 let mut values = [T::default(); BLOCK_ROWS];
                 let values = &mut values[..self.rows];

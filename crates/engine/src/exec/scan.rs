@@ -1,14 +1,15 @@
 //! The scan of a stored table: which blocks are read, which columns of them are decoded, and for which rows.
 //!
 //! The layout key or an index may say where the rows are that the filters ask for ([`crate::reach`]). A morsel is a row group, or
-//! what of it is in reach. For each stretch of at most a chunk's slots:
+//! what of it is in reach. For each stretch of at most a chunk's slots, or of several chunks' where ranges leave few rows:
 //!
 //! 1. Blocks that the filters rule out by their bounds are skipped ([`prune`]), and those that have no key of a join
 //!    that the rows are on their way to ([`crate::exec::join::filter`]).
 //! 2. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live. Where they
 //!    stand in long runs, these are read one behind the other; otherwise their positions are kept.
 //! 3. Filters that are ranges of integers are compared with the codes of the blocks ([`ranges`]). The others run in *stages*,
-//!    cheap and selective kinds first. A stage decodes its own columns, for the rows that are still in question, and
+//!    cheap and selective kinds first. What ranges leave of a long stretch is gathered, one row behind the other, a chunk at a
+//!    time. A stage decodes its own columns, for the rows that are still in question, and
 //!    narrows these. Filters about the layout key alone are left out where all rows are within its range.
 //! 4. The join filters narrow them further.
 //! 5. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
@@ -19,8 +20,7 @@
 //! to the end of what is in reach or to a block that is skipped, and its chunk says where it stands ([`Stored`]) and
 //! has no columns. Where runs of rows are short, they are decoded nevertheless.
 //!
-//! All columns of the chunk share one group, whose selection is the rows that are left. Nothing is copied: vectors are
-//! decoded in place into memory that the worker keeps.
+//! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded in place into memory that the worker keeps.
 //!
 //! Filters are conjuncts, whose order SQL leaves open; a stage that cannot fail never runs after one that can.
 
@@ -390,6 +390,13 @@ struct Stretch {
     is_long: bool,
 }
 
+impl Stretch {
+    /// A stretch of some slots, of which nothing else is said.
+    fn of(count: usize) -> Stretch {
+        Stretch { count, is_dense: false, is_implied: false, rows: 0..0, is_stored: false, is_long: false }
+    }
+}
+
 struct Worker {
     scan: TableScan,
     /// False if the next row group is to be taken.
@@ -419,7 +426,7 @@ struct Worker {
     found: Vec<u16>,
     /// Those of them that are the rows of the current chunk, one behind the other; empty if rows are where they stand.
     gathered: Range<usize>,
-    /// True if the first stages hold for all rows of that stretch.
+    /// True if the first stages hold for all rows of the current stretch.
     is_implied: bool,
     /// Positions that are left, unless all are.
     rows: Vec<u16>,
@@ -582,27 +589,13 @@ impl Worker {
             }
             let is_dense = rows == most || self.slot == last || rows >= self.runs.len() * LONG_RUN;
             if is_dense {
-                return Some(Stretch {
-                    count: rows,
-                    is_dense,
-                    is_implied,
-                    rows: 0..0,
-                    is_stored: false,
-                    is_long: false,
-                });
+                return Some(Stretch { is_dense, is_implied, ..Stretch::of(rows) });
             }
             let first = self.runs[0].start;
             self.slot = last.min(first + most);
             self.runs.clear();
             self.runs.push(first..self.slot);
-            return Some(Stretch {
-                count: self.slot - first,
-                is_dense,
-                is_implied,
-                rows: 0..0,
-                is_stored: false,
-                is_long: false,
-            });
+            return Some(Stretch { is_implied, ..Stretch::of(self.slot - first) });
         }
     }
 
@@ -621,8 +614,7 @@ impl Worker {
         let count = slot(&rows[own.end - 1]) + 1 - first;
         self.runs.clear();
         self.runs.push(first..first + count);
-        let is_dense = near == count;
-        Some(Stretch { count, is_dense, is_implied: false, rows: own, is_stored: false, is_long: false })
+        Some(Stretch { is_dense: near == count, rows: own, ..Stretch::of(count) })
     }
 
     /// Looks at the bounds; false if no block of the row group in reach may have a row.

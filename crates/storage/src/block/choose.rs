@@ -7,7 +7,7 @@
 //!
 //! What is written gets plain codes with slack on both sides, from `write`.
 //!
-//! The sizes of all that are possible come from one look at the values: bounds, steps, runs, outliers. What is smaller must be so by a
+//! Sizes come from bounds, steps, runs and outliers; doubles are encoded both ways to be compared. What is smaller must be so by a
 //! margin, as it takes longer to read (measured; guide B2). Which encoding a table's blocks get can be forced; where the
 //! forced one is not possible, the choice is free.
 
@@ -127,11 +127,7 @@ impl<T: Fixed> Candidates<'_, T> {
 
     fn forced(&self, compression: Compression) -> Option<Values> {
         match compression {
-            Compression::Auto
-            | Compression::None
-            | Compression::Dictionary
-            | Compression::Strings
-            | Compression::Fsst => None,
+            Compression::Auto | Compression::None | Compression::Strings | Compression::Fsst => None,
             Compression::Flat => Some(Values::Flat(flat(self.slots, self.slots.len()))),
             Compression::Plain => Some(self.plain()),
             Compression::Packed => self.packed(),

@@ -146,6 +146,17 @@ impl Codes {
         with_plain!(self, C, buffer => cells::load::<C>(buffer, slot).into(), packed => packed.get(slot))
     }
 
+    /// Calls `each` with the codes of some slots, one after the other.
+    #[inline(always)]
+    pub(crate) fn each_of(&self, slots: impl Iterator<Item = usize>, mut each: impl FnMut(u64)) {
+        with_plain!(
+            self,
+            C,
+            buffer => slots.for_each(|slot| each(cells::load::<C>(buffer, slot).into())),
+            packed => packed.each_of(slots, each)
+        );
+    }
+
     /// Asks for the memory of `slot`.
     #[inline]
     pub(crate) fn prefetch(&self, slot: usize) {

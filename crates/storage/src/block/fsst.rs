@@ -1,7 +1,7 @@
 //! Strings as codes of a symbol table (FSST, [`super::symbols`]), which the blocks of a row group share.
 //!
-//! A scan writes the strings that it wants to the heap of its vector. Where a single string is asked for by reference, which
-//! only writes do, all of the block's are made and kept.
+//! A scan writes the strings that it wants to the heap of its vector. Where a single string is asked for by reference, as rows by
+//! themselves are, all of the block's are made and kept; no table whose rows are read by key has such blocks.
 
 use super::StringBytes;
 use super::symbols::SymbolTable;
@@ -20,15 +20,28 @@ pub(crate) struct Fsst {
 }
 
 impl Fsst {
-    /// Strings whose bytes stand in `bytes` and end at `ends`. `share` is the part of the table's memory that counts as theirs.
-    pub(crate) fn new(table: Arc<SymbolTable>, ends: &[u32], bytes: &[u8], share: usize) -> Fsst {
+    /// Strings whose bytes stand in `bytes` and end at `ends`; `None` if their codes take more than `most` bytes.
+    pub(crate) fn new(table: Arc<SymbolTable>, ends: &[u32], bytes: &[u8], most: usize) -> Option<Fsst> {
         let (mut codes, mut code_ends, mut start) = (Vec::new(), Vec::with_capacity(ends.len()), 0);
         for &end in ends {
             table.compress(&bytes[start..end as usize], &mut codes);
             code_ends.push(codes.len() as u32);
             start = end as usize;
+            if codes.len() > most {
+                return None;
+            }
         }
-        Fsst { table, codes: StringBytes::new(&code_ends, &codes), share, whole: OnceLock::new() }
+        Some(Fsst { table, codes: StringBytes::new(&code_ends, &codes), share: 0, whole: OnceLock::new() })
+    }
+
+    /// The symbols.
+    pub(crate) fn table(&self) -> &Arc<SymbolTable> {
+        &self.table
+    }
+
+    /// Says how many bytes of the symbols' memory count as this block's.
+    pub(crate) fn share(&mut self, bytes: usize) {
+        self.share = bytes;
     }
 
     /// The same strings once more.
@@ -43,15 +56,17 @@ impl Fsst {
 
     /// The string in `slot`.
     pub(crate) fn get(&self, slot: usize) -> &[u8] {
-        let whole = self.whole.get_or_init(|| {
-            let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(self.codes.len()));
-            for slot in 0..self.codes.len() {
-                self.table.decompress(self.codes.get(slot), &mut bytes);
-                ends.push(bytes.len() as u32);
-            }
-            Box::new(StringBytes::new(&ends, &bytes))
-        });
-        whole.get(slot)
+        self.whole.get_or_init(|| Box::new(self.strings())).get(slot)
+    }
+
+    /// All strings.
+    pub(crate) fn strings(&self) -> StringBytes {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(self.codes.len()));
+        for slot in 0..self.codes.len() {
+            self.table.decompress(self.codes.get(slot), &mut bytes);
+            ends.push(bytes.len() as u32);
+        }
+        StringBytes::new(&ends, &bytes)
     }
 
     /// A view of the string in `slot`, in a heap.

@@ -224,6 +224,13 @@ impl Block {
         }
     }
 
+    /// Shares the memory of its symbols out among as many blocks.
+    pub(crate) fn share_symbols(&mut self, blocks: usize) {
+        if let Values::Fsst(fsst) = &mut self.values {
+            fsst.share(fsst.table().bytes() / blocks);
+        }
+    }
+
     /// True if its strings are written to a heap when they are read.
     pub(crate) fn has_codes_of_strings(&self) -> bool {
         matches!(self.values, Values::Fsst(_))

@@ -18,7 +18,9 @@ const PATCHES_MAX: usize = 32;
 pub(crate) struct Patched {
     /// Those that are no patches.
     values: Box<Values>,
-    patches: Patches<i64>,
+    base: i128,
+    /// Their codes.
+    patches: Patches<u64>,
 }
 
 /// How many bits leave the fewest bytes, and these; `min` is the least of the values. Nothing if it takes too many patches.
@@ -33,7 +35,7 @@ pub(crate) fn best_width<T: Fixed>(values: &[T], min: T) -> Option<(usize, usize
         if patches > PATCHES_MAX {
             break;
         }
-        let bytes = Packed::size(width) + patches * Patches::<i64>::SIZE + size_of::<Values>();
+        let bytes = Packed::size(width) + patches * Patches::<u64>::SIZE + size_of::<Values>();
         if patches > 0 && best.is_none_or(|(_, least)| bytes < least) {
             best = Some((width, bytes));
         }
@@ -42,20 +44,16 @@ pub(crate) fn best_width<T: Fixed>(values: &[T], min: T) -> Option<(usize, usize
 }
 
 impl Patched {
-    /// Values over `min`, those that do not fit `width` bits as patches. All fit 64 bits.
+    /// Values over `min`, those that do not fit `width` bits as patches.
     pub(crate) fn new<T: Fixed>(values: &[T], min: T, width: usize) -> Patched {
         let Datum::Integer(base) = min.datum() else { unreachable!("only integers have codes") };
         let codes = values.iter().map(|value| value.code(min));
         let fits = |code: &u64| code >> width == 0;
-        let patches: Vec<(u16, i64)> = codes
-            .clone()
-            .enumerate()
-            .filter(|(_, code)| !fits(code))
-            .map(|(slot, code)| (slot as u16, (base + i128::from(code)) as i64))
-            .collect();
+        let patches: Vec<(u16, u64)> =
+            codes.clone().enumerate().filter(|(_, code)| !fits(code)).map(|(slot, code)| (slot as u16, code)).collect();
         let codes = Packed::new(width, codes.map(|code| if fits(&code) { code } else { 0 }));
         let values = Values::FrameOfReference { base, codes: Codes::Packed(codes) };
-        Patched { values: Box::new(values), patches: Patches::new(&patches) }
+        Patched { values: Box::new(values), base, patches: Patches::new(&patches) }
     }
 
     /// Bytes of memory.
@@ -66,7 +64,7 @@ impl Patched {
     /// The value in `slot`.
     pub(crate) fn datum(&self, slot: usize, physical: PhysicalType) -> Datum<'_> {
         match self.patches.get(slot) {
-            Some(number) => Datum::Integer(number.into()),
+            Some(code) => Datum::Integer(self.base + i128::from(code)),
             None => self.values.datum(slot, physical),
         }
     }
@@ -75,7 +73,7 @@ impl Patched {
     pub(crate) fn decode<T: Fixed>(&self, from: usize, out: &mut [T]) {
         self.values.decode_fixed(from, out);
         let patches = self.patches.within(from, from + out.len());
-        patches.for_each(|(at, number)| out[at] = T::of_datum(Datum::Integer(number.into())));
+        patches.for_each(|(at, code)| out[at] = T::of_code(self.base, code));
     }
 
     /// Narrows `masks` to numbers from `low` to `high`.
@@ -83,10 +81,11 @@ impl Patched {
         // What the patches leave of their slots' bits, which their codes say nothing about.
         let mut own = [0; BLOCK_ROWS / 64];
         let mut kept = [0; BLOCK_ROWS / 64];
-        for (slot, number) in self.patches.within(0, masks.len() * 64) {
+        for (slot, code) in self.patches.within(0, masks.len() * 64) {
             let (word, bit) = (slot / 64, 1 << (slot % 64));
             own[word] |= bit;
-            kept[word] |= if (low..=high).contains(&number.into()) { masks[word] & bit } else { 0 };
+            let is_in = (low..=high).contains(&(self.base + i128::from(code)));
+            kept[word] |= if is_in { masks[word] & bit } else { 0 };
         }
         self.values.narrow(low, high, masks, physical);
         masks.iter_mut().zip(own.iter().zip(&kept)).for_each(|(mask, (own, kept))| *mask = *mask & !own | kept);

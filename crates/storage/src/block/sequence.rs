@@ -1,6 +1,7 @@
 //! Numbers that ascend or descend by one step, such as keys that were counted: two numbers for a block.
 
 use super::Fixed;
+use crate::BLOCK_ROWS;
 use crate::datum::Datum;
 use crate::write::bits_inside;
 use std::ops::Range;
@@ -13,7 +14,8 @@ pub(crate) struct Sequence {
 }
 
 impl Sequence {
-    /// The sequence that some integers are, at least two; `None` if they are none.
+    /// The sequence that some integers are, at least two; `None` if they are none, or might leave 64 bits within a block of 128-bit
+    /// ones.
     pub(crate) fn of<T: Fixed>(values: &[T]) -> Option<Sequence> {
         let number = |value: &T| match value.datum() {
             Datum::Integer(v) => v,
@@ -21,6 +23,10 @@ impl Sequence {
         };
         let [first, second, ..] = values else { return None };
         let step = number(second).checked_sub(number(first))?;
+        let last = number(first).checked_add(step.checked_mul(BLOCK_ROWS as i128 - 1)?)?;
+        if size_of::<T>() > 8 && (i64::try_from(number(first)).is_err() || i64::try_from(last).is_err()) {
+            return None;
+        }
         let follows = |pair: &[T]| number(&pair[1]).checked_sub(number(&pair[0])) == Some(step);
         values.windows(2).all(follows).then_some(Sequence { first: number(first), step })
     }

@@ -11,7 +11,8 @@ pub(crate) struct Singles(Buffer);
 impl Singles {
     /// Doubles as floats, if they are and come back bit for bit.
     pub(crate) fn of(values: &[f64]) -> Option<Singles> {
-        let is_same = |value: &f64| f64::from(*value as f32).to_bits() == value.to_bits();
+        // The payload of a NaN may not survive.
+        let is_same = |value: &f64| !value.is_nan() && f64::from(*value as f32).to_bits() == value.to_bits();
         let floats = || values.iter().map(|&value| value as f32).collect::<Vec<f32>>();
         values.iter().all(is_same).then(|| Singles(Buffer::from_slice(&floats())))
     }

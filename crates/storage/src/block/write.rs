@@ -209,7 +209,7 @@ impl Block {
         Block::new(slots, Values::Constant(physical), None, Zone { min, max, nulls: 0 }, false)
     }
 
-    /// The same block once more, encoded alike.
+    /// The same block once more, encoded alike; cold integers and doubles as they would be by themselves.
     pub(crate) fn twin(&self, live: &[u64], physical: PhysicalType) -> Block {
         let values = match &self.values {
             values if values.are_writable() => return self.copy(self.stamp, live, physical),
@@ -279,7 +279,10 @@ impl Block {
                 Values::Dictionary { dictionary: dictionary.clone(), codes }
             }
             Values::Strings(strings) => Values::Views(Views::new(self.slots, self.slots, |slot| strings.get(slot))),
-            Values::Fsst(fsst) => Values::Views(Views::new(self.slots, self.slots, |slot| fsst.get(slot))),
+            Values::Fsst(fsst) => {
+                let strings = fsst.strings();
+                Values::Views(Views::new(self.slots, self.slots, |slot| strings.get(slot)))
+            }
             _ => with_fixed!(
                 physical,
                 T => {

@@ -27,8 +27,9 @@ const DICTIONARY_BYTES_MAX: usize = 16 << 20;
 const TRIAL_ROWS: usize = 4096;
 /// Bytes of strings on average, from which on they get symbols without being asked for.
 const LONG: usize = 64;
-/// Bytes of strings that symbols are learned from.
+/// Bytes of strings that symbols are learned from, of as many strings.
 const SAMPLE_BYTES: usize = 16 << 10;
+const SAMPLE_TEXTS: usize = 128;
 /// The code that stands for NULL until blocks are made.
 const NULL_CODE: u32 = u32::MAX;
 
@@ -340,8 +341,11 @@ impl PlainBlocks {
         match self.symbols.as_ref().and_then(Option::as_ref) {
             None => Values::Strings(StringBytes::new(&self.ends, &self.bytes)),
             Some(table) => {
-                let blocks = self.effort.group_rows / self.effort.block_rows;
-                Values::Fsst(Fsst::new(table.clone(), &self.ends, &self.bytes, table.bytes() / blocks.max(1)))
+                let most = if self.is_forced() { u32::MAX as usize } else { self.bytes.len() / 4 * 3 };
+                match Fsst::new(table.clone(), &self.ends, &self.bytes, most) {
+                    Some(fsst) => Values::Fsst(fsst),
+                    None => Values::Strings(StringBytes::new(&self.ends, &self.bytes)),
+                }
             }
         }
     }
@@ -349,23 +353,27 @@ impl PlainBlocks {
     /// Symbols of the first block's strings: if they are asked for, or strings are so long that they are rather carried than
     /// looked into, and that it halves them.
     fn train(&self) -> Option<Arc<SymbolTable>> {
-        let forced = self.effort.form == Form::Cold(Compression::Fsst);
         let are_long = self.bytes.len() >= self.ends.len() * LONG && self.bytes.len() >= SAMPLE_BYTES;
         let may = self.effort.form == Form::Cold(Compression::Auto) && are_long;
-        if !(forced || may) {
+        if !(self.is_forced() || may) {
             return None;
         }
         let starts = std::iter::once(0).chain(self.ends.iter().copied());
         let texts = starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start as usize..end as usize]);
-        let step = (self.bytes.len() / SAMPLE_BYTES).max(1);
-        let sample = texts.clone().step_by(step);
+        let texts = texts.map(|text| &text[..text.len().min(SAMPLE_BYTES / SAMPLE_TEXTS)]);
+        let step = (self.ends.len() / SAMPLE_TEXTS).max(1);
+        let sample = texts.step_by(step);
         let table = SymbolTable::train(sample.clone());
         let (mut codes, mut bytes) = (Vec::new(), 0);
         for text in sample {
             table.compress(text, &mut codes);
             bytes += text.len();
         }
-        (forced || codes.len() * 2 <= bytes).then(|| Arc::new(table))
+        (self.is_forced() || (bytes > 0 && codes.len() * 2 <= bytes)).then(|| Arc::new(table))
+    }
+
+    fn is_forced(&self) -> bool {
+        self.effort.form == Form::Cold(Compression::Fsst)
     }
 
     /// Least and greatest string, and whether each is greater than the one before; some are not NULL.
@@ -401,7 +409,10 @@ impl PlainBlocks {
         }
         self.block_bytes = 0;
         self.symbols = None;
-        std::mem::take(&mut self.blocks)
+        let mut blocks = std::mem::take(&mut self.blocks);
+        let sharers = blocks.iter().filter(|block| block.has_codes_of_strings()).count();
+        blocks.iter_mut().for_each(|block| block.share_symbols(sharers));
+        blocks
     }
 
     fn bytes(&self) -> usize {

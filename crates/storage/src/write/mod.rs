@@ -121,8 +121,8 @@ impl Shape {
     /// What builders make blocks for.
     pub(crate) fn form(&self) -> Form {
         match self.options.compression {
-            // Strings of symbols are not for single rows.
-            Compression::Auto | Compression::Fsst if self.key.is_some() => Form::Writable,
+            // Symbols are not for single rows.
+            Compression::Auto | Compression::Fsst | Compression::Strings if self.key.is_some() => Form::Writable,
             compression => Form::Cold(compression),
         }
     }

@@ -127,7 +127,7 @@ pub(super) fn unpack<'a, T: Lane, const WIDTH: usize>(
     assert!(are_there());
     // SAFETY: the features are there, words and width as they are wanted, and the kernels write all codes.
     unsafe {
-        if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
+        if has_avx512() {
             unpack_avx512::<T, WIDTH>(words, width, out);
         } else {
             unpack_avx2::<T, WIDTH>(words, width, out);
@@ -136,14 +136,17 @@ pub(super) fn unpack<'a, T: Lane, const WIDTH: usize>(
     }
 }
 
-/// For tests: the codes by AVX2, which is there, of any width.
 #[cfg(test)]
-pub(super) fn by_avx2<T: Lane>(words: &[T], width: usize) -> [T; BLOCK_ROWS] {
-    assert!(words.len() >= width * T::LANES && (1..=T::LANE_BITS).contains(&width) && is_x86_feature_detected!("avx2"));
-    let mut out = MaybeUninit::uninit();
-    // SAFETY: as in `unpack`.
-    unsafe {
-        unpack_avx2::<T, 0>(words, width, &mut out);
-        out.assume_init()
+thread_local! {
+    /// For tests: leave the widest vectors alone.
+    pub(super) static ONLY_AVX2: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+}
+
+#[inline]
+fn has_avx512() -> bool {
+    #[cfg(test)]
+    if ONLY_AVX2.get() {
+        return false;
     }
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")
 }
