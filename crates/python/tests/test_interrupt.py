@@ -23,6 +23,8 @@ def after(seconds, action):
 @pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
 def test_ctrl_c_stops_a_statement(con):
     sent = []
+    # A shell that runs the tests in the background has it ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def press():
         sent.append(time.monotonic())
