@@ -1,6 +1,6 @@
 //! A table against its obvious twin: a list of rows of single values.
 
-use crate::{BLOCK_ROWS, ROW_GROUP_ROWS, Table, TableSnapshot, ValueRange};
+use crate::{BLOCK_ROWS, ROW_GROUP_ROWS, RowId, Table, TableSnapshot, ValueRange};
 use entasis_vector::{
     Chunk, DataType, Dictionary, Encoding, ErrorKind, Field, Interval, PhysicalType, Schema, Selection, Value, Vector,
 };
@@ -408,4 +408,31 @@ fn a_null_in_a_not_null_column_is_refused() {
     let error = appender.append(&column_chunk(&[vec![Value::Null]], table.schema(), false), 0).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Constraint);
     assert!(error.message().contains("trips.a"));
+}
+
+#[test]
+fn sparse_windows_in_the_order_of_insertion_are_laid_anew() {
+    let table = Table::new("t", vec![Field::new("a", DataType::Int64)]);
+    let rows: Vec<Vec<Value>> = (0..16 * 1024).map(|i| vec![Value::Integer(i)]).collect();
+    insert(&table, &rows, false);
+    // Most of the first half, but less than half of all: a statement leaves the slots as they are.
+    let is_left = |slot: u32| slot >= 8 * 1024 || slot.is_multiple_of(8);
+    {
+        let mut writer = table.write();
+        (0..16 * 1024).filter(|&slot| !is_left(slot)).for_each(|slot| writer.delete(RowId { group: 0, slot }));
+    }
+    let spread: usize = (0..4).map(|_| table.upkeep(std::time::Duration::from_secs(60)).spread).sum();
+    assert!(spread > 0, "the window is laid anew");
+    let snapshot = table.snapshot();
+    let group = snapshot.row_group(0).expect("it has rows");
+    assert!(group.slots() < 16 * 1024, "{} slots are left", group.slots());
+    let mut out = Vector::new(PhysicalType::I64);
+    let mut left = Vec::new();
+    for first in (0..group.slots()).step_by(1024) {
+        let count = 1024.min(group.slots() - first);
+        group.decode(0, first, count, &mut out);
+        group.each_live(first..first + count, |position| left.push(out.values::<i64>()[position]));
+    }
+    let expected: Vec<i64> = (0..16 * 1024).filter(|&slot| is_left(slot)).map(i64::from).collect();
+    assert_eq!(left, expected);
 }

@@ -210,7 +210,7 @@ impl Writer<'_> {
             return is_split && self.put_window(group, old, window, laid);
         }
         let mut laid = laid;
-        if let Some(fence) = laid.fences.first_mut() {
+        if let Some(fence) = laid.fences.first_mut().filter(|_| !node.partitions.is_empty()) {
             let slot = (now.start * width) as u32;
             *fence = node.fences.get(node.partitions.partition_point(|partition| partition.start < slot));
         }
