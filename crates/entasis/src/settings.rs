@@ -5,6 +5,7 @@ use crate::connection::Connection;
 use crate::rows::Rows;
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
+use std::sync::PoisonError;
 
 /// A setting: its name, what it does, how it is read and written.
 struct Setting {
@@ -48,7 +49,7 @@ const SETTINGS: &[Setting] = &[
         set: |connection, text| {
             let name = text.trim().to_ascii_lowercase();
             let compression = Compression::parse(&name).ok_or_else(|| Compression::unknown(&name))?;
-            *connection.compression.lock().expect("no panic while locked") = compression;
+            *connection.compression.lock().unwrap_or_else(PoisonError::into_inner) = compression;
             Ok(())
         },
     },

@@ -4,6 +4,7 @@
 //! the rows: decoding whole, in part and at single positions, ranges, counts, sums and extremes. Then rows are changed while a
 //! snapshot shows the old ones.
 
+use crate::random::Random;
 use crate::{Compression, Datum, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
 use entasis_vector::{CHUNK_ROWS, DataType, Field, PhysicalType, Value, Vector};
 use std::collections::BTreeSet;
@@ -11,17 +12,6 @@ use std::sync::Arc;
 
 /// Rows of two blocks and a bit.
 const ROWS: usize = 2500;
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-}
 
 /// Integers of a type, named by what is hard about them.
 fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {

@@ -53,6 +53,8 @@ mod conformance_tests;
 #[cfg(test)]
 mod model_tests;
 #[cfg(test)]
+mod random;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod transaction_tests;

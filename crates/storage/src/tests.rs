@@ -1,5 +1,6 @@
 //! A table against its obvious twin: a list of rows of single values.
 
+use crate::random::Random;
 use crate::{BLOCK_ROWS, ROW_GROUP_ROWS, RowId, Table, TableSnapshot, ValueRange};
 use entasis_vector::{
     Chunk, DataType, Dictionary, Encoding, ErrorKind, Field, Interval, PhysicalType, Schema, Selection, Value, Vector,
@@ -8,20 +9,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 type Rows = Vec<Vec<Value>>;
-
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
 
 const TYPES: [DataType; 22] = [
     DataType::Null,

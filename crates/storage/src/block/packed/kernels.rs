@@ -36,7 +36,7 @@ macro_rules! kernel {
         /// # Safety
         /// The machine has the features; `words` has `width` words of all lanes, and `width` is at least 1 and at most the bits
         /// of a lane.
-        // PERF: with counts in registers it is a quarter of the speed; a plain loop is not made vectors of.
+        // PERF: the compiler does not make vectors of a plain loop; sums of 17 bits took three times as long with one.
         #[target_feature(enable = $features)]
         pub(super) unsafe fn $name<T: Lane, const WIDTH: usize>(
             words: &[T],
