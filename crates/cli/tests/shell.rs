@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 fn entasis(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_entasis"));
-    command.args(arguments).current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/flights"));
+    command.args(arguments).current_dir("../../data/flights");
     command
 }
 

@@ -81,9 +81,10 @@ pub fn names() -> Vec<String> {
         .collect()
 }
 
-/// The directory `tests/` of the repository.
+/// The directory `tests/` of the repository, seen from a package, where Cargo runs tests. A path that is compiled in would be
+/// that of another clone with the same target directory.
 pub fn tests_directory() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests")
+    PathBuf::from("../../tests")
 }
 
 /// All files below `directory` with this extension, sorted by path.
