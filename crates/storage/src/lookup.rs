@@ -67,7 +67,7 @@ impl RowGroup {
         let width = self.block_slots;
         let numbers = slots.start / width..slots.end.div_ceil(width);
         if numbers.len() <= FEW_SLICES {
-            self.prefetch_column(numbers.clone(), key.columns[0]);
+            self.slices[numbers.clone()].iter().for_each(|slice| slice.prefetch_key(shape.schema.len()));
         }
         for number in numbers {
             let slice = &*self.slices[number];

@@ -16,7 +16,7 @@ use crate::key::Fences;
 use crate::positions::push_bits;
 use crate::read::{self, Slices};
 use crate::sync::{AtomicBool, Ordering};
-use crate::tree::link::{Ahead, Linked};
+use crate::tree::link::Linked;
 use crate::tree::slice::WORDS;
 use crate::tree::{Edit, Link, Node, Slice, Stamp};
 use crate::write::bits_inside;
@@ -78,9 +78,8 @@ pub struct RowGroup {
 }
 
 impl Linked for RowGroup {
-    fn ahead(&self) -> Ahead {
-        Ahead::NONE
-    }
+    type Ahead = ();
+    fn ahead(&self) {}
 }
 
 impl Node for RowGroup {
@@ -242,14 +241,6 @@ impl RowGroup {
         };
         ahead(3).for_each(|slice| slice.prefetch_with(columns.iter().copied()));
         ahead(1).for_each(|slice| columns.iter().for_each(|&column| slice.prefetch_stream(column, true)));
-    }
-
-    /// Asks for the memory of a column in some slices.
-    // PERF: from slice to values it is two misses, one after the other; those of all slices are waited for together.
-    pub(crate) fn prefetch_column(&self, slices: Range<usize>, column: usize) {
-        let slices = &self.slices[slices];
-        slices.iter().for_each(|slice| slice.prefetch_with(std::iter::once(column)));
-        slices.iter().for_each(|slice| slice.prefetch_stream(column, true));
     }
 
     /// The first run of live slots among some, as long as may be.

@@ -69,7 +69,7 @@ impl Table {
         let fences = shape.no_fences();
         let root = |stamp| Root { stamp, rows: 0, groups: Vec::new(), fences };
         let head = Head {
-            branch: Branch::new(epochs.clone(), shape.options.block_slots, root),
+            branch: Branch::new(epochs.clone(), &shape.options, root),
             sketches: vec![Sketch::default(); shape.schema.len()],
             summaries: Arc::new(Summaries::new(shape.schema.len())),
             is_changed: false,

@@ -14,6 +14,7 @@
 use super::epochs::is_shown;
 use super::{Epochs, Link, Root, Slice, Stamp};
 use crate::block::Block;
+use crate::layout::TableOptions;
 use crate::row_group::RowGroup;
 use crate::sync::{AtomicIsize, Ordering};
 use std::sync::Arc;
@@ -71,6 +72,8 @@ pub(crate) struct Edit {
     pub(crate) writes_ghosts: bool,
     /// Slots of a block.
     pub(crate) block_slots: usize,
+    /// The first column of the layout key; any, if there is none.
+    pub(crate) key: usize,
     epochs: Arc<Epochs>,
     /// No slot is forgotten to be visible while a snapshot is older than this.
     visible_since: Stamp,
@@ -174,15 +177,21 @@ pub(crate) struct Savepoint {
 
 impl Branch {
     /// The head of an empty table.
-    pub(crate) fn new(epochs: Arc<Epochs>, block_slots: usize, root: impl FnOnce(Stamp) -> Root) -> Branch {
+    pub(crate) fn new(epochs: Arc<Epochs>, options: &TableOptions, root: impl FnOnce(Stamp) -> Root) -> Branch {
         let stamp = epochs.next();
-        Branch { root: Link::new(root(stamp)), edit: Branch::edit(epochs, stamp, block_slots, true) }
-    }
-
-    fn edit(epochs: Arc<Epochs>, stamp: Stamp, block_slots: usize, writes_ghosts: bool) -> Edit {
-        let (visible_since, origin) = (0, if writes_ghosts { 0 } else { stamp });
-        let (bytes, retired) = (AtomicIsize::new(0), Vec::new());
-        Edit { stamp, writes_ghosts, block_slots, epochs, visible_since, origin, bytes, retired, left: 0 }
+        let edit = Edit {
+            stamp,
+            writes_ghosts: true,
+            block_slots: options.block_slots,
+            key: options.layout_key.first().copied().unwrap_or(0),
+            epochs,
+            visible_since: 0,
+            origin: 0,
+            bytes: AtomicIsize::new(0),
+            retired: Vec::new(),
+            left: 0,
+        };
+        Branch { root: Link::new(root(stamp)), edit }
     }
 
     /// Takes a snapshot: root and stamp. The stamp must be given back to [`Epochs::leave`].
@@ -198,8 +207,16 @@ impl Branch {
         let epochs = self.edit.epochs.clone();
         epochs.enter(stamp);
         let own = epochs.next();
-        let mut edit = Branch::edit(epochs, own, self.edit.block_slots, false);
-        edit.visible_since = self.edit.visible_since;
+        let edit = Edit {
+            stamp: own,
+            writes_ghosts: false,
+            epochs,
+            origin: own,
+            bytes: AtomicIsize::new(0),
+            retired: Vec::new(),
+            left: 0,
+            ..self.edit
+        };
         (Branch { root, edit }, Savepoint { root, stamp, bytes: 0 })
     }
 

@@ -11,8 +11,8 @@
 //! 3. A node that a branch no longer shows is retired, once, and freed when no snapshot shows it (`Branch::sweep`), or with
 //!    the table.
 //!
-//! A link also says where what the node leads to begins ([`Ahead`]), so that both are asked for at once: from a row group to
-//! a value it is four misses one after the other, and so two.
+//! A link also says where what the node leads to begins ([`Linked::Ahead`]), so that both are asked for at once: from a row
+//! group to a value it is four misses one after the other, and so two; to a layout key it is one.
 //!
 //! This is a leaf module with `unsafe`. Its slow twin would copy the whole path for every change, which the model test
 //! reaches by taking a snapshot after every operation.
@@ -71,28 +71,30 @@ impl Ahead {
 
 /// What links lead to.
 pub(crate) trait Linked {
-    /// Where its reader goes next.
-    fn ahead(&self) -> Ahead;
+    /// Places that its readers go to next.
+    type Ahead: Copy;
+    /// Where they are.
+    fn ahead(&self) -> Self::Ahead;
 }
 
 /// See the module.
-pub(crate) struct Link<T> {
+pub(crate) struct Link<T: Linked> {
     node: NonNull<T>,
-    ahead: Ahead,
+    ahead: T::Ahead,
 }
 
 // SAFETY: a link gives what a shared reference gives, and `edit` what an exclusive one gives, by the rules above; what lies
 // ahead is never read.
-unsafe impl<T: Send + Sync> Send for Link<T> {}
+unsafe impl<T: Linked + Send + Sync> Send for Link<T> {}
 // SAFETY: as above.
-unsafe impl<T: Send + Sync> Sync for Link<T> {}
+unsafe impl<T: Linked + Send + Sync> Sync for Link<T> {}
 
-impl<T> Clone for Link<T> {
+impl<T: Linked> Clone for Link<T> {
     fn clone(&self) -> Link<T> {
         *self
     }
 }
-impl<T> Copy for Link<T> {}
+impl<T: Linked> Copy for Link<T> {}
 
 impl<T: Linked> Link<T> {
     /// A link to a new node.
@@ -108,7 +110,7 @@ impl<T: Linked> Link<T> {
     }
 }
 
-impl<T> Link<T> {
+impl<T: Linked> Link<T> {
     #[inline(always)]
     fn node(&self) -> &T {
         // SAFETY: rule 1. Slots of shared blocks that are written meanwhile are only touched through `block::cells`.
@@ -117,14 +119,25 @@ impl<T> Link<T> {
 
     /// Where the node leads to.
     #[inline]
-    pub(crate) fn ahead(self) -> Ahead {
+    pub(crate) fn ahead(self) -> T::Ahead {
         self.ahead
     }
 
     /// Asks for the memory of the node.
     #[inline]
     pub(crate) fn prefetch(self) {
-        cells::prefetch_all(self.node.as_ptr(), size_of::<T>());
+        self.prefetch_first(size_of::<T>());
+    }
+
+    /// Asks for the first bytes of the node.
+    #[inline]
+    pub(crate) fn prefetch_first(self, bytes: usize) {
+        cells::prefetch_all(self.node.as_ptr(), bytes);
+    }
+
+    /// The memory of the node, for one who may keep it for longer than the node lives.
+    pub(crate) fn place(self) -> Ahead {
+        Ahead::to(self.node.as_ptr())
     }
 
     /// True if both are links to one node.
@@ -171,7 +184,7 @@ impl<T: Node> Link<T> {
     }
 }
 
-impl<T> Deref for Link<T> {
+impl<T: Linked> Deref for Link<T> {
     type Target = T;
     #[inline(always)]
     fn deref(&self) -> &T {

@@ -1,6 +1,6 @@
 //! Roots: one version of a whole table.
 
-use super::link::{Ahead, Linked};
+use super::link::Linked;
 use super::{Edit, Link, Node, Stamp};
 use crate::key::Fences;
 use crate::row_group::RowGroup;
@@ -16,9 +16,8 @@ pub(crate) struct Root {
 }
 
 impl Linked for Root {
-    fn ahead(&self) -> Ahead {
-        Ahead::NONE
-    }
+    type Ahead = ();
+    fn ahead(&self) {}
 }
 
 impl Node for Root {

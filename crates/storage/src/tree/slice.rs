@@ -11,6 +11,9 @@ use entasis_vector::{Schema, bitmap};
 /// Words of the bitmaps of a slice.
 pub(crate) const WORDS: usize = BLOCK_ROWS / 64;
 
+/// Links that a point query asks for, at most.
+const MOST_LINKS: usize = 32;
+
 /// Slots from which on a whole block is encoded anew rather than they one by one.
 const SCATTERED_MIN: usize = 24;
 
@@ -25,13 +28,25 @@ pub(crate) struct Slice {
     rows: usize,
     /// True if the zones may be wider than the values, and the encoding than need be: written since it was encoded.
     is_hot: bool,
+    /// The first column of the layout key.
+    key: usize,
     /// By column.
     blocks: Box<[Link<Block>]>,
 }
 
+/// What readers of a slice go to next.
+#[derive(Clone, Copy)]
+pub(crate) struct SliceAhead {
+    links: Ahead,
+    /// The block of the first column of the layout key, and its slots.
+    key: (Ahead, Ahead),
+}
+
 impl Linked for Slice {
-    fn ahead(&self) -> Ahead {
-        Ahead::to(self.blocks.as_ptr())
+    type Ahead = SliceAhead;
+    fn ahead(&self) -> SliceAhead {
+        let key = self.blocks.get(self.key).map_or((Ahead::NONE, Ahead::NONE), |key| (key.place(), key.ahead()));
+        SliceAhead { links: Ahead::to(self.blocks.as_ptr()), key }
     }
 }
 
@@ -48,8 +63,8 @@ impl Node for Slice {
         // What made a slot visible before this version was made is gone if no snapshot is as old as that.
         let mut visible = if edit.forgets(self.stamp) { [0; WORDS] } else { self.visible };
         visible.iter_mut().zip(&self.live).for_each(|(visible, live)| *visible |= live);
-        let Slice { live, rows, is_hot, .. } = *self;
-        Slice { stamp: edit.stamp, live, visible, rows, is_hot, blocks: self.blocks.clone() }
+        let Slice { live, rows, is_hot, key, .. } = *self;
+        Slice { stamp: edit.stamp, live, visible, rows, is_hot, key, blocks: self.blocks.clone() }
     }
 
     fn retire(link: Link<Slice>, edit: &mut Edit) {
@@ -62,8 +77,18 @@ impl Link<Slice> {
     #[inline]
     pub(crate) fn prefetch_with(self, columns: impl Iterator<Item = usize>) {
         self.prefetch();
-        let links = self.ahead().start();
+        let links = self.ahead().links.start();
         columns.for_each(|column| cells::prefetch(links.wrapping_add(column * size_of::<Link<Block>>())));
+    }
+
+    /// Asks for all that a point query reads, and for the links to what is read of the row that it finds, of `columns`.
+    #[inline]
+    pub(crate) fn prefetch_key(self, columns: usize) {
+        let SliceAhead { links, key: (block, slots) } = self.ahead();
+        self.prefetch();
+        cells::prefetch_all(block.start(), size_of::<Block>());
+        cells::prefetch_stream(slots.start());
+        cells::prefetch_all(links.start(), columns.min(MOST_LINKS) * size_of::<Link<Block>>());
     }
 }
 
@@ -74,7 +99,7 @@ impl Slice {
         let is_hot = blocks.iter().any(|block| matches!(block.values, Values::Views(_)));
         let blocks = blocks.into_iter().map(|block| Link::new(Block { stamp: edit.stamp, ..block })).collect();
         let rows = bitmap::count_ones(&live, BLOCK_ROWS);
-        let slice = Slice { stamp: edit.stamp, live, visible: [0; WORDS], rows, is_hot, blocks };
+        let slice = Slice { stamp: edit.stamp, live, visible: [0; WORDS], rows, is_hot, key: edit.key, blocks };
         edit.count(slice.bytes() as isize);
         slice
     }
@@ -124,17 +149,17 @@ impl Slice {
         &self.blocks
     }
 
-    /// Asks for a block with the memory of `slot`.
+    /// Asks for what reading `slot` of a column takes.
     #[inline]
     pub(crate) fn prefetch(&self, column: usize, slot: usize) {
-        self.blocks[column].prefetch();
-        cells::prefetch(self.blocks[column].ahead().slot(slot));
+        self.blocks[column].prefetch_slot(slot);
     }
 
-    /// Asks for the blocks of all columns with the memory of `slot`.
+    /// Asks for what writing `slot` of a column takes.
     #[inline]
-    pub(crate) fn prefetch_row(&self, slot: usize) {
-        (0..self.blocks.len()).for_each(|column| self.prefetch(column, slot));
+    pub(crate) fn prefetch_write(&self, column: usize, slot: usize) {
+        self.blocks[column].prefetch();
+        cells::prefetch(self.blocks[column].ahead().slot(slot));
     }
 
     /// Asks for a block; with its slots, which are read from the first on, if `slots`.

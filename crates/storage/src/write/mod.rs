@@ -209,7 +209,7 @@ impl Writer<'_> {
         group.touch();
         let (slice, slot) = (id.slot as usize / group.block_slots, id.slot as usize % group.block_slots);
         let slice = group.slices[slice].edit(edit);
-        changes.iter().for_each(|&(column, _)| slice.prefetch(column, slot));
+        changes.iter().for_each(|&(column, _)| slice.prefetch_write(column, slot));
         for &(column, datum) in changes {
             slice.write(column, slot, datum, schema, edit);
             widen(&mut group.zones, column, datum, schema[column].ty);
@@ -248,14 +248,15 @@ impl Writer<'_> {
         if let Some(partition) = group.partition_of(slot) {
             group.partitions[partition].rows += 1;
         }
-        let slice = group.slices[slot / group.block_slots].edit(edit);
-        let slot = slot % group.block_slots;
-        slice.prefetch_row(slot);
+        let (number, slot) = (slot / group.block_slots, slot % group.block_slots);
+        let slice = group.slices[number].edit(edit);
+        (0..row.len()).for_each(|column| slice.prefetch_write(column, slot));
         for (column, &datum) in row.iter().enumerate() {
             slice.write(column, slot, datum, schema, edit);
             widen(&mut group.zones, column, datum, schema[column].ty);
         }
         slice.revive(slot);
+        group.slices[number].renew();
     }
 
     /// Row group and partition of a new row with `key`.
@@ -379,7 +380,8 @@ impl OwnedRow {
         self.values.clear();
         self.heap.clear();
         let (group, slot) = (&*root.groups[id.group as usize], id.slot as usize);
-        group.slices[slot / group.block_slots].prefetch_row(slot % group.block_slots);
+        let slice = &*group.slices[slot / group.block_slots];
+        (0..schema.len()).for_each(|column| slice.prefetch(column, slot % group.block_slots));
         for (column, field) in schema.iter().enumerate() {
             self.values.push(match datum(root, id, column, field.ty) {
                 Datum::Bytes(bytes) => OwnedDatum::Bytes(self.heap.push(bytes)),
