@@ -5,25 +5,29 @@
 //! 1. By the layout key, the rows are in some partitions, of which those in the middle need no test: conditions that made
 //!    the bounds are *implied* there. (Range query of *Optimal Column Layout for Hybrid Workloads*, section 3.)
 //! 2. By an index, which is a table of its own: its rows within the bounds give layout keys, and these the rows. Only if they
-//!    are few, as each costs as much as a thousand that are scanned.
+//!    are few, or looking them up costs less than looking through the index's columns in all rows ([`Costs`]): what is
+//!    well compressed is scanned for fewer rows.
 //! 3. Otherwise, everywhere.
 //!
 //! Rows outside are never wanted, so the filters run as they would without this; `optimize = off` does without. The scan asks
 //! when it starts, `EXPLAIN` when it prints.
 
+use crate::cost::Costs;
 use crate::plan::Scan;
-use crate::relation::Index;
+use crate::relation::{Index, Relation};
 use entasis_storage::{Datum, RowId, SlotRange, TableSnapshot};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Value};
+use std::cell::LazyCell;
 use std::ops::{Bound, Range};
+use std::sync::Arc;
 
-/// A row that is found by an index costs as much as so many that are scanned.
-const ROWS_FOR_A_LOOKUP: u64 = 2_000;
 /// So many lookups are always few.
 const FEW_LOOKUPS: u64 = 16;
 /// An index is not read if it would have to give up after more than so many slots.
 const INDEX_SLOTS: u64 = 1 << 17;
+/// It is read if at least one in so many of its slots can be expected to be within the bounds.
+const INDEX_SLOTS_FOR_A_ROW: u64 = 1024;
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,8 +73,8 @@ impl Found {
 
     /// Looks where the rows are that satisfy `conjuncts`; `place` finds a column's index in the table.
     pub(crate) fn of(
+        relation: &dyn Relation,
         table: &TableSnapshot,
-        indexes: &[Index],
         conjuncts: &[Expr],
         place: &impl Fn(ColumnId) -> Option<usize>,
     ) -> Found {
@@ -91,9 +95,10 @@ impl Found {
             found.reach = Reach::Slots(table.range(slice(&bounds.low), slice(&bounds.high)));
             return found;
         }
-        let by_index = indexes.iter().find_map(|index| {
+        let by_index = relation.indexes().iter().find_map(|index| {
             let bounds = Bounds::of(&index.columns[..index.key_columns], &conditions, table)?;
-            Some((rows_by_index(table, index, &bounds)?, index.table.name().to_owned()))
+            let costs = || relation.costs();
+            Some((rows_by_index(table, index, &bounds, costs)?, index.table.name().to_owned()))
         });
         if let Some((rows, name)) = by_index {
             (found.reach, found.index) = (Reach::Rows(rows), Some(name));
@@ -108,7 +113,7 @@ pub(crate) fn in_words(scan: &Scan) -> Option<String> {
     let mut conjuncts = Vec::new();
     scan.filters.iter().for_each(|filter| filter.clone().split_conjunction(&mut conjuncts));
     let place = |id: ColumnId| scan.columns.iter().find(|(column, _)| *column == id).map(|(_, index)| *index);
-    let found = Found::of(table, scan.relation.indexes(), &conjuncts, &place);
+    let found = Found::of(&*scan.relation, table, &conjuncts, &place);
     match found.reach {
         Reach::Everywhere => None,
         Reach::Slots(_) => Some("by its layout key".into()),
@@ -271,14 +276,26 @@ fn slice<'b, 'a>(bound: &'b Bound<Vec<Datum<'a>>>) -> Bound<&'b [Datum<'a>]> {
 }
 
 /// The rows that an index has within bounds, in order; `None` if they are too many.
-fn rows_by_index(table: &TableSnapshot, index: &Index, bounds: &Bounds<'_>) -> Option<Vec<RowId>> {
+fn rows_by_index(
+    table: &TableSnapshot,
+    index: &Index,
+    bounds: &Bounds<'_>,
+    costs: impl Fn() -> Arc<Costs>,
+) -> Option<Vec<RowId>> {
     let options = table.table().options();
     if !options.layout.is_keyed() {
         return None;
     }
-    let most = FEW_LOOKUPS.max(table.rows() / ROWS_FOR_A_LOOKUP);
+    // PERF: a sample of the table takes longer than a few rows.
+    let affordable = LazyCell::new(|| {
+        let costs = costs();
+        let scan: f64 = index.columns[..bounds.columns()].iter().map(|&column| costs.scan(table, column)).sum();
+        (scan / costs.lookup) as u64
+    });
+    let are_few = |rows: u64| rows <= FEW_LOOKUPS || rows <= *affordable;
     let ranges = index.table.range(slice(&bounds.low), slice(&bounds.high));
-    if ranges.iter().map(|range| range.slots.len() as u64).sum::<u64>() > INDEX_SLOTS.min(most * 1024) {
+    let slots = ranges.iter().map(|range| range.slots.len() as u64).sum::<u64>();
+    if slots > INDEX_SLOTS || !are_few(slots / INDEX_SLOTS_FOR_A_ROW) {
         return None;
     }
     // Rows that it does not have must be none of those that are asked for.
@@ -297,9 +314,9 @@ fn rows_by_index(table: &TableSnapshot, index: &Index, bounds: &Bounds<'_>) -> O
         index.table.read(row, &layout_key, &mut sought);
         table.find_each(&sought, |row| {
             found.push(row);
-            found.len() as u64 <= most
+            are_few(found.len() as u64)
         });
-        found.len() as u64 <= most
+        are_few(found.len() as u64)
     };
     if let Some(equal) = bounds.equal().filter(|equal| equal.len() == index.key_columns) {
         index.table.find_each(equal, look_up);
@@ -317,7 +334,7 @@ fn rows_by_index(table: &TableSnapshot, index: &Index, bounds: &Bounds<'_>) -> O
             }
         }
     }
-    if found.len() as u64 > most {
+    if !are_few(found.len() as u64) {
         return None;
     }
     found.sort_unstable();

@@ -3,6 +3,7 @@
 //! A relation has a schema and some statistics. A scan asks it for a [`Source`], shared by all workers, from which each
 //! worker takes a [`SourceWorker`] of its own and pulls chunks until there are no more.
 
+use crate::cost::Costs;
 use crate::exec::QueryContext;
 pub use entasis_storage::Compression;
 /// What a table promises of its rows: plain data that front end and storage share.
@@ -46,6 +47,10 @@ pub trait Relation: fmt::Debug + Send + Sync {
     /// The indexes of a stored table, as of the same moment.
     fn indexes(&self) -> &[Index] {
         &[]
+    }
+    /// What reading it costs.
+    fn costs(&self) -> Arc<Costs> {
+        Arc::default()
     }
     /// Starts a scan. Not called for relations with a [`Relation::table`].
     ///

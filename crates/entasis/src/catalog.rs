@@ -51,7 +51,7 @@ impl entasis_sql::Catalog for Names<'_> {
             return Some(relation.clone());
         }
         if let Some((snapshot, indexes)) = self.snapshot(name) {
-            return Some(Arc::new(TableRelation::new(snapshot, indexes)));
+            return Some(Arc::new(TableRelation::new(snapshot, indexes, connection.shared.costs())));
         }
         if self.names.view(name).is_some() {
             return None;
@@ -62,7 +62,7 @@ impl entasis_sql::Catalog for Names<'_> {
 
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
         let (snapshot, indexes) = self.snapshot(name)?;
-        Some(Arc::new(TableRelation::with_row_ids(snapshot, indexes)))
+        Some(Arc::new(TableRelation::with_row_ids(snapshot, indexes, self.connection.shared.costs())))
     }
 
     fn definition(&self, name: &str) -> Option<Arc<Definition>> {

@@ -3,6 +3,7 @@
 use crate::config::Config;
 use crate::connection::Connection;
 use crate::upkeep::Upkeep;
+use entasis_engine::cost::Costs;
 use entasis_engine::exec::{MemoryBudget, Reservation, WorkerPool};
 use entasis_storage::Catalog;
 use entasis_vector::{Error, Result};
@@ -25,6 +26,8 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     pub(crate) memory: Arc<MemoryBudget>,
     pub(crate) workers: WorkerPool,
+    /// What reading costs here.
+    pub(crate) costs: Mutex<Arc<Costs>>,
     /// Held to publish several tables in one commit, and, shared, to take snapshots of several.
     pub(crate) commits: RwLock<()>,
     /// Puts tables in order behind their writers.
@@ -50,6 +53,7 @@ impl Database {
                 catalog: Catalog::default(),
                 memory,
                 workers,
+                costs: Mutex::default(),
                 commits: RwLock::default(),
                 upkeep: Upkeep::default(),
                 written: AtomicU64::new(0),
@@ -78,6 +82,16 @@ impl Database {
 }
 
 impl Shared {
+    /// What reading costs here.
+    pub(crate) fn costs(&self) -> Arc<Costs> {
+        self.costs.lock().expect("no panic while locked").clone()
+    }
+
+    /// Takes other figures, for statements that are bound from now on.
+    pub(crate) fn set_costs(&self, costs: Arc<Costs>) {
+        *self.costs.lock().expect("no panic while locked") = costs;
+    }
+
     /// Before a single row is written: [`Shared::charge_tables`] for one in [`UNCHARGED`].
     ///
     /// # Errors

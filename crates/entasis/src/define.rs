@@ -241,8 +241,9 @@ fn rebuilt(
     let options = options_of(&definition, &columns)?;
     let is_same = rows.is_none() && columns == *entry.table.schema() && options == *entry.table.options();
     let new = new_entry(&entry.name, columns, definition, is_same.then(|| entry.table.clone()))?;
-    let plan =
-        rows.unwrap_or_else(|| Plan::scan(Arc::new(TableRelation::new(work.snapshot(&entry.table), Vec::new()))));
+    let plan = rows.unwrap_or_else(|| {
+        Plan::scan(Arc::new(TableRelation::new(work.snapshot(&entry.table), Vec::new(), Arc::default())))
+    });
     insert::fill(connection, &new, plan, !is_same)?;
     Ok(new)
 }

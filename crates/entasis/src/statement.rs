@@ -7,6 +7,7 @@ use crate::connection::Connection;
 use crate::rows::Rows;
 use crate::work::Work;
 use crate::{change, define, files, settings, summarize};
+use entasis_engine::cost::Costs;
 use entasis_engine::exec::{self, Collector, Profile, ResultSink};
 use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
@@ -26,6 +27,13 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             let sink = files::copy_to(&path, &plan.schema(), &options, &connection.context())?;
             execute(connection, plan, &*sink)?;
             Ok(Rows::changed_rows(sink.commit()?))
+        }
+        Statement::Calibrate => {
+            let costs = Arc::new(Costs::measure());
+            let row = |(name, nanoseconds): (String, f64)| vec![text(&name), Value::Float(nanoseconds)];
+            let rows: Vec<Vec<Value>> = costs.figures().into_iter().map(row).collect();
+            connection.shared.set_costs(costs);
+            Rows::from_values(&[("what", DataType::Varchar), ("nanoseconds", DataType::Float64)], &rows)
         }
         Statement::ShowTables => {
             let rows: Vec<Vec<Value>> = connection.names(work).iter().map(|name| vec![text(name)]).collect();

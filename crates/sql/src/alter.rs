@@ -87,6 +87,9 @@ impl Altered {
         let down = |columns: &mut Vec<usize>| columns.iter_mut().filter(|i| **i > column).for_each(|i| *i -= 1);
         definition.keys.iter_mut().for_each(|key| down(&mut key.columns));
         definition.layout.key.iter_mut().for_each(down);
+        let compressions = &mut definition.layout.column_compressions;
+        compressions.retain(|(own, _)| *own != column);
+        compressions.iter_mut().filter(|(own, _)| *own > column).for_each(|(own, _)| *own -= 1);
         for key in &mut definition.foreign_keys {
             down(&mut key.columns);
             if key.table == table {

@@ -102,6 +102,7 @@ impl Binder<'_> {
                 Statement::Query(lower::lower(&plan, &context)?)
             }
             Ast::Summarize(query) => Statement::Summarize { plan: self.query(query)? },
+            Ast::Calibrate => Statement::Calibrate,
             Ast::ShowTables => Statement::ShowTables,
             Ast::ShowSettings => Statement::ShowSettings,
             Ast::ShowSetting(name) => self.show(name)?,

@@ -6,11 +6,11 @@
 //! | `layout_key` | a column or several: `a`, `(a, b)` or `'a, b'` |
 //! | `partitions` | a number from 1 |
 //! | `ghost` | a share of the slots, from 0 to less than 1, or in percent: `0.01`, `'1%'` |
-//! | `compression` | `auto`, `none`, or an encoding that is forced wherever it is possible |
+//! | `compression` | `auto`, `none`, or an encoding that is forced wherever it is possible; in parentheses also for single columns: `(packed, a = none)` |
 
 use crate::bind::find_column;
 use crate::parse::span_position;
-use datafusion_sql::sqlparser::ast::{CreateTableOptions, Expr, Ident, SqlOption, Value};
+use datafusion_sql::sqlparser::ast::{BinaryOperator, CreateTableOptions, Expr, Ident, SqlOption, Value};
 use entasis_engine::relation::{Compression, LayoutChoice, LayoutName};
 use entasis_vector::{Error, Field, Result};
 
@@ -45,7 +45,7 @@ pub(crate) fn choice(options: &[SqlOption], columns: &[Field]) -> Result<LayoutC
             "layout_key" => choice.key = Some(layout_key(value, columns)?),
             "partitions" => choice.partitions = Some(partitions(value)?),
             "ghost" => choice.ghost = Some(ghost(value)?),
-            "compression" => choice.compression = Some(compression(value)?),
+            "compression" => compressions(value, columns, &mut choice)?,
             _ => {
                 let error = at(Error::input(format!("a table has no option {name}")), key);
                 return Err(match crate::names::nearest(&name, OPTIONS) {
@@ -71,13 +71,38 @@ fn compression(value: &Expr) -> Result<Compression> {
     Compression::parse(&name).ok_or_else(|| Compression::unknown(&name))
 }
 
+/// Takes the compression of the table, and those of single columns.
+fn compressions(value: &Expr, columns: &[Field], choice: &mut LayoutChoice) -> Result<()> {
+    let parts = match value {
+        Expr::Tuple(parts) => &parts[..],
+        Expr::Nested(part) => std::slice::from_ref(&**part),
+        single => std::slice::from_ref(single),
+    };
+    for part in parts {
+        let Expr::BinaryOp { left, op: BinaryOperator::Eq, right } = part else {
+            if choice.compression.replace(compression(part)?).is_some() {
+                return Err(Error::input(format!("compression is given twice: {value}")));
+            }
+            continue;
+        };
+        let name = column(left, "compression")?;
+        let column = find_column(columns, &name).map_err(|e| e.with_context("compression"))?;
+        let of_columns = &mut choice.column_compressions;
+        if of_columns.iter().any(|(other, _)| *other == column) {
+            return Err(at(Error::input(format!("the column {} occurs twice in compression", name.value)), &name));
+        }
+        of_columns.push((column, compression(right)?));
+    }
+    Ok(())
+}
+
 fn layout_key(value: &Expr, columns: &[Field]) -> Result<Vec<usize>> {
     let names: Vec<Ident> = match value {
-        Expr::Tuple(parts) => parts.iter().map(column).collect::<Result<_>>()?,
-        Expr::Nested(inner) => vec![column(inner)?],
+        Expr::Tuple(parts) => parts.iter().map(|part| column(part, "layout_key")).collect::<Result<_>>()?,
+        Expr::Nested(inner) => vec![column(inner, "layout_key")?],
         other => match text(other) {
             Some(names) => names.split(',').map(|name| Ident::new(name.trim().trim_matches('"'))).collect(),
-            None => vec![column(other)?],
+            None => vec![column(other, "layout_key")?],
         },
     };
     let mut key = Vec::with_capacity(names.len());
@@ -91,12 +116,12 @@ fn layout_key(value: &Expr, columns: &[Field]) -> Result<Vec<usize>> {
     Ok(key)
 }
 
-fn column(expr: &Expr) -> Result<Ident> {
+fn column(expr: &Expr, option: &str) -> Result<Ident> {
     match expr {
         Expr::Identifier(name) => Ok(name.clone()),
         other => match text(other) {
             Some(name) => Ok(Ident::new(name)),
-            None => Err(Error::input(format!("{other} is not a column, which layout_key is made of"))),
+            None => Err(Error::input(format!("{other} is not a column, which {option} wants"))),
         },
     }
 }

@@ -206,6 +206,8 @@ pub(crate) enum Ast {
     Describe(Box<ast::Query>),
     /// `SUMMARIZE query`, `SUMMARIZE table`
     Summarize(Box<ast::Query>),
+    /// `CALIBRATE`
+    Calibrate,
     /// `SHOW TABLES`
     ShowTables,
     /// `SHOW ALL`
@@ -591,6 +593,10 @@ impl<'a> StatementParser<'a> {
             "SUMMARIZE" => {
                 self.parser.next_token();
                 Ok(Ast::Summarize(self.query_or_table()?))
+            }
+            "CALIBRATE" => {
+                self.parser.next_token();
+                Ok(Ast::Calibrate)
             }
             "SHOW" => self.show(),
             "SET" | "PRAGMA" => self.set(),

@@ -125,6 +125,8 @@ pub enum Statement {
         /// An existing view of that name is replaced.
         or_replace: bool,
     },
+    /// What reading costs on this machine is to be measured.
+    Calibrate,
     /// The names of tables and views are wanted.
     ShowTables,
     /// All settings are wanted.

@@ -35,7 +35,7 @@ pub struct AppendedRows {
 
 impl Appender {
     pub(crate) fn new(table: Arc<Table>) -> Appender {
-        let builder = GroupBuilder::new(table.schema(), table.effort(true));
+        let builder = GroupBuilder::new(&table.shape, table.effort(true));
         Appender { table, builder, first_morsel: 0, last_morsel: 0, pieces: Vec::new(), pieces_bytes: 0 }
     }
 

@@ -95,6 +95,8 @@ pub struct LayoutChoice {
     pub ghost: Option<f64>,
     /// How blocks are encoded.
     pub compression: Option<Compression>,
+    /// How those of single columns are, instead.
+    pub column_compressions: Vec<(usize, Compression)>,
 }
 
 impl LayoutChoice {
@@ -106,6 +108,11 @@ impl LayoutChoice {
             partitions: self.partitions.or(other.partitions),
             ghost: self.ghost.or(other.ghost),
             compression: self.compression.or(other.compression),
+            column_compressions: {
+                let is_own = |column: usize| self.column_compressions.iter().any(|(own, _)| *own == column);
+                let others = other.column_compressions.iter().filter(|(column, _)| !is_own(*column));
+                others.chain(&self.column_compressions).copied().collect()
+            },
         }
     }
 }

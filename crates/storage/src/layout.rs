@@ -132,6 +132,8 @@ pub struct TableOptions {
     pub reach: usize,
     /// How its blocks are encoded.
     pub compression: Compression,
+    /// How those of single columns are, instead.
+    pub column_compressions: Vec<(usize, Compression)>,
     /// Slots of a block: 1024, or fewer in tests.
     pub block_slots: usize,
     /// Slots of a row group, a multiple of those of a block.
@@ -148,6 +150,7 @@ impl Default for TableOptions {
             ghost: 0.01,
             reach: 1,
             compression: Compression::Auto,
+            column_compressions: Vec::new(),
             block_slots: BLOCK_ROWS,
             group_slots: ROW_GROUP_ROWS,
         }
@@ -191,8 +194,15 @@ impl TableOptions {
             partitions: choice.partitions.unwrap_or(defaults.partitions).clamp(1, defaults.group_slots),
             ghost: choice.ghost.unwrap_or(ghost).clamp(0.0, 0.99),
             compression: choice.compression.unwrap_or_default(),
+            column_compressions: choice.column_compressions.clone(),
             ..defaults
         }
+    }
+
+    /// How blocks of a column are encoded.
+    pub(crate) fn compression_of(&self, column: usize) -> Compression {
+        let own = self.column_compressions.iter().find(|(own, _)| *own == column);
+        own.map_or(self.compression, |(_, compression)| *compression)
     }
 
     /// Those of some slots that are filled when rows are laid.

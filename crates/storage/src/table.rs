@@ -222,8 +222,6 @@ impl Table {
         let (width, keyed) = (options.block_slots, self.shape.key.is_some());
         let block_rows = if keyed { options.filled_slots(width) } else { width };
         Effort {
-            dictionaries: options.compression.has_dictionaries(),
-            form: self.shape.form(),
             sketch,
             block_rows,
             capacity: if block_rows < width { width } else { 0 },
@@ -242,7 +240,7 @@ impl Table {
                 joined.append(small);
                 return Ok(());
             }
-            let mut builder = GroupBuilder::new(self.schema(), self.effort(false));
+            let mut builder = GroupBuilder::new(&self.shape, self.effort(false));
             for piece in small.drain(..) {
                 builder.append_slots(&*piece, 0..piece.rows, self.schema())?;
             }

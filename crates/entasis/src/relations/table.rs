@@ -1,5 +1,6 @@
 //! A stored table as a relation: a snapshot, taken when the statement was bound.
 
+use entasis_engine::cost::Costs;
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Index, Relation, ScanRequest, Source, Statistics};
 use entasis_storage::TableSnapshot;
@@ -13,16 +14,17 @@ pub(crate) struct TableRelation {
     indexes: Vec<Index>,
     /// The table's columns, and the row id if that is wanted.
     schema: Schema,
+    costs: Arc<Costs>,
 }
 
 impl TableRelation {
-    pub(crate) fn new(snapshot: TableSnapshot, indexes: Vec<Index>) -> TableRelation {
-        TableRelation { schema: snapshot.schema().clone(), snapshot, indexes }
+    pub(crate) fn new(snapshot: TableSnapshot, indexes: Vec<Index>, costs: Arc<Costs>) -> TableRelation {
+        TableRelation { schema: snapshot.schema().clone(), snapshot, indexes, costs }
     }
 
     /// With [`entasis_sql::ROW_ID`] as one more column, which the engine's scan knows as that after the table's last.
-    pub(crate) fn with_row_ids(snapshot: TableSnapshot, indexes: Vec<Index>) -> TableRelation {
-        let mut relation = TableRelation::new(snapshot, indexes);
+    pub(crate) fn with_row_ids(snapshot: TableSnapshot, indexes: Vec<Index>, costs: Arc<Costs>) -> TableRelation {
+        let mut relation = TableRelation::new(snapshot, indexes, costs);
         relation.schema.push(Field { nullable: false, ..Field::new(entasis_sql::ROW_ID, DataType::UInt64) });
         relation
     }
@@ -49,6 +51,10 @@ impl Relation for TableRelation {
 
     fn indexes(&self) -> &[Index] {
         &self.indexes
+    }
+
+    fn costs(&self) -> Arc<Costs> {
+        self.costs.clone()
     }
 
     fn scan(&self, _request: &ScanRequest, _context: &QueryContext) -> Result<Arc<dyn Source>> {

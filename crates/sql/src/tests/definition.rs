@@ -83,12 +83,17 @@ fn layouts_are_chosen() {
             key: Some(vec![0, 1]),
             partitions: Some(64),
             ghost: Some(0.01),
-            compression: None
+            compression: None,
+            column_compressions: Vec::new()
         }
     );
     assert_eq!(layout("layout = casper, layout_key = b, ghost = 0.25").key, Some(vec![1]));
     assert_eq!(layout("layout_key = 'b, a'").key, Some(vec![1, 0]));
     assert_eq!(layout("compression = packed").compression, Some(Compression::Packed));
+    let mixed = layout("compression = (b = none, plain, a = 'runs')");
+    assert_eq!(mixed.compression, Some(Compression::Plain));
+    assert_eq!(mixed.column_compressions, [(1, Compression::None), (0, Compression::Runs)]);
+    assert_eq!(layout("compression = (b = none)").column_compressions, [(1, Compression::None)]);
     let made = try_bind("CREATE TABLE n WITH (layout = sorted, layout_key = 'x') AS SELECT x FROM t").unwrap();
     assert!(matches!(made, Statement::CreateTableAs { definition, .. } if definition.layout.key == Some(vec![0])));
     for (options, message) in [
@@ -99,6 +104,11 @@ fn layouts_are_chosen() {
         ("partitions = 0", "partitions is a number from 1"),
         ("ghost = 1.5", "ghost is a share"),
         ("compression = zip", "there is no compression zip"),
+        ("compression = (a = zip)", "there is no compression zip"),
+        ("compression = (none, packed)", "compression is given twice"),
+        ("compression = (c = none)", "there is no column c"),
+        ("compression = (a = none, a = packed)", "the column a occurs twice"),
+        ("compression = (1 = none)", "is not a column, which compression wants"),
         ("ghost = 'much'", "ghost is a share"),
         ("ghost = 0.1, ghost = 0.2", "the option ghost is given twice"),
     ] {

@@ -34,15 +34,28 @@ const SAMPLE: usize = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// To be written now and then.
-    Writable,
+    Writable {
+        /// Strings may get dictionaries.
+        dictionaries: bool,
+    },
     /// To be read.
     Cold(Compression),
+}
+
+impl Form {
+    /// False if strings never get dictionaries.
+    pub(crate) fn has_dictionaries(self) -> bool {
+        match self {
+            Form::Writable { dictionaries } => dictionaries,
+            Form::Cold(compression) => compression.has_dictionaries(),
+        }
+    }
 }
 
 /// Encodes values that lie within `min` and `max`, with memory for `capacity` slots.
 pub(crate) fn encode<T: Fixed>(values: &[T], min: T, max: T, capacity: usize, form: Form) -> Values {
     match form {
-        Form::Writable => T::encode_plain(values, min, max, capacity, false),
+        Form::Writable { .. } => T::encode_plain(values, min, max, capacity, false),
         Form::Cold(Compression::None) => Values::Flat(flat(values, capacity)),
         Form::Cold(_) if capacity > BLOCK_ROWS || values.is_empty() => {
             T::encode_plain(values, min, max, capacity, false)

@@ -3,7 +3,7 @@
 use super::{ColumnBuilder, Effort, for_each_position};
 use crate::BLOCK_ROWS;
 use crate::block::choose::encode;
-use crate::block::{Block, Codes, Fixed, Values, range_of};
+use crate::block::{Block, Codes, Fixed, Form, Values, range_of};
 use crate::sketch::Sketch;
 use crate::zone::Zone;
 use entasis_vector::{DataType, Encoding, Error, PhysicalType, Result, Value, Vector, bitmap};
@@ -13,6 +13,7 @@ const WORDS: usize = BLOCK_ROWS / 64;
 
 pub(super) struct FixedBuilder<T> {
     ty: DataType,
+    form: Form,
     effort: Effort,
     /// The block that is being filled.
     values: Vec<T>,
@@ -24,9 +25,10 @@ pub(super) struct FixedBuilder<T> {
 }
 
 impl<T: Fixed> FixedBuilder<T> {
-    pub(super) fn new(ty: DataType, effort: Effort) -> FixedBuilder<T> {
+    pub(super) fn new(ty: DataType, form: Form, effort: Effort) -> FixedBuilder<T> {
         FixedBuilder {
             ty,
+            form,
             effort,
             values: Vec::new(),
             validity: [u64::MAX; WORDS],
@@ -75,7 +77,7 @@ impl<T: Fixed> FixedBuilder<T> {
                     Values::Constant(physical_value(min, self.ty))
                 } else {
                     self.blank_nulls(min);
-                    encode(&self.values, min, max, slots, self.effort.form)
+                    encode(&self.values, min, max, slots, self.form)
                 };
                 self.count(&values, min);
                 let (min, max) = self.zone_values(min, max);

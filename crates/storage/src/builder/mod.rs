@@ -12,6 +12,7 @@ use crate::block::{Block, Form, with_fixed};
 use crate::read::{self, Slices};
 use crate::row_group::{EncodedSlice, Piece, RowGroup};
 use crate::sketch::Sketch;
+use crate::write::Shape;
 use entasis_vector::{CHUNK_ROWS, Field, Result, Vector};
 use std::ops::Range;
 use std::slice::from_ref;
@@ -34,10 +35,6 @@ pub(crate) trait ColumnBuilder: Send {
 /// How much a builder does.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Effort {
-    /// Try dictionaries.
-    pub(crate) dictionaries: bool,
-    /// What blocks are for.
-    pub(crate) form: Form,
     /// Count distinct values.
     pub(crate) sketch: bool,
     /// Rows of a block.
@@ -48,11 +45,11 @@ pub(crate) struct Effort {
     pub(crate) group_rows: usize,
 }
 
-pub(crate) fn column_builder(field: &Field, effort: Effort) -> Box<dyn ColumnBuilder> {
+fn column_builder(field: &Field, form: Form, effort: Effort) -> Box<dyn ColumnBuilder> {
     with_fixed!(
         field.ty.physical(),
-        T => Box::new(fixed::FixedBuilder::<T>::new(field.ty, effort)),
-        Box::new(strings::StringBuilder::new(field.ty, effort))
+        T => Box::new(fixed::FixedBuilder::<T>::new(field.ty, form, effort)),
+        Box::new(strings::StringBuilder::new(field.ty, form, effort))
     )
 }
 
@@ -64,8 +61,9 @@ pub(crate) struct GroupBuilder {
 }
 
 impl GroupBuilder {
-    pub(crate) fn new(schema: &[Field], effort: Effort) -> GroupBuilder {
-        GroupBuilder { columns: schema.iter().map(|field| column_builder(field, effort)).collect(), rows: 0, effort }
+    pub(crate) fn new(shape: &Shape, effort: Effort) -> GroupBuilder {
+        let builder = |(column, field)| column_builder(field, shape.form(column), effort);
+        GroupBuilder { columns: shape.schema.iter().enumerate().map(builder).collect(), rows: 0, effort }
     }
 
     /// Rows taken since the last row group.

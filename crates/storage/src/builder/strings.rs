@@ -35,6 +35,7 @@ const NULL_CODE: u32 = u32::MAX;
 
 pub(super) struct StringBuilder {
     ty: DataType,
+    form: Form,
     effort: Effort,
     /// Whether this row group still hopes for a dictionary.
     hopeful: bool,
@@ -48,15 +49,16 @@ pub(super) struct StringBuilder {
 }
 
 impl StringBuilder {
-    pub(super) fn new(ty: DataType, effort: Effort) -> StringBuilder {
+    pub(super) fn new(ty: DataType, form: Form, effort: Effort) -> StringBuilder {
         StringBuilder {
             ty,
+            form,
             effort,
-            hopeful: effort.dictionaries,
+            hopeful: form.has_dictionaries(),
             interner: Interner::default(),
             codes: Vec::new(),
             translated: (0, Vec::new()),
-            plain: PlainBlocks::new(ty, effort),
+            plain: PlainBlocks::new(ty, form, effort),
             sketch: Sketch::default(),
         }
     }
@@ -206,7 +208,7 @@ impl StringBuilder {
             Values::Constant(zone.min.clone())
         } else {
             let (max, codes) = (dictionary.len() as u32 - 1, codes.iter().map(rank));
-            let codes = match self.effort.form {
+            let codes = match self.form {
                 Form::Cold(Compression::Auto | Compression::Packed) => Codes::tight(max, slots, codes),
                 _ => Codes::new(max, slots, codes),
             };
@@ -248,7 +250,7 @@ impl ColumnBuilder for StringBuilder {
             }
             self.plain.finish()
         };
-        self.hopeful = self.effort.dictionaries;
+        self.hopeful = self.form.has_dictionaries();
         blocks
     }
 
@@ -264,6 +266,7 @@ impl ColumnBuilder for StringBuilder {
 /// Blocks of strings without a dictionary.
 struct PlainBlocks {
     ty: DataType,
+    form: Form,
     effort: Effort,
     /// Of this row group, once a block was full; `None` in it if symbols do not pay.
     symbols: Option<Option<Arc<SymbolTable>>>,
@@ -276,9 +279,10 @@ struct PlainBlocks {
 }
 
 impl PlainBlocks {
-    fn new(ty: DataType, effort: Effort) -> PlainBlocks {
+    fn new(ty: DataType, form: Form, effort: Effort) -> PlainBlocks {
         PlainBlocks {
             ty,
+            form,
             effort,
             symbols: None,
             ends: Vec::new(),
@@ -354,7 +358,7 @@ impl PlainBlocks {
     /// looked into, and that it halves them.
     fn train(&self) -> Option<Arc<SymbolTable>> {
         let are_long = self.bytes.len() >= self.ends.len() * LONG && self.bytes.len() >= SAMPLE_BYTES;
-        let may = self.effort.form == Form::Cold(Compression::Auto) && are_long;
+        let may = self.form == Form::Cold(Compression::Auto) && are_long;
         if !(self.is_forced() || may) {
             return None;
         }
@@ -373,7 +377,7 @@ impl PlainBlocks {
     }
 
     fn is_forced(&self) -> bool {
-        self.effort.form == Form::Cold(Compression::Fsst)
+        self.form == Form::Cold(Compression::Fsst)
     }
 
     /// Least and greatest string, and whether each is greater than the one before; some are not NULL.

@@ -118,11 +118,13 @@ impl Shape {
         Shape { name, schema, options, key }
     }
 
-    /// What builders make blocks for.
-    pub(crate) fn form(&self) -> Form {
-        match self.options.compression {
+    /// What builders make blocks of a column for.
+    pub(crate) fn form(&self, column: usize) -> Form {
+        match self.options.compression_of(column) {
             // Symbols are not for single rows.
-            Compression::Auto | Compression::Fsst | Compression::Strings if self.key.is_some() => Form::Writable,
+            compression @ (Compression::Auto | Compression::Fsst | Compression::Strings) if self.key.is_some() => {
+                Form::Writable { dictionaries: compression.has_dictionaries() }
+            }
             compression => Form::Cold(compression),
         }
     }

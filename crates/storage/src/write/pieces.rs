@@ -140,15 +140,9 @@ impl Writer<'_> {
     /// What rows that rest are encoded with.
     pub(super) fn builder(&self) -> GroupBuilder {
         let options = &self.shape.options;
-        let effort = Effort {
-            dictionaries: options.compression.has_dictionaries(),
-            form: self.shape.form(),
-            sketch: false,
-            block_rows: options.block_slots,
-            capacity: 0,
-            group_rows: options.group_slots,
-        };
-        GroupBuilder::new(&self.shape.schema, effort)
+        let effort =
+            Effort { sketch: false, block_rows: options.block_slots, capacity: 0, group_rows: options.group_slots };
+        GroupBuilder::new(self.shape, effort)
     }
 
     /// Puts a piece that holds the rows of a row group, without partitions, in the place of its slices.

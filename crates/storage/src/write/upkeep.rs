@@ -118,14 +118,12 @@ impl Shape {
         let mut slices: Vec<(usize, EncodedSlice)> =
             empty.into_iter().map(|number| (number, EncodedSlice::empty(columns))).collect();
         let effort = Effort {
-            dictionaries: self.options.compression.has_dictionaries(),
-            form: self.form(),
             sketch: false,
             block_rows: width,
             capacity: if self.key.is_some() { width } else { 0 },
             group_rows: self.options.group_slots,
         };
-        let mut builder = GroupBuilder::new(&self.schema, effort);
+        let mut builder = GroupBuilder::new(self, effort);
         let positions: Vec<Vec<u16>> = chosen.iter().map(|&number| self.filled(node, number)).collect();
         builder.append_slices(node, chosen.iter().copied().zip(&positions), &self.schema)?;
         let mut dictionary_bytes = 0;

@@ -3,6 +3,7 @@
 //! the programs into which their expressions are compiled.
 
 use crate::tpch::SMALL;
+use entasis::{Config, Database};
 use entasis_engine::exec::{QueryContext, Settings, programs};
 use entasis_engine::optimizer::optimize_traced;
 use entasis_testkit::golden;
@@ -33,4 +34,30 @@ fn plans_are_the_golden_ones() {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Two hundred rows of a hundred thousand: it is cheaper to look them up than to look at eight bytes of every row, and dearer
+/// than at two.
+#[test]
+fn compression_decides_between_an_index_and_a_scan() {
+    let connection = Database::in_memory(Config::default()).expect("a database").connect();
+    let mut text = String::new();
+    for compression in ["none", "auto"] {
+        for sql in [
+            &format!(
+                "CREATE TABLE {compression}_t (k BIGINT PRIMARY KEY, v BIGINT NOT NULL) WITH (compression = {compression})"
+            ),
+            &format!("INSERT INTO {compression}_t SELECT i, i % 500 FROM range(100000) r(i)"),
+            &format!("CREATE INDEX {compression}_v ON {compression}_t (v)"),
+        ] {
+            connection.query(sql).expect("the statement is valid");
+        }
+        let plan =
+            connection.plan(&format!("SELECT max(k) FROM {compression}_t WHERE v = 77")).expect("the query is valid");
+        let (plan, _) = optimize_traced(plan, &Settings::default()).expect("the rules keep the plan sound");
+        text += &format!("compression = {compression}\n{plan}\n");
+    }
+    if let Err(difference) = golden::check("plans/index_or_scan.txt", &text) {
+        panic!("{difference}");
+    }
 }

@@ -1,0 +1,118 @@
+//! What reading costs on this machine: by what a scan is weighed against looking rows up.
+//!
+//! A scan costs the bytes of the blocks as they are encoded, and for each value what its encoding takes to be looked at, so a
+//! column that is packed is cheaper to scan than a flat one. A row that is looked up costs the same however it is encoded.
+//! Hence compression changes which is chosen.
+//!
+//! The figures are nanoseconds of one thread. A database begins with those of a machine that was measured
+//! ([`Costs::default`]); [`Costs::measure`] measures the one that it runs on.
+//!
+//! Paper: *Light-weight compression through the whole engine*, section 5 (the optimizer charges what is read at its compressed size, and
+//! decompression). Not here: the costs of joins, which the optimizer takes by rows, since all orders of joins read the same.
+
+mod measure;
+
+use entasis_storage::TableSnapshot;
+
+/// Row groups that the blocks of a column are estimated from, and blocks of each.
+const SAMPLE: (usize, usize) = (8, 8);
+
+/// See the module.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Costs {
+    /// A byte of blocks that are read from end to end, from memory.
+    pub byte: f64,
+    /// A row found by its layout key, and a value of it.
+    pub lookup: f64,
+    /// A value that a condition looks at, by encoding, whose bytes are in the cache.
+    pub value: Vec<(&'static str, f64)>,
+}
+
+impl Default for Costs {
+    /// Two virtual cores at 2.5 GHz with AVX-512 (`bench/record/costs-2026-11-22.txt`).
+    fn default() -> Costs {
+        let value = [
+            ("constant", 0.02),
+            ("frame of reference", 0.12),
+            ("packed", 0.15),
+            ("flat", 0.3),
+            ("sequence", 0.1),
+            ("runs", 0.05),
+            ("patched", 0.2),
+            ("dictionary", 0.5),
+            ("strings", 1.5),
+            ("scaled doubles", 0.5),
+            ("singles", 0.4),
+            ("FSST", 10.0),
+        ];
+        Costs { byte: 0.09, lookup: 700.0, value: value.to_vec() }
+    }
+}
+
+impl Costs {
+    /// What a value of an encoding costs. Views, which only blocks that were written have, are like strings.
+    fn value(&self, encoding: &str) -> f64 {
+        let find = |name| self.value.iter().find(|(own, _)| *own == name).map(|(_, cost)| *cost);
+        find(encoding).or_else(|| find("strings")).unwrap_or(1.0)
+    }
+
+    /// What it costs to look at a column of all rows of a table, from a sample of its blocks.
+    pub(crate) fn scan(&self, table: &TableSnapshot, column: usize) -> f64 {
+        let (groups, blocks) = SAMPLE;
+        let (mut cost, mut rows) = (0.0, 0);
+        for group in spread(table.row_groups().len(), groups).filter_map(|number| table.row_group(number)) {
+            for block in spread(group.blocks(), blocks) {
+                let block = group.block_info(column, block);
+                cost += block.bytes as f64 * self.byte + block.slots as f64 * self.value(block.encoding);
+                rows += block.rows;
+            }
+        }
+        if rows == 0 { 0.0 } else { cost * table.rows() as f64 / rows as f64 }
+    }
+
+    /// The figures by name, with what they are.
+    pub fn figures(&self) -> Vec<(String, f64)> {
+        let of_values = self.value.iter().map(|(name, cost)| (format!("value: {name}"), *cost));
+        [("byte read".to_owned(), self.byte), ("row looked up".to_owned(), self.lookup)]
+            .into_iter()
+            .chain(of_values)
+            .collect()
+    }
+}
+
+/// Up to `most` of the numbers below `count`, at equal distances.
+fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
+    let taken = count.min(most);
+    (0..taken).map(move |number| number * count / taken)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_spread_over_all() {
+        assert_eq!(spread(0, 8).count(), 0);
+        assert_eq!(spread(3, 8).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(spread(100, 4).collect::<Vec<_>>(), [0, 25, 50, 75]);
+    }
+
+    #[test]
+    fn every_encoding_has_a_cost() {
+        let costs = Costs::default();
+        let measured = Costs::measure();
+        assert!(measured.byte > 0.0 && measured.lookup > 0.0);
+        let names = |costs: &Costs| costs.value.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        assert_eq!(names(&costs), names(&measured));
+        assert!(measured.value.iter().all(|(_, cost)| cost.is_finite() && *cost > 0.0), "{measured:?}");
+    }
+
+    #[test]
+    fn what_is_packed_is_cheaper_to_scan() {
+        let costs = Costs::default();
+        let [flat, packed] = [entasis_storage::Compression::None, entasis_storage::Compression::Packed]
+            .map(|compression| measure::numbers(compression, 100_000, |row| (row * 7 % 1000) as i64));
+        let [flat, packed] = [flat, packed].map(|table| costs.scan(&table.snapshot(), 0));
+        assert!(packed * 2.0 < flat, "{packed} and {flat}");
+    }
+}
