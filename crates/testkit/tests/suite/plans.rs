@@ -50,7 +50,7 @@ fn compression_decides_between_an_index_and_a_scan() {
             &format!("INSERT INTO {compression}_t SELECT i, i % 500 FROM range(100000) r(i)"),
             &format!("CREATE INDEX {compression}_v ON {compression}_t (v)"),
         ] {
-            connection.query(sql).expect("the statement is valid");
+            connection.query(sql, &[]).expect("the statement is valid");
         }
         let plan =
             connection.plan(&format!("SELECT max(k) FROM {compression}_t WHERE v = 77")).expect("the query is valid");
