@@ -149,7 +149,7 @@ fn check_reading(snapshot: &TableSnapshot, ty: DataType, expected: &[Value], wha
                 group.decode_selected(1, first, &positions, rows, &mut out);
                 positions.iter().for_each(|&at| check(&out, at as usize, first + at as usize));
                 let window = first..first + rows;
-                group.gather_runs(1, std::slice::from_ref(&window), &positions, &mut out);
+                group.gather_runs(1, out.physical(), std::slice::from_ref(&window), &positions, &mut out);
                 positions.iter().enumerate().for_each(|(i, &at)| check(&out, i, first + at as usize));
             }
         }
@@ -158,7 +158,7 @@ fn check_reading(snapshot: &TableSnapshot, ty: DataType, expected: &[Value], wha
     let runs = [0..expected.len() / 3, expected.len() / 2..expected.len()];
     let slots: Vec<usize> = runs.iter().flat_map(|run| run.clone()).collect();
     let positions: Vec<u16> = (0..slots.len() as u16).step_by(3).collect();
-    group.gather_runs(1, &runs, &positions, &mut out);
+    group.gather_runs(1, out.physical(), &runs, &positions, &mut out);
     positions.iter().enumerate().for_each(|(i, &at)| check(&out, i, slots[at as usize]));
     if ty.is_integer() && ty.physical() != PhysicalType::I128 {
         check_numbers(group, ty, expected, what);

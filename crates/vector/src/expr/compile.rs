@@ -654,11 +654,7 @@ impl<'a> Graph<'a> {
             return self.strict_as(Kind::Arithmetic(op, check), args, ty, widest, Some(range));
         }
         let wider = |a: PhysicalType, b: PhysicalType| if a.width() >= b.width() { a } else { b };
-        // Decimals of few digits run in 128 bits where 64 are not enough.
-        let result = match self.narrowest(ty, range) {
-            default if default == ty.physical() && !default.holds(range) => widest,
-            narrowest => narrowest,
-        };
+        let result = self.narrowest(ty, range);
         let (a, b) = (self.operand_type(left, widest), self.operand_type(right, widest));
         let physical = wider(result, wider(a, b));
         let linear = matches!(op, ArithmeticOp::Add | ArithmeticOp::Subtract | ArithmeticOp::Multiply);
@@ -913,7 +909,9 @@ impl<'a> Graph<'a> {
         let narrowest = range.map_or(ty.physical(), |range| self.narrowest(ty, range));
         let physical = match (ty, range) {
             // As results are held: none is narrowed, and constants alone are not worth it.
-            _ if narrowest == PhysicalType::I32 && results.iter().any(computed) && !results.iter().any(wide) => narrowest,
+            _ if narrowest == PhysicalType::I32 && results.iter().any(computed) && !results.iter().any(wide) => {
+                narrowest
+            }
             (DataType::Decimal { .. }, Some(range)) if PhysicalType::I64.holds(range) => PhysicalType::I64,
             (DataType::Decimal { .. }, _) => PhysicalType::I128,
             _ => ty.physical(),

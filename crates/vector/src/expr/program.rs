@@ -121,11 +121,7 @@ impl Program {
     ///
     /// # Errors
     /// As [`Program::compile`].
-    pub fn compile_narrow(
-        exprs: &[Expr],
-        input: &[ColumnMeta],
-        as_is: &dyn Fn(usize) -> bool,
-    ) -> Result<Arc<Program>> {
+    pub fn compile_narrow(exprs: &[Expr], input: &[ColumnMeta], as_is: &dyn Fn(usize) -> bool) -> Result<Arc<Program>> {
         Program::build(exprs, input, true, as_is)
     }
 
