@@ -692,8 +692,11 @@ impl<'a> Graph<'a> {
             _ => None,
         };
         let within = ty.integer_range().zip(derived).map(|((a, b), (low, high))| (low.max(a), high.min(b)));
-        // The opposite of the least value may need more bits than it.
-        let needed = derived.map_or(physical, |derived| self.narrowest(ty, derived));
+        // The opposite of the least value may need more bits than it; if the type has none, its own kernel says so.
+        let needed = match (derived, within) {
+            (Some(derived), Some(within)) if derived == within => self.narrowest(ty, derived),
+            _ => ty.physical(),
+        };
         let physical = if needed.width() > physical.width() { needed } else { physical };
         let input = if holds_integers(physical) { self.resize(input, physical) } else { input };
         self.strict_as(Kind::Single(function), vec![input], ty, physical, within.or(ty.integer_range()))
@@ -913,7 +916,7 @@ impl<'a> Graph<'a> {
                 narrowest
             }
             (DataType::Decimal { .. }, Some(range)) if PhysicalType::I64.holds(range) => PhysicalType::I64,
-            (DataType::Decimal { .. }, _) => PhysicalType::I128,
+            (DataType::Decimal { .. }, Some(_)) => PhysicalType::I128,
             _ => ty.physical(),
         };
         for result in &mut results {
