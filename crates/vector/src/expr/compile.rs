@@ -28,6 +28,9 @@ pub(super) type NodeId = usize;
 /// Inclusive bounds of integers.
 type Range = (i128, i128);
 
+/// The physical types of decimals.
+const DECIMAL_TYPES: [PhysicalType; 3] = [PhysicalType::I32, PhysicalType::I64, PhysicalType::I128];
+
 /// Conditions and branches up to this cost are computed for all rows rather than selected for.
 const EAGER_COST: u32 = 24;
 
@@ -676,6 +679,11 @@ impl<'a> Graph<'a> {
             (_, PhysicalType::I128) if PhysicalType::I64.holds(range) => PhysicalType::I64,
             (Kind::Constant(_), PhysicalType::I64 | PhysicalType::I128) => node.physical,
             (Kind::Constant(_), _) => widest,
+            // An integer of another width or sign on its way to a decimal.
+            (_, held) if widest == PhysicalType::I128 && !DECIMAL_TYPES.contains(&held) => {
+                let holds = |physical: &PhysicalType| physical.holds(range);
+                DECIMAL_TYPES.into_iter().find(holds).unwrap_or(widest)
+            }
             (_, held) => held,
         }
     }
