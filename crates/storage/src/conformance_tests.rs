@@ -127,6 +127,7 @@ fn is_same(a: &Value, b: &Value) -> bool {
 /// All ways to read a row group of rows in the order of insertion.
 fn check_reading(snapshot: &TableSnapshot, ty: DataType, expected: &[Value], what: &str) {
     let group = snapshot.row_group(0).expect("it has rows");
+    let held = ty.physical();
     let check = |vector: &Vector, position: usize, row: usize| {
         let found = vector.value(position, ty);
         assert!(is_same(&found, &expected[row]), "{what}: row {row} is {found:?}, not {:?}", expected[row]);
@@ -138,31 +139,51 @@ fn check_reading(snapshot: &TableSnapshot, ty: DataType, expected: &[Value], wha
         let found = datums[0].value(ty);
         assert!(is_same(&found, &expected[row]), "{what}: row {row} by itself is {found:?}, not {:?}", expected[row]);
     }
-    let mut out = Vector::new(ty.physical());
-    for (first, step) in [(0, CHUNK_ROWS), (1, 1000), (1020, 7), (expected.len().saturating_sub(3), 3)] {
-        for first in (first..expected.len()).step_by(step).take(4) {
-            let rows = step.min(expected.len() - first);
-            group.decode(1, first, rows, &mut out);
+    // As the column is held, and as narrower integers that hold all of it.
+    let holds_all = |physical: &PhysicalType| {
+        let has_room = |value: &Value| !matches!(value, Value::Integer(v) if !physical.holds((*v, *v)));
+        ty.integer_range().is_some() && physical.width() < held.width() && expected.iter().all(has_room)
+    };
+    let narrower = [PhysicalType::I32, PhysicalType::I64].into_iter().filter(holds_all);
+    for physical in std::iter::once(held).chain(narrower) {
+        check_vectors(group, held, physical, expected.len(), &check);
+    }
+    if ty.is_integer() && held != PhysicalType::I128 {
+        check_numbers(group, ty, expected, what);
+    }
+}
+
+/// Reads runs of a column that is held as `held` to vectors of `physical`; `check` compares a position with a row.
+fn check_vectors(
+    group: &RowGroup,
+    held: PhysicalType,
+    physical: PhysicalType,
+    count: usize,
+    check: &impl Fn(&Vector, usize, usize),
+) {
+    let mut out = Vector::new(physical);
+    for (first, step) in [(0, CHUNK_ROWS), (1, 1000), (1020, 7), (count.saturating_sub(3), 3)] {
+        for first in (first..count).step_by(step).take(4) {
+            let rows = step.min(count - first);
+            let window = first..first + rows;
+            let window = std::slice::from_ref(&window);
+            group.decode_runs(1, held, window, &mut out);
             (0..rows).for_each(|at| check(&out, at, first + at));
             for every in [1, 37, 1000] {
                 let positions: Vec<u16> = (0..rows as u16).step_by(every).collect();
-                group.decode_selected(1, first, &positions, rows, &mut out);
+                group.decode_selected_runs(1, held, window, &positions, &mut out);
                 positions.iter().for_each(|&at| check(&out, at as usize, first + at as usize));
-                let window = first..first + rows;
-                group.gather_runs(1, std::slice::from_ref(&window), &positions, &mut out);
+                group.gather_runs(1, held, window, &positions, &mut out);
                 positions.iter().enumerate().for_each(|(i, &at)| check(&out, i, first + at as usize));
             }
         }
     }
     // Two runs, positions in both.
-    let runs = [0..expected.len() / 3, expected.len() / 2..expected.len()];
+    let runs = [0..count / 3, count / 2..count];
     let slots: Vec<usize> = runs.iter().flat_map(|run| run.clone()).collect();
     let positions: Vec<u16> = (0..slots.len() as u16).step_by(3).collect();
-    group.gather_runs(1, &runs, &positions, &mut out);
+    group.gather_runs(1, held, &runs, &positions, &mut out);
     positions.iter().enumerate().for_each(|(i, &at)| check(&out, i, slots[at as usize]));
-    if ty.is_integer() && ty.physical() != PhysicalType::I128 {
-        check_numbers(group, ty, expected, what);
-    }
 }
 
 fn check_numbers(group: &RowGroup, ty: DataType, expected: &[Value], what: &str) {

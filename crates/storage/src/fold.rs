@@ -175,7 +175,7 @@ impl Piece<'_> {
     /// The values, for encodings without a fold of their own.
     fn decoded<T: Fixed>(&self) -> Vec<T> {
         let mut values = vec![T::default(); self.rows];
-        self.block.decode_fixed(self.from, &mut values);
+        self.block.decode_fixed(T::PHYSICAL, self.from, &mut values);
         values
     }
 

@@ -10,7 +10,7 @@ use crate::block::{Block, Fixed, Values, constant_view, with_fixed};
 use crate::datum::Datum;
 use crate::tree::slice::WORDS;
 use entasis_vector::vector::StringsMut;
-use entasis_vector::{DataType, Dictionary, StringView, Value, Vector, bitmap};
+use entasis_vector::{DataType, Dictionary, PhysicalType, StringView, Value, Vector, bitmap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -66,8 +66,16 @@ fn slots_of(window: &[Range<usize>]) -> usize {
     window.iter().map(Range::len).sum()
 }
 
-/// Decodes a window to a vector that has room for `capacity` values.
-pub(crate) fn decode<S: Slices>(slices: &S, column: usize, window: &[Range<usize>], capacity: usize, out: &mut Vector) {
+/// Decodes a window of a column that is held as `held` to a vector that has room for `capacity` values: as they are held, or
+/// as narrower integers that every live one fits.
+pub(crate) fn decode<S: Slices>(
+    slices: &S,
+    column: usize,
+    held: PhysicalType,
+    window: &[Range<usize>],
+    capacity: usize,
+    out: &mut Vector,
+) {
     if decode_constant(slices, column, window, out) {
         return;
     }
@@ -86,7 +94,7 @@ pub(crate) fn decode<S: Slices>(slices: &S, column: usize, window: &[Range<usize
                 let target = out.begin_flat::<T>(capacity);
                 let mut may_be_null = false;
                 for piece in pieces(slices, column, window) {
-                    piece.block.decode_fixed(piece.from, &mut target[piece.at..piece.at + piece.rows]);
+                    piece.block.decode_fixed(held, piece.from, &mut target[piece.at..piece.at + piece.rows]);
                     may_be_null |= piece.block.may_be_null();
                 }
                 if !may_be_null {
@@ -113,6 +121,7 @@ pub(crate) fn decode<S: Slices>(slices: &S, column: usize, window: &[Range<usize
 pub(crate) fn decode_selected<S: Slices>(
     slices: &S,
     column: usize,
+    held: PhysicalType,
     window: &[Range<usize>],
     positions: &[u16],
     capacity: usize,
@@ -134,7 +143,7 @@ pub(crate) fn decode_selected<S: Slices>(
             T => {
                 let target = out.begin_flat::<T>(capacity);
                 for piece in pieces(slices, column, window) {
-                    piece.decode_fixed(positions, target);
+                    piece.decode_fixed(held, positions, target);
                 }
             },
             {
@@ -155,6 +164,7 @@ pub(crate) fn decode_selected<S: Slices>(
 pub(crate) fn gather<S: Slices>(
     slices: &S,
     column: usize,
+    held: PhysicalType,
     window: &[Range<usize>],
     positions: &[u16],
     capacity: usize,
@@ -187,7 +197,7 @@ pub(crate) fn gather<S: Slices>(
             T => {
                 let target = out.begin_flat::<T>(capacity);
                 for (own, piece) in pieces() {
-                    piece.gather_fixed(&positions[own.clone()], &mut target[own]);
+                    piece.gather_fixed(held, &positions[own.clone()], &mut target[own]);
                 }
             },
             {
@@ -290,7 +300,7 @@ impl Piece<'_> {
     }
 
     /// Writes the values at positions that fall into this piece to all of `out`.
-    fn gather_fixed<T: Fixed>(&self, positions: &[u16], out: &mut [T]) {
+    fn gather_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], out: &mut [T]) {
         let mut out_values = out.iter_mut();
         match &self.block.values {
             Values::Constant(value) => out.fill(T::of_value(value)),
@@ -302,14 +312,14 @@ impl Piece<'_> {
                     }
                 });
             }
-            Values::Flat(buffer) => {
+            Values::Flat(buffer) if held.width() == size_of::<T>() => {
                 let pairs = out_values.zip(self.slots(positions));
                 pairs.for_each(|(o, slot)| *o = crate::block::cells::load(buffer, slot));
             }
             _ => {
                 let mut values = [T::default(); BLOCK_ROWS];
                 let values = &mut values[..self.rows];
-                self.block.decode_fixed(self.from, values);
+                self.block.decode_fixed(held, self.from, values);
                 out.iter_mut().zip(positions).for_each(|(o, &position)| *o = values[usize::from(position) - self.at]);
             }
         }
@@ -327,7 +337,7 @@ impl Piece<'_> {
         }
     }
 
-    fn decode_fixed<T: Fixed>(&self, positions: &[u16], out: &mut [T]) {
+    fn decode_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], out: &mut [T]) {
         match &self.block.values {
             Values::Constant(value) => {
                 let value = T::of_value(value);
@@ -337,10 +347,10 @@ impl Piece<'_> {
             Values::FrameOfReference { base, codes } if codes.are_plain() || positions.len() < FEW => {
                 self.each_slot(positions, |position, slot| out[position] = T::of_code(*base, codes.get(slot)));
             }
-            Values::Flat(buffer) => {
+            Values::Flat(buffer) if held.width() == size_of::<T>() => {
                 self.each_slot(positions, |position, slot| out[position] = crate::block::cells::load(buffer, slot));
             }
-            _ => self.block.decode_fixed(self.from, &mut out[self.at..self.at + self.rows]),
+            _ => self.block.decode_fixed(held, self.from, &mut out[self.at..self.at + self.rows]),
         }
     }
 }

@@ -366,33 +366,49 @@ impl RowGroup {
     /// column's default physical type. At most 2048 slots; the window may start anywhere. Positions of slots that are
     /// not live are arbitrary.
     pub fn decode(&self, column: usize, first: usize, rows: usize, out: &mut Vector) {
-        self.decode_runs(column, std::slice::from_ref(&(first..first + rows)), out);
+        self.decode_runs(column, out.physical(), std::slice::from_ref(&(first..first + rows)), out);
     }
 
-    /// Decodes several runs of slots, at most [`CHUNK_ROWS`] in all, whose values come one behind the other.
-    pub fn decode_runs(&self, column: usize, runs: &[Range<usize>], out: &mut Vector) {
+    /// Decodes several runs of slots, at most [`CHUNK_ROWS`] in all, whose values come one behind the other. `held` is the
+    /// column's default physical type; `out` has that, or a narrower one of integers that hold every value.
+    pub fn decode_runs(&self, column: usize, held: PhysicalType, runs: &[Range<usize>], out: &mut Vector) {
         let slots: usize = runs.iter().map(Range::len).sum();
-        read::decode(self, column, runs, slots.max(CHUNK_ROWS), out);
+        read::decode(self, column, held, runs, slots.max(CHUNK_ROWS), out);
     }
 
     /// Like [`RowGroup::decode_runs`], but only the given positions of `out`, of live slots, need be defined.
-    pub fn decode_selected_runs(&self, column: usize, runs: &[Range<usize>], positions: &[u16], out: &mut Vector) {
+    pub fn decode_selected_runs(
+        &self,
+        column: usize,
+        held: PhysicalType,
+        runs: &[Range<usize>],
+        positions: &[u16],
+        out: &mut Vector,
+    ) {
         let slots: usize = runs.iter().map(Range::len).sum();
-        read::decode_selected(self, column, runs, positions, slots.max(CHUNK_ROWS), out);
+        read::decode_selected(self, column, held, runs, positions, slots.max(CHUNK_ROWS), out);
     }
 
-    /// Decodes the given positions of runs, which ascend and are of live slots, one behind the other.
+    /// Decodes the given positions of runs, which ascend and are of live slots, one behind the other. `held` and `out` as in
+    /// [`RowGroup::decode_runs`].
     // PERF: what follows is as short as they are few, and what leads to their blocks is waited for together.
-    pub fn gather_runs(&self, column: usize, runs: &[Range<usize>], positions: &[u16], out: &mut Vector) {
+    pub fn gather_runs(
+        &self,
+        column: usize,
+        held: PhysicalType,
+        runs: &[Range<usize>],
+        positions: &[u16],
+        out: &mut Vector,
+    ) {
         let width = self.block_slots;
         let slices = runs.iter().flat_map(|run| run.start / width..run.end.div_ceil(width));
         slices.for_each(|slice| self.slices[slice].prefetch_stream(column, true));
-        read::gather(self, column, runs, positions, positions.len().max(CHUNK_ROWS), out);
+        read::gather(self, column, held, runs, positions, positions.len().max(CHUNK_ROWS), out);
     }
 
     /// Like [`RowGroup::decode`], but only the given positions of `out`, of live slots, need be defined.
     pub fn decode_selected(&self, column: usize, first: usize, positions: &[u16], rows: usize, out: &mut Vector) {
-        self.decode_selected_runs(column, std::slice::from_ref(&(first..first + rows)), positions, out);
+        self.decode_selected_runs(column, out.physical(), std::slice::from_ref(&(first..first + rows)), positions, out);
     }
 }
 

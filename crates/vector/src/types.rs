@@ -1,8 +1,8 @@
 //! Types: what SQL calls a value ([`DataType`]) apart from how a vector holds it ([`PhysicalType`]).
 //!
 //! A logical type says how a value is compared, printed and computed with. The physical type says which bytes stand
-//! for it. Every logical type has a default physical type ([`DataType::physical`]), but a wide decimal may travel in
-//! 64 bits where the derived range of its column allows it, so operators ask the *column*, not the type.
+//! for it. Every logical type has a default physical type ([`DataType::physical`]), but where the range of a column is
+//! known its values may travel in fewer bits ([`DataType::narrowest`]), so operators ask the *column*, not the type.
 
 use std::fmt;
 use std::sync::Arc;
@@ -110,6 +110,24 @@ impl PhysicalType {
         use PhysicalType as P;
         matches!(self, P::Bool | P::I8 | P::U8 | P::I16 | P::U16 | P::I32 | P::U32 | P::I64 | P::U64)
     }
+
+    /// True if every integer from `range.0` to `range.1` has room; false for what does not hold integers.
+    pub fn holds(self, range: (i128, i128)) -> bool {
+        let (low, high) = match self {
+            PhysicalType::Bool => (0, 1),
+            PhysicalType::I8 => (i8::MIN.into(), i8::MAX.into()),
+            PhysicalType::I16 => (i16::MIN.into(), i16::MAX.into()),
+            PhysicalType::I32 => (i32::MIN.into(), i32::MAX.into()),
+            PhysicalType::I64 => (i64::MIN.into(), i64::MAX.into()),
+            PhysicalType::I128 => (i128::MIN, i128::MAX),
+            PhysicalType::U8 => (0, u8::MAX.into()),
+            PhysicalType::U16 => (0, u16::MAX.into()),
+            PhysicalType::U32 => (0, u32::MAX.into()),
+            PhysicalType::U64 => (0, u64::MAX.into()),
+            _ => return false,
+        };
+        range.0 >= low && range.1 <= high
+    }
 }
 
 impl DataType {
@@ -164,6 +182,19 @@ impl DataType {
             DataType::Varchar | DataType::Blob => PhysicalType::Str,
             DataType::Interval => PhysicalType::Interval,
             DataType::Uuid => PhysicalType::I128,
+        }
+    }
+
+    /// The narrowest physical type in which values of this type from `range.0` to `range.1` are computed: the default
+    /// one, or a signed one of 32 or 64 bits that is narrower and holds them.
+    // PERF: 16 bits would save registers, not time: what they are multiplied with, and sums, are wider.
+    pub fn narrowest(self, range: (i128, i128)) -> PhysicalType {
+        match self.physical() {
+            PhysicalType::I64 | PhysicalType::U64 | PhysicalType::I128 if PhysicalType::I32.holds(range) => {
+                PhysicalType::I32
+            }
+            PhysicalType::I128 if PhysicalType::I64.holds(range) => PhysicalType::I64,
+            default => default,
         }
     }
 

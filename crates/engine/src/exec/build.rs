@@ -5,7 +5,9 @@
 //! stream in a sink, which makes pipelines, and starts a new one. Most streams have one part; `UNION ALL` and joins that
 //! give build rows at the end have several, which run one after the other into the same sink.
 //!
-//! Going down, a node asks for the columns that somebody above needs ([`Needed`]) and for nothing else. Also going down
+//! Going down, a node asks for the columns that somebody above needs ([`Needed`]) and for nothing else. A stored column that
+//! only programs and sums read comes in the narrowest physical type that holds its range; it is wide again where it is
+//! kept, compared as a key, or leaves the engine. Also going down
 //! go the slots of join filters: a join whose probe rows without match leave no trace lets the scans below its probe
 //! side know its keys, through all nodes that would only drop such rows later. Build sides are planned, and run, before
 //! their probe sides, so a slot is filled when the scan starts.
@@ -13,6 +15,7 @@
 //! Build sides are the inputs with fewer rows by the optimizer's estimate.
 
 use crate::exec::QueryContext;
+use crate::exec::aggregate::layout::takes_narrow;
 use crate::exec::aggregate::{aggregate, distinct};
 use crate::exec::align::Align;
 use crate::exec::compact::Compact;
@@ -37,11 +40,56 @@ use crate::plan::{self, Columns, JoinKind, Node, SetKind};
 use crate::relation::{Relation, ScanRequest};
 use entasis_vector::expr::{ColumnMeta, Expr, Program};
 use entasis_vector::{ColumnId, DataType, Error, PhysicalType, Result, Value};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Columns that somebody above reads.
-type Needed = BTreeSet<ColumnId>;
+/// What is done with a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Use {
+    /// Programs and sums read it, in any physical type.
+    Computed,
+    /// It goes on as it is, and has its default physical type, or that of wide decimals.
+    Kept,
+}
+
+/// Columns that somebody above reads, and what for.
+#[derive(Debug, Clone, Default)]
+struct Needed(BTreeMap<ColumnId, Use>);
+
+impl Needed {
+    /// These columns, as they are.
+    fn kept(columns: impl IntoIterator<Item = ColumnId>) -> Needed {
+        Needed(columns.into_iter().map(|id| (id, Use::Kept)).collect())
+    }
+
+    fn contains(&self, id: &ColumnId) -> bool {
+        self.0.contains_key(id)
+    }
+
+    /// True if it is read, and by nobody who wants it as it is.
+    fn is_only_computed(&self, id: ColumnId) -> bool {
+        self.0.get(&id) == Some(&Use::Computed)
+    }
+
+    fn ids(&self) -> impl Iterator<Item = ColumnId> {
+        self.0.keys().copied()
+    }
+
+    fn add(&mut self, id: ColumnId, own: Use) {
+        let known = self.0.entry(id).or_insert(own);
+        *known = own.max(*known);
+    }
+
+    /// These columns, and those that `expr` reads, whose value is used as `own` says.
+    fn add_expr(&mut self, expr: &Expr, own: Use) {
+        if let Expr::Column { id, .. } = expr {
+            return self.add(*id, own);
+        }
+        let mut columns = Vec::new();
+        expr.collect_columns(&mut columns);
+        columns.into_iter().for_each(|id| self.add(id, Use::Computed));
+    }
+}
 
 /// Rows that a relation without statistics is taken to have.
 const UNKNOWN_ROWS: f64 = 1e6;
@@ -78,7 +126,7 @@ impl<'a> Builder<'a> {
         sink: Arc<dyn Sink + 'a>,
     ) -> Result<(Vec<Pipeline<'a>>, Arc<Recorder>)> {
         let mut builder = Builder { context, columns: &plan.columns, pipelines: Vec::new() };
-        let needed = plan.output.iter().map(|output| output.column).collect();
+        let needed = Needed::kept(plan.output.iter().map(|output| output.column));
         let stream = builder.node(&plan.root, &needed, &[])?;
         let root = stream.recorder.clone();
         // Results have the default physical types.
@@ -169,8 +217,12 @@ impl<'a> Builder<'a> {
         let needed = with(needed, &scan.filters);
         let columns: Vec<_> = scan.columns.iter().copied().filter(|(id, _)| needed.contains(id)).collect();
         let recorder = self.recorder(node);
-        let metas = relation_columns(&*scan.relation, &columns, self.columns);
+        let mut metas = relation_columns(&*scan.relation, &columns, self.columns);
         if let Some(snapshot) = scan.relation.table() {
+            let narrow = |meta: &&mut ColumnMeta| self.context.settings.optimize && needed.is_only_computed(meta.id);
+            for meta in metas.iter_mut().filter(narrow) {
+                meta.physical = meta.range.map_or(meta.physical, |range| meta.ty.narrowest(range));
+            }
             let filters: Vec<_> = filters
                 .iter()
                 .filter_map(|f| Some((columns.iter().position(|(id, _)| *id == f.column)?, f.slot.clone())))
@@ -219,7 +271,8 @@ impl<'a> Builder<'a> {
 
     fn project(&mut self, node: &Node, project: &plan::Project, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
         let wanted: Vec<_> = project.exprs.iter().filter(|(id, _)| needed.contains(id)).cloned().collect();
-        let below = with(needed, wanted.iter().map(|(_, expr)| expr));
+        let mut below = needed.clone();
+        wanted.iter().for_each(|(id, expr)| below.add_expr(expr, needed.0[id]));
         // A filter on a new column goes on if the column is another name of an old one.
         let filters: Vec<Pushed> = filters
             .iter()
@@ -236,7 +289,7 @@ impl<'a> Builder<'a> {
         let passed = input.columns.iter().filter(|meta| needed.contains(&meta.id));
         let mut exprs: Vec<_> = passed.map(|meta| (meta.id, Expr::column(meta.id, meta.ty))).collect();
         exprs.extend(wanted);
-        let operator = Project::new(&exprs, &input.columns)?;
+        let operator = Project::new(&exprs, &input.columns, &|id| needed.is_only_computed(id))?;
         let columns = operator.output().to_vec();
         Ok(Stream { columns, ..input.then(Arc::new(operator), &self.recorder(node)) })
     }
@@ -253,10 +306,12 @@ impl<'a> Builder<'a> {
             // The one row that comes out must have something that makes it.
             calls.extend(plan.aggregates.first().cloned());
         }
-        let mut below = with(&Needed::new(), plan.groups.iter().map(|(_, expr)| expr));
+        let mut below = with(&Needed::default(), plan.groups.iter().map(|(_, expr)| expr));
         for (_, call) in &calls {
             let order = call.order_by.iter().map(|key| &key.expr);
-            below = with(&below, call.args.iter().chain(&call.filter).chain(order));
+            below = with(&below, order.chain(&call.filter));
+            let own = if takes_narrow(call) { Use::Computed } else { Use::Kept };
+            call.args.iter().for_each(|arg| below.add_expr(arg, own));
         }
         let filters: Vec<Pushed> = filters
             .iter()
@@ -281,7 +336,7 @@ impl<'a> Builder<'a> {
             // Rows of no columns are all equal: the first, if there is one, stands for them.
             return self.first_rows(node, &plan.input, 0, Some(1), &Needed::default());
         }
-        let needed = plan.keys.iter().copied().collect();
+        let needed = Needed::kept(plan.keys.iter().copied());
         let filters: Vec<Pushed> = filters.iter().filter(|f| plan.keys.contains(&f.column)).cloned().collect();
         let input = self.node(&plan.input, &needed, &filters)?;
         let groups = estimate_rows(node, self.columns);
@@ -331,7 +386,7 @@ impl<'a> Builder<'a> {
             (0..set.columns.len()).filter(|&place| !all_rows || needed.contains(&set.columns[place])).collect();
         let mut inputs = Vec::new();
         for (input, columns) in &set.inputs {
-            let below = places.iter().map(|&place| columns[place]).collect();
+            let below = Needed::kept(places.iter().map(|&place| columns[place]));
             let stream = self.node(input, &below, &[])?;
             recorder.add_child(&stream.recorder);
             let find = |&place: &usize| find(&stream.columns, columns[place]);
@@ -379,14 +434,15 @@ impl<'a> Builder<'a> {
         let (build_keys, probe_keys) = (keys(build_left), keys(!build_left));
         let null_equals_null: Vec<bool> = join.on.iter().map(|key| key.null_equals_null).collect();
         let both = with(needed, &join.residual);
-        let build_ids: Needed = side(build_left).columns().into_iter().collect();
+        let build_ids = side(build_left).columns();
 
         // The build side.
-        let build_needed = with(&both, &build_keys);
+        // What goes into the table stays there as it is.
+        let build_needed = with(&Needed::kept(both.ids()), &build_keys);
         let build = self.node(side(build_left), &build_needed, &passing(filters, join, build_left))?;
-        let payload = both.iter().filter(|id| build_ids.contains(id));
+        let payload = both.ids().filter(|id| build_ids.contains(id));
         let mut exprs = build_keys.clone();
-        for &id in payload {
+        for id in payload {
             let column = Expr::column(id, self.columns.ty(id));
             if !build_keys.contains(&column) {
                 exprs.push(column);
@@ -540,11 +596,11 @@ fn find(metas: &[ColumnMeta], id: ColumnId) -> Result<usize> {
     place.ok_or_else(|| Error::internal(format!("column {id} is read and nothing below gives it")))
 }
 
-/// `needed` and the columns that `exprs` read.
+/// `needed` and the columns that `exprs` read, whose values are kept.
 fn with<'e>(needed: &Needed, exprs: impl IntoIterator<Item = &'e Expr>) -> Needed {
-    let mut columns = Vec::new();
-    exprs.into_iter().for_each(|expr| expr.collect_columns(&mut columns));
-    needed.iter().copied().chain(columns).collect()
+    let mut all = needed.clone();
+    exprs.into_iter().for_each(|expr| all.add_expr(expr, Use::Kept));
+    all
 }
 
 /// True if the left input goes into the table.
@@ -577,7 +633,7 @@ fn residual(conditions: &[Expr], probe: &[ColumnMeta], kept: &[ColumnMeta]) -> R
     if conditions.is_empty() {
         return Ok(None);
     }
-    let read = with(&Needed::new(), conditions);
+    let read = with(&Needed::default(), conditions);
     let places =
         |metas: &[ColumnMeta]| -> Vec<usize> { (0..metas.len()).filter(|&i| read.contains(&metas[i].id)).collect() };
     let (probe_columns, build_columns) = (places(probe), places(kept));

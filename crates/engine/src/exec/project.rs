@@ -12,13 +12,18 @@ pub(crate) struct Project {
 }
 
 impl Project {
-    /// Computes `exprs` over `input`; the results are called by the ids beside them.
+    /// Computes `exprs` over `input`; the results are called by the ids beside them. Those for which `as_is` holds may be
+    /// narrower than their types' default.
     ///
     /// # Errors
     /// Those of compiling the expressions.
-    pub(crate) fn new(exprs: &[(ColumnId, Expr)], input: &[ColumnMeta]) -> Result<Project> {
+    pub(crate) fn new(
+        exprs: &[(ColumnId, Expr)],
+        input: &[ColumnMeta],
+        as_is: &dyn Fn(ColumnId) -> bool,
+    ) -> Result<Project> {
         let only: Vec<Expr> = exprs.iter().map(|(_, expr)| expr.clone()).collect();
-        let program = Program::compile(&only, input)?;
+        let program = Program::compile_narrow(&only, input, &|i| as_is(exprs[i].0))?;
         let output = program.outputs().iter().zip(exprs);
         let output = output.map(|(meta, (id, _))| ColumnMeta { id: *id, ..meta.clone() }).collect();
         Ok(Project { program, output })

@@ -20,7 +20,8 @@
 //! to the end of what is in reach or to a block that is skipped, and its chunk says where it stands ([`Stored`]) and
 //! has no columns. Where runs of rows are short, they are decoded nevertheless.
 //!
-//! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded in place into memory that the worker keeps.
+//! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded in place into memory that the worker keeps,
+//! as narrow as the column's meta says.
 //!
 //! Filters are conjuncts, whose order SQL leaves open; a stage that cannot fail never runs after one that can.
 
@@ -278,7 +279,7 @@ impl Source for TableScan {
             scattered: 0,
             runs: Vec::with_capacity(MOST_RUNS),
             wanted: Vec::new(),
-            vectors: self.metas.iter().map(|meta| Vector::new(meta.ty.physical())).collect(),
+            vectors: self.metas.iter().map(|meta| Vector::new(meta.physical)).collect(),
             decoded: vec![false; self.columns.len()],
             machines: self.stages.all.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
             trials: vec![Trial::default(); self.filters.len()],
@@ -321,7 +322,7 @@ struct StoredRuns {
     snapshot: TableSnapshot,
     group: usize,
     runs: Vec<Range<usize>>,
-    /// By column of the chunk: index in the table, physical type.
+    /// By column of the chunk: index in the table, default physical type.
     columns: Vec<(usize, PhysicalType)>,
 }
 
@@ -765,6 +766,7 @@ impl Worker {
             return;
         }
         let (index, vector) = (self.scan.columns[column], &mut self.vectors[column]);
+        let held = self.scan.metas[column].ty.physical();
         if index == self.scan.row_id {
             let group = self.number as u32;
             let ids = vector.begin_flat::<u64>(self.scan.chunk_rows);
@@ -780,11 +782,11 @@ impl Worker {
                 }
             }
         } else if !self.gathered.is_empty() {
-            group.gather_runs(index, &self.runs, &self.found[self.gathered.clone()], vector);
+            group.gather_runs(index, held, &self.runs, &self.found[self.gathered.clone()], vector);
         } else if self.all || self.rows.len() * SPARSE > count {
-            group.decode_runs(index, &self.runs, vector);
+            group.decode_runs(index, held, &self.runs, vector);
         } else {
-            group.decode_selected_runs(index, &self.runs, &self.rows, vector);
+            group.decode_selected_runs(index, held, &self.runs, &self.rows, vector);
         }
     }
 
@@ -792,7 +794,8 @@ impl Worker {
     fn stored(&mut self) -> Arc<StoredRuns> {
         let scan = &self.scan;
         let stored = self.stored.get_or_insert_with(|| {
-            let columns = scan.columns.iter().zip(&scan.metas).map(|(&index, meta)| (index, meta.physical)).collect();
+            let held = |(&index, meta): (&usize, &ColumnMeta)| (index, meta.ty.physical());
+            let columns = scan.columns.iter().zip(&scan.metas).map(held).collect();
             Arc::new(StoredRuns { snapshot: scan.snapshot.clone(), group: 0, runs: Vec::new(), columns })
         });
         let told = Arc::get_mut(stored).expect("each chunk is reset before the next is asked for");

@@ -203,10 +203,11 @@ impl Block {
         self.values.datum(slot, physical)
     }
 
-    /// Writes the values from slot `from` on to all of `out`. Not for strings.
+    /// Writes the values from slot `from` on, of a column that is held as `held`, to all of `out`: as they are held, or as
+    /// narrower integers that every live one fits. Not for strings.
     #[inline]
-    pub(crate) fn decode_fixed<T: Fixed>(&self, from: usize, out: &mut [T]) {
-        self.values.decode_fixed(from, out);
+    pub(crate) fn decode_fixed<T: Fixed>(&self, held: PhysicalType, from: usize, out: &mut [T]) {
+        self.values.decode_fixed(held, from, out);
     }
 
     /// The view of the string in `slot`, which is live; empty if it is NULL. Its bytes live as long as this block, or `heap`
@@ -315,14 +316,21 @@ impl Values {
         }
     }
 
-    /// Writes the values from slot `from` on to all of `out`. Not for strings.
-    pub(crate) fn decode_fixed<T: Fixed>(&self, from: usize, out: &mut [T]) {
+    /// See [`Block::decode_fixed`].
+    pub(crate) fn decode_fixed<T: Fixed>(&self, held: PhysicalType, from: usize, out: &mut [T]) {
         match self {
             Values::Constant(value) => out.fill(T::of_value(value)),
             Values::FrameOfReference { base, codes } => T::decode(*base, codes, from, out),
-            Values::Flat(buffer) => cells::map_into::<T, T>(buffer, from, out, |value| value),
+            Values::Flat(buffer) if held.width() == size_of::<T>() => {
+                cells::map_into::<T, T>(buffer, from, out, |value| value);
+            }
+            Values::Flat(buffer) => with_fixed!(
+                held,
+                S => cells::map_into::<S, T>(buffer, from, out, |value| T::of_datum(value.datum())),
+                unreachable!("strings have no fixed width")
+            ),
             Values::Sequence(sequence) => sequence.decode(from, out),
-            Values::Runs(runs) => runs.decode(from, out),
+            Values::Runs(runs) => runs.decode(held, from, out),
             Values::Patched(patched) => patched.decode(from, out),
             Values::Scaled(scaled) => scaled.decode(from, out),
             Values::Singles(singles) => singles.decode(from, out),

@@ -71,7 +71,7 @@ impl Patched {
 
     /// Writes the values from `from` on to all of `out`.
     pub(crate) fn decode<T: Fixed>(&self, from: usize, out: &mut [T]) {
-        self.values.decode_fixed(from, out);
+        self.values.decode_fixed(T::PHYSICAL, from, out);
         let patches = self.patches.within(from, from + out.len());
         patches.for_each(|(at, code)| out[at] = T::of_code(self.base, code));
     }

@@ -50,12 +50,12 @@ impl Runs {
         self.values.datum(self.run_of(slot), physical)
     }
 
-    /// Writes the values from `from` on to all of `out`.
-    pub(crate) fn decode<T: Fixed>(&self, from: usize, mut out: &mut [T]) {
+    /// Writes the values from `from` on to all of `out`; see [`super::Block::decode_fixed`].
+    pub(crate) fn decode<T: Fixed>(&self, held: PhysicalType, from: usize, mut out: &mut [T]) {
         let mut at = from;
         let first = self.run_of(from);
         let mut heads = vec![T::default(); self.run_of(from + out.len().saturating_sub(1)) + 1 - first];
-        self.values.decode_fixed(first, &mut heads);
+        self.values.decode_fixed(held, first, &mut heads);
         for (run, head) in heads.into_iter().enumerate() {
             let length = (usize::from(self.ends[first + run]).max(at) - at).min(out.len());
             let (own, rest) = out.split_at_mut(length);

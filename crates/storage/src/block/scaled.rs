@@ -49,7 +49,7 @@ impl Scaled {
         let scale = self.scale;
         let mut digits = [0i64; BLOCK_ROWS];
         let digits = &mut digits[..out.len()];
-        self.digits.decode_fixed(from, digits);
+        self.digits.decode_fixed(PhysicalType::I64, from, digits);
         entasis_vector::simd::widest(|| {
             out.iter_mut().zip(&*digits).for_each(|(o, &digit)| *o = T::of_datum(Datum::Float(scale.decode(digit))));
         });

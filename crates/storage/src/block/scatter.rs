@@ -30,7 +30,7 @@ impl Block {
 
 fn scatter_fixed<T: Fixed>(old: &Block, new: Scattered<'_>, live: &[u64], ty: DataType) -> Block {
     let mut values = vec![T::default(); old.slots];
-    old.decode_fixed(0, &mut values);
+    old.decode_fixed(T::PHYSICAL, 0, &mut values);
     let words = bitmap::words_for(old.slots);
     let mut valid: Vec<u64> = (0..words).map(|word| old.valid_word(word)).collect();
     let is_plain = new.vector.encoding() == Encoding::Flat

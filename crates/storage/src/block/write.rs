@@ -11,7 +11,7 @@ use crate::datum::Datum;
 use crate::layout::Compression;
 use crate::tree::Stamp;
 use crate::zone::Zone;
-use entasis_vector::{DataType, PhysicalType, StringView, Value, bitmap};
+use entasis_vector::{DataType, Native, PhysicalType, StringView, Value, bitmap};
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -222,7 +222,7 @@ impl Block {
                 physical,
                 T => {
                     let mut values = vec![T::default(); self.slots];
-                    self.decode_fixed(0, &mut values);
+                    self.decode_fixed(T::PHYSICAL, 0, &mut values);
                     let (min, max) = range_of(&values).expect("a block without slots is constant");
                     choose::encode(&values, min, max, self.slots, Form::Cold(Compression::Auto))
                 },
@@ -287,7 +287,7 @@ impl Block {
                 physical,
                 T => {
                     let mut values = vec![T::default(); self.slots];
-                    self.decode_fixed(0, &mut values);
+                    self.decode_fixed(T::PHYSICAL, 0, &mut values);
                     match range_of(&values) {
                         Some((min, max)) => T::encode_plain(&values, min, max, self.slots, true),
                         None => Values::Constant(Value::Null),
@@ -441,7 +441,7 @@ fn from_few_blocks<T: Fixed>(sources: &[Option<(&Block, usize)>]) -> Option<Vec<
                 None if decoded.len() == MOST_DECODED || block.may_be_null() => return None,
                 None => {
                     let mut all = vec![T::default(); block.slots];
-                    block.decode_fixed(0, &mut all);
+                    block.decode_fixed(T::PHYSICAL, 0, &mut all);
                     decoded.push((block, all));
                     decoded.len() - 1
                 }
@@ -470,7 +470,7 @@ fn from_runs<T: Fixed>(sources: &[Option<(&Block, usize)>], ty: DataType) -> Opt
             source.is_some_and(|(other, other_slot)| std::ptr::eq(other, block) && other_slot == slot + i)
         };
         let run = sources[at..].iter().enumerate().take_while(follows).count();
-        block.decode_fixed(slot, &mut values[at..at + run]);
+        block.decode_fixed(T::PHYSICAL, slot, &mut values[at..at + run]);
         at += run;
     }
     Some(values)

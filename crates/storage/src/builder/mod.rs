@@ -93,7 +93,7 @@ impl GroupBuilder {
             let mut first = slots.start;
             while first < slots.end {
                 let rows = (slots.end - first).min(CHUNK_ROWS);
-                read::decode(slices, column, from_ref(&(first..first + rows)), rows, &mut vector);
+                read::decode(slices, column, vector.physical(), from_ref(&(first..first + rows)), rows, &mut vector);
                 builder.append(&vector, None, 0..rows)?;
                 first += rows;
             }
@@ -113,7 +113,14 @@ impl GroupBuilder {
         for (column, builder) in self.columns.iter_mut().enumerate() {
             let mut vector = Vector::new(schema[column].ty.physical());
             for (number, positions) in slices.clone() {
-                read::decode(group, column, from_ref(&(number * width..(number + 1) * width)), width, &mut vector);
+                read::decode(
+                    group,
+                    column,
+                    vector.physical(),
+                    from_ref(&(number * width..(number + 1) * width)),
+                    width,
+                    &mut vector,
+                );
                 builder.append(&vector, Some(positions), 0..positions.len())?;
             }
         }
@@ -131,7 +138,14 @@ impl GroupBuilder {
                 positions.clear();
                 group.each_live(first..first + window, |position| positions.push(position as u16));
                 if !positions.is_empty() {
-                    read::decode(group, column, from_ref(&(first..first + window)), window, &mut vector);
+                    read::decode(
+                        group,
+                        column,
+                        vector.physical(),
+                        from_ref(&(first..first + window)),
+                        window,
+                        &mut vector,
+                    );
                     builder.append(&vector, Some(&positions), 0..positions.len())?;
                 }
             }

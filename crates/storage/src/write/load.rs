@@ -228,7 +228,7 @@ fn fill<T: Fixed>(
     for part in parts {
         let block = part.blocks[column];
         values.resize(block.slots, T::default());
-        block.decode_fixed(0, &mut values);
+        block.decode_fixed(T::PHYSICAL, 0, &mut values);
         let rows = bitmap::count_ones(part.live, BLOCK_ROWS);
         let (own, rest) = of_rows.split_at(rows);
         let mut deal = |bucket: u16, value: T| {

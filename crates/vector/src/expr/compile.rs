@@ -3,8 +3,9 @@
 //! 1. Constants are folded (`fold.rs`).
 //! 2. Each subexpression becomes a [`Node`] once, however often it stands in the trees (hash consing).
 //! 3. Bottom up, each integer node gets bounds from those of its operands, in 128-bit interval arithmetic. From them
-//!    follow the physical type of a decimal (64 bits if the bounds prove it, however wide its SQL type) and whether its
-//!    kernel must check for overflow.
+//!    follow its physical type (32 or 64 bits if the bounds prove that they are enough, however wide its SQL type) and
+//!    whether its kernel must check for overflow. Operands of 32 bits whose result needs 64 are widened by the kernel;
+//!    other operands that differ are resized. A value is never narrowed for an operation that takes it as it is.
 //! 4. `CASE`, `AND` and `OR` whose parts are cheap and cannot fail become plain operations on whole columns; the rest
 //!    stay conditional, and `program.rs` gives their parts selections of their own.
 //! 5. What is computed from a single string column becomes a program of its own ([`Kind::PerEntry`]), which the machine
@@ -26,6 +27,9 @@ pub(super) type NodeId = usize;
 
 /// Inclusive bounds of integers.
 type Range = (i128, i128);
+
+/// The physical types of decimals.
+const DECIMAL_TYPES: [PhysicalType; 3] = [PhysicalType::I32, PhysicalType::I64, PhysicalType::I128];
 
 /// Conditions and branches up to this cost are computed for all rows rather than selected for.
 const EAGER_COST: u32 = 24;
@@ -105,7 +109,8 @@ pub(super) struct Graph<'a> {
     pub nodes: Vec<Node>,
     index: HashMap<(Discriminant<Kind>, Vec<NodeId>), Vec<NodeId>>,
     input: &'a [ColumnMeta],
-    /// False inside of a program per entry, and for constants.
+    /// False inside of a program per entry, and for constants: nothing is folded, and nothing held in 32 bits that is not
+    /// by its type.
     optimize: bool,
 }
 
@@ -277,7 +282,36 @@ impl<'a> Graph<'a> {
         match value {
             _ if node.physical == physical => id,
             Kind::Constant(value) => self.constant(&value, ty, physical),
+            // What was resized before is resized from what it was.
+            Kind::Resize => self.resize(self.node(id).args[0], physical),
             _ => self.strict_as(Kind::Resize, vec![id], ty, physical, range),
+        }
+    }
+
+    /// `id` in the default physical type of its SQL type, for a kernel that knows no other.
+    fn natural(&mut self, id: NodeId) -> NodeId {
+        let (ty, physical) = (self.node(id).ty, self.node(id).physical);
+        if holds_integers(physical) && physical != ty.physical() { self.resize(id, ty.physical()) } else { id }
+    }
+
+    /// `id` as it leaves the program: decimals in 64 or 128 bits, all else in the default physical type, unless the
+    /// reader takes it `as_is`.
+    pub fn output(&mut self, id: NodeId, as_is: bool) -> NodeId {
+        let (ty, physical) = (self.node(id).ty, self.node(id).physical);
+        let default = ty.physical();
+        if as_is || !holds_integers(physical) || physical.width() >= default.width() || physical == PhysicalType::I64 {
+            return id;
+        }
+        let range = self.node(id).range.filter(|_| default == PhysicalType::I128);
+        let fits = range.is_some_and(|range| PhysicalType::I64.holds(range));
+        self.resize(id, if fits { PhysicalType::I64 } else { default })
+    }
+
+    /// The physical type in which values of `ty` within `range` are computed, if nothing else is in the way.
+    fn narrowest(&self, ty: DataType, range: Range) -> PhysicalType {
+        match ty.narrowest(range) {
+            PhysicalType::I32 if !self.optimize => ty.narrowest((range.0.min(i64::MIN.into()), range.1)),
+            narrowest => narrowest,
         }
     }
 
@@ -314,7 +348,7 @@ impl<'a> Graph<'a> {
         }
         // The other's type, if it has room: always for constants that fit, else for the narrower.
         for (constant, other, physical) in [(a, pb, pa), (b, pa, pb)] {
-            let fits = self.node(constant).range.is_some_and(|range| fits(range, other));
+            let fits = self.node(constant).range.is_some_and(|range| other.holds(range));
             if fits && (matches!(self.node(constant).kind, Kind::Constant(_)) || other.width() > physical.width()) {
                 let resized = self.resize(constant, other);
                 return Ok(if constant == a { (resized, b) } else { (a, resized) });
@@ -447,7 +481,7 @@ impl<'a> Graph<'a> {
 
     fn compare(&mut self, op: CompareOp, left: NodeId, right: NodeId) -> Result<NodeId> {
         let distinct = matches!(op, CompareOp::DistinctFrom | CompareOp::NotDistinctFrom);
-        let (mut op, (mut left, mut right)) = (op, self.unify(left, right)?);
+        let (mut op, mut left, mut right) = (op, left, right);
         if matches!(self.node(left).kind, Kind::Constant(_)) && !matches!(self.node(right).kind, Kind::Constant(_)) {
             (left, right) = (right, left);
             op = match op {
@@ -458,12 +492,48 @@ impl<'a> Graph<'a> {
                 same => same,
             };
         }
+        if let Some(holds) = self.decided(op, left, right) {
+            return Ok(self.constantly(left, holds));
+        }
+        let (left, right) = self.unify(left, right)?;
         let ty = DataType::Boolean;
         if distinct {
             let args = vec![left, right];
             return Ok(self.finish(Kind::Compare(op), args, ty, ty.physical(), false, ty.integer_range()));
         }
         Ok(self.strict(Kind::Compare(op), vec![left, right], ty))
+    }
+
+    /// What `left op right` is for all values, if the right side is a constant that the left's physical type has no room
+    /// for.
+    fn decided(&self, op: CompareOp, left: NodeId, right: NodeId) -> Option<bool> {
+        let (node, constant) = (self.node(left), self.node(right));
+        let Kind::Constant(Value::Integer(bound)) = constant.kind else { return None };
+        let (low, high) = node.range.filter(|_| holds_integers(node.physical) && node.ty != DataType::Uuid)?;
+        if node.physical.holds((bound, bound)) || matches!(node.kind, Kind::Constant(_)) {
+            return None;
+        }
+        match op {
+            CompareOp::Eq if bound < low || bound > high => Some(false),
+            CompareOp::NotEq if bound < low || bound > high => Some(true),
+            CompareOp::Lt | CompareOp::LtEq if bound > high => Some(true),
+            CompareOp::Lt | CompareOp::LtEq if bound < low => Some(false),
+            CompareOp::Gt | CompareOp::GtEq if bound < low => Some(true),
+            CompareOp::Gt | CompareOp::GtEq if bound > high => Some(false),
+            _ => None,
+        }
+    }
+
+    /// A condition that is `holds` wherever the integer `id` is neither NULL nor an error.
+    fn constantly(&mut self, id: NodeId, holds: bool) -> NodeId {
+        let (ty, physical) = (self.node(id).ty, self.node(id).physical);
+        if !self.node(id).nullable && !self.node(id).fallible {
+            return self.literal(&Value::Boolean(holds), DataType::Boolean);
+        }
+        let (zero, one) = (Value::Integer(0), Value::Integer(1));
+        let (zero, one) = (self.constant(&zero, ty, physical), self.constant(&one, ty, physical));
+        let none = self.strict(Kind::Between, vec![id, one, zero], DataType::Boolean);
+        if holds { self.strict(Kind::Not, vec![none], DataType::Boolean) } else { none }
     }
 
     fn arithmetic(&mut self, op: ArithmeticOp, left: NodeId, right: NodeId, ty: DataType) -> Result<NodeId> {
@@ -476,19 +546,18 @@ impl<'a> Graph<'a> {
         }
         if lt.is_integer() && rt.is_integer() && ty.is_integer() {
             let physical = ty.physical();
-            if self.node(left).physical != physical || self.node(right).physical != physical {
+            if lt.physical() != physical || rt.physical() != physical {
                 let message = format!("{lt} {op} {rt} as {ty}: the operands of integer arithmetic are of one type");
                 return Err(Error::internal(message));
             }
-            let (range, safe) = self.bounds(op, left, right, ty);
-            let check = if safe { Check::Nothing } else { Check::Fits };
-            return Ok(self.strict_as(Kind::Arithmetic(op, check), vec![left, right], ty, physical, Some(range)));
+            return Ok(self.exact(op, left, right, ty, physical, Check::Fits));
         }
         if lt.is_float() && rt.is_float() && ty.is_float() {
             let (left, right) = self.unify(left, right)?;
             return Ok(self.strict(Kind::Arithmetic(op, Check::Fits), vec![left, right], ty));
         }
-        Ok(self.strict(Kind::Calendar(op), vec![left, right], ty))
+        let args = vec![self.natural(left), self.natural(right)];
+        Ok(self.strict(Kind::Calendar(op), args, ty))
     }
 
     /// The range of the result, cut to that of `ty`, and whether that and the absence of zero divisors are proved.
@@ -550,23 +619,73 @@ impl<'a> Graph<'a> {
         if from == to {
             return id;
         }
+        let wide = DataType::Decimal { precision: 38, scale: to };
+        if let Kind::Constant(Value::Integer(v)) = self.node(id).kind
+            && let Some(scaled) = v.checked_mul(pow10(to - from)).filter(|v| v.unsigned_abs() < pow10(38) as u128)
+        {
+            return self.literal(&Value::Integer(scaled), wide);
+        }
         let unit = self.literal(&Value::Integer(pow10(to - from)), DataType::Decimal { precision: 38, scale: 0 });
-        self.decimal_operation(ArithmeticOp::Multiply, id, unit, DataType::Decimal { precision: 38, scale: to })
+        self.decimal_operation(ArithmeticOp::Multiply, id, unit, wide)
     }
 
-    /// `left op right` on the unscaled numbers: in 64 bits if ranges allow it, else in 128 and checked if need be.
+    /// `left op right` on the unscaled numbers: if ranges do not rule failure out, in 128 bits and checked.
     fn decimal_operation(&mut self, op: ArithmeticOp, left: NodeId, right: NodeId, ty: DataType) -> NodeId {
-        let (range, safe) = self.bounds(op, left, right, ty);
-        let narrow = |id: NodeId, graph: &Graph<'_>| graph.node(id).range.is_some_and(|r| fits(r, PhysicalType::I64));
-        if safe && fits(range, PhysicalType::I64) && narrow(left, self) && narrow(right, self) {
-            let args = vec![self.resize(left, PhysicalType::I64), self.resize(right, PhysicalType::I64)];
-            return self.strict_as(Kind::Arithmetic(op, Check::Nothing), args, ty, PhysicalType::I64, Some(range));
-        }
         let (_, high) = ty.integer_range().expect("a decimal has a range");
-        let check = if safe { Check::Nothing } else { Check::Below(high + 1) };
-        let args = vec![self.resize(left, PhysicalType::I128), self.resize(right, PhysicalType::I128)];
-        let wide = self.strict_as(Kind::Arithmetic(op, check), args, ty, PhysicalType::I128, Some(range));
-        if fits(range, PhysicalType::I64) { self.resize(wide, PhysicalType::I64) } else { wide }
+        let node = self.exact(op, left, right, ty, PhysicalType::I128, Check::Below(high + 1));
+        let range = self.node(node).range.filter(|_| self.node(node).physical == PhysicalType::I128);
+        match range {
+            Some(range) if PhysicalType::I64.holds(range) => self.resize(node, PhysicalType::I64),
+            _ => node,
+        }
+    }
+
+    /// `left op right` on integers: if ranges rule failure out, unchecked and in as few bits as they and the operands
+    /// allow; else in `widest`, with `check`.
+    fn exact(
+        &mut self,
+        op: ArithmeticOp,
+        left: NodeId,
+        right: NodeId,
+        ty: DataType,
+        widest: PhysicalType,
+        check: Check,
+    ) -> NodeId {
+        let (range, safe) = self.bounds(op, left, right, ty);
+        if !safe {
+            let args = vec![self.resize(left, widest), self.resize(right, widest)];
+            return self.strict_as(Kind::Arithmetic(op, check), args, ty, widest, Some(range));
+        }
+        let wider = |a: PhysicalType, b: PhysicalType| if a.width() >= b.width() { a } else { b };
+        let result = self.narrowest(ty, range);
+        let (a, b) = (self.operand_type(left, widest), self.operand_type(right, widest));
+        let physical = wider(result, wider(a, b));
+        let linear = matches!(op, ArithmeticOp::Add | ArithmeticOp::Subtract | ArithmeticOp::Multiply);
+        let widens = linear && physical == PhysicalType::I64 && (a, b) == (PhysicalType::I32, PhysicalType::I32);
+        let held = if widens { PhysicalType::I32 } else { physical };
+        let args = vec![self.resize(left, held), self.resize(right, held)];
+        self.strict_as(Kind::Arithmetic(op, Check::Nothing), args, ty, physical, Some(range))
+    }
+
+    /// The physical type in which an operand of integer arithmetic is best taken: as it is held; but constants are held
+    /// in any type, and 128 bits are left where 64 are enough.
+    fn operand_type(&self, id: NodeId, widest: PhysicalType) -> PhysicalType {
+        let node = self.node(id);
+        let range = node.range.unwrap_or((i128::MIN, i128::MAX));
+        match (&node.kind, node.physical) {
+            (Kind::Constant(_), _) if widest.width() > 4 && self.optimize && PhysicalType::I32.holds(range) => {
+                PhysicalType::I32
+            }
+            (_, PhysicalType::I128) if PhysicalType::I64.holds(range) => PhysicalType::I64,
+            (Kind::Constant(_), PhysicalType::I64 | PhysicalType::I128) => node.physical,
+            (Kind::Constant(_), _) => widest,
+            // An integer of another width or sign on its way to a decimal.
+            (_, held) if widest == PhysicalType::I128 && !DECIMAL_TYPES.contains(&held) => {
+                let holds = |physical: &PhysicalType| physical.holds(range);
+                DECIMAL_TYPES.into_iter().find(holds).unwrap_or(widest)
+            }
+            (_, held) => held,
+        }
     }
 
     fn single(&mut self, function: Single, input: NodeId) -> NodeId {
@@ -581,13 +700,26 @@ impl<'a> Graph<'a> {
             _ => None,
         };
         let within = ty.integer_range().zip(derived).map(|((a, b), (low, high))| (low.max(a), high.min(b)));
+        // The opposite of the least value may need more bits than it; if the type has none, its own kernel says so.
+        let needed = match (derived, within) {
+            (Some(derived), Some(within)) if derived == within => self.narrowest(ty, derived),
+            _ => ty.physical(),
+        };
+        let physical = if needed.width() > physical.width() { needed } else { physical };
+        let input = if holds_integers(physical) { self.resize(input, physical) } else { input };
         self.strict_as(Kind::Single(function), vec![input], ty, physical, within.or(ty.integer_range()))
     }
 
     fn function(&mut self, function: Function, args: Vec<NodeId>, ty: DataType) -> Result<NodeId> {
         Ok(match function {
-            Function::Extract(part) => self.strict(Kind::Extract(part), args, ty),
-            Function::Truncate(part) => self.strict(Kind::Truncate(part), args, ty),
+            Function::Extract(part) => {
+                let args = vec![self.natural(args[0])];
+                self.strict(Kind::Extract(part), args, ty)
+            }
+            Function::Truncate(part) => {
+                let args = vec![self.natural(args[0])];
+                self.strict(Kind::Truncate(part), args, ty)
+            }
             Function::Abs => self.single(Single::Abs, args[0]),
             Function::Floor => self.single(Single::Floor, args[0]),
             Function::Ceil => self.single(Single::Ceil, args[0]),
@@ -595,7 +727,8 @@ impl<'a> Graph<'a> {
             Function::Substring => {
                 let mut args = args;
                 for arg in &mut args[1..] {
-                    *arg = self.cast(*arg, DataType::Int64, false);
+                    let cast = self.cast(*arg, DataType::Int64, false);
+                    *arg = self.natural(cast);
                 }
                 self.strict(Kind::String(function), args, ty)
             }
@@ -627,32 +760,31 @@ impl<'a> Graph<'a> {
             let unit = pow10(scale(to) - scale(from));
             let scaled = both(range.0.checked_mul(unit), range.1.checked_mul(unit));
             if let Some(scaled) = scaled.filter(|s| s.0 >= target.0 && s.1 <= target.1) {
-                let held = match to {
-                    DataType::Decimal { .. } if fits(scaled, PhysicalType::I64) => PhysicalType::I64,
-                    DataType::Decimal { .. } => PhysicalType::I128,
+                if unit > 1 {
+                    let unit = self.constant(&Value::Integer(unit), to, PhysicalType::I128);
+                    return self.exact(ArithmeticOp::Multiply, input, unit, to, PhysicalType::I128, Check::Nothing);
+                }
+                let held = match self.narrowest(to, scaled) {
+                    // As it is held, if that is a type for the narrower values of `to`.
+                    PhysicalType::I32 if physical == PhysicalType::I32 => PhysicalType::I32,
+                    PhysicalType::I32 | PhysicalType::I64 if to.is_decimal() => PhysicalType::I64,
                     _ => to.physical(),
                 };
-                let resized =
-                    if physical.width() < held.width() || unit == 1 { self.resize(input, held) } else { input };
-                if unit == 1 {
-                    return self.retype(resized, to);
-                }
-                let unit = self.constant(&Value::Integer(unit), to, held);
-                let resized = self.resize(resized, held);
-                let kind = Kind::Arithmetic(ArithmeticOp::Multiply, Check::Nothing);
-                return self.strict_as(kind, vec![resized, unit], to, held, Some(scaled));
+                let resized = self.resize(input, held);
+                return self.retype(resized, to);
             }
         }
         if let (DataType::Date, DataType::Timestamp | DataType::TimestampTz, Some(range)) = (from, to, range) {
             let day = i128::from(MICROS_PER_DAY);
             let scaled = (range.0 * day, range.1 * day);
-            if fits(scaled, PhysicalType::I64) {
+            if PhysicalType::I64.holds(scaled) {
                 let unit = self.constant(&Value::Integer(day), to, PhysicalType::I64);
                 let resized = self.resize(input, PhysicalType::I64);
                 let kind = Kind::Arithmetic(ArithmeticOp::Multiply, Check::Nothing);
                 return self.strict_as(kind, vec![resized, unit], to, PhysicalType::I64, Some(scaled));
             }
         }
+        let input = if whole(from) { input } else { self.natural(input) };
         self.strict(Kind::Cast { lenient }, vec![input], to)
     }
 
@@ -709,7 +841,7 @@ impl<'a> Graph<'a> {
             {
                 let (_, high, _) = self.bound(parts[j]).expect("just found");
                 let (ty, physical) = (self.node(x).ty, self.node(x).physical);
-                if fits((low, low), physical) && fits((high, high), physical) {
+                if physical.holds((low, low)) && physical.holds((high, high)) {
                     let low = self.constant(&Value::Integer(low), ty, physical);
                     let high = self.constant(&Value::Integer(high), ty, physical);
                     let between = self.strict(Kind::Between, vec![x, low, high], DataType::Boolean);
@@ -781,9 +913,18 @@ impl<'a> Graph<'a> {
         let ranges: Vec<Option<Range>> =
             results.iter().filter(|r| !self.is_null(**r)).map(|r| self.node(*r).range).collect();
         let range = ranges.iter().copied().reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten();
+        let wide = |id: &NodeId| {
+            !matches!(self.node(*id).kind, Kind::Constant(_)) && self.node(*id).physical != PhysicalType::I32
+        };
+        let computed = |id: &NodeId| !matches!(self.node(*id).kind, Kind::Constant(_));
+        let narrowest = range.map_or(ty.physical(), |range| self.narrowest(ty, range));
         let physical = match (ty, range) {
-            (DataType::Decimal { .. }, Some(range)) if fits(range, PhysicalType::I64) => PhysicalType::I64,
-            (DataType::Decimal { .. }, _) => PhysicalType::I128,
+            // As results are held: none is narrowed, and constants alone are not worth it.
+            _ if narrowest == PhysicalType::I32 && results.iter().any(computed) && !results.iter().any(wide) => {
+                narrowest
+            }
+            (DataType::Decimal { .. }, Some(range)) if PhysicalType::I64.holds(range) => PhysicalType::I64,
+            (DataType::Decimal { .. }, Some(_)) => PhysicalType::I128,
             _ => ty.physical(),
         };
         for result in &mut results {
@@ -823,22 +964,4 @@ fn both(low: Option<i128>, high: Option<i128>) -> Option<Range> {
 
 fn holds_integers(physical: PhysicalType) -> bool {
     !matches!(physical, PhysicalType::F32 | PhysicalType::F64 | PhysicalType::Str | PhysicalType::Interval)
-}
-
-/// Whether all of `range` has room in `physical`.
-fn fits(range: Range, physical: PhysicalType) -> bool {
-    let (low, high) = match physical {
-        PhysicalType::Bool => (0, 1),
-        PhysicalType::I8 => (i8::MIN.into(), i8::MAX.into()),
-        PhysicalType::I16 => (i16::MIN.into(), i16::MAX.into()),
-        PhysicalType::I32 => (i32::MIN.into(), i32::MAX.into()),
-        PhysicalType::I64 => (i64::MIN.into(), i64::MAX.into()),
-        PhysicalType::I128 => (i128::MIN, i128::MAX),
-        PhysicalType::U8 => (0, u8::MAX.into()),
-        PhysicalType::U16 => (0, u16::MAX.into()),
-        PhysicalType::U32 => (0, u32::MAX.into()),
-        PhysicalType::U64 => (0, u64::MAX.into()),
-        _ => return false,
-    };
-    range.0 >= low && range.1 <= high
 }

@@ -463,4 +463,6 @@ impl Expr {
 }
 
 #[cfg(test)]
+mod narrow_tests;
+#[cfg(test)]
 mod tests;

@@ -113,17 +113,33 @@ impl Program {
     /// Internal, if an expression reads a column that is not in `input` or is not well typed; input, for a `LIKE`
     /// pattern that ends with its escape character.
     pub fn compile(exprs: &[Expr], input: &[ColumnMeta]) -> Result<Arc<Program>> {
-        Program::build(exprs, input, true)
+        Program::build(exprs, input, true, &|_| false)
     }
 
-    /// Compiles without folding constants and without programs per dictionary entry: what those are made of.
+    /// As [`Program::compile`]; the results that `as_is` names by their number may come in any physical type that holds
+    /// them, as [`Program::outputs`] says. The others are decimals in 64 or 128 bits, and all else in the default type.
+    ///
+    /// # Errors
+    /// As [`Program::compile`].
+    pub fn compile_narrow(exprs: &[Expr], input: &[ColumnMeta], as_is: &dyn Fn(usize) -> bool) -> Result<Arc<Program>> {
+        Program::build(exprs, input, true, as_is)
+    }
+
+    /// Compiles without folding constants, without programs per dictionary entry, which are made of this, and without
+    /// narrowing to 32 bits.
     pub(super) fn compile_as_is(exprs: &[Expr], input: &[ColumnMeta]) -> Result<Arc<Program>> {
-        Program::build(exprs, input, false)
+        Program::build(exprs, input, false, &|_| false)
     }
 
-    fn build(exprs: &[Expr], input: &[ColumnMeta], optimize: bool) -> Result<Arc<Program>> {
+    fn build(
+        exprs: &[Expr],
+        input: &[ColumnMeta],
+        optimize: bool,
+        as_is: &dyn Fn(usize) -> bool,
+    ) -> Result<Arc<Program>> {
         let mut graph = Graph::new(input, optimize);
-        let roots = exprs.iter().map(|expr| graph.add(expr)).collect::<Result<Vec<_>>>()?;
+        let mut roots = exprs.iter().map(|expr| graph.add(expr)).collect::<Result<Vec<_>>>()?;
+        roots.iter_mut().enumerate().for_each(|(i, root)| *root = graph.output(*root, as_is(i)));
         let outputs = roots
             .iter()
             .map(|&root| {

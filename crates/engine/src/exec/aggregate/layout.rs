@@ -4,6 +4,7 @@
 //! - all keys, arguments, filters and order keys are outputs of one program, in which equal expressions stand once;
 //! - `sum(x)` is a sum and, where it may have seen nothing, a count; `avg(x)` the same sum over the same count; states
 //!   with the same kind, argument and filter are one state;
+//! - arguments that are only added up or counted come as narrow as the program has them;
 //! - states with the same argument and filter form a [`Feed`], which finds the rows that count once for all of them.
 //!
 //! Calls with `DISTINCT` or `ORDER BY` are *deferred*: their rows are collected ([`super::deferred`]) and fed to their
@@ -24,6 +25,12 @@ fn guarded(arg: &Expr, filter: Option<&Expr>) -> Expr {
             Expr::Case { branches: vec![(filter.clone(), arg.clone())], otherwise: None, ty: arg.ty() }
         }
     }
+}
+
+/// True if a call takes its argument in any physical type of integers: it adds up, or counts, as rows come.
+pub fn takes_narrow(call: &AggregateCall) -> bool {
+    use AggregateFunction as F;
+    matches!(call.function, F::Sum | F::Avg | F::Count) && !call.distinct && call.order_by.is_empty()
 }
 
 /// How an aggregation works. Made once, shared by all workers.
@@ -174,8 +181,18 @@ impl Layout {
                 order: call.order_by.iter().map(|key| output_of(&key.expr)).collect(),
             })
             .collect();
-        let program = if exprs.is_empty() { None } else { Some(Program::compile(&exprs, input)?) };
-        let is_stored = |meta: &ColumnMeta| meta.physical.is_integer() && meta.physical == meta.ty.physical();
+        let mut as_is = vec![true; exprs.len()];
+        as_is[..groups.len()].fill(false);
+        for call in &calls {
+            let args = call.args.iter().filter(|_| !takes_narrow(call.call));
+            args.chain(&call.filter).chain(&call.order).for_each(|&output| as_is[output] = false);
+        }
+        let program = match exprs.is_empty() {
+            true => None,
+            false => Some(Program::compile_narrow(&exprs, input, &|output| as_is[output])?),
+        };
+        // What is stored is held in the default physical type, however narrow it travels.
+        let is_stored = |meta: &ColumnMeta| meta.ty.physical().is_integer() && meta.physical.is_integer();
         let place = |expr: &Expr| match expr {
             Expr::Column { id, .. } => input.iter().position(|meta| meta.id == *id && is_stored(meta)),
             _ => None,

@@ -1,4 +1,5 @@
-//! Arithmetic on two integers or floats of one physical type.
+//! Arithmetic on two integers or floats of one physical type; the result is of the same, or of 64 bits where the operands
+//! have 32.
 //!
 //! Where the compiler has proved from ranges that the result fits, the loop wraps and nothing is checked. Otherwise each
 //! result is computed wrapping, its overflow is OR-ed into one flag, and the flag is looked at once a chunk.
@@ -153,6 +154,7 @@ pub fn arithmetic(
     strict(&[a, b], rows, out, |rows, out| match physical {
         PhysicalType::F64 => float::<f64>(op, a, b, rows, out),
         PhysicalType::F32 => float::<f32>(op, a, b, rows, out),
+        PhysicalType::I64 if a.physical() == PhysicalType::I32 => widening(op, a, b, rows, out),
         _ => with_integer!(
             physical,
             T => integers::<T>(op, check, a, b, ty, rows, out),
@@ -205,6 +207,19 @@ fn integers<T: Integer>(
         each_op!(unchecked: Add, Subtract, Multiply, Divide, Modulo, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight);
     } else {
         each_op!(checked: Add, Subtract, Multiply, Divide, Modulo, BitAnd, BitOr, BitXor, ShiftLeft, ShiftRight);
+    }
+    Ok(())
+}
+
+/// `a op b` of 32 bits each, in 64, which hold any sum, difference and product.
+fn widening(op: ArithmeticOp, a: &Vector, b: &Vector, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
+    let (x, y) = (operand::<i32>(a), operand::<i32>(b));
+    let (rows, out) = (rows.widened(), out.values_mut::<i64>());
+    match op {
+        ArithmeticOp::Add => binary(x, y, rows, out, |a, b| i64::from(a) + i64::from(b)),
+        ArithmeticOp::Subtract => binary(x, y, rows, out, |a, b| i64::from(a) - i64::from(b)),
+        ArithmeticOp::Multiply => binary(x, y, rows, out, |a, b| i64::from(a) * i64::from(b)),
+        _ => return Err(Error::internal(format!("{op} does not widen its operands"))),
     }
     Ok(())
 }
