@@ -16,7 +16,7 @@
 //! All loops run over one column of many rows: no dispatch per row. Nothing here counts against the memory budget; the
 //! owner charges [`Materialized::bytes`].
 
-use crate::exec::tuple::{Layout, Source, Tuples, decode};
+use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::value::cmp_float;
@@ -399,49 +399,51 @@ impl Materialized {
 
     /// Writes the values of `column` in the given rows to `out`, flat; [`Materialized::NO_ROW`] gives NULL.
     pub fn gather(&self, column: usize, rows: &[u32], out: &mut Vector) {
-        let missing = rows.contains(&Materialized::NO_ROW);
-        let field = self.field_of(column);
-        let column = self.begin(column, rows.len(), out);
-        let Some(field) = field else {
-            column.gather(rows, missing, out, 0);
-            if missing || column.has_nulls {
-                let words = out.validity_mut(rows.len());
-                for (word, rows) in words.iter_mut().zip(rows.chunks(64)) {
-                    *word = rows.iter().enumerate().fold(0, |w, (i, &row)| w | u64::from(column.is_valid(row)) << i);
-                }
-            }
-            return;
-        };
-        if self.compressed.segments == self.segments.len() {
-            self.decode(field, rows, column.has_nulls, out, 0);
-            if missing {
-                let words = out.validity_mut(rows.len());
-                let missing = rows.iter().enumerate().filter(|(_, row)| **row == Materialized::NO_ROW);
-                missing.for_each(|(i, _)| bitmap::set(words, i, false));
-            }
-            return;
-        }
-        // Some segments are tuples and some are columns: as long as rows are of one kind they are read together.
-        let is_tuple = |row: u32| row != Materialized::NO_ROW && self.tuples[(row >> 16) as usize].is_some();
-        let mut done = 0;
-        for rows in rows.chunk_by(|&a, &b| is_tuple(a) == is_tuple(b)) {
-            if is_tuple(rows[0]) {
-                self.decode(field, rows, column.has_nulls, out, done);
-            } else {
-                column.gather(rows, missing, out, done);
-                if missing || column.has_nulls {
-                    let words = out.validity_mut(done + rows.len());
-                    rows.iter().enumerate().for_each(|(i, &row)| bitmap::set(words, done + i, column.is_valid(row)));
-                }
-            }
-            done += rows.len();
-        }
+        self.gather_all(&[column], rows, std::slice::from_mut(out));
     }
 
-    /// Writes a field of rows that are tuples to `out`, from position `first`.
-    fn decode(&self, field: usize, rows: &[u32], has_nulls: bool, out: &mut Vector, first: usize) {
-        let layout = self.layout.as_ref().expect("who has fields has a layout");
-        decode(layout, field, &self.tuples, rows, out, first, has_nulls);
+    /// [`Materialized::gather`] of several columns, each to its vector: where tuples are is looked up once.
+    pub fn gather_all(&self, columns: &[usize], rows: &[u32], out: &mut [Vector]) {
+        debug_assert_eq!(columns.len(), out.len());
+        let missing = rows.contains(&Materialized::NO_ROW);
+        for (&column, out) in columns.iter().zip(&mut *out) {
+            let is_tuples = self.field_of(column).is_some();
+            let column = self.begin(column, rows.len(), out);
+            if !is_tuples {
+                column.gather(rows, missing, out);
+            }
+        }
+        let Some(layout) = &self.layout else { return };
+        let fields =
+            || columns.iter().enumerate().filter_map(|(i, &c)| Some((i, layout.field_of(c)?, &self.columns[c])));
+        if fields().next().is_none() {
+            return;
+        }
+        // Where some segments are tuples and some are columns, rows of one kind are read as long as there are any.
+        let all = self.compressed.segments == self.segments.len();
+        let is_tuple = |row: u32| all || row != Materialized::NO_ROW && self.tuples[(row >> 16) as usize].is_some();
+        let mut batch = Batch::new(layout, &self.tuples);
+        let mut done = 0;
+        for run in rows.chunk_by(|&a, &b| all || is_tuple(a) == is_tuple(b)).flat_map(|run| run.chunks(BATCH_ROWS)) {
+            if is_tuple(run[0]) {
+                batch.begin(run.iter().copied());
+                fields().for_each(|(i, field, column)| batch.read(field, &mut out[i], done, column.has_nulls));
+            } else {
+                fields().for_each(|(i, _, column)| column.gather_values(run, missing, &mut out[i], done));
+                for (i, _, column) in fields().filter(|(_, _, column)| column.has_nulls) {
+                    let words = out[i].validity_mut(rows.len());
+                    run.iter().enumerate().for_each(|(at, &row)| bitmap::set(words, done + at, column.is_valid(row)));
+                }
+            }
+            done += run.len();
+        }
+        if missing {
+            for (i, ..) in fields() {
+                let words = out[i].validity_mut(rows.len());
+                let missing = rows.iter().enumerate().filter(|(_, row)| **row == Materialized::NO_ROW);
+                missing.for_each(|(at, _)| bitmap::set(words, at, false));
+            }
+        }
     }
 
     /// The string in a key `column` of a row; `None` if it is NULL.
@@ -454,14 +456,16 @@ impl Materialized {
 
     /// Writes `rows` values of `column`, from offset `first` of `segment`, to `out`, flat.
     pub fn read(&self, column: usize, segment: usize, first: usize, rows: usize, out: &mut Vector) {
-        if let (Some(field), Some(_)) = (self.field_of(column), &self.tuples[segment]) {
+        if let (Some(layout), Some(_)) = (&self.layout, &self.tuples[segment])
+            && let Some(field) = layout.field_of(column)
+        {
             let column = self.begin(column, rows, out);
-            let start = (segment << 16 | first) as u32;
-            let mut ids = [0; CHUNK_ROWS];
-            for done in (0..rows).step_by(CHUNK_ROWS) {
-                let ids = &mut ids[..CHUNK_ROWS.min(rows - done)];
-                ids.iter_mut().zip(start + done as u32..).for_each(|(to, id)| *to = id);
-                self.decode(field, ids, column.has_nulls, out, done);
+            let start = (segment << 16) + first;
+            let ids = start as u32..(start + rows) as u32;
+            let mut batch = Batch::new(layout, &self.tuples);
+            for done in (0..rows).step_by(BATCH_ROWS) {
+                batch.begin(ids.clone().skip(done).take(BATCH_ROWS));
+                batch.read(field, out, done, column.has_nulls);
             }
             return;
         }
@@ -585,8 +589,19 @@ fn heap_mut(heap: &mut Arc<StringHeap>) -> &mut StringHeap {
 }
 
 impl Column {
+    /// Writes the values in the given rows and their validity to `out`.
+    fn gather(&self, rows: &[u32], missing: bool, out: &mut Vector) {
+        self.gather_values(rows, missing, out, 0);
+        if missing || self.has_nulls {
+            let words = out.validity_mut(rows.len());
+            for (word, rows) in words.iter_mut().zip(rows.chunks(64)) {
+                *word = rows.iter().enumerate().fold(0, |w, (i, &row)| w | u64::from(self.is_valid(row)) << i);
+            }
+        }
+    }
+
     /// Writes the values in the given rows to `out`, from position `first`.
-    fn gather(&self, rows: &[u32], missing: bool, out: &mut Vector, first: usize) {
+    fn gather_values(&self, rows: &[u32], missing: bool, out: &mut Vector, first: usize) {
         match self.physical.width() {
             1 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u8>()[first..]),
             2 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u16>()[first..]),

@@ -265,7 +265,8 @@ impl Source for SortSource {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
         let metas = &self.shared.stored[..self.shared.columns];
         let vectors = metas.iter().map(|meta| Vector::new(meta.physical)).collect();
-        Ok(Box::new(SortReader { shared: self.shared.clone(), vectors, owns: false, next: 0 }))
+        let columns = (0..metas.len()).collect();
+        Ok(Box::new(SortReader { shared: self.shared.clone(), columns, vectors, owns: false, next: 0 }))
     }
 
     fn progress(&self) -> Option<f64> {
@@ -276,6 +277,8 @@ impl Source for SortSource {
 
 struct SortReader {
     shared: Arc<Shared>,
+    /// 0, 1, 2, …
+    columns: Vec<usize>,
     vectors: Vec<Vector>,
     /// Whether this is the worker that reads.
     owns: bool,
@@ -295,10 +298,8 @@ impl SourceWorker for SortReader {
         sorted.done.store(self.next, Ordering::Relaxed);
         chunk.reset(rows);
         let dense = chunk.push_group(Selection::ALL);
-        for (column, vector) in self.vectors.iter_mut().enumerate() {
-            sorted.rows.gather(column, ids, vector);
-            chunk.push_column(vector.clone(), dense);
-        }
+        sorted.rows.gather_all(&self.columns, ids, &mut self.vectors);
+        self.vectors.iter().for_each(|vector| chunk.push_column(vector.clone(), dense));
         Ok(true)
     }
 

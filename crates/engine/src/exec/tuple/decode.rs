@@ -1,6 +1,6 @@
-//! Reading tuples: one field of many rows, in a few loops of one step each.
+//! Reading tuples: fields of many rows, in a few loops of one step each.
 //!
-//! 1. Where each tuple starts.
+//! 1. Where each row's tuple is: once for all fields.
 //! 2. Where its field starts and how long it is: for fields of varying length by the decoding tables.
 //! 3. A load of 8 or 16 bytes, cut to that length and taken out of its frame.
 //! 4. Which are NULL.
@@ -11,100 +11,91 @@ use super::codes::Place;
 use super::encode::MASKS;
 use super::layout::{BODY_BYTES, Form, Frame, Layout};
 use super::{Starts, Tuples};
-use entasis_vector::{CHUNK_ROWS, Native, PhysicalType, Vector, bitmap};
+use crate::exec::materialized::Materialized;
+use entasis_vector::{Native, PhysicalType, Vector, bitmap};
 
-/// The row that stands for none.
-const NO_ROW: u32 = crate::exec::materialized::Materialized::NO_ROW;
-
-/// Writes field `field` of `rows` to `out`, which has been begun as a flat vector of its type, from position `first`, and
-/// their validity if `validity` says that it is wanted. Where a row id is the one that stands for none, something
-/// arbitrary is written. The segments of all other rows have tuples, and so has the first segment.
-pub(in crate::exec) fn decode(
-    layout: &Layout,
-    field: usize,
-    segments: &[Option<Tuples>],
-    rows: &[u32],
-    out: &mut Vector,
-    first: usize,
-    validity: bool,
-) {
-    let mut batch = Batch {
-        layout,
-        segments,
-        rows: [0; CHUNK_ROWS],
-        count: 0,
-        starts: [0; CHUNK_ROWS],
-        at: [0; CHUNK_ROWS],
-        length: [0; CHUNK_ROWS],
-    };
-    for (i, rows) in rows.chunks(CHUNK_ROWS).enumerate() {
-        batch.begin(rows);
-        batch.read(field, out, first + i * CHUNK_ROWS, validity);
-    }
-}
+/// Rows that are read at a time. So many tuples stay in the nearest cache, and the translations of their pages with them,
+/// until their last field is read.
+pub(in crate::exec) const BATCH_ROWS: usize = 256;
 
 impl Tuples {
+    /// The bytes from a row's tuple to the end.
     #[inline(always)]
-    fn start(&self, offset: usize) -> u32 {
-        match &self.starts {
-            Starts::Every(length) => offset as u32 * length,
-            Starts::Near { shift, bases, distances } => bases[offset >> shift] + u32::from(distances[offset]),
-        }
+    fn tuple(&self, offset: usize) -> &[u8] {
+        let start = match &self.starts {
+            Starts::Every(length) => offset * *length as usize,
+            Starts::Near { shift, bases, distances } => {
+                bases[offset >> shift] as usize + usize::from(distances[offset])
+            }
+        };
+        &self.bytes[start..]
     }
 }
 
-/// Up to a chunk of rows on their way out.
-struct Batch<'a> {
+/// Up to [`BATCH_ROWS`] rows whose fields are read.
+pub(in crate::exec) struct Batch<'a> {
     layout: &'a Layout,
     segments: &'a [Option<Tuples>],
-    rows: [u32; CHUNK_ROWS],
-    count: usize,
-    /// Where each row's tuple starts in its segment.
-    starts: [u32; CHUNK_ROWS],
-    /// Where each row's field starts.
-    at: [u32; CHUNK_ROWS],
-    /// And how long it is; 0 for NULL in what has a code.
-    length: [u8; CHUNK_ROWS],
+    rows: usize,
+    /// From each row's tuple to the end of its segment.
+    tuples: [&'a [u8]; BATCH_ROWS],
+    /// The field of varying length that was looked up last, from the tuple's start.
+    at: [u16; BATCH_ROWS],
+    /// Its length; 0 for NULL.
+    length: [u8; BATCH_ROWS],
+    /// Where the body of the next string starts.
+    bodies: [u16; BATCH_ROWS],
+    /// Which of the layout's strings is next; `None`: `bodies` are not known.
+    next_text: Option<usize>,
 }
 
-impl Batch<'_> {
-    fn begin(&mut self, rows: &[u32]) {
-        self.count = rows.len();
-        for (own, &row) in self.rows.iter_mut().zip(rows) {
-            *own = if row == NO_ROW { 0 } else { row };
-        }
-        for (start, &row) in self.starts.iter_mut().zip(&self.rows[..rows.len()]) {
-            *start = tuples(self.segments, row).start((row & 0xffff) as usize);
+impl<'a> Batch<'a> {
+    /// No rows yet, of segments that have tuples of this layout.
+    pub(in crate::exec) fn new(layout: &'a Layout, segments: &'a [Option<Tuples>]) -> Batch<'a> {
+        Batch {
+            layout,
+            segments,
+            rows: 0,
+            tuples: [&[]; BATCH_ROWS],
+            at: [0; BATCH_ROWS],
+            length: [0; BATCH_ROWS],
+            bodies: [0; BATCH_ROWS],
+            next_text: None,
         }
     }
 
-    fn read(&mut self, field: usize, out: &mut Vector, first: usize, validity: bool) {
+    /// Turns to up to [`BATCH_ROWS`] other rows. In the place of [`Materialized::NO_ROW`] some row is read, the first one
+    /// of all. The segments of all rows have tuples, and so has the first segment if a row is none.
+    pub(in crate::exec) fn begin(&mut self, rows: impl ExactSizeIterator<Item = u32>) {
+        self.rows = rows.len();
+        self.next_text = None;
+        for (tuple, row) in self.tuples.iter_mut().zip(rows) {
+            let row = if row == Materialized::NO_ROW { 0 } else { row };
+            let segment = self.segments[(row >> 16) as usize].as_ref().expect("only rows that are tuples are read");
+            *tuple = segment.tuple((row & 0xffff) as usize);
+        }
+    }
+
+    /// Writes a field of the rows to `out`, which has been begun as a flat vector of its type, from position `first`, and
+    /// their validity if `validity` says that it is wanted.
+    pub(in crate::exec) fn read(&mut self, field: usize, out: &mut Vector, first: usize, validity: bool) {
         let layout = self.layout;
         let field = &layout.fields[field];
         let width = field.physical.width();
-        // What tells NULL: a value of its own, or a length or code of 0.
-        let mut null = None;
         match field.form {
-            Form::Fixed { at, width: bytes, frame, null: of_null } => {
-                self.locate_fixed(at, bytes);
-                null = of_null;
-                self.load(width, frame, out, first);
-            }
-            Form::Plain { at, .. } => {
-                self.locate_fixed(at, width);
-                self.load(width, Frame::From(0), out, first);
-            }
+            Form::Fixed { at, width: bytes, frame, .. } => self.load(|_| (at, bytes), width, frame, out, first),
+            Form::Plain { at, .. } => self.load(|_| (at, width), width, Frame::From(0), out, first),
             Form::Short { code, frame } => {
                 self.locate(code);
-                self.load(width, frame, out, first);
+                self.load(self.located(), width, frame, out, first);
             }
             Form::Double { code } => {
                 self.locate(code);
-                let values = &mut out.values_mut::<f64>()[first..first + self.count];
-                self.each_narrow(|i, bits, length| {
+                let values = &mut out.values_mut::<f64>()[first..first + self.rows];
+                self.each_narrow(self.located(), |i, bits| {
                     // A float that is NaN is held as a double.
                     let float = f64::from(f32::from_bits(bits as u32));
-                    values[i] = if length == 4 { float } else { f64::from_bits(bits) };
+                    values[i] = if self.length[i] == 4 { float } else { f64::from_bits(bits) };
                 });
             }
             Form::Text { code } => self.read_strings(code, out, first),
@@ -112,38 +103,30 @@ impl Batch<'_> {
         if !validity || !field.nullable {
             return;
         }
-        let words = out.validity_mut(first + self.count);
-        match (field.form, null) {
-            (_, Some(null)) => self.each_narrow(|i, number, _| bitmap::set(words, first + i, number != null)),
-            (Form::Plain { code: Some(code), .. }, _) => {
-                let code = layout.codes.code(code);
-                let at = layout.codes_at + code.byte;
-                for (i, &row) in self.rows[..self.count].iter().enumerate() {
-                    let byte = tuples(self.segments, row).bytes[self.starts[i] as usize + at];
-                    bitmap::set(words, first + i, code.of(byte) != 0);
-                }
+        let words = out.validity_mut(first + self.rows);
+        match field.form {
+            Form::Fixed { at, width, null, .. } => {
+                let null = null.expect("who may be NULL has a number for it");
+                self.each_narrow(|_| (at, width), |i, number| bitmap::set(words, first + i, number != null));
             }
-            _ => (0..self.count).for_each(|i| bitmap::set(words, first + i, self.length[i] != 0)),
+            Form::Plain { code, .. } => {
+                let code = layout.codes.code(code.expect("who may be NULL has a code"));
+                let at = layout.codes_at + code.byte;
+                let tuples = self.tuples[..self.rows].iter().enumerate();
+                tuples.for_each(|(i, tuple)| bitmap::set(words, first + i, code.of(tuple[at]) != 0));
+            }
+            _ => (0..self.rows).for_each(|i| bitmap::set(words, first + i, self.length[i] != 0)),
         }
     }
 
-    /// The field is at the same place in all tuples.
-    fn locate_fixed(&mut self, at: usize, bytes: usize) {
-        self.at.iter_mut().zip(&self.starts[..self.count]).for_each(|(to, &start)| *to = start + at as u32);
-        self.length[..self.count].fill(bytes as u8);
-    }
-
-    /// The field that has this code, by the decoding tables.
+    /// Looks up the field that has this code.
     fn locate(&mut self, code: usize) {
-        let (codes, fixed) = (&self.layout.codes, self.layout.fixed as u32);
+        let (codes, fixed) = (&self.layout.codes, self.layout.fixed as u16);
         let places = codes.places(code);
         let codes_at = self.layout.codes_at;
         if codes.is_universal() {
             let shift = codes.first_bits();
-            self.each_place(|tuple| {
-                let index = usize::from(tuple[codes_at]) | usize::from(tuple[codes_at + 1]) << shift;
-                (fixed, places[index])
-            });
+            self.each_place(|tuple| (fixed, places[both(&tuple[codes_at..], shift)]));
             return;
         }
         let byte = codes.code(code).byte;
@@ -154,110 +137,137 @@ impl Batch<'_> {
         }
     }
 
-    /// Calls `of` with each tuple for the start of part 4's fields of its byte, and the place.
+    /// Calls `of` with each tuple for where the fields of its byte of codes start, and the place.
     #[inline(always)]
-    fn each_place(&mut self, of: impl Fn(&[u8]) -> (u32, Place)) {
+    fn each_place(&mut self, of: impl Fn(&[u8]) -> (u16, Place)) {
         let to = self.at.iter_mut().zip(&mut self.length);
-        for ((&row, &start), (at, length)) in self.rows[..self.count].iter().zip(&self.starts).zip(to) {
-            let (base, place) = of(&tuples(self.segments, row).bytes[start as usize..]);
-            *at = start + base + u32::from(place.offset);
+        for (tuple, (at, length)) in self.tuples[..self.rows].iter().zip(to) {
+            let (base, place) = of(tuple);
+            *at = base + u16::from(place.offset);
             *length = place.length;
         }
     }
 
-    /// Calls `take` with index, number and length of each located field of up to eight bytes.
+    /// Where each row's field is that was looked up last, and how long.
+    fn located(&self) -> impl Fn(usize) -> (usize, usize) + '_ {
+        |i| (usize::from(self.at[i]), usize::from(self.length[i]))
+    }
+
+    /// Calls `take` with index and number of each row's field, of up to eight bytes.
     #[inline(always)]
-    fn each_narrow(&self, mut take: impl FnMut(usize, u64, u8)) {
-        for i in 0..self.count {
-            let (at, length) = (self.at[i] as usize, self.length[i]);
-            let bytes = &tuples(self.segments, self.rows[i]).bytes[at..at + 8];
-            let number = u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
-            take(i, number & MASKS[length as usize & 15] as u64, length);
+    fn each_narrow(&self, at: impl Fn(usize) -> (usize, usize), mut take: impl FnMut(usize, u64)) {
+        for (i, tuple) in self.tuples[..self.rows].iter().enumerate() {
+            let (at, length) = at(i);
+            let number = u64::from_le_bytes(tuple[at..at + 8].try_into().expect("eight bytes"));
+            take(i, number & MASKS[length & 15] as u64);
         }
     }
 
     /// The same of up to sixteen bytes.
     #[inline(always)]
-    fn each_wide(&self, mut take: impl FnMut(usize, u128)) {
-        for i in 0..self.count {
-            let at = self.at[i] as usize;
-            let bytes = &tuples(self.segments, self.rows[i]).bytes[at..at + 16];
-            let number = u128::from_le_bytes(bytes.try_into().expect("sixteen bytes"));
-            take(i, number & MASKS[self.length[i] as usize]);
+    fn each_wide(&self, at: impl Fn(usize) -> (usize, usize), mut take: impl FnMut(usize, u128)) {
+        for (i, tuple) in self.tuples[..self.rows].iter().enumerate() {
+            let (at, length) = at(i);
+            let number = u128::from_le_bytes(tuple[at..at + 16].try_into().expect("sixteen bytes"));
+            take(i, number & MASKS[length]);
         }
     }
 
-    /// Loads the located numbers and takes them out of their frame, to values of `width` bytes.
-    fn load(&self, width: usize, frame: Frame, out: &mut Vector, first: usize) {
+    /// Loads numbers and takes them out of their frame, to values of `width` bytes.
+    #[inline(always)]
+    fn load(&self, at: impl Fn(usize) -> (usize, usize), width: usize, frame: Frame, out: &mut Vector, first: usize) {
         match width {
-            1 => self.load_narrow(frame, &mut out.values_mut::<u8>()[first..], |v| v as u8),
-            2 => self.load_narrow(frame, &mut out.values_mut::<u16>()[first..], |v| v as u16),
-            4 => self.load_narrow(frame, &mut out.values_mut::<u32>()[first..], |v| v as u32),
-            8 => self.load_narrow(frame, &mut out.values_mut::<u64>()[first..], |v| v),
+            1 => self.load_narrow(at, frame, &mut out.values_mut::<u8>()[first..], |v| v as u8),
+            2 => self.load_narrow(at, frame, &mut out.values_mut::<u16>()[first..], |v| v as u16),
+            4 => self.load_narrow(at, frame, &mut out.values_mut::<u32>()[first..], |v| v as u32),
+            8 => self.load_narrow(at, frame, &mut out.values_mut::<u64>()[first..], |v| v),
             _ => {
-                let values = &mut out.values_mut::<i128>()[first..first + self.count];
+                let values = &mut out.values_mut::<i128>()[first..first + self.rows];
                 match frame {
-                    Frame::From(min) => self.each_wide(|i, v| values[i] = (v as i128).wrapping_add(min)),
-                    Frame::ZigZag => self.each_wide(|i, v| values[i] = (v >> 1) as i128 ^ -((v & 1) as i128)),
+                    Frame::From(min) => self.each_wide(at, |i, v| values[i] = (v as i128).wrapping_add(min)),
+                    Frame::ZigZag => self.each_wide(at, |i, v| values[i] = (v >> 1) as i128 ^ -((v & 1) as i128)),
                 }
             }
         }
     }
 
     #[inline(always)]
-    fn load_narrow<T: Native>(&self, frame: Frame, out: &mut [T], cut: impl Fn(u64) -> T) {
-        let out = &mut out[..self.count];
+    fn load_narrow<T: Native>(
+        &self,
+        at: impl Fn(usize) -> (usize, usize),
+        frame: Frame,
+        out: &mut [T],
+        cut: impl Fn(u64) -> T,
+    ) {
+        let out = &mut out[..self.rows];
         match frame {
-            Frame::From(min) => self.each_narrow(|i, v, _| out[i] = cut(v.wrapping_add(min as u64))),
-            Frame::ZigZag => self.each_narrow(|i, v, _| out[i] = cut((v >> 1) ^ (v & 1).wrapping_neg())),
+            Frame::From(min) => self.each_narrow(at, |i, v| out[i] = cut(v.wrapping_add(min as u64))),
+            Frame::ZigZag => self.each_narrow(at, |i, v| out[i] = cut((v >> 1) ^ (v & 1).wrapping_neg())),
         }
     }
 
     /// Strings: their bodies stand behind part 4 and behind the bodies of the strings before.
     fn read_strings(&mut self, code: usize, out: &mut Vector, first: usize) {
-        let (codes, fixed) = (&self.layout.codes, self.layout.fixed as u32);
-        let codes_at = self.layout.codes_at;
-        let mut bodies = [0u32; CHUNK_ROWS];
-        for (i, body) in bodies[..self.count].iter_mut().enumerate() {
-            let start = self.starts[i];
-            let packed = &tuples(self.segments, self.rows[i]).bytes[start as usize + codes_at..];
-            let part = match codes.is_universal() {
-                true => {
-                    u32::from(codes.totals()[0][usize::from(packed[0]) | usize::from(packed[1]) << codes.first_bits()])
-                }
-                false => sum(codes.totals(), packed),
-            };
-            *body = start + fixed + part;
-        }
-        let mut lengths = [0u32; CHUNK_ROWS];
-        for text in self.layout.texts() {
-            self.locate(text);
-            self.each_narrow(|i, length, _| lengths[i] = length as u32);
-            if text == code {
-                break;
-            }
-            let lengths = lengths[..self.count].iter().map(|&length| length.min(BODY_BYTES as u32));
-            bodies.iter_mut().zip(lengths).for_each(|(body, length)| *body += length);
-        }
         debug_assert_eq!(out.physical(), PhysicalType::Str);
-        let views = &mut out.values_mut::<i128>()[first..first + self.count];
-        for (i, view) in views.iter_mut().enumerate() {
-            let body = bodies[i] as usize;
-            let bytes = &tuples(self.segments, self.rows[i]).bytes[body..body + 16];
-            let bits = u128::from_le_bytes(bytes.try_into().expect("sixteen bytes"));
-            let bits = bits & MASKS[lengths[i].min(BODY_BYTES as u32) as usize];
-            *view = (bits << 32 | u128::from(lengths[i])) as i128;
+        let views = &mut out.values_mut::<i128>()[first..first + self.rows];
+        // The codes of this string and of those before that are not behind us.
+        let texts = self.layout.texts().enumerate();
+        let wanted = self.layout.texts().position(|text| text == code).expect("a string has its place among strings");
+        let next = match self.next_text {
+            Some(next) if next <= wanted => next,
+            _ => {
+                self.end_of_fields();
+                0
+            }
+        };
+        for (i, text) in texts.skip(next).take(wanted + 1 - next) {
+            self.locate(text);
+            let mut bodies = std::mem::replace(&mut self.bodies, [0; BATCH_ROWS]);
+            if i < wanted {
+                self.each_narrow(self.located(), |i, length| bodies[i] += body_bytes(length));
+            } else {
+                self.each_narrow(self.located(), |i, length| {
+                    let body = usize::from(bodies[i]);
+                    let bytes = self.tuples[i][body..body + 16].try_into().expect("sixteen bytes");
+                    let length_here = body_bytes(length);
+                    let bits = u128::from_le_bytes(bytes) & MASKS[usize::from(length_here)];
+                    views[i] = (bits << 32 | u128::from(length)) as i128;
+                    bodies[i] += length_here;
+                });
+            }
+            self.bodies = bodies;
+        }
+        self.next_text = Some(wanted + 1);
+    }
+
+    /// Puts `bodies` to the end of part 4.
+    fn end_of_fields(&mut self) {
+        let (codes, fixed) = (&self.layout.codes, self.layout.fixed as u16);
+        let codes_at = self.layout.codes_at;
+        let bodies = self.bodies.iter_mut().zip(&self.tuples[..self.rows]);
+        if codes.is_universal() {
+            let (totals, shift) = (&codes.totals()[0], codes.first_bits());
+            bodies.for_each(|(body, tuple)| *body = fixed + u16::from(totals[both(&tuple[codes_at..], shift)]));
+        } else {
+            bodies.for_each(|(body, tuple)| *body = fixed + sum(codes.totals(), &tuple[codes_at..]));
         }
     }
 }
 
+/// Bytes of a string's body.
 #[inline(always)]
-fn tuples(segments: &[Option<Tuples>], row: u32) -> &Tuples {
-    segments[(row >> 16) as usize].as_ref().expect("only rows that are tuples are decoded")
+fn body_bytes(length: u64) -> u16 {
+    length.min(BODY_BYTES as u64) as u16
+}
+
+/// The index into a universal table.
+#[inline(always)]
+fn both(packed: &[u8], shift: u32) -> usize {
+    usize::from(packed[0]) | usize::from(packed[1]) << shift
 }
 
 /// The lengths of all fields of earlier bytes of codes.
 #[inline(always)]
-fn sum(totals: &[Vec<u8>], packed: &[u8]) -> u32 {
-    totals.iter().zip(packed).map(|(total, &byte)| u32::from(total[usize::from(byte)])).sum()
+fn sum(totals: &[Vec<u8>], packed: &[u8]) -> u16 {
+    totals.iter().zip(packed).map(|(total, &byte)| u16::from(total[usize::from(byte)])).sum()
 }

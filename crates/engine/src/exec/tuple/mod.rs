@@ -14,7 +14,7 @@
 //!    strings stay where the view's owner has them.
 //!
 //! A [`Layout`] is made from what is known of the columns. [`encode`](Tuples::encode) writes the rows of one segment,
-//! [`decode`] reads one field of listed rows; both go field by field over many rows, without a dispatch per value. Where
+//! a [`Batch`] reads fields of listed rows; both go field by field over many rows, without a dispatch per value. Where
 //! a field starts is looked up in decoding tables: one for each byte of codes, or one for two bytes together.
 //!
 //! [`choice`] decides whether an operator's rows become tuples.
@@ -36,7 +36,7 @@ mod tests;
 mod twin;
 
 pub use choice::{Choice, TempCompression};
-pub(super) use decode::decode;
+pub(super) use decode::{BATCH_ROWS, Batch};
 pub(super) use encode::Source;
 pub use layout::Layout;
 

@@ -163,7 +163,11 @@ fn tuples_agree_with_the_twin() {
             let mut out = Vector::new(field.physical);
             let first = chance.below(70) as usize;
             out.begin(first + ids.len());
-            decode(&layout, i, &tuples, &ids, &mut out, first, true);
+            for (at, ids) in ids.chunks(BATCH_ROWS).enumerate() {
+                let mut alone = Batch::new(&layout, &tuples);
+                alone.begin(ids.iter().copied());
+                alone.read(i, &mut out, first + at * BATCH_ROWS, true);
+            }
             for (at, &id) in ids.iter().enumerate().filter(|(_, id)| **id != Materialized::NO_ROW) {
                 let expected = all[id as usize >> 16].1[i][id as usize & 0xffff];
                 assert_eq!(bits_of(&out, first + at), expected, "{:?}", field.form);
