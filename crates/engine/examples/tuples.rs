@@ -1,8 +1,11 @@
-//! Bytes and nanoseconds a row of kept rows as tuples and as columns: `cargo run --release -p entasis-engine --example tuples`.
+//! Bytes and nanoseconds a row of kept rows as tuples and as columns.
 //!
-//! Rows look like the payload of joins over TPC-H at scale 1: some columns of `orders` and of `lineitem`, with the ranges
-//! that their tables' statistics give. Strings are pinned, as those of tables are. Times are the least of several rounds;
-//! random rows are drawn over all rows, 2048 a gather. A digest of what was read is printed, so that nothing is skipped.
+//! `make bench-tuples`, or `cargo run --release -p entasis-engine --example tuples`
+//!
+//! Rows look like the payload of joins over TPC-H at scale 1: some columns of `orders` and of `lineitem`, with the
+//! ranges that their tables' statistics give. Strings are pinned, as those of tables are. Times are the least of
+//! several rounds; random rows are drawn over all rows, 2048 a gather. A digest of what was read is printed, so that
+//! nothing is skipped.
 
 use entasis_engine::exec::materialized::{Materialized, column_of};
 use entasis_engine::exec::tuple::Layout;
@@ -138,10 +141,10 @@ fn measure(name: &str, chunks: usize, columns: &[(DataType, Values)]) {
         let all: Vec<usize> = (0..metas.len()).collect();
         let read = gather(&all, &rows.ids().collect::<Vec<_>>());
         let (one, all) = (gather(&[0], &ids), gather(&all, &ids));
-        println!(
-            "  {name:8} {:6.1} bytes a row; ns a row: all in order {read:.1}, one at random {one:.1}, all at random {all:.1} ({sum:x})",
-            rows.bytes() as f64 / total as f64,
-        );
+        let bytes = rows.bytes() as f64 / total as f64;
+        print!("  {name:8} {bytes:6.1} bytes a row; ns a row: all in order {read:.1}, ");
+        println!("one at random {one:.1}, all at random {all:.1}");
+        println!("           digest {sum:x}");
     }
 }
 

@@ -308,8 +308,8 @@ impl Materialized {
     // ---- compressing -------------------------------------------------------------------------------------------
 
     /// Makes tuples of a segment that does not grow any more, and frees its columns that are no keys. All segments get
-    /// the same `layout`, that of these columns. Nothing happens to a segment that has become tuples before, or that has
-    /// a NULL which the layout does not expect.
+    /// the same `layout`, that of these columns. Nothing happens to a segment that has become tuples before, or that
+    /// has a NULL which the layout does not expect.
     pub fn compress(&mut self, segment: usize, layout: &Arc<Layout>) {
         let Some(sources) = self.sources(segment, layout) else { return };
         let rows = self.segments[segment];
@@ -330,7 +330,8 @@ impl Materialized {
         self.layout = Some(layout.clone());
     }
 
-    /// The bytes of a segment's columns that [`Materialized::compress`] would free, and those that it would take instead;
+    /// The bytes of a segment's columns that [`Materialized::compress`] would free, and those that it would take
+    /// instead;
     /// `None` if it would do nothing.
     pub fn measure(&self, segment: usize, layout: &Layout) -> Option<(usize, usize)> {
         let sources = self.sources(segment, layout)?;
@@ -545,8 +546,8 @@ impl Materialized {
     // ---- comparing ---------------------------------------------------------------------------------------------
 
     /// Keeps the pairs (row of a chunk, own row) whose values are equal: `vector` at the place of the chunk's row (by
-    /// `positions`; `None`: at the row itself) and own key `column`. NULL equals NULL iff `null_equals_null`. Both lists
-    /// have one length and shrink together; order is kept.
+    /// `positions`; `None`: at the row itself) and own key `column`. NULL equals NULL iff `null_equals_null`. Both
+    /// lists have one length and shrink together; order is kept.
     pub fn retain_equal(
         &self,
         column: usize,

@@ -169,6 +169,8 @@ impl Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::{Reservation, Settings};
+    use entasis_vector::{ColumnId, DataType, Value, Vector};
 
     #[test]
     fn rows_are_compressed_if_memory_is_short_and_it_helps() {
@@ -176,11 +178,57 @@ mod tests {
         assert!(!are_large(10 << 20, 2, 100 << 20));
         assert!(are_large(10 << 20, 2, 70 << 20));
         assert!(are_large(10 << 20, 8, 100 << 20));
-        assert!(!are_large(usize::MAX / 2, 64, usize::MAX) || are_large(usize::MAX / 2, 64, usize::MAX / 2));
+        assert!(!are_large(10 << 30, 64, usize::MAX), "without a limit");
         assert!(are_large(1, 1, 0));
         // columns, tuples.
         assert!(pays(40, 30) && pays(40, 12));
         assert!(!pays(40, 31) && !pays(40, 44));
+    }
+
+    /// Ten segments of 16 bytes a row, of which 3 are needed.
+    fn grow(settings: Settings, limit: usize) -> (Materialized, Option<String>) {
+        let meta = |id, range| ColumnMeta {
+            nullable: false,
+            range: Some(range),
+            ..ColumnMeta::new(ColumnId(id), DataType::Int64)
+        };
+        let columns = [meta(0, (0, 1 << 40)), meta(1, (0, 200)), meta(2, (0, 60_000))];
+        let memory = Arc::new(MemoryBudget::new(limit));
+        let context = QueryContext { settings: Arc::new(settings), memory, ..QueryContext::default() };
+        let choice = Choice::new(&columns, vec![true, false, false], &context);
+        let mut reservation = Reservation::new(&context.memory);
+        let mut rows = Materialized::new(&columns);
+        let vectors = [(); 3].map(|()| Vector::from_slice(&[100i64; 2000]));
+        let vectors = vectors.each_ref().map(|vector| (vector, None));
+        for _ in 0..327 {
+            rows.append_vectors(&vectors, 2000);
+            choice.grown(&mut rows, 2000);
+            reservation.resize(rows.bytes()).unwrap();
+        }
+        choice.complete(&mut rows);
+        assert_eq!(rows.value(70_000, 1), Value::Integer(100));
+        let report = choice.report(&rows);
+        (rows, report)
+    }
+
+    #[test]
+    fn the_setting_and_the_memory_decide() {
+        let with = |temp_compression| Settings { threads: 1, temp_compression, ..Settings::default() };
+        let (rows, report) = grow(with(TempCompression::Off), 20 << 20);
+        assert_eq!((rows.compressed().0, report), (0, None));
+        let (rows, report) = grow(with(TempCompression::Auto), 1 << 30);
+        assert_eq!((rows.compressed().0, report), (0, None));
+        let (rows, report) = grow(with(TempCompression::On), 1 << 30);
+        assert_eq!(rows.compressed().0, 654_000);
+        let report = report.unwrap();
+        assert!(report.starts_with("tuples: 654000 of 654000 rows, 3.0 instead of 16"), "{report}");
+        assert!(report.ends_with("temp_compression is on"), "{report}");
+        // As columns they would take 16 MB.
+        let (rows, report) = grow(with(TempCompression::Auto), 12 << 20);
+        assert_eq!(rows.compressed().0, 654_000);
+        assert!(rows.bytes() < 8 << 20);
+        let report = report.unwrap();
+        assert!(report.contains("MB of rows in a worker of 1"), "{report}");
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Length codes and the tables that decode them (sections 3.3.2 and 3.3.3 of the paper).
 //!
-//! A code is the index of a length in its field's list, least length first; a field that may be NULL has length 0 as its
-//! first. Codes are packed first fit: the first byte takes the first field and every later one that still fits, the next
-//! byte goes on with those left. The fields of part 4 stand in the order of their codes, so a field starts behind all
-//! fields of earlier bytes and behind those before it in its own byte: that is a sum of one total for each earlier byte
-//! and one entry of its own byte's table.
+//! A code is the index of a length in its field's list, least length first; a field that may be NULL has length 0 as
+//! its first. Codes are packed first fit: the first byte takes the first field and every later one that still fits, the
+//! next byte goes on with those left. The fields of part 4 stand in the order of their codes, so a field starts behind
+//! all fields of earlier bytes and behind those before it in its own byte: that is a sum of one total for each earlier
+//! byte and one entry of its own byte's table.
 //!
-//! Where all codes together have [`UNIVERSAL_BITS`] or fewer and take two bytes, one *universal* table is indexed by both.
+//! Where all codes together have [`UNIVERSAL_BITS`] or fewer and take two bytes, one *universal* table is indexed by
+//! both.
 
 /// Bits of codes that one universal table may have: 4096 entries of two bytes for a field.
 const UNIVERSAL_BITS: u32 = 12;
@@ -28,7 +29,8 @@ impl Code {
         byte >> self.shift & ((1u16 << bits_of(&self.lengths)) - 1) as u8
     }
 
-    /// For each number of bytes that a value needs, 0 to 16, the code of the least length that has room. A value that needs none takes one.
+    /// For each number of bytes that a value needs, 0 to 16, the code of the least length that has room. A value that
+    /// needs none takes one.
     pub fn for_bytes(&self, nullable: bool) -> [u8; 17] {
         let first = usize::from(nullable);
         std::array::from_fn(|bytes| {

@@ -14,8 +14,8 @@ use super::{Starts, Tuples};
 use crate::exec::materialized::Materialized;
 use entasis_vector::{Native, PhysicalType, Vector, bitmap};
 
-/// Rows that are read at a time. So many tuples stay in the nearest cache, and the translations of their pages with them,
-/// until their last field is read.
+/// Rows that are read at a time. So many tuples stay in the nearest cache, and the translations of their pages with
+/// them, until their last field is read.
 pub(in crate::exec) const BATCH_ROWS: usize = 256;
 
 impl Tuples {
@@ -64,8 +64,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Turns to up to [`BATCH_ROWS`] other rows. In the place of [`Materialized::NO_ROW`] some row is read, the first one
-    /// of all. The segments of all rows have tuples, and so has the first segment if a row is none.
+    /// Turns to up to [`BATCH_ROWS`] other rows. In the place of [`Materialized::NO_ROW`] some row is read, the first
+    /// one of all. The segments of all rows have tuples, and so has the first segment if a row is none.
     pub(in crate::exec) fn begin(&mut self, rows: impl ExactSizeIterator<Item = u32>) {
         self.rows = rows.len();
         self.next_text = None;
@@ -76,8 +76,8 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Writes a field of the rows to `out`, which has been begun as a flat vector of its type, from position `first`, and
-    /// their validity if `validity` says that it is wanted.
+    /// Writes a field of the rows to `out`, which has been begun as a flat vector of its type, from position `first`,
+    /// and their validity if `validity` says that it is wanted.
     pub(in crate::exec) fn read(&mut self, field: usize, out: &mut Vector, first: usize, validity: bool) {
         let layout = self.layout;
         let field = &layout.fields[field];

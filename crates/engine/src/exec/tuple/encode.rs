@@ -1,6 +1,7 @@
 //! Writing tuples: a chunk of rows at a time, field by field.
 //!
-//! 1. *Measure*: each field's values become numbers without a sign, each number a code; codes are packed, lengths summed.
+//! 1. *Measure*: each field's values become numbers without a sign, each number a code; codes are packed, lengths
+//!    summed.
 //! 2. *Place*: the running sum of the lengths says where each tuple starts.
 //! 3. *Write*: field by field again. A number is written by blending it into the bytes that are there, so that neither
 //!    its length is a branch nor a neighbour is touched.
@@ -40,7 +41,7 @@ impl Tuples {
             encoder.measure(first, count);
             encoder.place(&mut end, &mut tuples.starts, first);
             if tuples.bytes.capacity() == 0 {
-                // As if all chunks were like the first; it has a share of its own for luck.
+                // As if all chunks were like the first, and a little more.
                 tuples.bytes.reserve_exact(end * rows.div_ceil(count) + end / 8 + SLACK);
             }
             tuples.bytes.resize(end + SLACK, 0);
@@ -242,8 +243,7 @@ impl<'a> Encoder<'a> {
         self.cursors.clear();
         self.cursors.extend(self.starts.iter().map(|&start| start + self.layout.fixed as u32));
         let fields = self.layout.codes.order().iter().filter_map(|&wanted| {
-            let is_its = |form: &Form| matches!(*form, Form::Short { code, .. } | Form::Double { code } | Form::Text { code } if code == wanted);
-            let field = self.layout.fields.iter().position(|field| is_its(&field.form))?;
+            let field = self.layout.fields.iter().position(|field| field.form.length_code() == Some(wanted))?;
             Some((wanted, &self.layout.fields[field], &self.sources[field]))
         });
         for (code, field, source) in fields {

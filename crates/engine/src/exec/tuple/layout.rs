@@ -49,6 +49,16 @@ pub(super) enum Form {
     Text { code: usize },
 }
 
+impl Form {
+    /// The code of a length in part 4.
+    pub fn length_code(&self) -> Option<usize> {
+        match *self {
+            Form::Fixed { .. } | Form::Plain { .. } => None,
+            Form::Short { code, .. } | Form::Double { code } | Form::Text { code } => Some(code),
+        }
+    }
+}
+
 /// How integers become small numbers without a sign.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Frame {

@@ -6,8 +6,8 @@
 //! |<---------------------- the same in every tuple -------------->|
 //! ```
 //! 1. Integers whose known range needs two bytes or fewer: their distance from the minimum, NULL one more value.
-//! 2. A few bits for each field of varying length that say how long it is here, or that it is NULL. A field's code stands
-//!    within one byte ([`codes`]).
+//! 2. A few bits for each field of varying length that say how long it is here, or that it is NULL. A field's code
+//!    stands within one byte ([`codes`]).
 //! 3. What cannot gain: single floats, intervals, UUIDs.
 //! 4. Integers without their leading zeros, doubles that are floats, lengths of strings.
 //! 5. Of each string what its view holds beside the length: up to 12 bytes, or prefix and pointer. The bytes of long
@@ -19,8 +19,8 @@
 //!
 //! [`choice`] decides whether an operator's rows become tuples.
 //!
-//! Invariants: a tuple is at most [`layout::LONGEST_TUPLE`] bytes; behind the last tuple there is room for any load that
-//! starts in it; a code of 0 is NULL where a field may be NULL.
+//! Invariants: a tuple is at most [`layout::LONGEST_TUPLE`] bytes; behind the last tuple there is room for any load
+//! that starts in it; a code of 0 is NULL where a field may be NULL.
 //!
 //! Not here: codes of dictionaries, compressed strings, tuples that stand alone without their owner's heap (a spill
 //! needs that), and writing to a tuple.

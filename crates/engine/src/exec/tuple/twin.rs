@@ -1,5 +1,6 @@
 //! The slow twin: one tuple at a time, field by field, lengths added up one after the other (the naive algorithm of
-//! section 3.3.3). It shares the layout with the fast code, not the tables. Values are the bits of their physical types.
+//! section 3.3.3). It shares the layout with the fast code, not the tables. Values are the bits of their physical
+//! types.
 
 use super::layout::{BODY_BYTES, Field, Form, Frame, Layout};
 use entasis_vector::PhysicalType;
