@@ -7,7 +7,7 @@ SF     ?= 1
 ROWS   ?= 10000000
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-compression bench-kernels bench-build clean
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-compression bench-kernels bench-tuples bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -74,6 +74,10 @@ bench-compression: bench-build
 ## Blocks read as they are encoded, in values per nanosecond, beside the machine's stream.
 bench-kernels:
 	cargo run --release -p entasis-storage --example kernels
+
+## Kept rows as compressed tuples and as columns: bytes, and times to write and to read them.
+bench-tuples:
+	cargo run --release -p entasis-engine --example tuples
 
 bench-build: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt

@@ -3,6 +3,7 @@
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
+use entasis_engine::exec::TempCompression;
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
@@ -53,10 +54,21 @@ const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
+    engine_setting!(
+        "temp_compression",
+        "whether rows that joins and sorts keep are compressed: auto (if memory is short), on, off",
+        temp_compression,
+        parse_temp_compression
+    ),
     engine_setting!("chunk_size", "rows of a chunk, 1 to 2048 (for tests)", chunk_rows, parse_chunk_rows),
     engine_setting!("hash_collisions", "give all rows the same hash (for tests)", hash_collisions, parse_bool),
     engine_setting!("optimizer", "reorder and simplify plans (off for tests)", optimize, parse_bool),
 ];
+
+fn parse_temp_compression(text: &str) -> Result<TempCompression> {
+    TempCompression::parse(&text.trim().to_ascii_lowercase())
+        .ok_or_else(|| Error::input(format!("temp_compression must be auto, on or off, not '{text}'")))
+}
 
 fn parse_chunk_rows(text: &str) -> Result<usize> {
     match text.trim().parse::<usize>() {

@@ -33,6 +33,7 @@ use crate::exec::project::Project;
 use crate::exec::scan::TableScan;
 use crate::exec::set_operation::set_operation;
 use crate::exec::sort::sort;
+use crate::exec::tuple::Choice;
 use crate::exec::values::Chunks;
 use crate::optimizer::estimate_rows;
 use crate::plan::display::node_title;
@@ -353,7 +354,7 @@ impl<'a> Builder<'a> {
         // A sort keeps what it is given.
         let kept: Vec<ColumnMeta> = input.columns.iter().filter(|meta| below.contains(&meta.id)).cloned().collect();
         let input = align(input, &kept, &recorder)?;
-        let blocking = sort(&input.columns, &plan.keys, plan.limit, &recorder.context(self.context))?;
+        let blocking = sort(&input.columns, &plan.keys, plan.limit, &recorder.context(self.context), &recorder)?;
         Ok(self.block(node, input, blocking, recorder))
     }
 
@@ -471,6 +472,8 @@ impl<'a> Builder<'a> {
         let null_aware = matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. });
         let build_recorder = build.recorder.clone();
         let build_rows = estimate_rows(side(build_left), self.columns);
+        let is_key = (0..kept.len()).map(|i| i < build_keys.len()).collect();
+        let build_context = recorder.context(self.context);
         let sink = BuildSink {
             columns: computed,
             kept: kept.clone(),
@@ -480,8 +483,9 @@ impl<'a> Builder<'a> {
             filter: slot.as_ref().map(|pushed| pushed.slot.clone()),
             built: built.clone(),
             parts: Arc::default(),
+            choice: Arc::new(Choice::new(&kept, is_key, &build_context)),
             recorder: recorder.clone(),
-            context: recorder.context(self.context),
+            context: build_context,
         };
         self.end(build, Arc::new(sink), &recorder);
 

@@ -1,6 +1,7 @@
 //! What a running statement carries: settings, memory budget, cancellation, progress.
 
 use crate::exec::scheduler::WorkerPool;
+use crate::exec::tuple::TempCompression;
 use entasis_vector::{CHUNK_ROWS, Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -18,6 +19,8 @@ pub struct Settings {
     pub profile: bool,
     /// Reorder joins and push predicates; off gives the plan as it was written. For tests.
     pub optimize: bool,
+    /// Whether rows that operators keep become compressed tuples.
+    pub temp_compression: TempCompression,
 }
 
 impl Default for Settings {
@@ -26,7 +29,14 @@ impl Default for Settings {
         static PARALLELISM: OnceLock<usize> = OnceLock::new();
         let threads =
             *PARALLELISM.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
-        Settings { threads, chunk_rows: CHUNK_ROWS, hash_collisions: false, profile: false, optimize: true }
+        Settings {
+            threads,
+            chunk_rows: CHUNK_ROWS,
+            hash_collisions: false,
+            profile: false,
+            optimize: true,
+            temp_compression: TempCompression::Auto,
+        }
     }
 }
 
@@ -130,6 +140,11 @@ impl MemoryBudget {
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
+    /// Bytes that may still be used: here, and in the whole that this is a part of.
+    pub fn free(&self) -> usize {
+        let own = self.limit().saturating_sub(self.used());
+        self.whole.as_ref().map_or(own, |whole| own.min(whole.free()))
+    }
     /// Most bytes that were in use at once.
     pub fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
@@ -230,6 +245,7 @@ mod tests {
         assert!(a.resize(1100).is_err());
         a.resize(500).unwrap();
         assert_eq!((part.used(), part.peak(), budget.used()), (500, 600, 500));
+        assert_eq!((part.free(), budget.free()), (500, 500));
         drop(a);
         assert_eq!((part.used(), budget.used()), (0, 0));
     }

@@ -9,9 +9,14 @@
 //! of the others are copied to a heap that belongs to the `Materialized`; vectors that are read from it share that
 //! heap, so rows must not be appended while such a vector is alive.
 //!
+//! [`Materialized::compress`] turns the columns of a finished segment that are not keys into [tuples](super::tuple) and
+//! frees them. Rows are then read by [`Materialized::gather`] and its kin as before; what goes by slices or compares
+//! ([`Materialized::values`], [`Materialized::compare`] and others that say so) is for keys, which stay columns.
+//!
 //! All loops run over one column of many rows: no dispatch per row. Nothing here counts against the memory budget; the
 //! owner charges [`Materialized::bytes`].
 
+use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::value::cmp_float;
@@ -33,6 +38,12 @@ pub struct Materialized {
     columns: Vec<Column>,
     /// Rows of each segment.
     segments: Vec<usize>,
+    /// The columns of each segment that are no keys, where they have become tuples.
+    tuples: Vec<Option<Tuples>>,
+    /// The layout of all tuples; absent: there are none.
+    layout: Option<Arc<Layout>>,
+    /// Rows that are tuples, the bytes that they had as columns, and those that they have.
+    compressed: Compressed,
     /// Rows that the last segment has room for.
     room: usize,
     rows: usize,
@@ -52,6 +63,15 @@ struct Column {
     has_nulls: bool,
     /// All strings outlive the statement; none are in the heap.
     strings_are_stable: bool,
+}
+
+/// What compression has done.
+#[derive(Clone, Copy, Default)]
+struct Compressed {
+    segments: usize,
+    rows: usize,
+    columns: usize,
+    tuples: usize,
 }
 
 /// Positions of a vector: `n` in a row, or listed ones.
@@ -78,6 +98,9 @@ impl Materialized {
             metas: columns.to_vec(),
             columns: columns.iter().map(column).collect(),
             segments: Vec::new(),
+            tuples: Vec::new(),
+            layout: None,
+            compressed: Compressed::default(),
             room: 0,
             rows: 0,
             heap: Arc::default(),
@@ -122,14 +145,19 @@ impl Materialized {
     pub fn has_nulls(&self, column: usize) -> bool {
         self.columns[column].has_nulls
     }
-    /// The values of `column` in `segment`, of the column's physical type; arbitrary where NULL.
+    /// Rows that are tuples, the bytes that their columns had, and the bytes that they have.
+    pub fn compressed(&self) -> (usize, usize, usize) {
+        (self.compressed.rows, self.compressed.columns, self.compressed.tuples)
+    }
+    /// The values of a key `column` in `segment`, of the column's physical type; arbitrary where NULL.
     pub fn values<T: Native>(&self, column: usize, segment: usize) -> &[T] {
         let column = &self.columns[column];
         debug_assert!(size_of::<T>() == column.physical.width());
         &column.values[segment].as_slice::<T>()[..self.segments[segment]]
     }
-    /// Validity words of `column` in `segment`, or `None` if all are valid.
+    /// Validity words of a key `column` in `segment`, or `None` if all are valid.
     pub fn validity(&self, column: usize, segment: usize) -> Option<&[u64]> {
+        debug_assert!(self.field_of(column).is_none());
         self.columns[column].validity[segment].as_ref().map(|buffer| buffer.as_slice::<u64>())
     }
 
@@ -187,6 +215,15 @@ impl Materialized {
             return moved;
         }
         self.segments.extend(&other.segments);
+        self.tuples.extend(other.tuples);
+        self.compressed.segments += other.compressed.segments;
+        self.compressed.rows += other.compressed.rows;
+        self.compressed.columns += other.compressed.columns;
+        self.compressed.tuples += other.compressed.tuples;
+        if let (Some(own), Some(theirs)) = (&self.layout, &other.layout) {
+            assert!(Arc::ptr_eq(own, theirs), "rows of one operator have one layout");
+        }
+        self.layout = self.layout.take().or(other.layout);
         assert!(self.segments.len() < SEGMENT_ROWS, "row ids have room for 65,535 segments");
         self.room = other.room;
         self.rows += other.rows;
@@ -234,10 +271,12 @@ impl Materialized {
 
     /// Room in the last segment for up to `rows` rows: the offset of the first, and how many.
     fn make_room(&mut self, rows: usize) -> (usize, usize) {
-        if self.segments.last().is_none_or(|&filled| filled == SEGMENT_ROWS) {
+        let is_finished = |(&filled, tuples): (&usize, &Option<Tuples>)| filled == SEGMENT_ROWS || tuples.is_some();
+        if self.segments.last().zip(self.tuples.last()).is_none_or(is_finished) {
             assert!(self.segments.len() + 1 < SEGMENT_ROWS, "row ids have room for 65,535 segments");
             self.room = if self.segments.is_empty() { FIRST_ROOM } else { LATER_ROOM };
             self.segments.push(0);
+            self.tuples.push(None);
             for column in &mut self.columns {
                 let buffer = Buffer::zeroed(self.room * column.physical.width());
                 self.bytes += buffer.capacity();
@@ -264,6 +303,67 @@ impl Materialized {
     fn advance(&mut self, rows: usize) {
         *self.segments.last_mut().expect("room was made") += rows;
         self.rows += rows;
+    }
+
+    // ---- compressing -------------------------------------------------------------------------------------------
+
+    /// Makes tuples of a segment that does not grow any more, and frees its columns that are no keys. All segments get
+    /// the same `layout`, that of these columns. Nothing happens to a segment that has become tuples before, or that
+    /// has a NULL which the layout does not expect.
+    pub fn compress(&mut self, segment: usize, layout: &Arc<Layout>) {
+        let Some(sources) = self.sources(segment, layout) else { return };
+        let rows = self.segments[segment];
+        let tuples = Tuples::encode(layout, &sources, rows);
+        let columns = self.column_bytes(segment, layout);
+        self.compressed.segments += 1;
+        self.compressed.rows += rows;
+        self.compressed.columns += columns;
+        self.compressed.tuples += tuples.bytes();
+        self.bytes = self.bytes - columns + tuples.bytes();
+        self.tuples[segment] = Some(tuples);
+        for column in layout.columns() {
+            let column = &mut self.columns[column];
+            column.values[segment] = Buffer::zeroed(0);
+            self.bytes += column.values[segment].capacity();
+            column.validity[segment] = None;
+        }
+        self.layout = Some(layout.clone());
+    }
+
+    /// The bytes of a segment's columns that [`Materialized::compress`] would free, and those that it would take
+    /// instead;
+    /// `None` if it would do nothing.
+    pub fn measure(&self, segment: usize, layout: &Layout) -> Option<(usize, usize)> {
+        let sources = self.sources(segment, layout)?;
+        Some((self.column_bytes(segment, layout), Tuples::measure(layout, &sources, self.segments[segment])))
+    }
+
+    /// The columns of a segment that are to become tuples; `None` if it cannot be.
+    fn sources(&self, segment: usize, layout: &Layout) -> Option<Vec<Source<'_>>> {
+        if self.tuples[segment].is_some() {
+            return None;
+        }
+        let columns = layout.columns().zip(layout.nullable()).map(|(column, nullable)| {
+            let values = &self.columns[column].values[segment];
+            let validity = self.columns[column].validity[segment].as_ref().map(|words| words.as_slice::<u64>());
+            debug_assert!(nullable || validity.is_none(), "a column has a NULL which its description rules out");
+            (nullable || validity.is_none()).then_some(Source { values, validity })
+        });
+        columns.collect()
+    }
+
+    /// Bytes of a segment's columns that the layout has.
+    fn column_bytes(&self, segment: usize, layout: &Layout) -> usize {
+        let of = |column: usize| {
+            let Column { values, validity, .. } = &self.columns[column];
+            values[segment].capacity() + validity[segment].as_ref().map_or(0, Buffer::capacity)
+        };
+        layout.columns().map(of).sum()
+    }
+
+    /// The tuples' field that holds `column`; `None` if there are no tuples, or if it is a key.
+    fn field_of(&self, column: usize) -> Option<usize> {
+        self.layout.as_ref()?.field_of(column)
     }
 
     /// Writes `rows` values of `vector` to the last segment, from `offset`.
@@ -300,25 +400,56 @@ impl Materialized {
 
     /// Writes the values of `column` in the given rows to `out`, flat; [`Materialized::NO_ROW`] gives NULL.
     pub fn gather(&self, column: usize, rows: &[u32], out: &mut Vector) {
+        self.gather_all(&[column], rows, std::slice::from_mut(out));
+    }
+
+    /// [`Materialized::gather`] of several columns, each to its vector: where tuples are is looked up once.
+    pub fn gather_all(&self, columns: &[usize], rows: &[u32], out: &mut [Vector]) {
+        debug_assert_eq!(columns.len(), out.len());
         let missing = rows.contains(&Materialized::NO_ROW);
-        let column = self.begin(column, rows.len(), out);
-        match column.physical.width() {
-            1 => gather_values(&column.values, rows, missing, out.values_mut::<u8>()),
-            2 => gather_values(&column.values, rows, missing, out.values_mut::<u16>()),
-            4 => gather_values(&column.values, rows, missing, out.values_mut::<u32>()),
-            8 => gather_values(&column.values, rows, missing, out.values_mut::<u64>()),
-            _ => gather_values(&column.values, rows, missing, out.values_mut::<i128>()),
+        for (&column, out) in columns.iter().zip(&mut *out) {
+            let is_tuples = self.field_of(column).is_some();
+            let column = self.begin(column, rows.len(), out);
+            if !is_tuples {
+                column.gather(rows, missing, out);
+            }
         }
-        if missing || column.has_nulls {
-            let words = out.validity_mut(rows.len());
-            for (word, rows) in words.iter_mut().zip(rows.chunks(64)) {
-                *word = rows.iter().enumerate().fold(0, |w, (i, &row)| w | u64::from(column.is_valid(row)) << i);
+        let Some(layout) = &self.layout else { return };
+        let fields =
+            || columns.iter().enumerate().filter_map(|(i, &c)| Some((i, layout.field_of(c)?, &self.columns[c])));
+        if fields().next().is_none() {
+            return;
+        }
+        // Where some segments are tuples and some are columns, rows of one kind are read as long as there are any.
+        let all = self.compressed.segments == self.segments.len();
+        let is_tuple = |row: u32| all || row != Materialized::NO_ROW && self.tuples[(row >> 16) as usize].is_some();
+        let mut batch = Batch::new(layout, &self.tuples);
+        let mut done = 0;
+        for run in rows.chunk_by(|&a, &b| all || is_tuple(a) == is_tuple(b)).flat_map(|run| run.chunks(BATCH_ROWS)) {
+            if is_tuple(run[0]) {
+                batch.begin(run.iter().copied());
+                fields().for_each(|(i, field, column)| batch.read(field, &mut out[i], done, column.has_nulls));
+            } else {
+                fields().for_each(|(i, _, column)| column.gather_values(run, missing, &mut out[i], done));
+                for (i, _, column) in fields().filter(|(_, _, column)| column.has_nulls) {
+                    let words = out[i].validity_mut(rows.len());
+                    run.iter().enumerate().for_each(|(at, &row)| bitmap::set(words, done + at, column.is_valid(row)));
+                }
+            }
+            done += run.len();
+        }
+        if missing {
+            for (i, ..) in fields() {
+                let words = out[i].validity_mut(rows.len());
+                let missing = rows.iter().enumerate().filter(|(_, row)| **row == Materialized::NO_ROW);
+                missing.for_each(|(at, _)| bitmap::set(words, at, false));
             }
         }
     }
 
-    /// The string in `column` of a row; `None` if it is NULL.
+    /// The string in a key `column` of a row; `None` if it is NULL.
     pub fn string(&self, row: u32, column: usize) -> Option<StringView> {
+        debug_assert!(self.field_of(column).is_none());
         let column = &self.columns[column];
         debug_assert_eq!(column.physical, PhysicalType::Str);
         column.is_valid(row).then(|| column.get::<StringView>(row))
@@ -326,6 +457,19 @@ impl Materialized {
 
     /// Writes `rows` values of `column`, from offset `first` of `segment`, to `out`, flat.
     pub fn read(&self, column: usize, segment: usize, first: usize, rows: usize, out: &mut Vector) {
+        if let (Some(layout), Some(_)) = (&self.layout, &self.tuples[segment])
+            && let Some(field) = layout.field_of(column)
+        {
+            let column = self.begin(column, rows, out);
+            let start = (segment << 16) + first;
+            let ids = start as u32..(start + rows) as u32;
+            let mut batch = Batch::new(layout, &self.tuples);
+            for done in (0..rows).step_by(BATCH_ROWS) {
+                batch.begin(ids.clone().skip(done).take(BATCH_ROWS));
+                batch.read(field, out, done, column.has_nulls);
+            }
+            return;
+        }
         let column = self.begin(column, rows, out);
         copy_range(&column.values[segment], first, rows, out);
         if let Some(validity) = &column.validity[segment] {
@@ -363,8 +507,9 @@ impl Materialized {
         out.value(0, self.metas[column].ty)
     }
 
-    /// The order of two rows by `column`.
+    /// The order of two rows by a key `column`.
     pub fn compare(&self, column: usize, a: u32, b: u32, descending: bool, nulls_first: bool) -> Ordering {
+        debug_assert!(self.field_of(column).is_none());
         let column = &self.columns[column];
         if column.has_nulls {
             let null_order = if nulls_first { Ordering::Less } else { Ordering::Greater };
@@ -401,8 +546,8 @@ impl Materialized {
     // ---- comparing ---------------------------------------------------------------------------------------------
 
     /// Keeps the pairs (row of a chunk, own row) whose values are equal: `vector` at the place of the chunk's row (by
-    /// `positions`; `None`: at the row itself) and own `column`. NULL equals NULL iff `null_equals_null`. Both lists
-    /// have one length and shrink together; order is kept.
+    /// `positions`; `None`: at the row itself) and own key `column`. NULL equals NULL iff `null_equals_null`. Both
+    /// lists have one length and shrink together; order is kept.
     pub fn retain_equal(
         &self,
         column: usize,
@@ -413,6 +558,7 @@ impl Materialized {
         build_rows: &mut Vec<u32>,
     ) {
         debug_assert_eq!(probe_rows.len(), build_rows.len());
+        debug_assert!(self.field_of(column).is_none());
         let column = &self.columns[column];
         let check = Check {
             column,
@@ -444,6 +590,28 @@ fn heap_mut(heap: &mut Arc<StringHeap>) -> &mut StringHeap {
 }
 
 impl Column {
+    /// Writes the values in the given rows and their validity to `out`.
+    fn gather(&self, rows: &[u32], missing: bool, out: &mut Vector) {
+        self.gather_values(rows, missing, out, 0);
+        if missing || self.has_nulls {
+            let words = out.validity_mut(rows.len());
+            for (word, rows) in words.iter_mut().zip(rows.chunks(64)) {
+                *word = rows.iter().enumerate().fold(0, |w, (i, &row)| w | u64::from(self.is_valid(row)) << i);
+            }
+        }
+    }
+
+    /// Writes the values in the given rows to `out`, from position `first`.
+    fn gather_values(&self, rows: &[u32], missing: bool, out: &mut Vector, first: usize) {
+        match self.physical.width() {
+            1 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u8>()[first..]),
+            2 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u16>()[first..]),
+            4 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u32>()[first..]),
+            8 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u64>()[first..]),
+            _ => gather_values(&self.values, rows, missing, &mut out.values_mut::<i128>()[first..]),
+        }
+    }
+
     #[inline(always)]
     fn get<T: Native>(&self, row: u32) -> T {
         self.values[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize]

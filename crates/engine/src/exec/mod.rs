@@ -19,12 +19,14 @@ mod scan;
 pub mod scheduler;
 pub mod set_operation;
 pub mod sort;
+pub mod tuple;
 mod values;
 
 pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation, Settings};
 pub use profile::{Profile, ProfileNode};
 pub use result::{Collector, ResultSet};
 pub use scheduler::WorkerPool;
+pub use tuple::TempCompression;
 
 use crate::plan::Plan;
 use entasis_vector::expr::Program;

@@ -29,8 +29,17 @@ fn contexts() -> Vec<QueryContext> {
     for threads in [1, 2] {
         for chunk_rows in [3, entasis_vector::CHUNK_ROWS] {
             for hash_collisions in [false, true] {
-                let settings = Settings { threads, chunk_rows, hash_collisions, profile: true, optimize: false };
-                all.push(QueryContext { settings: Arc::new(settings), ..QueryContext::default() });
+                for temp_compression in [TempCompression::Off, TempCompression::On] {
+                    let settings = Settings {
+                        threads,
+                        chunk_rows,
+                        hash_collisions,
+                        profile: true,
+                        optimize: false,
+                        temp_compression,
+                    };
+                    all.push(QueryContext { settings: Arc::new(settings), ..QueryContext::default() });
+                }
             }
         }
     }

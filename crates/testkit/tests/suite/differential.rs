@@ -121,4 +121,5 @@ configurations!(
     optimizer_off: 4000,
     small_and_colliding: 5000,
     two_threads: 6000,
+    tuples: 7000,
 );

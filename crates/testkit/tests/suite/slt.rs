@@ -33,6 +33,7 @@ configurations!(
     sequence,
     singles,
     small_and_colliding,
+    tuples,
     two_threads,
     uncompressed
 );

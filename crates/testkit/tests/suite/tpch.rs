@@ -102,6 +102,11 @@ fn scale_001_chunks_of_3() {
 }
 
 #[test]
+fn scale_001_tuples() {
+    check(&SMALL, "sf0.01", "tuples");
+}
+
+#[test]
 fn scale_01_one_thread() {
     check(&LARGE, "sf0.1", "one_thread");
 }

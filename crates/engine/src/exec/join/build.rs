@@ -6,6 +6,7 @@ use super::{Built, BuiltSlot, Computed, ComputedWorker};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
+use crate::exec::tuple::Choice;
 use crate::exec::{QueryContext, Reservation};
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Error, Result};
@@ -30,7 +31,9 @@ pub(crate) struct BuildSink {
     pub built: BuiltSlot,
     /// What the workers have kept.
     pub parts: Arc<Mutex<Vec<(Materialized, Reservation)>>>,
-    /// For the reason of the choice.
+    /// Whether the rows become tuples.
+    pub choice: Arc<Choice>,
+    /// For the reasons of choices.
     pub recorder: Arc<Recorder>,
     /// Settings and memory.
     pub context: QueryContext,
@@ -43,6 +46,7 @@ impl Sink for BuildSink {
             rows: Materialized::new(&self.kept),
             memory: Reservation::new(&self.context.memory),
             parts: self.parts.clone(),
+            choice: self.choice.clone(),
         }))
     }
 
@@ -70,6 +74,7 @@ impl Sink for BuildSink {
         let input = BuildInput { rows: &rows, null_equals_null: nulls, hash_collisions, tasks };
         let (table, reason) = choose(facts, &input)?;
         self.recorder.note(reason);
+        self.choice.report(&rows).into_iter().for_each(|report| self.recorder.note(report));
         if let Some(slot) = &self.filter {
             slot.publish(KeySet::of(&rows, span, tasks)?);
         }
@@ -96,6 +101,7 @@ struct Worker {
     rows: Materialized,
     memory: Reservation,
     parts: Arc<Mutex<Vec<(Materialized, Reservation)>>>,
+    choice: Arc<Choice>,
 }
 
 impl SinkWorker for Worker {
@@ -103,6 +109,7 @@ impl SinkWorker for Worker {
         let (columns, positions) = self.columns.compute(chunk)?;
         self.rows.append(columns, positions, None);
         self.columns.release();
+        self.choice.grown(&mut self.rows, chunk.len());
         let bytes = self.rows.bytes();
         if bytes != self.memory.bytes() {
             self.memory.resize(bytes)?;
@@ -110,7 +117,9 @@ impl SinkWorker for Worker {
         Ok(Flow::Continue)
     }
 
-    fn finish(self: Box<Self>) -> Result<()> {
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.choice.complete(&mut self.rows);
+        self.memory.resize(self.rows.bytes())?;
         self.parts.lock().unwrap_or_else(PoisonError::into_inner).push((self.rows, self.memory));
         Ok(())
     }

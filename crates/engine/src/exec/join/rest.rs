@@ -115,8 +115,6 @@ pub(crate) fn gather(
     chunk: &mut Chunk,
     group: usize,
 ) {
-    for (&column, vector) in columns.iter().zip(vectors) {
-        rows.gather(column, ids, vector);
-        chunk.push_column(vector.clone(), group);
-    }
+    rows.gather_all(columns, ids, vectors);
+    vectors.iter().for_each(|vector| chunk.push_column(vector.clone(), group));
 }

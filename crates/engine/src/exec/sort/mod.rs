@@ -1,7 +1,8 @@
 //! Sorting, and the first rows of an order.
 //!
 //! Without a limit, workers keep all rows as they come, together with the keys that are not plain columns; the end
-//! computes an order of row ids ([`order`]) and the source gathers columns by it, so a row's payload is never moved.
+//! computes an order of row ids ([`order`]) and the source gathers columns by it, so a row's payload is never moved; it
+//! may become [tuples](super::tuple) while it waits.
 //! With a limit of up to [`MOST_TOP_ROWS`] rows, each worker keeps a bounded buffer instead ([`top`]).
 //!
 //! Rows with equal keys come out in the order in which the source has them: morsel by morsel, whichever workers had
@@ -17,6 +18,8 @@ pub use order::order_rows;
 
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Blocking, Flow, Sink, SinkWorker, Tasks};
+use crate::exec::profile::Recorder;
+use crate::exec::tuple::Choice;
 use crate::exec::{QueryContext, Reservation};
 use crate::plan::SortKey;
 use crate::relation::{Source, SourceWorker};
@@ -34,8 +37,14 @@ pub const MOST_TOP_ROWS: usize = 32 << 10;
 ///
 /// # Errors
 /// Those of compiling the keys.
-pub fn sort(input: &[ColumnMeta], keys: &[SortKey], limit: Option<usize>, context: &QueryContext) -> Result<Blocking> {
-    let shared = Arc::new(Shared::new(input, keys, limit, context)?);
+pub(crate) fn sort(
+    input: &[ColumnMeta],
+    keys: &[SortKey],
+    limit: Option<usize>,
+    context: &QueryContext,
+    recorder: &Arc<Recorder>,
+) -> Result<Blocking> {
+    let shared = Arc::new(Shared::new(input, keys, limit, context, recorder)?);
     let sink: Arc<dyn Sink> = match limit {
         Some(limit) if limit <= MOST_TOP_ROWS => Arc::new(top::TopSink { shared: shared.clone(), limit }),
         _ => Arc::new(SortSink { shared: shared.clone() }),
@@ -55,6 +64,9 @@ pub struct Shared {
     keys: Vec<OrderKey>,
     /// Computes the keys that are not plain columns; `None` if all are.
     program: Option<Arc<Program>>,
+    /// Whether the columns that are no keys become tuples.
+    choice: Choice,
+    recorder: Arc<Recorder>,
     runs: Mutex<Vec<Run>>,
     sorted: OnceLock<Sorted>,
 }
@@ -78,7 +90,13 @@ struct Sorted {
 }
 
 impl Shared {
-    fn new(input: &[ColumnMeta], keys: &[SortKey], limit: Option<usize>, context: &QueryContext) -> Result<Shared> {
+    fn new(
+        input: &[ColumnMeta],
+        keys: &[SortKey],
+        limit: Option<usize>,
+        context: &QueryContext,
+        recorder: &Arc<Recorder>,
+    ) -> Result<Shared> {
         let mut stored = input.to_vec();
         let mut computed: Vec<Expr> = Vec::new();
         let mut order = Vec::new();
@@ -99,7 +117,10 @@ impl Shared {
             let metas = program.outputs().iter().enumerate();
             stored.extend(metas.map(|(i, meta)| ColumnMeta { id: ColumnId(u32::MAX - i as u32), ..meta.clone() }));
         }
+        let is_key = (0..stored.len()).map(|column| order.iter().any(|key| key.column == column)).collect();
         Ok(Shared {
+            choice: Choice::new(&stored, is_key, context),
+            recorder: recorder.clone(),
             context: context.clone(),
             limit,
             columns: input.len(),
@@ -181,6 +202,7 @@ impl Sink for SortSink {
             drop(run.reservation);
             rows.absorb(run.rows);
         }
+        shared.choice.report(&rows).into_iter().for_each(|report| shared.recorder.note(report));
         // Per row: the order, and while it is made an entry and a place.
         reservation.resize(rows.bytes() + rows.rows() * (4 + 16 + 4))?;
         stretches.sort_unstable();
@@ -222,11 +244,14 @@ impl SinkWorker for SortWorker {
         let staged = self.stager.stage(chunk)?;
         self.run.rows.append(staged, &self.columns, None);
         staged.reset(0);
+        self.shared.choice.grown(&mut self.run.rows, chunk.len());
         self.run.reservation.resize(self.run.rows.bytes())?;
         Ok(Flow::Continue)
     }
 
-    fn finish(self: Box<Self>) -> Result<()> {
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        self.shared.choice.complete(&mut self.run.rows);
+        self.run.reservation.resize(self.run.rows.bytes())?;
         lock(&self.shared.runs).push(self.run);
         Ok(())
     }
@@ -240,7 +265,8 @@ impl Source for SortSource {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
         let metas = &self.shared.stored[..self.shared.columns];
         let vectors = metas.iter().map(|meta| Vector::new(meta.physical)).collect();
-        Ok(Box::new(SortReader { shared: self.shared.clone(), vectors, owns: false, next: 0 }))
+        let columns = (0..metas.len()).collect();
+        Ok(Box::new(SortReader { shared: self.shared.clone(), columns, vectors, owns: false, next: 0 }))
     }
 
     fn progress(&self) -> Option<f64> {
@@ -251,6 +277,8 @@ impl Source for SortSource {
 
 struct SortReader {
     shared: Arc<Shared>,
+    /// 0, 1, 2, …
+    columns: Vec<usize>,
     vectors: Vec<Vector>,
     /// Whether this is the worker that reads.
     owns: bool,
@@ -270,10 +298,8 @@ impl SourceWorker for SortReader {
         sorted.done.store(self.next, Ordering::Relaxed);
         chunk.reset(rows);
         let dense = chunk.push_group(Selection::ALL);
-        for (column, vector) in self.vectors.iter_mut().enumerate() {
-            sorted.rows.gather(column, ids, vector);
-            chunk.push_column(vector.clone(), dense);
-        }
+        sorted.rows.gather_all(&self.columns, ids, &mut self.vectors);
+        self.vectors.iter().for_each(|vector| chunk.push_column(vector.clone(), dense));
         Ok(true)
     }
 

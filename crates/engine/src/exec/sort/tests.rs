@@ -1,7 +1,8 @@
 //! Orders against a stable sort of rows of values.
 
 use super::*;
-use crate::exec::testing::{Chance, column, context, drain, push_all};
+use crate::exec::testing::{Chance, column, drain, push_all};
+use crate::exec::{Settings, TempCompression};
 use entasis_vector::{DataType, Value};
 use std::cmp::Ordering as Order;
 
@@ -79,6 +80,19 @@ fn compare(keys: &[(usize, bool, bool)], a: &[Value], b: &[Value]) -> Order {
 }
 
 fn check(keys: &[(usize, bool, bool)], limit: Option<usize>, rows: &[Vec<Value>], chunk_rows: usize, workers: usize) {
+    for temp_compression in [TempCompression::Off, TempCompression::On] {
+        check_with(temp_compression, keys, limit, rows, chunk_rows, workers);
+    }
+}
+
+fn check_with(
+    temp_compression: TempCompression,
+    keys: &[(usize, bool, bool)],
+    limit: Option<usize>,
+    rows: &[Vec<Value>],
+    chunk_rows: usize,
+    workers: usize,
+) {
     let metas = input();
     let sort_keys: Vec<SortKey> = keys
         .iter()
@@ -88,8 +102,9 @@ fn check(keys: &[(usize, bool, bool)], limit: Option<usize>, rows: &[Vec<Value>]
             nulls_first,
         })
         .collect();
-    let context = context(chunk_rows, false);
-    let blocking = sort(&metas, &sort_keys, limit, &context).unwrap();
+    let settings = Settings { chunk_rows, temp_compression, ..Settings::default() };
+    let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
+    let blocking = sort(&metas, &sort_keys, limit, &context, &Recorder::new(String::new())).unwrap();
     push_all(&*blocking.sink, &metas, rows, chunk_rows, workers, &mut Chance(99)).unwrap();
     let result = drain(&*blocking.source, &blocking.output, chunk_rows).unwrap();
     let mut expected = rows.to_vec();
@@ -97,7 +112,7 @@ fn check(keys: &[(usize, bool, bool)], limit: Option<usize>, rows: &[Vec<Value>]
     expected.truncate(limit.unwrap_or(usize::MAX));
     assert_eq!(result.len(), expected.len());
     for (i, (got, expected)) in result.iter().zip(&expected).enumerate() {
-        assert_eq!(got, expected, "row {i} by {keys:?} limit {limit:?} in chunks of {chunk_rows}");
+        assert_eq!(got, expected, "row {i} by {keys:?} limit {limit:?} in chunks of {chunk_rows}, {temp_compression}");
     }
     drop(blocking);
     assert_eq!(context.memory.used(), 0);
