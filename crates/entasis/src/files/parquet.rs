@@ -4,14 +4,15 @@
 //!    one by name; a column that has another type elsewhere is converted.
 //! 2. A scan lists the row groups that may hold wanted rows, by the statistics of the columns that filters name.
 //! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time. Each opens files of its
-//!    own, because a file's read position is shared by all who hold it.
+//!    own, because a file's read position is shared by all who hold it. Text that the file has in short dictionaries
+//!    stays coded: strings are copied and hashed once for an entry and not for a row.
 //!
 //! Pages are not pruned and filters are not run while decoding; the engine filters the chunks.
 
 use super::prune::{Bounds, may_hold};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
-use arrow_schema::{DataType as ArrowType, SchemaRef};
+use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
 use entasis_arrow::{Importer, array_to_vector, schema_from_arrow, to_arrow_type};
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
@@ -21,7 +22,7 @@ use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
-use parquet::basic::Type as PhysicalType;
+use parquet::basic::{Encoding, Type as PhysicalType};
 use std::any::Any;
 use std::fmt;
 use std::fs::File;
@@ -29,6 +30,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+
+/// Bytes of a dictionary in a file, as it is compressed, up to which columns are read as codes.
+const DICTIONARY_BYTES: i64 = 16 << 10;
 
 /// The files at `paths` as one relation that is called `name`.
 ///
@@ -52,7 +56,8 @@ pub fn open(name: &str, paths: Vec<PathBuf>) -> Result<Arc<dyn Relation>> {
                 path.display()
             ))
         })?;
-        files.push(ParquetFile { path, metadata, columns });
+        let reading = coded(&metadata).unwrap_or_else(|| metadata.clone());
+        files.push(ParquetFile { path, metadata, reading, columns });
     }
     // Files may hold NULL even where the first one says that it does not.
     schema.iter_mut().for_each(|field| field.nullable = true);
@@ -64,12 +69,44 @@ pub fn open(name: &str, paths: Vec<PathBuf>) -> Result<Arc<dyn Relation>> {
 struct ParquetFile {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
+    /// The same footer, for readers: some columns of text are to be read as dictionary arrays.
+    reading: ArrowReaderMetadata,
     columns: Vec<usize>,
 }
 
 fn load(path: &Path) -> Result<ArrowReaderMetadata> {
     let file = File::open(path).map_err(|e| Error::io(format!("'{}'", path.display()), &e))?;
     guarded(path, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))
+}
+
+/// The footer of a file whose columns of text are read as dictionary arrays where each row group has them in a short
+/// dictionary and nothing beside it. `None` if there is no such column.
+fn coded(metadata: &ArrowReaderMetadata) -> Option<ArrowReaderMetadata> {
+    let (footer, schema) = (metadata.metadata(), metadata.schema());
+    let columns = footer.file_metadata().schema_descr();
+    let is_coded = |leaf: usize| {
+        let mut chunks = footer.row_groups().iter().map(|group| group.column(leaf));
+        footer.num_row_groups() > 0
+            && chunks.all(|chunk| {
+                let is_only = |encoding| chunk.page_encoding_stats_mask().is_some_and(|mask| mask.is_only(encoding));
+                let length = chunk.dictionary_page_offset().map(|start| chunk.data_page_offset() - start);
+                length.is_some_and(|length| (1..=DICTIONARY_BYTES).contains(&length))
+                    && (is_only(Encoding::RLE_DICTIONARY) || is_only(Encoding::PLAIN_DICTIONARY))
+            })
+    };
+    let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
+    let mut any = false;
+    for leaf in (0..columns.num_columns()).filter(|&leaf| is_coded(leaf)) {
+        let field = &mut fields[columns.get_column_root_idx(leaf)];
+        if matches!(field.data_type(), ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8) {
+            let codes = ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(ArrowType::Utf8));
+            *field = Arc::new(field.as_ref().clone().with_data_type(codes));
+            any = true;
+        }
+    }
+    let schema = Arc::new(ArrowSchema::new_with_metadata(fields, schema.metadata().clone()));
+    let options = ArrowReaderOptions::new().with_schema(schema);
+    any.then(|| ArrowReaderMetadata::try_new(footer.clone(), options).ok()).flatten()
 }
 
 /// Runs a call of the Parquet library on `path`. It reads bytes that nobody vouches for, so a panic is an answer too.
@@ -318,7 +355,7 @@ impl ParquetWorker {
         wanted.iter_mut().for_each(|column| *column = order.binary_search(column).expect("it is one of them"));
         let handle = File::open(&file.path).map_err(|e| Error::io(format!("'{}'", file.path.display()), &e))?;
         let reader = guarded(&file.path, || {
-            ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.metadata.clone())
+            ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.reading.clone())
                 .with_row_groups(vec![morsel.group])
                 .with_projection(mask)
                 .with_batch_size(self.chunk_rows)
@@ -326,7 +363,7 @@ impl ParquetWorker {
         })?;
         self.state = State::Reading {
             file: morsel.file,
-            batch: RecordBatch::new_empty(file.metadata.schema().clone()),
+            batch: RecordBatch::new_empty(file.reading.schema().clone()),
             reader: Box::new(reader),
             places: wanted,
             offset: 0,
@@ -447,6 +484,28 @@ mod tests {
         let above = Expr::compare(CompareOp::GtEq, id, Expr::literal(Value::Integer(200), DataType::Int64));
         let rows = read(&*relation, vec![above], 2048).unwrap();
         assert_eq!((rows.len(), rows[0][0].as_str()), (50, "200"));
+    }
+
+    #[test]
+    fn text_in_short_dictionaries_is_read_as_codes() {
+        let directory = Directory::new();
+        let path = directory.path("a.parquet");
+        let word = |i: u64| (!i.is_multiple_of(5)).then(|| format!("word {}", i % 3));
+        let few: ArrayRef = Arc::new(StringArray::from_iter((0..5000).map(word)));
+        // More than a dictionary page holds.
+        let many = |i: u64| format!("{i} {}", "x".repeat(400));
+        let many: ArrayRef = Arc::new(StringArray::from_iter_values((0..5000).map(many)));
+        write(&path, vec![("few", few), ("many", many)], 4000);
+        let file = load(Path::new(&path)).unwrap();
+        let reading = coded(&file).unwrap();
+        let is_coded = |field: &Arc<Field>| matches!(field.data_type(), ArrowType::Dictionary(..));
+        assert_eq!(reading.schema().fields().iter().map(is_coded).collect::<Vec<_>>(), [true, false]);
+        for chunk_rows in [3, 2048] {
+            let rows = read(&*open(&path, &Options::default()).unwrap(), vec![], chunk_rows).unwrap();
+            let expected = (0..5000).map(|i| word(i).unwrap_or_else(|| "NULL".into()));
+            assert!(rows.iter().map(|row| row[0].clone()).eq(expected));
+            assert!(rows.iter().enumerate().all(|(i, row)| row[1].starts_with(&format!("{i} "))));
+        }
     }
 
     #[test]
