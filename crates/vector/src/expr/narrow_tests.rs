@@ -266,7 +266,7 @@ fn narrow_programs_give_what_wide_ones_give() {
         if expected.is_ok() { passed += 1 } else { failed += 1 }
     }
     // The draw is worth something.
-    assert!(narrow > 1000 && widening > 100 && failed > 500 && passed > 2000, "{narrow} {widening} {failed} {passed}");
+    assert!(narrow > 500 && widening > 30 && failed > 300 && passed > 1000, "{narrow} {widening} {failed} {passed}");
 }
 
 #[test]
