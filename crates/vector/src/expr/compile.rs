@@ -706,6 +706,8 @@ impl<'a> Graph<'a> {
             _ => ty.physical(),
         };
         let physical = if needed.width() > physical.width() { needed } else { physical };
+        // Nothing is left where every value fails.
+        let within = within.filter(|(low, high)| low <= high);
         let input = if holds_integers(physical) { self.resize(input, physical) } else { input };
         self.strict_as(Kind::Single(function), vec![input], ty, physical, within.or(ty.integer_range()))
     }

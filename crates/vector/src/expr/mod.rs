@@ -321,7 +321,8 @@ pub struct ColumnMeta {
     pub id: ColumnId,
     /// Its SQL type.
     pub ty: DataType,
-    /// How its vectors hold it. Mostly `ty.physical()`; a wide decimal whose range allows it travels as `I64`.
+    /// How its vectors hold it. Mostly `ty.physical()`; a wide decimal whose range allows it travels as `I64`, and what only
+    /// programs and sums read in the narrowest type of [`DataType::narrowest`].
     pub physical: PhysicalType,
     /// Whether NULL may occur.
     pub nullable: bool,

@@ -317,3 +317,67 @@ fn memory_is_charged_and_given_back() {
     let error = worker.push(&mut chunk_of(&metas, &rows[..2048], &mut Chance(13))).unwrap_err();
     assert_eq!(error.kind(), entasis_vector::ErrorKind::Resource);
 }
+
+#[test]
+fn sums_of_narrow_columns_are_exact() {
+    use AggregateFunction as F;
+    let mut chance = Chance(0x5eed);
+    let edges = [(-5, 5), (0, 16_777_215), (0, 16_777_216), (i32::MIN.into(), i32::MAX.into()), (0, i32::MAX.into())];
+    for (range, groups) in edges.iter().flat_map(|&range: &(i128, i128)| [1, 4, 8, 30].map(|groups| (range, groups))) {
+        let key = ColumnMeta { range: Some((0, groups - 1)), nullable: false, ..column(0, DataType::Int32) };
+        let number = |id, ty, physical| ColumnMeta { physical, range: Some(range), nullable: false, ..column(id, ty) };
+        let narrow = entasis_vector::PhysicalType::I32;
+        let metas = [key, number(1, DataType::Int64, narrow), number(2, WIDE, narrow)];
+        let rows: Vec<Vec<Value>> = (0..5000)
+            .map(|_| {
+                // Mostly one end, so that sums are as large as can be.
+                let number = if chance.below(9) == 0 { range.0 } else { range.1 };
+                vec![
+                    Value::Integer(chance.below(groups as u64) as i128),
+                    Value::Integer(number),
+                    Value::Integer(number),
+                ]
+            })
+            .collect();
+        let sum = |arg: Expr, ty| AggregateCall {
+            function: F::Sum,
+            args: vec![arg],
+            distinct: false,
+            filter: None,
+            order_by: Vec::new(),
+            ty,
+        };
+        let of = |id, ty| Expr::column(ColumnId(id), ty);
+        let calls = [
+            (ColumnId(10), sum(of(1, DataType::Int64), DataType::Int64)),
+            (ColumnId(11), sum(of(2, WIDE), WIDE)),
+            (ColumnId(12), AggregateCall { function: F::Min, ..sum(of(1, DataType::Int64), DataType::Int64) }),
+            (ColumnId(13), AggregateCall { distinct: true, ..sum(of(2, WIDE), WIDE) }),
+        ];
+        let mut expected: BTreeMap<i128, Vec<i128>> = BTreeMap::new();
+        for row in &rows {
+            let [Value::Integer(group), Value::Integer(number), _] = row[..] else { unreachable!() };
+            let sums = expected.entry(group).or_insert_with(|| vec![0, 0, i128::MAX, 0]);
+            (sums[0], sums[1], sums[2]) = (sums[0] + number, sums[1] + number, sums[2].min(number));
+        }
+        for sums in expected.values_mut() {
+            // Both ends occur in each group, or they are the same.
+            sums[3] = range.0 + range.1;
+        }
+        let keys = [(ColumnId(20), of(0, DataType::Int32))];
+        for chunk_rows in [3, 700, 2048] {
+            let context = context(chunk_rows, false);
+            let blocking = aggregate(&metas, &keys, &calls, groups as f64, &context, &Arc::default()).unwrap();
+            push_all(&*blocking.sink, &metas, &rows, chunk_rows, 2, &mut chance).unwrap();
+            let found: BTreeMap<i128, Vec<i128>> = drain(&*blocking.source, &blocking.output, chunk_rows)
+                .unwrap()
+                .into_iter()
+                .map(|row| {
+                    let number = |value: &Value| if let Value::Integer(v) = value { *v } else { panic!("{value:?}") };
+                    (number(&row[0]), row[1..].iter().map(number).collect())
+                })
+                .collect();
+            assert_eq!(found, expected, "{range:?}, {groups} groups, chunks of {chunk_rows}");
+        }
+    }
+}
