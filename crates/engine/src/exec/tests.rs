@@ -3,7 +3,7 @@
 use super::*;
 use crate::plan::*;
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
-use entasis_vector::{ColumnId, DataType, Value};
+use entasis_vector::{ColumnId, DataType, Error, Value};
 
 type Row = Vec<Value>;
 
@@ -378,6 +378,42 @@ fn a_join_of_many_duplicates_gives_full_chunks() {
         let chunk_rows = context.settings.chunk_rows as u64;
         // Each input chunk may leave one that is not full.
         assert!(root.chunks <= root.rows / chunk_rows + 3000u64.div_ceil(chunk_rows), "{root:?}");
+    }
+}
+
+/// 140,000 rows of nine numbers need 10 MB as columns.
+#[test]
+fn compressed_rows_fit_where_columns_do_not() {
+    let count = 140_000;
+    let mut columns = Columns::default();
+    let row = |i: i128| (0..9).map(|c| if c == 0 { int(i) } else { int((i * c) % 200 - 100) }).collect::<Row>();
+    let types = [DataType::Int64; 9];
+    let (many, m) = values(&mut columns, "m", &types, (0..count).rev().map(row).collect());
+    let (few, f) = values(&mut columns, "f", &types[..1], (0..10).map(|i| vec![int(i * 13_999)]).collect());
+    let on = vec![JoinKey { left: columns.expr(f[0]), right: columns.expr(m[0]), null_equals_null: false }];
+    let (left, right) = (Box::new(few), Box::new(many.clone()));
+    let join = Node::Join(Join { left, right, kind: JoinKind::Single, on, residual: vec![] });
+    let keys = vec![SortKey { expr: columns.expr(m[0]), descending: false, nulls_first: false }];
+    let sort = Node::Sort(Sort { input: Box::new(many), keys, limit: None });
+    let last = Node::Limit(Limit { input: Box::new(sort), offset: count as usize - 10, count: Some(10) });
+    let joined: Vec<Row> = (0..10).map(|i| [vec![int(i * 13_999)], row(i * 13_999)].concat()).collect();
+    for (root, expected) in [(join, joined), (last, (count - 10..count).map(row).collect())] {
+        let plan = plan(root, &columns);
+        let run = |temp_compression| {
+            let settings =
+                Settings { threads: 1, profile: true, optimize: false, temp_compression, ..Settings::default() };
+            let memory = Arc::new(MemoryBudget::new(8_500_000));
+            let context = QueryContext { settings: Arc::new(settings), memory, ..QueryContext::default() };
+            let types: Vec<DataType> = plan.output.iter().map(|o| plan.columns.ty(o.column)).collect();
+            let collector = Collector::new(&context, types);
+            let profile = execute(&plan, &context, &collector)?;
+            Ok((run(&plan, &context)?, profile.to_string()))
+        };
+        let error: Error = run(TempCompression::Off).unwrap_err();
+        assert_eq!(error.kind(), entasis_vector::ErrorKind::Resource);
+        let (rows, profile) = run(TempCompression::Auto).unwrap();
+        assert_eq!(rows, expected);
+        assert!(profile.contains("tuples: 140000 of 140000 rows"), "{profile}");
     }
 }
 

@@ -7,7 +7,8 @@
 //!                                                         ↓ marks of matched build rows
 //!                          later: [rest::BuildRows], the build rows that matched, or did not
 //! ```
-//! The build side's columns are kept in a [`Materialized`]; a [`table::JoinTable`] knows only its row ids. Which table it
+//! The build side's columns are kept in a [`Materialized`], where those that are no keys may become
+//! [tuples](super::tuple); a [`table::JoinTable`] knows only its row ids. Which table it
 //! is, is decided once all build rows are there and their number and span are known.
 //!
 //! Probing is a handful of passes over a chunk instead of a loop over rows. The table names a candidate for each row,

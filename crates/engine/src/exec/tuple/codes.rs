@@ -6,8 +6,8 @@
 //! all fields of earlier bytes and behind those before it in its own byte: that is a sum of one total for each earlier
 //! byte and one entry of its own byte's table.
 //!
-//! Where all codes together have [`UNIVERSAL_BITS`] or fewer and take two bytes, one *universal* table is indexed by
-//! both.
+//! Where all codes together have [`UNIVERSAL_BITS`] or fewer and take two bytes, fields of the second byte have a
+//! *universal* table that is indexed by both.
 
 /// Bits of codes that one universal table may have: 4096 entries of two bytes for a field.
 const UNIVERSAL_BITS: u32 = 12;
@@ -92,7 +92,8 @@ impl Codes {
             packed.tables().map(|bytes| packed.table(bytes, None).map(|place| place.offset).collect()).collect();
         packed.places = (0..packed.codes.len())
             .map(|i| {
-                let bytes = if packed.is_universal() { 0..2 } else { packed.codes[i].byte..packed.codes[i].byte + 1 };
+                let byte = packed.codes[i].byte;
+                let bytes = if packed.takes_both(i) { 0..2 } else { byte..byte + 1 };
                 packed.table(bytes, Some(i)).collect()
             })
             .collect();
@@ -127,9 +128,13 @@ impl Codes {
         })
     }
 
-    /// True if one table is indexed by both bytes of codes.
+    /// True if there are universal tables.
     pub fn is_universal(&self) -> bool {
         self.bits.len() == 2 && self.bits.iter().sum::<u32>() <= UNIVERSAL_BITS
+    }
+    /// True if a code's places are indexed by both bytes. Fields of the first byte start where that alone says.
+    pub fn takes_both(&self, i: usize) -> bool {
+        self.is_universal() && self.codes[i].byte == 1
     }
     /// Bits in use of the first byte.
     pub fn first_bits(&self) -> u32 {
@@ -186,6 +191,8 @@ mod tests {
         let codes = Codes::new(vec![vec![0, 1, 2, 3, 4]; 3].into_iter().chain([vec![1, 2, 3, 4]]).collect());
         assert_eq!(codes.order(), [0, 1, 3, 2]);
         assert!(codes.is_universal(), "11 bits");
-        assert_eq!(codes.places(2)[0b010_11_001_100], Place { offset: 4 + 4 + 1, length: 2 });
+        // From the top: 2 bytes, 4 bytes, 1 byte, 4 bytes.
+        let packed = 2 << 8 | 3 << 6 | 1 << 3 | 4;
+        assert_eq!(codes.places(2)[packed], Place { offset: 4 + 4 + 1, length: 2 });
     }
 }

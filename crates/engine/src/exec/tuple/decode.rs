@@ -124,7 +124,7 @@ impl<'a> Batch<'a> {
         let (codes, fixed) = (&self.layout.codes, self.layout.fixed as u16);
         let places = codes.places(code);
         let codes_at = self.layout.codes_at;
-        if codes.is_universal() {
+        if codes.takes_both(code) {
             let shift = codes.first_bits();
             self.each_place(|tuple| (fixed, places[both(&tuple[codes_at..], shift)]));
             return;

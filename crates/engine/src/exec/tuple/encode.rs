@@ -358,6 +358,7 @@ pub(super) fn is_float(v: f64) -> bool {
 #[inline(always)]
 fn blend_narrow(bytes: &mut [u8], at: usize, number: u64, length: u8) {
     let mask = MASKS[length as usize & 15] as u64;
+    debug_assert!(length == 0 || number & !mask == 0, "a value lies outside of its column's range");
     let to = &mut bytes[at..at + 8];
     let old = u64::from_le_bytes((&*to).try_into().expect("eight bytes"));
     to.copy_from_slice(&(old & !mask | number & mask).to_le_bytes());
@@ -367,6 +368,7 @@ fn blend_narrow(bytes: &mut [u8], at: usize, number: u64, length: u8) {
 #[inline(always)]
 fn blend_wide(bytes: &mut [u8], at: usize, number: u128, length: u8) {
     let mask = MASKS[length as usize];
+    debug_assert!(length == 0 || number & !mask == 0, "a value lies outside of its column's range");
     let to = &mut bytes[at..at + 16];
     let old = u128::from_le_bytes((&*to).try_into().expect("sixteen bytes"));
     to.copy_from_slice(&(old & !mask | number & mask).to_le_bytes());

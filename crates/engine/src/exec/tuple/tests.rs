@@ -240,12 +240,13 @@ fn ranges_say_which_part_a_column_goes_to() {
 /// Rows of 1 key, a number, a text; NULL by chance.
 fn chunk(first: usize, rows: usize) -> Vec<Vector> {
     let number = |i: usize| (i % 7 != 3).then_some(i as u128 * 31);
-    let text = |i: usize| format!("a text that is {} long: {i}", if i % 3 == 0 { "very long indeed" } else { "not" });
+    let text =
+        |i: usize| format!("a text that is {} long: {i}", if i.is_multiple_of(3) { "very long indeed" } else { "not" });
     let mut strings = Vector::new(PhysicalType::Str);
     let parts = strings.begin_strings(rows);
     for (i, view) in parts.views[..rows].iter_mut().enumerate() {
         let text = text(first + i);
-        *view = parts.heap.push(&text.as_bytes()[..if i % 2 == 0 { 10 } else { text.len() }]);
+        *view = parts.heap.push(&text.as_bytes()[..if i.is_multiple_of(2) { 10 } else { text.len() }]);
     }
     let keys: Vec<i64> = (first..first + rows).map(|i| i as i64).collect();
     let numbers: Vec<Option<u128>> = (first..first + rows).map(number).collect();
@@ -295,11 +296,11 @@ fn compressed_rows_read_as_columns_do() {
         let without = some.clone();
         some[3] = Materialized::NO_ROW;
         some[1400] = Materialized::NO_ROW;
-        for column in 0..3 {
+        for (column, meta) in metas.iter().enumerate() {
             let values = |vector: &Vector, count: usize| -> Vec<Value> {
-                (0..count).map(|i| vector.value(i, metas[column].ty)).collect()
+                (0..count).map(|i| vector.value(i, meta.ty)).collect()
             };
-            let [mut a, mut b] = [0; 2].map(|_| Vector::new(metas[column].physical));
+            let [mut a, mut b] = [0; 2].map(|_| Vector::new(meta.physical));
             for ids in [&some[..], &without, &[Materialized::NO_ROW], &[]] {
                 columns.gather(column, ids, &mut a);
                 tuples.gather(column, ids, &mut b);
