@@ -1,31 +1,33 @@
 //! The scan of a stored table: which blocks are read, which columns of them are decoded, and for which rows.
 //!
-//! The layout key or an index may say where the rows are that the filters ask for ([`crate::reach`]). A morsel is a row group, or
-//! what of it is in reach. For each stretch of at most a chunk's slots, or of several chunks' where ranges leave few rows:
+//! A worker walks over the slots in stretches ([`walk`]), from which blocks are missing that the filters rule out by their bounds
+//! ([`prune`]), or that have no key of a join that the rows are on their way to ([`crate::exec::join::filter`]). For each stretch:
 //!
-//! 1. Blocks that the filters rule out by their bounds are skipped ([`prune`]), and those that have no key of a join
-//!    that the rows are on their way to ([`crate::exec::join::filter`]).
-//! 2. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live. Where they
+//! 1. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live. Where they
 //!    stand in long runs, these are read one behind the other; otherwise their positions are kept.
-//! 3. Filters that are ranges of integers are compared with the codes of the blocks ([`ranges`]). The others run in *stages*,
-//!    cheap and selective kinds first. What ranges leave of a long stretch is gathered, one row behind the other, a chunk at a
+//! 2. Filters that are ranges of integers are compared with the codes of the blocks ([`ranges`]). The others run in *stages*
+//!    ([`stages`]). What ranges leave of a long stretch is gathered, one row behind the other, a chunk at a
 //!    time. A stage decodes its own columns, for the rows that are still in question, and
 //!    narrows these. Filters about the layout key alone are left out where all rows are within its range.
-//! 4. The join filters narrow them further.
-//! 5. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
+//! 3. The join filters narrow them further.
+//! 4. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
 //!
 //! The index after the table's last column stands for the row's id ([`RowId`]).
 //!
 //! A consumer that only folds columns may leave the rows where they are: a stretch without any filter to run then goes on
-//! to the end of what is in reach or to a block that is skipped, and its chunk says where it stands ([`Stored`]) and
+//! to the end of what is in reach or to a block that is skipped, and its chunk says where it stands ([`stored`]) and
 //! has no columns. Where runs of rows are short, they are decoded nevertheless.
 //!
-//! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded in place into memory that the worker keeps.
+//! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded in place into memory
+//! that the worker keeps.
 //!
 //! Filters are conjuncts, whose order SQL leaves open; a stage that cannot fail never runs after one that can.
 
 pub(crate) mod prune;
 mod ranges;
+mod stages;
+mod stored;
+mod walk;
 
 use crate::exec::QueryContext;
 use crate::exec::join::filter::FilterSlot;
@@ -36,18 +38,17 @@ use crate::relation::{Source, SourceWorker};
 use entasis_storage::{RowGroup, RowId, TableSnapshot, ValueRange, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
-use entasis_vector::{Buffer, Chunk, ColumnId, DataType, PhysicalType, Result, Selection, Stored, Vector};
+use entasis_vector::{Buffer, Chunk, ColumnId, Result, Selection, Vector};
 use prune::Test;
+use stages::{Stage, stages};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use stored::StoredRuns;
+use walk::{Stretch, Walk};
 
 /// A column is decoded at single positions if at most one row in so many is left.
 const SPARSE: usize = 8;
-/// Runs of rows that are read together …
-const MOST_RUNS: usize = 8;
-/// … if they have so many rows on average.
-const LONG_RUN: usize = 64;
 /// Chunks whose slots are looked at together, at most, where few rows are left.
 const LONG_CHUNKS: usize = 16;
 /// Rows after which what ranges left of older ones counts for half.
@@ -106,14 +107,6 @@ impl<T> Conditions<T> {
     fn left(&self, is_implied: bool) -> Range<usize> {
         if is_implied { self.implied..self.all.len() } else { 0..self.all.len() }
     }
-}
-
-/// Conjuncts that run together.
-#[derive(Clone)]
-struct Stage {
-    /// The output columns that it reads.
-    columns: Vec<usize>,
-    program: Arc<Program>,
 }
 
 impl TableScan {
@@ -212,72 +205,10 @@ impl TableScan {
     }
 }
 
-/// Divides conjuncts into stages: by cost, those on the same columns together.
-fn stages(mut conjuncts: Vec<Expr>, metas: &[ColumnMeta]) -> Result<Vec<Stage>> {
-    conjuncts.sort_by_key(cost);
-    let mut groups: Vec<(Vec<usize>, Vec<Expr>)> = Vec::new();
-    for conjunct in conjuncts {
-        let mut ids = Vec::new();
-        conjunct.collect_columns(&mut ids);
-        let columns: Vec<usize> = (0..metas.len()).filter(|&i| ids.contains(&metas[i].id)).collect();
-        let own_stage = cost(&conjunct) == Cost::Other;
-        match groups.iter_mut().find(|(others, _)| *others == columns).filter(|_| !own_stage) {
-            Some((_, exprs)) => exprs.push(conjunct),
-            None => match groups.last_mut().filter(|(others, _)| own_stage && *others == columns) {
-                Some((_, exprs)) => exprs.push(conjunct),
-                None => groups.push((columns, vec![conjunct])),
-            },
-        }
-    }
-    let stage = |(columns, exprs): (Vec<usize>, Vec<Expr>)| {
-        let metas: Vec<ColumnMeta> = columns.iter().map(|&i| metas[i].clone()).collect();
-        Ok(Stage { program: Program::compile(&exprs, &metas)?, columns })
-    };
-    groups.into_iter().map(stage).collect()
-}
-
-/// What a conjunct costs, roughly.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Cost {
-    /// A number against constants. Cannot fail.
-    Number,
-    /// A string against constants. Cannot fail.
-    Text,
-    /// Anything.
-    Other,
-}
-
-fn cost(conjunct: &Expr) -> Cost {
-    let plain = |expr: &Expr| matches!(expr, Expr::Column { .. } | Expr::Literal { .. });
-    let (simple, ty) = match conjunct {
-        Expr::Compare { left, right, .. } => (plain(left) && plain(right), left.ty()),
-        Expr::InList { input, .. } | Expr::IsNull(input) => (plain(input), input.ty()),
-        Expr::Not(inner) => match &**inner {
-            Expr::IsNull(input) | Expr::InList { input, .. } => (plain(input), input.ty()),
-            Expr::Like { input, pattern, .. } => (plain(input) && plain(pattern), DataType::Varchar),
-            _ => (false, DataType::Null),
-        },
-        Expr::Like { input, pattern, .. } => (plain(input) && plain(pattern), DataType::Varchar),
-        Expr::Column { ty, .. } => (true, *ty),
-        _ => (false, DataType::Null),
-    };
-    match (simple, ty.is_string()) {
-        (true, false) => Cost::Number,
-        (true, true) => Cost::Text,
-        (false, _) => Cost::Other,
-    }
-}
-
 impl Source for TableScan {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
         Ok(Box::new(Worker {
-            is_open: false,
-            number: 0,
-            left: 0..0,
-            slot: 0,
-            scattered: 0,
-            runs: Vec::with_capacity(MOST_RUNS),
-            wanted: Vec::new(),
+            walk: Walk::new(),
             vectors: self.metas.iter().map(|meta| Vector::new(meta.ty.physical())).collect(),
             decoded: vec![false; self.columns.len()],
             machines: self.stages.all.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
@@ -315,38 +246,6 @@ impl Source for TableScan {
     }
 }
 
-/// Rows of one row group that stay where they are.
-#[derive(Debug)]
-struct StoredRuns {
-    snapshot: TableSnapshot,
-    group: usize,
-    runs: Vec<Range<usize>>,
-    /// By column of the chunk: index in the table, physical type.
-    columns: Vec<(usize, PhysicalType)>,
-}
-
-impl StoredRuns {
-    fn group(&self) -> &RowGroup {
-        self.snapshot.row_group(self.group).expect("the row group was open")
-    }
-}
-
-impl Stored for StoredRuns {
-    fn count(&self, column: usize) -> usize {
-        self.group().count_runs(self.columns[column].0, &self.runs)
-    }
-
-    fn sum(&self, column: usize) -> i128 {
-        let (column, physical) = self.columns[column];
-        self.group().sum_runs(column, physical, &self.runs)
-    }
-
-    fn extreme(&self, column: usize, largest: bool, best: i128) -> i128 {
-        let (column, physical) = self.columns[column];
-        self.group().extreme_runs(column, physical, &self.runs, largest, best)
-    }
-}
-
 /// How well a filter does.
 #[derive(Debug, Clone, Copy, Default)]
 struct Trial {
@@ -374,45 +273,9 @@ impl Trial {
     }
 }
 
-/// Slots of the open row group that are looked at together: those of the worker's runs.
-struct Stretch {
-    /// How many they are.
-    count: usize,
-    /// True if all are rows.
-    is_dense: bool,
-    /// True if the first stages hold for all rows.
-    is_implied: bool,
-    /// Which of the rows in reach; empty if all that are live are.
-    rows: Range<usize>,
-    /// True if the rows stay where they are.
-    is_stored: bool,
-    /// True if it is longer than a chunk, as few of its rows will be left.
-    is_long: bool,
-}
-
-impl Stretch {
-    /// A stretch of some slots, of which nothing else is said.
-    fn of(count: usize) -> Stretch {
-        Stretch { count, is_dense: false, is_implied: false, rows: 0..0, is_stored: false, is_long: false }
-    }
-}
-
 struct Worker {
     scan: TableScan,
-    /// False if the next row group is to be taken.
-    is_open: bool,
-    /// Number of the row group.
-    number: usize,
-    /// What is left of what is in reach of it: ranges or rows. Everywhere, this is empty.
-    left: Range<usize>,
-    /// The next slot of it.
-    slot: usize,
-    /// Before this slot of it, runs are too short for rows to stay where they are stored.
-    scattered: usize,
-    /// The slots of the current stretch.
-    runs: Vec<Range<usize>>,
-    /// For each of its blocks, whether it may have a row that passes.
-    wanted: Vec<bool>,
+    walk: Walk,
     vectors: Vec<Vector>,
     /// Columns that are decoded for the current stretch.
     decoded: Vec<bool>,
@@ -445,20 +308,21 @@ impl SourceWorker for Worker {
         if self.gathered.end < self.found.len() {
             count = self.gather_next();
         } else {
-            let Some(stretch) = self.next_stretch() else { return Ok(false) };
+            let chunks = self.passed.chunks(self.scan.chunk_rows);
+            let Some(stretch) = self.walk.next(&self.scan, chunks) else { return Ok(false) };
             if stretch.is_stored {
                 chunk.reset(stretch.count);
                 chunk.push_stored(self.stored());
                 return Ok(true);
             }
-            let group = snapshot.row_group(self.number).expect("the row group is open");
+            let group = snapshot.row_group(self.walk.number).expect("the row group is open");
             if !matches!(&*self.scan.reach, Reach::Rows(_)) {
-                group.prefetch(self.slot, &self.scan.first, &self.wanted);
+                group.prefetch(self.walk.slot, &self.scan.first, &self.walk.wanted);
             }
             self.is_implied = stretch.is_implied;
             count = self.find_rows(group, &stretch);
         }
-        let group = snapshot.row_group(self.number).expect("the row group is open");
+        let group = snapshot.row_group(self.walk.number).expect("the row group is open");
         self.decoded.fill(false);
         let none = !self.all && self.rows.is_empty();
         if none || !self.run_stages(group, count)? || !self.run_filters(group, count) {
@@ -483,164 +347,11 @@ impl SourceWorker for Worker {
     }
 
     fn morsel(&self) -> u64 {
-        self.number as u64
+        self.walk.number as u64
     }
 }
 
 impl Worker {
-    /// The next slots to look at, of the open row group.
-    fn next_stretch(&mut self) -> Option<Stretch> {
-        let snapshot = self.scan.snapshot.clone();
-        loop {
-            if !self.is_open {
-                let (number, part) = self.scan.parts.get(self.scan.next.fetch_add(1, Ordering::Relaxed))?.clone();
-                let group = snapshot.row_group(number)?;
-                (self.number, self.left, self.slot, self.scattered) = (number, part, 0, 0);
-                self.is_open = self.find_wanted(group);
-                continue;
-            }
-            let group = snapshot.row_group(self.number)?;
-            let reach = self.scan.reach.clone();
-            let stretch = match &*reach {
-                Reach::Everywhere => self.next_within(group, group.slots(), false),
-                Reach::Slots(ranges) => match ranges.get(self.left.start).filter(|_| !self.left.is_empty()) {
-                    None => None,
-                    Some(range) => {
-                        self.slot = self.slot.max(range.slots.start);
-                        let stretch = self.next_within(group, range.slots.end, range.is_whole);
-                        if stretch.is_none() {
-                            self.left.start += 1;
-                            continue;
-                        }
-                        stretch
-                    }
-                },
-                Reach::Rows(rows) => self.next_of(&rows[..self.left.end], group),
-            };
-            if stretch.is_some() {
-                return stretch;
-            }
-            self.is_open = false;
-        }
-    }
-
-    /// The next slots before `end` whose blocks are wanted, if there are rows among them.
-    fn next_within(&mut self, group: &RowGroup, end: usize, is_implied: bool) -> Option<Stretch> {
-        if self.scan.leaves_stored && self.slot >= self.scattered && self.scan.is_unfiltered(is_implied) {
-            let from = self.slot;
-            let stretch = self.next_runs(group, end, is_implied, group.slots(), usize::MAX)?;
-            if stretch.count >= self.runs.len() * LONG_RUN {
-                return Some(Stretch { is_stored: true, ..stretch });
-            }
-            // Runs are short: what was looked at is read as vectors.
-            (self.scattered, self.slot) = (self.slot, from);
-        }
-        let chunks = match self.scan.ranges_left(is_implied).is_empty() {
-            true => 1,
-            false => self.passed.chunks(self.scan.chunk_rows),
-        };
-        let stretch = self.next_runs(group, end, is_implied, self.scan.chunk_rows * chunks, MOST_RUNS)?;
-        Some(Stretch { is_long: chunks > 1, ..stretch })
-    }
-
-    /// Those, at most `most` rows in `most_runs` runs.
-    fn next_runs(
-        &mut self,
-        group: &RowGroup,
-        end: usize,
-        is_implied: bool,
-        most: usize,
-        most_runs: usize,
-    ) -> Option<Stretch> {
-        let width = group.block_slots();
-        self.runs.clear();
-        loop {
-            while self.slot < end && !self.wanted[self.slot / width] {
-                self.slot = (self.slot / width + 1) * width;
-            }
-            if self.slot >= end {
-                return None;
-            }
-            let first = self.slot;
-            // More slots than rows, as some are empty.
-            let mut last = end.min(first + 2 * most);
-            let mut blocks = first / width + 1..last.div_ceil(width);
-            // Whole blocks, as many as fit: nobody likes to come to one twice.
-            let mut fits = group.block_rows(first / width);
-            let past = blocks.find(|&block| {
-                fits += group.block_rows(block);
-                fits > most || !self.wanted[block]
-            });
-            if let Some(past) = past {
-                last = past * width;
-            }
-            let mut rows = 0;
-            while rows < most && self.runs.len() < most_runs {
-                let Some(run) = group.next_run(self.slot..last) else {
-                    self.slot = last;
-                    break;
-                };
-                let taken = run.start..run.end.min(run.start + most - rows);
-                (self.slot, rows) = (taken.end, rows + taken.len());
-                self.runs.push(taken);
-            }
-            if self.runs.is_empty() {
-                continue;
-            }
-            let is_dense = rows == most || self.slot == last || rows >= self.runs.len() * LONG_RUN;
-            if is_dense {
-                return Some(Stretch { is_dense, is_implied, ..Stretch::of(rows) });
-            }
-            let first = self.runs[0].start;
-            self.slot = last.min(first + most);
-            self.runs.clear();
-            self.runs.push(first..self.slot);
-            return Some(Stretch { is_implied, ..Stretch::of(self.slot - first) });
-        }
-    }
-
-    /// The next of single rows: those that stand near one another.
-    fn next_of(&mut self, rows: &[RowId], group: &RowGroup) -> Option<Stretch> {
-        let slot = |row: &RowId| row.slot as usize;
-        let width = group.block_slots();
-        while self.left.start < rows.len() && !self.wanted[slot(&rows[self.left.start]) / width] {
-            self.left.start += 1;
-        }
-        let first = slot(rows.get(self.left.start)?);
-        let end = ((first / width + 1) * width).min(first + self.scan.chunk_rows).min(group.slots());
-        let near = rows[self.left.start..].iter().take_while(|row| slot(row) < end).count();
-        let own = self.left.start..self.left.start + near;
-        self.left.start = own.end;
-        let count = slot(&rows[own.end - 1]) + 1 - first;
-        self.runs.clear();
-        self.runs.push(first..first + count);
-        Some(Stretch { is_dense: near == count, rows: own, ..Stretch::of(count) })
-    }
-
-    /// Looks at the bounds; false if no block of the row group in reach may have a row.
-    fn find_wanted(&mut self, group: &RowGroup) -> bool {
-        let (scan, width) = (&self.scan, group.block_slots());
-        self.wanted.clear();
-        self.wanted.resize(group.blocks(), *scan.reach == Reach::Everywhere);
-        match &*scan.reach {
-            Reach::Everywhere => {}
-            Reach::Slots(ranges) => {
-                let slots = ranges[self.left.clone()].iter().map(|range| &range.slots);
-                slots.for_each(|slots| self.wanted[slots.start / width..slots.end.div_ceil(width)].fill(true));
-            }
-            Reach::Rows(rows) => {
-                rows[self.left.clone()].iter().for_each(|row| self.wanted[row.slot as usize / width] = true);
-            }
-        }
-        let may_have_rows = scan.may_have_rows(&|column| group.column_zone(column));
-        for (block, wanted) in self.wanted.iter_mut().enumerate().filter(|(_, wanted)| **wanted) {
-            *wanted = may_have_rows && scan.may_have_rows(&|column| group.zone(column, block));
-        }
-        let wanted = self.wanted.iter().filter(|&&wanted| wanted).count();
-        scan.recorder.add_blocks(group.blocks() as u64, (group.blocks() - wanted) as u64);
-        wanted > 0
-    }
-
     /// Begins with the slots that are rows, within the ranges of values. How many positions the chunk is about.
     fn find_rows(&mut self, group: &RowGroup, stretch: &Stretch) -> usize {
         self.rows.clear();
@@ -650,7 +361,7 @@ impl Worker {
         let ranges = self.scan.ranges_left(stretch.is_implied);
         if !ranges.is_empty() {
             let rows = if stretch.is_long { &mut self.found } else { &mut self.rows };
-            group.select_runs(ranges, &self.runs, rows);
+            group.select_runs(ranges, &self.walk.runs, rows);
             self.passed.count(stretch.count, rows.len());
             if stretch.is_long {
                 return self.gather_next();
@@ -664,7 +375,7 @@ impl Worker {
         if self.all {
             return stretch.count;
         }
-        let window = self.runs[0].clone();
+        let window = self.walk.runs[0].clone();
         let rows = &mut self.rows;
         if let Reach::Rows(found) = &*self.scan.reach {
             rows.extend(found[stretch.rows.clone()].iter().map(|row| (row.slot as usize - window.start) as u16));
@@ -766,9 +477,9 @@ impl Worker {
         }
         let (index, vector) = (self.scan.columns[column], &mut self.vectors[column]);
         if index == self.scan.row_id {
-            let group = self.number as u32;
+            let group = self.walk.number as u32;
             let ids = vector.begin_flat::<u64>(self.scan.chunk_rows);
-            let mut slots = self.runs.iter().flat_map(Range::clone);
+            let mut slots = self.walk.runs.iter().flat_map(Range::clone);
             let to_id = |slot: usize| RowId { group, slot: slot as u32 }.to_u64();
             if self.gathered.is_empty() {
                 ids.iter_mut().zip(slots).for_each(|(id, slot)| *id = to_id(slot));
@@ -780,11 +491,11 @@ impl Worker {
                 }
             }
         } else if !self.gathered.is_empty() {
-            group.gather_runs(index, &self.runs, &self.found[self.gathered.clone()], vector);
+            group.gather_runs(index, &self.walk.runs, &self.found[self.gathered.clone()], vector);
         } else if self.all || self.rows.len() * SPARSE > count {
-            group.decode_runs(index, &self.runs, vector);
+            group.decode_runs(index, &self.walk.runs, vector);
         } else {
-            group.decode_selected_runs(index, &self.runs, &self.rows, vector);
+            group.decode_selected_runs(index, &self.walk.runs, &self.rows, vector);
         }
     }
 
@@ -796,8 +507,8 @@ impl Worker {
             Arc::new(StoredRuns { snapshot: scan.snapshot.clone(), group: 0, runs: Vec::new(), columns })
         });
         let told = Arc::get_mut(stored).expect("each chunk is reset before the next is asked for");
-        told.group = self.number;
-        std::mem::swap(&mut told.runs, &mut self.runs);
+        told.group = self.walk.number;
+        std::mem::swap(&mut told.runs, &mut self.walk.runs);
         stored.clone()
     }
 
