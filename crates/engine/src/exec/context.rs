@@ -18,6 +18,8 @@ pub struct Settings {
     pub profile: bool,
     /// Reorder joins and push predicates; off gives the plan as it was written. For tests.
     pub optimize: bool,
+    /// Scans order conjuncts by what they are measured to do; off leaves them as the plan has them. For tests.
+    pub adaptive: bool,
 }
 
 impl Default for Settings {
@@ -26,7 +28,14 @@ impl Default for Settings {
         static PARALLELISM: OnceLock<usize> = OnceLock::new();
         let threads =
             *PARALLELISM.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
-        Settings { threads, chunk_rows: CHUNK_ROWS, hash_collisions: false, profile: false, optimize: true }
+        Settings {
+            threads,
+            chunk_rows: CHUNK_ROWS,
+            hash_collisions: false,
+            profile: false,
+            optimize: true,
+            adaptive: true,
+        }
     }
 }
 

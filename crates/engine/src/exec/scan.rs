@@ -5,11 +5,11 @@
 //!
 //! 1. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live. Where they
 //!    stand in long runs, these are read one behind the other; otherwise their positions are kept.
-//! 2. Filters that are ranges of integers are compared with the codes of the blocks ([`ranges`]). The others run in *stages*
-//!    ([`stages`]). What ranges leave of a long stretch is gathered, one row behind the other, a chunk at a
-//!    time. A stage decodes its own columns, for the rows that are still in question, and
-//!    narrows these. Filters about the layout key alone are left out where all rows are within its range.
-//! 3. The join filters narrow them further.
+//! 2. Conditions on codes narrow them first: filters that are ranges of integers ([`ranges`]), and those of strings whose
+//!    answers for the entries of a dictionary are known ([`truths`]). What they leave of a long stretch is gathered, one row behind the
+//!    other, a chunk at a time.
+//! 3. The other filters run in *stages* ([`stages`]), join filters among them. A stage decodes its own columns, for the rows that are still in
+//!    question, and narrows these. Filters about the layout key alone are left out where all rows are within its range.
 //! 4. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
 //!
 //! The index after the table's last column stands for the row's id ([`RowId`]).
@@ -21,12 +21,15 @@
 //! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded in place into memory
 //! that the worker keeps.
 //!
-//! Filters are conjuncts, whose order SQL leaves open; a stage that cannot fail never runs after one that can.
+//! Filters are conjuncts, whose order SQL leaves open: they run in that of what they were measured to do ([`order`]). A stage that
+//! cannot fail never runs after one that can, and join filters run after both if there is one that can.
 
+mod order;
 pub(crate) mod prune;
 mod ranges;
 mod stages;
 mod stored;
+mod truths;
 mod walk;
 
 use crate::exec::QueryContext;
@@ -35,16 +38,19 @@ use crate::exec::profile::Recorder;
 use crate::plan::Scan;
 use crate::reach::{Found, Reach};
 use crate::relation::{Source, SourceWorker};
-use entasis_storage::{RowGroup, RowId, TableSnapshot, ValueRange, Zone};
+use entasis_storage::{Condition, RowGroup, RowId, TableSnapshot, ValueRange, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Buffer, Chunk, ColumnId, Result, Selection, Vector};
+use order::Order;
 use prune::Test;
 use stages::{Stage, stages};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 use stored::StoredRuns;
+use truths::Truths;
 use walk::{Stretch, Walk};
 
 /// A column is decoded at single positions if at most one row in so many is left.
@@ -83,6 +89,10 @@ pub(crate) struct TableScan {
     first: Vec<usize>,
     recorder: Arc<Recorder>,
     chunk_rows: usize,
+    /// True if conditions may be tested on codes.
+    on_codes: bool,
+    /// True if conjuncts are ordered by what they are measured to do.
+    is_adaptive: bool,
     /// True if rows that no filter looks at stay where they are stored.
     leaves_stored: bool,
     /// The next part.
@@ -169,6 +179,8 @@ impl TableScan {
             filters: join_filters,
             recorder: recorder.clone(),
             chunk_rows: context.settings.chunk_rows,
+            on_codes,
+            is_adaptive: context.settings.adaptive,
             leaves_stored: false,
             next: Arc::default(),
             snapshot,
@@ -185,6 +197,25 @@ impl TableScan {
     /// The ranges that rows are to be in.
     fn ranges_left(&self, is_implied: bool) -> &[ValueRange] {
         &self.ranges.all[self.ranges.left(is_implied)]
+    }
+
+    /// True if a condition may be tested on codes.
+    fn may_use_codes(&self, is_implied: bool) -> bool {
+        let stages = &self.stages.all[self.stages.left(is_implied)];
+        !self.ranges.left(is_implied).is_empty() || (self.on_codes && stages.iter().any(|stage| stage.is_of_strings))
+    }
+
+    /// Conditions on codes: all may change places.
+    fn codes_order(&self) -> Order {
+        let count = self.ranges.all.len() + self.stages.all.len();
+        Order::new(count, if self.is_adaptive { count } else { 0 })
+    }
+
+    /// Stages and join filters, which may change places unless there is one before them that may fail.
+    fn order(&self) -> Order {
+        let count = self.stages.all.len() + self.filters.len();
+        let fallible = self.stages.all.iter().position(|stage| stage.program.is_fallible());
+        Order::new(count, if self.is_adaptive { fallible.unwrap_or(count) } else { 0 })
     }
 
     /// True if no filter looks at single rows.
@@ -214,6 +245,12 @@ impl Source for TableScan {
             machines: self.stages.all.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
             trials: vec![Trial::default(); self.filters.len()],
             passed: Trial::default(),
+            codes_order: self.codes_order(),
+            conditions: Vec::new(),
+            answered: vec![false; self.stages.all.len()],
+            truths: self.stages.all.iter().map(|_| Truths::new()).collect(),
+            probe: Vec::new(),
+            order: self.order(),
             found: Vec::new(),
             gathered: 0..0,
             is_implied: false,
@@ -231,8 +268,11 @@ impl Source for TableScan {
     }
 
     fn conditions(&self) -> Vec<String> {
-        let name = |range: &ValueRange| self.snapshot.schema()[range.column].name.to_string();
-        self.ranges.all.iter().map(|range| ranges::describe(&name(range), range)).collect()
+        let name = |column: usize| self.snapshot.schema()[column].name.to_string();
+        let ranges = self.ranges.all.iter().map(|range| ranges::describe(&name(range.column), range));
+        let stages = self.stages.all.iter().filter(|stage| self.on_codes && stage.is_of_strings);
+        let sets = stages.map(|stage| format!("codes of {} by their entries", name(self.columns[stage.columns[0]])));
+        ranges.chain(sets).collect()
     }
 
     fn progress(&self) -> Option<f64> {
@@ -263,6 +303,11 @@ impl Trial {
         self.passed += passed;
     }
 
+    /// How many of some rows will be left; all, if nothing is known.
+    fn of(&self, rows: usize) -> usize {
+        if self.seen == 0 { rows } else { rows * self.passed / self.seen }
+    }
+
     /// As many chunks' rows as should leave up to a chunk, if those that pass are few.
     // PERF: a chunk of forty rows costs much of what one of two thousand does; Q6 of TPC-H takes a fifth less time.
     fn chunks(&self, chunk_rows: usize) -> usize {
@@ -280,12 +325,25 @@ struct Worker {
     /// Columns that are decoded for the current stretch.
     decoded: Vec<bool>,
     machines: Vec<Machine>,
+    /// By join filter, how many rows it left of how many.
     trials: Vec<Trial>,
     /// What a stage reads.
     input: Chunk,
-    /// How many rows the ranges of values left of how many.
+    /// How many rows the conditions on codes left of how many.
     passed: Trial,
-    /// Positions that the ranges of values left of a stretch that is longer than a chunk, for several chunks.
+    /// The order of conditions on codes: ranges, then stages by their tables.
+    codes_order: Order,
+    /// Conditions on codes for the current stretch.
+    conditions: Vec<Condition>,
+    /// By stage, whether a condition on codes stands for it in the current stretch.
+    answered: Vec<bool>,
+    /// By stage.
+    truths: Vec<Truths>,
+    /// Rows that one condition leaves, when it is measured.
+    probe: Vec<u16>,
+    /// The order of stages, then join filters.
+    order: Order,
+    /// Positions that conditions on codes left of a stretch that is longer than a chunk, for several chunks.
     found: Vec<u16>,
     /// Those of them that are the rows of the current chunk, one behind the other; empty if rows are where they stand.
     gathered: Range<usize>,
@@ -325,7 +383,7 @@ impl SourceWorker for Worker {
         let group = snapshot.row_group(self.walk.number).expect("the row group is open");
         self.decoded.fill(false);
         let none = !self.all && self.rows.is_empty();
-        if none || !self.run_stages(group, count)? || !self.run_filters(group, count) {
+        if none || !self.run_conjuncts(group, count)? {
             // Empty, so that the pipeline can look at the time.
             chunk.reset(0);
             return Ok(true);
@@ -358,10 +416,10 @@ impl Worker {
         self.found.clear();
         self.gathered = 0..0;
         self.all = stretch.is_dense;
-        let ranges = self.scan.ranges_left(stretch.is_implied);
-        if !ranges.is_empty() {
+        self.choose_conditions(group, stretch);
+        if stretch.is_long || !self.conditions.is_empty() {
             let rows = if stretch.is_long { &mut self.found } else { &mut self.rows };
-            group.select_runs(ranges, &self.walk.runs, rows);
+            group.select_runs(&self.conditions, &self.walk.runs, rows);
             self.passed.count(stretch.count, rows.len());
             if stretch.is_long {
                 return self.gather_next();
@@ -394,70 +452,128 @@ impl Worker {
         self.gathered.len()
     }
 
-    /// Narrows the rows by the filters; false if none is left.
-    fn run_stages(&mut self, group: &RowGroup, count: usize) -> Result<bool> {
-        for stage in self.scan.stages.left(self.is_implied) {
-            for i in 0..self.scan.stages.all[stage].columns.len() {
-                self.decode(group, self.scan.stages.all[stage].columns[i], count);
-            }
-            self.input.reset(if self.all { count } else { self.rows.len() });
-            let selection = self.selection();
-            let to = self.input.push_group(selection);
-            for &column in &self.scan.stages.all[stage].columns {
-                self.input.push_column(self.vectors[column].clone(), to);
-            }
-            let picks = self.machines[stage].select(&self.input);
-            match picks {
-                Ok(picks) if picks.len() == self.input.len() => {}
-                Ok(picks) if self.all => {
-                    self.rows.extend_from_slice(picks);
-                    self.all = false;
+    /// Finds what is to be tested on codes, in which order.
+    fn choose_conditions(&mut self, group: &RowGroup, stretch: &Stretch) {
+        self.conditions.clear();
+        self.answered.fill(false);
+        if !self.scan.on_codes {
+            return;
+        }
+        let scan = &self.scan;
+        let sampled = self.codes_order.begin();
+        let mut probed = None;
+        for &conjunct in self.codes_order.conjuncts() {
+            let condition = match conjunct.checked_sub(scan.ranges.all.len()) {
+                None if scan.ranges.left(stretch.is_implied).contains(&conjunct) => {
+                    Condition::Range(scan.ranges.all[conjunct])
                 }
-                Ok(picks) => {
-                    // Picks ascend, so a place is read before it is written.
-                    for (to, &pick) in picks.iter().enumerate() {
-                        self.rows[to] = self.rows[pick as usize];
-                    }
-                    let left = picks.len();
-                    self.rows.truncate(left);
+                Some(number) if scan.stages.left(stretch.is_implied).contains(&number) => {
+                    let stage = &scan.stages.all[number];
+                    let Some(column) = stage.columns.first().map(|&column| scan.columns[column]) else { continue };
+                    let Some(dictionary) =
+                        (if stage.is_of_strings { group.dictionary(column, &self.walk.runs) } else { None })
+                    else {
+                        continue;
+                    };
+                    let rows = self.passed.of(stretch.count);
+                    let machine = &mut self.machines[number];
+                    let Some(set) = self.truths[number].of(dictionary, rows, stage, machine) else { continue };
+                    self.answered[number] = true;
+                    Condition::Codes(column, set)
                 }
-                Err(error) => {
-                    self.input.reset(0);
-                    return Err(error);
-                }
+                _ => continue,
+            };
+            if sampled == Some(conjunct) {
+                probed = Some(self.conditions.len());
             }
-            self.input.reset(0);
-            if !self.all && self.rows.is_empty() {
+            self.conditions.push(condition);
+        }
+        if let Some(at) = probed.filter(|_| self.conditions.len() > 1) {
+            self.probe.clear();
+            let start = Instant::now();
+            group.select_runs(&self.conditions[at..=at], &self.walk.runs, &mut self.probe);
+            self.codes_order.measured(stretch.count, self.probe.len(), start.elapsed().as_nanos());
+        }
+    }
+
+    /// Narrows the rows by stages and join filters; false if none is left.
+    fn run_conjuncts(&mut self, group: &RowGroup, count: usize) -> Result<bool> {
+        let sampled = self.order.begin();
+        let stages = self.scan.stages.all.len();
+        for at in 0..self.order.conjuncts().len() {
+            let conjunct = self.order.conjuncts()[at];
+            let start = (sampled == Some(conjunct)).then(Instant::now);
+            let before = if self.all { count } else { self.rows.len() };
+            let has_run = match conjunct.checked_sub(stages) {
+                None => self.run_stage(conjunct, group, count)?,
+                Some(filter) => self.run_filter(filter, group, count),
+            };
+            let after = if self.all { count } else { self.rows.len() };
+            if let Some(start) = start.filter(|_| has_run) {
+                self.order.measured(before, after, start.elapsed().as_nanos());
+            }
+            if after == 0 {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Narrows the rows by the join filters; false if none is left.
-    fn run_filters(&mut self, group: &RowGroup, count: usize) -> bool {
-        for i in 0..self.scan.filters.len() {
-            let (column, slot) = self.scan.filters[i].clone();
-            let Some(keys) = slot.get() else { continue };
-            let trial = self.trials[i];
-            if trial.seen > TRIAL_ROWS && trial.passed * 100 > trial.seen * USELESS_PERCENT {
-                continue;
-            }
-            self.decode(group, column, count);
-            if self.all {
-                self.rows.extend(0..count as u16);
+    /// Narrows the rows by a stage. False if it need not run.
+    fn run_stage(&mut self, stage: usize, group: &RowGroup, count: usize) -> Result<bool> {
+        if self.answered[stage] || !self.scan.stages.left(self.is_implied).contains(&stage) {
+            return Ok(false);
+        }
+        for i in 0..self.scan.stages.all[stage].columns.len() {
+            self.decode(group, self.scan.stages.all[stage].columns[i], count);
+        }
+        self.input.reset(if self.all { count } else { self.rows.len() });
+        let selection = self.selection();
+        let to = self.input.push_group(selection);
+        for &column in &self.scan.stages.all[stage].columns {
+            self.input.push_column(self.vectors[column].clone(), to);
+        }
+        let picks = self.machines[stage].select(&self.input);
+        match picks {
+            Ok(picks) if picks.len() == self.input.len() => {}
+            Ok(picks) if self.all => {
+                self.rows.extend_from_slice(picks);
                 self.all = false;
             }
-            let before = self.rows.len();
-            keys.retain(&self.vectors[column], &mut self.rows);
-            self.trials[i] = Trial { seen: trial.seen + before, passed: trial.passed + self.rows.len() };
-            if self.rows.is_empty() {
-                return false;
+            Ok(picks) => {
+                // Picks ascend, so a place is read before it is written.
+                for (to, &pick) in picks.iter().enumerate() {
+                    self.rows[to] = self.rows[pick as usize];
+                }
+                let left = picks.len();
+                self.rows.truncate(left);
             }
-            self.all = self.rows.len() == count;
-            if self.all {
-                self.rows.clear();
+            Err(error) => {
+                self.input.reset(0);
+                return Err(error);
             }
+        }
+        self.input.reset(0);
+        Ok(true)
+    }
+
+    /// Narrows the rows by a join filter. False if it need not run.
+    fn run_filter(&mut self, filter: usize, group: &RowGroup, count: usize) -> bool {
+        let (column, slot) = self.scan.filters[filter].clone();
+        let trial = self.trials[filter];
+        let is_useless = trial.seen > TRIAL_ROWS && trial.passed * 100 > trial.seen * USELESS_PERCENT;
+        let Some(keys) = slot.get().filter(|_| !is_useless) else { return false };
+        self.decode(group, column, count);
+        if self.all {
+            self.rows.extend(0..count as u16);
+            self.all = false;
+        }
+        let before = self.rows.len();
+        keys.retain(&self.vectors[column], &mut self.rows);
+        self.trials[filter] = Trial { seen: trial.seen + before, passed: trial.passed + self.rows.len() };
+        self.all = self.rows.len() == count;
+        if self.all {
+            self.rows.clear();
         }
         true
     }

@@ -1,11 +1,11 @@
 //! Filters that run on the expression machine, in stages.
 //!
 //! A stage is the conjuncts that read the same columns: these are decoded together, for the rows that are still in question.
-//! Cheap kinds come first. Anything but a comparison with constants stands in the order in which it was given, behind them: so
-//! a stage that cannot fail never runs after one that can.
+//! Stages that cannot fail come first, cheap kinds before others, until they are measured ([`super::order`]); those that may fail stand
+//! behind them in the order in which they were given.
 
 use entasis_vector::expr::{ColumnMeta, Expr, Program};
-use entasis_vector::{DataType, Result};
+use entasis_vector::{DataType, PhysicalType, Result};
 use std::sync::Arc;
 
 /// Conjuncts that run together.
@@ -14,6 +14,10 @@ pub(super) struct Stage {
     /// The output columns that it reads.
     pub(super) columns: Vec<usize>,
     pub(super) program: Arc<Program>,
+    /// True if it reads one column of strings, and its answer depends on the string only.
+    pub(super) is_of_strings: bool,
+    /// True if it may come to see NULL.
+    pub(super) is_nullable: bool,
 }
 
 /// Divides conjuncts into stages: by cost, those on the same columns together.
@@ -35,9 +39,17 @@ pub(super) fn stages(mut conjuncts: Vec<Expr>, metas: &[ColumnMeta]) -> Result<V
     }
     let stage = |(columns, exprs): (Vec<usize>, Vec<Expr>)| {
         let metas: Vec<ColumnMeta> = columns.iter().map(|&i| metas[i].clone()).collect();
-        Ok(Stage { program: Program::compile(&exprs, &metas)?, columns })
+        let is_of_strings = matches!(&metas[..], [meta] if meta.physical == PhysicalType::Str);
+        Ok(Stage {
+            program: Program::compile(&exprs, &metas)?,
+            columns,
+            is_of_strings: is_of_strings && !exprs.iter().any(Expr::is_volatile),
+            is_nullable: metas.iter().any(|meta| meta.nullable),
+        })
     };
-    groups.into_iter().map(stage).collect()
+    let mut stages: Vec<Stage> = groups.into_iter().map(stage).collect::<Result<_>>()?;
+    stages.sort_by_key(|stage| stage.program.is_fallible());
+    Ok(stages)
 }
 
 /// What a conjunct costs, roughly.

@@ -123,7 +123,7 @@ impl Walk {
             // Runs are short: what was looked at is read as vectors.
             (self.scattered, self.slot) = (self.slot, from);
         }
-        let chunks = if scan.ranges_left(is_implied).is_empty() { 1 } else { chunks };
+        let chunks = if scan.may_use_codes(is_implied) { chunks } else { 1 };
         let stretch = self.next_runs(group, end, is_implied, scan.chunk_rows * chunks, MOST_RUNS)?;
         Some(Stretch { is_long: chunks > 1, ..stretch })
     }
