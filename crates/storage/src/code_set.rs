@@ -2,19 +2,20 @@
 //!
 //! A condition on a dictionary column is a table of truth: an answer for each entry, and one for NULL. Dictionaries of row groups
 //! are sorted, so that a comparison or a prefix is one run of codes, and a short list is a few. Up to [`MOST_RUNS`] runs are
-//! compared as ranges of integers are; otherwise each code is looked up in a bitmap.
+//! compared as ranges of integers are; otherwise each code is looked up.
 //!
 //! A set is good for blocks with this very dictionary, and for constants that are among its entries. What makes the answers is not
 //! its affair. The slow twin is to ask for the entry of one slot after the other.
 
+use crate::block::cells::Slots;
 use crate::block::codes::with_codes;
 use crate::block::packed::Lane;
 use crate::block::search::{self, Number};
-use crate::block::{Block, Values, cells, keep};
+use crate::block::{Block, Values};
 use crate::datum::Datum;
 use crate::row_group::{RowGroup, ValueRange};
 use crate::tree::slice::WORDS;
-use entasis_vector::{DataType, Dictionary, StringView, Value, bitmap};
+use entasis_vector::{DataType, Dictionary, StringView, Value};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -44,8 +45,8 @@ impl Condition {
 #[derive(Debug)]
 pub struct CodeSet {
     dictionary: Arc<Dictionary>,
-    /// A bit an entry.
-    bits: Vec<u64>,
+    /// By entry, whether it is in the set.
+    entries: Vec<bool>,
     /// The codes of the set, first and last of each run, if these are few.
     runs: Option<Vec<(u64, u64)>>,
     /// True if NULL satisfies the condition.
@@ -53,21 +54,21 @@ pub struct CodeSet {
 }
 
 impl CodeSet {
-    /// The entries of a sorted dictionary whose bits are set, from bit 0 of the first word on, and NULL if `null`.
+    /// Those of the entries of a sorted dictionary that `entries` is true of, and NULL if `null`.
     ///
     /// # Panics
-    /// If there are fewer bits than entries.
-    pub fn new(dictionary: Arc<Dictionary>, bits: Vec<u64>, null: bool) -> CodeSet {
-        assert!(bits.len() >= bitmap::words_for(dictionary.len()));
+    /// If there are not as many answers as entries.
+    pub fn new(dictionary: Arc<Dictionary>, entries: Vec<bool>, null: bool) -> CodeSet {
+        assert_eq!(entries.len(), dictionary.len());
         let mut runs: Vec<(u64, u64)> = Vec::new();
-        for code in (0..dictionary.len()).filter(|&code| bitmap::get(&bits, code)).map(|code| code as u64) {
+        for code in (0..entries.len()).filter(|&code| entries[code]).map(|code| code as u64) {
             if let Some((_, last)) = runs.last_mut().filter(|(_, last)| *last + 1 == code) {
                 *last = code;
             } else if runs.len() <= MOST_RUNS {
                 runs.push((code, code));
             }
         }
-        CodeSet { dictionary, bits, runs: Some(runs).filter(|runs| runs.len() <= MOST_RUNS), null }
+        CodeSet { dictionary, entries, runs: Some(runs).filter(|runs| runs.len() <= MOST_RUNS), null }
     }
 
     /// The dictionary whose codes they are.
@@ -75,10 +76,10 @@ impl CodeSet {
         &self.dictionary
     }
 
+    // PERF: a byte an entry, as a bit would be one more step in a loop of a few.
     #[inline(always)]
     fn has(&self, code: u64) -> bool {
-        let word = self.bits.get((code / 64) as usize);
-        word.is_some_and(|word| word >> (code % 64) & 1 != 0)
+        self.entries.get(code as usize).copied().unwrap_or(false)
     }
 
     /// True if the entry that equals a value is in the set.
@@ -87,10 +88,10 @@ impl CodeSet {
     }
 
     /// Narrows `masks`, of slots that are not NULL, to those whose codes, which are up to `max`, are in the set.
-    fn narrow<'a, C: Number + Lane>(&self, slots: impl Into<cells::Slots<'a>>, max: u64, masks: &mut [u64]) {
+    fn narrow<'a, C: Number + Lane>(&self, slots: impl Into<Slots<'a>>, max: u64, masks: &mut [u64]) {
         let slots = slots.into();
         let Some(runs) = &self.runs else {
-            return keep(masks, |slot| self.has(cells::load::<C>(slots, slot).code()));
+            return search::narrow_where(slots, masks, |code: C| self.has(code.code()));
         };
         let mut found = [0u64; WORDS];
         for &(first, last) in runs.iter().filter(|(first, _)| *first <= max) {

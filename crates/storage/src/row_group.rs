@@ -319,6 +319,9 @@ impl RowGroup {
                         Condition::Range(range) => block.narrow_within(range.low, range.high, masks, range.physical),
                         Condition::Codes(_, set) => block.narrow_codes(set, masks),
                     }
+                    if masks.iter().all(|&mask| mask == 0) {
+                        break;
+                    }
                 }
                 push_bits((at as u16).wrapping_sub(inside.start as u16), masks, rows);
                 at += inside.len();

@@ -305,7 +305,7 @@ impl Trial {
 
     /// How many of some rows will be left; all, if nothing is known.
     fn of(&self, rows: usize) -> usize {
-        if self.seen == 0 { rows } else { rows * self.passed / self.seen }
+        (rows * self.passed).checked_div(self.seen).unwrap_or(rows)
     }
 
     /// As many chunks' rows as should leave up to a chunk, if those that pass are few.

@@ -48,7 +48,6 @@ pub(crate) use choose::Form;
 pub(crate) use codes::Codes;
 pub(crate) use fixed::{Fixed, range_of, with_fixed, with_integer};
 pub(crate) use fsst::Fsst;
-pub(crate) use narrow::keep;
 pub(crate) use patched::Patched;
 pub(crate) use runs::Runs;
 pub(crate) use scaled::Scaled;

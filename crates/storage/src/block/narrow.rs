@@ -84,7 +84,7 @@ impl Values {
 }
 
 /// Leaves the bits of slots that `keep` keeps.
-pub(crate) fn keep(masks: &mut [u64], keep: impl Fn(usize) -> bool) {
+fn keep(masks: &mut [u64], keep: impl Fn(usize) -> bool) {
     for (word, mask) in masks.iter_mut().enumerate() {
         let mut left = *mask;
         while left != 0 {

@@ -14,9 +14,7 @@
 use super::stages::Stage;
 use entasis_storage::CodeSet;
 use entasis_vector::expr::Machine;
-use entasis_vector::{
-    CHUNK_ROWS, Chunk, Dictionary, PhysicalType, Result, Selection, StringView, Value, Vector, bitmap,
-};
+use entasis_vector::{CHUNK_ROWS, Chunk, Dictionary, PhysicalType, Result, Selection, StringView, Value, Vector};
 use std::sync::Arc;
 
 /// One worker's table for a stage.
@@ -69,17 +67,17 @@ impl Truths {
 /// Runs a stage over all entries and over NULL.
 fn answers(dictionary: &Arc<Dictionary>, stage: &Stage, machine: &mut Machine) -> Result<CodeSet> {
     let views = dictionary.values().values::<StringView>();
-    let mut bits = vec![0; bitmap::words_for(dictionary.len())];
+    let mut entries = vec![false; dictionary.len()];
     let mut chunk = Chunk::new();
     for start in (0..dictionary.len()).step_by(CHUNK_ROWS) {
         let views = &views[start..dictionary.len().min(start + CHUNK_ROWS)];
-        let mut entries = Vector::new(PhysicalType::Str);
-        entries.begin_flat::<StringView>(CHUNK_ROWS)[..views.len()].copy_from_slice(views);
-        entries.share_strings(dictionary.values());
+        let mut texts = Vector::new(PhysicalType::Str);
+        texts.begin_flat::<StringView>(CHUNK_ROWS)[..views.len()].copy_from_slice(views);
+        texts.share_strings(dictionary.values());
         chunk.reset(views.len());
         let group = chunk.push_group(Selection::ALL);
-        chunk.push_column(entries, group);
-        machine.select(&chunk)?.iter().for_each(|&entry| bitmap::set(&mut bits, start + usize::from(entry), true));
+        chunk.push_column(texts, group);
+        machine.select(&chunk)?.iter().for_each(|&entry| entries[start + usize::from(entry)] = true);
     }
     let mut null = false;
     if stage.is_nullable {
@@ -88,5 +86,5 @@ fn answers(dictionary: &Arc<Dictionary>, stage: &Stage, machine: &mut Machine) -
         chunk.push_column(Vector::constant(PhysicalType::Str, &Value::Null)?, group);
         null = !machine.select(&chunk)?.is_empty();
     }
-    Ok(CodeSet::new(dictionary.clone(), bits, null))
+    Ok(CodeSet::new(dictionary.clone(), entries, null))
 }
