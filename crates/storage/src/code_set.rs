@@ -1,11 +1,11 @@
 //! Code sets: which entries of a dictionary satisfy a condition, so that rows are looked up by their codes.
 //!
-//! A condition on a dictionary column is a table of truth: an answer for each entry, and one for NULL. Dictionaries of row groups
-//! are sorted, so that a comparison or a prefix is one run of codes, and a short list is a few. Up to [`MOST_RUNS`] runs are
-//! compared as ranges of integers are; otherwise each code is looked up.
+//! A condition on a dictionary column is a table of truth: an answer for each entry, and one for NULL. Dictionaries of
+//! row groups are sorted, so that a comparison or a prefix is one run of codes, and a short list is a few. Up to
+//! [`MOST_RUNS`] runs are compared as ranges of integers are; otherwise each code is looked up.
 //!
-//! A set is good for blocks with this very dictionary, and for constants that are among its entries. What makes the answers is not
-//! its affair. The slow twin is to ask for the entry of one slot after the other.
+//! A set is good for blocks with this very dictionary, and for constants that are among its entries. What makes the
+//! answers is not its affair. The slow twin is to ask for the entry of one slot after the other.
 
 use crate::block::cells::Slots;
 use crate::block::codes::with_codes;
@@ -136,7 +136,8 @@ impl Block {
 }
 
 impl RowGroup {
-    /// The dictionary whose codes stand for all values of a column in some runs of slots; `None` if there are other values.
+    /// The dictionary whose codes stand for all values of a column in some runs of slots; `None` if there are other
+    /// values.
     pub fn dictionary(&self, column: usize, runs: &[Range<usize>]) -> Option<&Arc<Dictionary>> {
         let width = self.block_slots;
         let slices = || runs.iter().flat_map(|run| run.start / width..run.end.div_ceil(width));

@@ -295,8 +295,8 @@ impl RowGroup {
         run.map(|first| first..slots.end)
     }
 
-    /// Appends the positions of the rows among the slots of `runs` that satisfy all of `conditions`, which are tested in their order.
-    /// Positions count the slots one run behind the other, which are at most 65,536.
+    /// Appends the positions of the rows among the slots of `runs` that satisfy all of `conditions`, which are tested
+    /// in their order. Positions count the slots one run behind the other, which are at most 65,536.
     pub fn select_runs(&self, conditions: &[Condition], runs: &[Range<usize>], rows: &mut Vec<u16>) {
         let width = self.block_slots;
         let mut at = 0;
@@ -329,8 +329,8 @@ impl RowGroup {
         }
     }
 
-    /// Calls `each` with every run of live slots that follow one another, as positions in the window from its start. Runs
-    /// are as long as may be, but for the ends of blocks.
+    /// Calls `each` with every run of live slots that follow one another, as positions in the window from its start.
+    /// Runs are as long as may be, but for the ends of blocks.
     pub fn each_run(&self, window: Range<usize>, mut each: impl FnMut(Range<usize>)) {
         let start = window.start;
         let mut run = 0..0;

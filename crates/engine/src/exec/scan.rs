@@ -1,28 +1,30 @@
 //! The scan of a stored table: which blocks are read, which columns of them are decoded, and for which rows.
 //!
-//! A worker walks over the slots in stretches ([`walk`]), from which blocks are missing that the filters rule out by their bounds
-//! ([`prune`]), or that have no key of a join that the rows are on their way to ([`crate::exec::join::filter`]). For each stretch:
+//! A worker walks over the slots in stretches ([`walk`]), from which blocks are missing that the filters rule out by
+//! their bounds ([`prune`]), or that have no key of a join that the rows are on their way to
+//! ([`crate::exec::join::filter`]). For each stretch:
 //!
-//! 1. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live. Where they
-//!    stand in long runs, these are read one behind the other; otherwise their positions are kept.
-//! 2. Conditions on codes narrow them first: filters that are ranges of integers ([`ranges`]), and those of strings whose
-//!    answers for the entries of a dictionary are known ([`truths`]). What they leave of a long stretch is gathered, one row behind the
-//!    other, a chunk at a time.
-//! 3. The other filters run in *stages* ([`stages`]), join filters among them. A stage decodes its own columns, for the rows that are still in
-//!    question, and narrows these. Filters about the layout key alone are left out where all rows are within its range.
+//! 1. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live. Where
+//!    they stand in long runs, these are read one behind the other; otherwise their positions are kept.
+//! 2. Conditions on codes narrow them first: filters that are ranges of integers ([`ranges`]), and those of strings
+//!    whose answers for the entries of a dictionary are known ([`truths`]). What they leave of a long stretch is
+//!    gathered, one row behind the other, a chunk at a time.
+//! 3. The other filters run in *stages* ([`stages`]), join filters among them. A stage decodes its own columns, for the
+//!    rows that are still in question, and narrows these. Filters about the layout key alone are left out where all
+//!    rows are within its range.
 //! 4. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
 //!
 //! The index after the table's last column stands for the row's id ([`RowId`]).
 //!
-//! A consumer that only folds columns may leave the rows where they are: a stretch without any filter to run then goes on
-//! to the end of what is in reach or to a block that is skipped, and its chunk says where it stands ([`stored`]) and
+//! A consumer that only folds columns may leave the rows where they are: a stretch without any filter to run then goes
+//! on to the end of what is in reach or to a block that is skipped, and its chunk says where it stands ([`stored`]) and
 //! has no columns. Where runs of rows are short, they are decoded nevertheless.
 //!
-//! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded in place into memory
-//! that the worker keeps.
+//! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded in place
+//! into memory that the worker keeps.
 //!
-//! Filters are conjuncts, whose order SQL leaves open: they run in that of what they were measured to do ([`order`]). A stage that
-//! cannot fail never runs after one that can, and join filters run after both if there is one that can.
+//! Filters are conjuncts, whose order SQL leaves open: they run in that of what they were measured to do ([`order`]). A
+//! stage that cannot fail never runs after one that can, and join filters run after both if there is one that can.
 
 mod order;
 pub(crate) mod prune;
@@ -120,8 +122,8 @@ impl<T> Conditions<T> {
 }
 
 impl TableScan {
-    /// A scan of `columns` (id, index in the table), of which `metas` is known, for rows that satisfy the filters of `scan`.
-    /// Columns that are no `outputs` are there for these.
+    /// A scan of `columns` (id, index in the table), of which `metas` is known, for rows that satisfy the filters of
+    /// `scan`. Columns that are no `outputs` are there for these.
     ///
     /// # Errors
     /// Those of compiling the filters.
@@ -469,13 +471,13 @@ impl Worker {
                 }
                 Some(number) if scan.stages.left(stretch.is_implied).contains(&number) => {
                     let stage = &scan.stages.all[number];
-                    let Some(column) = stage.columns.first().map(|&column| scan.columns[column]) else { continue };
-                    let Some(dictionary) =
-                        (if stage.is_of_strings { group.dictionary(column, &self.walk.runs) } else { None })
-                    else {
-                        continue;
+                    let Some(column) = stage.columns.first().filter(|_| stage.is_of_strings) else { continue };
+                    let column = scan.columns[*column];
+                    let Some(dictionary) = group.dictionary(column, &self.walk.runs) else { continue };
+                    let rows = match self.conditions.is_empty() {
+                        true => stretch.count,
+                        false => self.passed.of(stretch.count),
                     };
-                    let rows = self.passed.of(stretch.count);
                     let machine = &mut self.machines[number];
                     let Some(set) = self.truths[number].of(dictionary, rows, stage, machine) else { continue };
                     self.answered[number] = true;
