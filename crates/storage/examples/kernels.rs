@@ -3,9 +3,9 @@
 //! `make bench-kernels`, or `cargo run --release -p entasis-storage --example kernels -- [rows]`
 //!
 //! One column a width, `rows` rows (32 M), without a layout key. *In cache*: one row group again and again; *from memory*: all
-//! of them, one after the other. The stream is the sum of as many bytes as a plain array of 64-bit numbers.
+//! of them, one after the other. Where one row in some is decoded, all count as values: so it compares with decoding all. The stream is the sum of as many bytes as a plain array of 64-bit numbers.
 
-use entasis_storage::{RowGroup, Table, ValueRange};
+use entasis_storage::{Condition, RowGroup, Table, ValueRange};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, PhysicalType, Selection, Vector};
 use std::hint::black_box;
 use std::ops::Range;
@@ -35,13 +35,13 @@ fn main() {
         let groups: Vec<&RowGroup> = snapshot.row_groups().collect();
         let physical = ty.physical();
         // A tenth of the values.
-        let range = [ValueRange { column: 0, physical, low: 0, high: i128::from(span / 10) }];
+        let range = [Condition::Range(ValueRange { column: 0, physical, low: 0, high: i128::from(span / 10) })];
         let shown = groups[0].block_info(0, 0);
         println!("{name}: {} of {:.1} bits", shown.encoding, shown.bits_per_value);
         let mut positions = Vec::with_capacity(CHUNK_ROWS);
         // One value in the middle, which few rows have, so that comparing is all.
         let middle = i128::from(span / 2);
-        let none = [ValueRange { column: 0, physical, low: middle, high: middle }];
+        let none = [Condition::Range(ValueRange { column: 0, physical, low: middle, high: middle })];
         measure(&format!("{name}: compare"), &groups, |group, chunk| {
             positions.clear();
             group.select_runs(&none, std::slice::from_ref(&chunk), &mut positions);
@@ -60,6 +60,13 @@ fn main() {
             group.decode(0, chunk.start, chunk.len(), &mut out);
             black_box(&out);
         });
+        for every in [4, 8, 16, 32, 64] {
+            let positions: Vec<u16> = (0..CHUNK_ROWS as u16).step_by(every).collect();
+            measure(&format!("{name}: decode 1 in {every}"), &groups, |group, chunk| {
+                group.decode_selected(0, chunk.start, &positions, chunk.len(), &mut out);
+                black_box(&out);
+            });
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! snapshot shows the old ones.
 
 use crate::random::Random;
-use crate::{Compression, Datum, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
+use crate::{Compression, Condition, Datum, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
 use entasis_vector::{CHUNK_ROWS, DataType, Field, PhysicalType, Value, Vector};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -197,7 +197,7 @@ fn check_numbers(group: &RowGroup, ty: DataType, expected: &[Value], what: &str)
     let ranges =
         [(least, greatest), (middle, middle), (middle, greatest), (least, middle - 1), (0, 1000), (greatest, greatest)];
     for (low, high) in ranges.into_iter().filter(|(low, high)| low <= high) {
-        let range = [ValueRange { column: 1, physical: ty.physical(), low, high }];
+        let range = [Condition::Range(ValueRange { column: 1, physical: ty.physical(), low, high })];
         for window in all.clone().step_by(CHUNK_ROWS).map(|from| from..all.end.min(from + CHUNK_ROWS)) {
             let mut positions = Vec::new();
             group.select_runs(&range, std::slice::from_ref(&window), &mut positions);

@@ -19,6 +19,7 @@ pub mod appender;
 pub mod block;
 pub mod builder;
 pub mod catalog;
+pub mod code_set;
 pub mod datum;
 pub mod definition;
 mod duplicates;
@@ -49,6 +50,8 @@ pub mod writer;
 pub mod zone;
 
 #[cfg(test)]
+mod code_set_tests;
+#[cfg(test)]
 mod conformance_tests;
 #[cfg(test)]
 mod model_tests;
@@ -61,6 +64,7 @@ mod transaction_tests;
 
 pub use appender::{AppendedRows, Appender};
 pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry, View};
+pub use code_set::{CodeSet, Condition};
 pub use datum::Datum;
 pub use definition::Definition;
 pub use duplicates::Among;

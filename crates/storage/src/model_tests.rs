@@ -6,8 +6,8 @@
 use crate::datum::Datum;
 use crate::random::Random;
 use crate::{
-    ColumnSource, Layout, RowGroup, RowId, SlotRange, Table, TableOptions, TableSnapshot, TableWriter, Upkeep,
-    ValueRange,
+    ColumnSource, Condition, Layout, RowGroup, RowId, SlotRange, Table, TableOptions, TableSnapshot, TableWriter,
+    Upkeep, ValueRange,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
@@ -133,7 +133,7 @@ fn check_folds(snapshot: &TableSnapshot, model: &Model, random: &mut Random) {
             sum += group.sum_runs(column, physical, &runs);
             most = group.extreme_runs(column, physical, &runs, true, most);
             // Dead slots are left out by themselves.
-            group.select_runs(&[range], std::slice::from_ref(&(0..group.slots())), &mut selected);
+            group.select_runs(&[Condition::Range(range)], std::slice::from_ref(&(0..group.slots())), &mut selected);
         }
         let within = values.iter().filter(|v| (low..=low + 2).contains(*v)).count();
         assert_eq!((count, sum, selected.len()), (values.len(), values.iter().sum(), within), "{}", field.ty);

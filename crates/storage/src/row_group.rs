@@ -12,6 +12,7 @@
 
 use crate::BLOCK_ROWS;
 use crate::block::Block;
+use crate::code_set::Condition;
 use crate::key::Fences;
 use crate::positions::push_bits;
 use crate::read::{self, Slices};
@@ -285,9 +286,9 @@ impl RowGroup {
         run.map(|first| first..slots.end)
     }
 
-    /// Appends the positions of the rows among the slots of `runs` whose values lie in all of `ranges`. Positions count the
-    /// slots one run behind the other, which are at most 65,536.
-    pub fn select_runs(&self, ranges: &[ValueRange], runs: &[Range<usize>], rows: &mut Vec<u16>) {
+    /// Appends the positions of the rows among the slots of `runs` that satisfy all of `conditions`, which are tested
+    /// in their order. Positions count the slots one run behind the other, which are at most 65,536.
+    pub fn select_runs(&self, conditions: &[Condition], runs: &[Range<usize>], rows: &mut Vec<u16>) {
         let width = self.block_slots;
         let mut at = 0;
         for run in runs {
@@ -299,11 +300,19 @@ impl RowGroup {
                 if inside.start > 0 || !inside.end.is_multiple_of(64) {
                     masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
                 }
-                for range in ranges {
+                for condition in conditions {
+                    let column = condition.column();
                     let ahead = |slices: usize| self.slices.get(number + slices).into_iter();
-                    ahead(4).for_each(|slice| slice.prefetch_with(std::iter::once(range.column)));
-                    ahead(2).for_each(|slice| slice.prefetch_stream(range.column, true));
-                    slice.block(range.column).narrow_within(range.low, range.high, masks, range.physical);
+                    ahead(4).for_each(|slice| slice.prefetch_with(std::iter::once(column)));
+                    ahead(2).for_each(|slice| slice.prefetch_stream(column, true));
+                    let block = slice.block(column);
+                    match condition {
+                        Condition::Range(range) => block.narrow_within(range.low, range.high, masks, range.physical),
+                        Condition::Codes(_, set) => block.narrow_codes(set, masks),
+                    }
+                    if masks.iter().all(|&mask| mask == 0) {
+                        break;
+                    }
                 }
                 push_bits((at as u16).wrapping_sub(inside.start as u16), masks, rows);
                 at += inside.len();
@@ -311,8 +320,8 @@ impl RowGroup {
         }
     }
 
-    /// Calls `each` with every run of live slots that follow one another, as positions in the window from its start. Runs
-    /// are as long as may be, but for the ends of blocks.
+    /// Calls `each` with every run of live slots that follow one another, as positions in the window from its start.
+    /// Runs are as long as may be, but for the ends of blocks.
     pub fn each_run(&self, window: Range<usize>, mut each: impl FnMut(Range<usize>)) {
         let start = window.start;
         let mut run = 0..0;

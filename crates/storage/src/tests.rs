@@ -1,7 +1,7 @@
 //! A table against its obvious twin: a list of rows of single values.
 
 use crate::random::Random;
-use crate::{BLOCK_ROWS, ROW_GROUP_ROWS, RowId, Table, TableSnapshot, ValueRange};
+use crate::{BLOCK_ROWS, Condition, ROW_GROUP_ROWS, RowId, Table, TableSnapshot, ValueRange};
 use entasis_vector::{
     Chunk, DataType, Dictionary, Encoding, ErrorKind, Field, Interval, PhysicalType, Schema, Selection, Value, Vector,
 };
@@ -170,7 +170,7 @@ fn check(snapshot: &TableSnapshot, rows: &[Vec<Value>], random: &mut Random) {
                 let (low, high) = [(low, low + 3), (i128::MIN, low), (low, i128::MAX)][random_runs.below(3) as usize];
                 let mut selected = vec![7];
                 let range = ValueRange { column, physical, low, high };
-                group.select_runs(&[range, range], chunk, &mut selected);
+                group.select_runs(&[Condition::Range(range), Condition::Range(range)], chunk, &mut selected);
                 let slots = chunk.iter().flat_map(Range::clone).enumerate();
                 let twin = slots.filter(|&(_, slot)| match &rows[number(slot)][column] {
                     Value::Integer(v) => (low..=high).contains(v),

@@ -21,6 +21,8 @@ pub struct Settings {
     pub optimize: bool,
     /// Whether rows that operators keep become compressed tuples.
     pub temp_compression: TempCompression,
+    /// Scans order conjuncts by what they are measured to do; off leaves them as the plan has them. For tests.
+    pub adaptive: bool,
 }
 
 impl Default for Settings {
@@ -36,6 +38,7 @@ impl Default for Settings {
             profile: false,
             optimize: true,
             temp_compression: TempCompression::Auto,
+            adaptive: true,
         }
     }
 }

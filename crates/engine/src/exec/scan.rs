@@ -1,32 +1,38 @@
 //! The scan of a stored table: which blocks are read, which columns of them are decoded, and for which rows.
 //!
-//! The layout key or an index may say where the rows are that the filters ask for ([`crate::reach`]). A morsel is a row group, or
-//! what of it is in reach. For each stretch of at most a chunk's slots, or of several chunks' where ranges leave few rows:
+//! A worker walks over the slots in stretches ([`walk`]), from which blocks are missing that the filters rule out by
+//! their bounds ([`prune`]), or that have no key of a join that the rows are on their way to
+//! ([`crate::exec::join::filter`]). For each stretch:
 //!
-//! 1. Blocks that the filters rule out by their bounds are skipped ([`prune`]), and those that have no key of a join
-//!    that the rows are on their way to ([`crate::exec::join::filter`]).
-//! 2. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live. Where they
-//!    stand in long runs, these are read one behind the other; otherwise their positions are kept.
-//! 3. Filters that are ranges of integers are compared with the codes of the blocks ([`ranges`]). The others run in *stages*,
-//!    cheap and selective kinds first. What ranges leave of a long stretch is gathered, one row behind the other, a chunk at a
-//!    time. A stage decodes its own columns, for the rows that are still in question, and
-//!    narrows these. Filters about the layout key alone are left out where all rows are within its range.
-//! 4. The join filters narrow them further.
-//! 5. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
+//! 1. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live. Where
+//!    they stand in long runs, these are read one behind the other; otherwise their positions are kept.
+//! 2. Conditions on codes narrow them first: filters that are ranges of integers ([`ranges`]), and those of strings
+//!    whose answers for the entries of a dictionary are known ([`truths`]). What they leave of a long stretch is
+//!    gathered, one row behind the other, a chunk at a time.
+//! 3. The other filters run in *stages* ([`stages`]), join filters among them. A stage decodes its own columns, for the
+//!    rows that are still in question, and narrows these. Filters about the layout key alone are left out where all
+//!    rows are within its range.
+//! 4. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
 //!
 //! The index after the table's last column stands for the row's id ([`RowId`]).
 //!
-//! A consumer that only folds columns may leave the rows where they are: a stretch without any filter to run then goes on
-//! to the end of what is in reach or to a block that is skipped, and its chunk says where it stands ([`Stored`]) and
+//! A consumer that only folds columns may leave the rows where they are: a stretch without any filter to run then goes
+//! on to the end of what is in reach or to a block that is skipped, and its chunk says where it stands ([`stored`]) and
 //! has no columns. Where runs of rows are short, they are decoded nevertheless.
 //!
-//! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded in place into memory that the worker keeps,
-//! as narrow as the column's meta says.
+//! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded in place
+//! into memory that the worker keeps, as narrow as the column's meta says.
 //!
-//! Filters are conjuncts, whose order SQL leaves open; a stage that cannot fail never runs after one that can.
+//! Filters are conjuncts, whose order SQL leaves open: they run in that of what they were measured to do ([`order`]). A
+//! stage that cannot fail never runs after one that can, and join filters run after both if there is one that can.
 
+mod order;
 pub(crate) mod prune;
 mod ranges;
+mod stages;
+mod stored;
+mod truths;
+mod walk;
 
 use crate::exec::QueryContext;
 use crate::exec::join::filter::FilterSlot;
@@ -34,21 +40,23 @@ use crate::exec::profile::Recorder;
 use crate::plan::Scan;
 use crate::reach::{Found, Reach};
 use crate::relation::{Source, SourceWorker};
-use entasis_storage::{RowGroup, RowId, TableSnapshot, ValueRange, Zone};
+use entasis_storage::{Condition, RowGroup, RowId, TableSnapshot, ValueRange, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
-use entasis_vector::{Buffer, Chunk, ColumnId, DataType, PhysicalType, Result, Selection, Stored, Vector};
+use entasis_vector::{Buffer, Chunk, ColumnId, Result, Selection, Vector};
+use order::Order;
 use prune::Test;
+use stages::{Stage, stages};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+use stored::StoredRuns;
+use truths::Truths;
+use walk::{Stretch, Walk};
 
 /// A column is decoded at single positions if at most one row in so many is left.
 const SPARSE: usize = 8;
-/// Runs of rows that are read together …
-const MOST_RUNS: usize = 8;
-/// … if they have so many rows on average.
-const LONG_RUN: usize = 64;
 /// Chunks whose slots are looked at together, at most, where few rows are left.
 const LONG_CHUNKS: usize = 16;
 /// Rows after which what ranges left of older ones counts for half.
@@ -83,6 +91,10 @@ pub(crate) struct TableScan {
     first: Vec<usize>,
     recorder: Arc<Recorder>,
     chunk_rows: usize,
+    /// True if conditions may be tested on codes.
+    on_codes: bool,
+    /// True if conjuncts are ordered by what they are measured to do.
+    is_adaptive: bool,
     /// True if rows that no filter looks at stay where they are stored.
     leaves_stored: bool,
     /// The next part.
@@ -109,17 +121,9 @@ impl<T> Conditions<T> {
     }
 }
 
-/// Conjuncts that run together.
-#[derive(Clone)]
-struct Stage {
-    /// The output columns that it reads.
-    columns: Vec<usize>,
-    program: Arc<Program>,
-}
-
 impl TableScan {
-    /// A scan of `columns` (id, index in the table), of which `metas` is known, for rows that satisfy the filters of `scan`.
-    /// Columns that are no `outputs` are there for these.
+    /// A scan of `columns` (id, index in the table), of which `metas` is known, for rows that satisfy the filters of
+    /// `scan`. Columns that are no `outputs` are there for these.
     ///
     /// # Errors
     /// Those of compiling the filters.
@@ -177,6 +181,8 @@ impl TableScan {
             filters: join_filters,
             recorder: recorder.clone(),
             chunk_rows: context.settings.chunk_rows,
+            on_codes,
+            is_adaptive: context.settings.adaptive,
             leaves_stored: false,
             next: Arc::default(),
             snapshot,
@@ -193,6 +199,25 @@ impl TableScan {
     /// The ranges that rows are to be in.
     fn ranges_left(&self, is_implied: bool) -> &[ValueRange] {
         &self.ranges.all[self.ranges.left(is_implied)]
+    }
+
+    /// True if a condition may be tested on codes.
+    fn may_use_codes(&self, is_implied: bool) -> bool {
+        let stages = &self.stages.all[self.stages.left(is_implied)];
+        !self.ranges.left(is_implied).is_empty() || (self.on_codes && stages.iter().any(|stage| stage.is_of_strings))
+    }
+
+    /// Conditions on codes: all may change places.
+    fn codes_order(&self) -> Order {
+        let count = self.ranges.all.len() + self.stages.all.len();
+        Order::new(count, if self.is_adaptive { count } else { 0 })
+    }
+
+    /// Stages and join filters, which may change places unless there is one before them that may fail.
+    fn order(&self) -> Order {
+        let count = self.stages.all.len() + self.filters.len();
+        let fallible = self.stages.all.iter().position(|stage| stage.program.is_fallible());
+        Order::new(count, if self.is_adaptive { fallible.unwrap_or(count) } else { 0 })
     }
 
     /// True if no filter looks at single rows.
@@ -213,77 +238,21 @@ impl TableScan {
     }
 }
 
-/// Divides conjuncts into stages: by cost, those on the same columns together.
-fn stages(mut conjuncts: Vec<Expr>, metas: &[ColumnMeta]) -> Result<Vec<Stage>> {
-    conjuncts.sort_by_key(cost);
-    let mut groups: Vec<(Vec<usize>, Vec<Expr>)> = Vec::new();
-    for conjunct in conjuncts {
-        let mut ids = Vec::new();
-        conjunct.collect_columns(&mut ids);
-        let columns: Vec<usize> = (0..metas.len()).filter(|&i| ids.contains(&metas[i].id)).collect();
-        let own_stage = cost(&conjunct) == Cost::Other;
-        match groups.iter_mut().find(|(others, _)| *others == columns).filter(|_| !own_stage) {
-            Some((_, exprs)) => exprs.push(conjunct),
-            None => match groups.last_mut().filter(|(others, _)| own_stage && *others == columns) {
-                Some((_, exprs)) => exprs.push(conjunct),
-                None => groups.push((columns, vec![conjunct])),
-            },
-        }
-    }
-    let stage = |(columns, exprs): (Vec<usize>, Vec<Expr>)| {
-        let metas: Vec<ColumnMeta> = columns.iter().map(|&i| metas[i].clone()).collect();
-        Ok(Stage { program: Program::compile(&exprs, &metas)?, columns })
-    };
-    groups.into_iter().map(stage).collect()
-}
-
-/// What a conjunct costs, roughly.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Cost {
-    /// A number against constants. Cannot fail.
-    Number,
-    /// A string against constants. Cannot fail.
-    Text,
-    /// Anything.
-    Other,
-}
-
-fn cost(conjunct: &Expr) -> Cost {
-    let plain = |expr: &Expr| matches!(expr, Expr::Column { .. } | Expr::Literal { .. });
-    let (simple, ty) = match conjunct {
-        Expr::Compare { left, right, .. } => (plain(left) && plain(right), left.ty()),
-        Expr::InList { input, .. } | Expr::IsNull(input) => (plain(input), input.ty()),
-        Expr::Not(inner) => match &**inner {
-            Expr::IsNull(input) | Expr::InList { input, .. } => (plain(input), input.ty()),
-            Expr::Like { input, pattern, .. } => (plain(input) && plain(pattern), DataType::Varchar),
-            _ => (false, DataType::Null),
-        },
-        Expr::Like { input, pattern, .. } => (plain(input) && plain(pattern), DataType::Varchar),
-        Expr::Column { ty, .. } => (true, *ty),
-        _ => (false, DataType::Null),
-    };
-    match (simple, ty.is_string()) {
-        (true, false) => Cost::Number,
-        (true, true) => Cost::Text,
-        (false, _) => Cost::Other,
-    }
-}
-
 impl Source for TableScan {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
         Ok(Box::new(Worker {
-            is_open: false,
-            number: 0,
-            left: 0..0,
-            slot: 0,
-            scattered: 0,
-            runs: Vec::with_capacity(MOST_RUNS),
-            wanted: Vec::new(),
+            walk: Walk::new(),
             vectors: self.metas.iter().map(|meta| Vector::new(meta.physical)).collect(),
             decoded: vec![false; self.columns.len()],
             machines: self.stages.all.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
             trials: vec![Trial::default(); self.filters.len()],
             passed: Trial::default(),
+            codes_order: self.codes_order(),
+            conditions: Vec::new(),
+            answered: vec![false; self.stages.all.len()],
+            truths: self.stages.all.iter().map(|_| Truths::new()).collect(),
+            probe: Vec::new(),
+            order: self.order(),
             found: Vec::new(),
             gathered: 0..0,
             is_implied: false,
@@ -301,8 +270,11 @@ impl Source for TableScan {
     }
 
     fn conditions(&self) -> Vec<String> {
-        let name = |range: &ValueRange| self.snapshot.schema()[range.column].name.to_string();
-        self.ranges.all.iter().map(|range| ranges::describe(&name(range), range)).collect()
+        let name = |column: usize| self.snapshot.schema()[column].name.to_string();
+        let ranges = self.ranges.all.iter().map(|range| ranges::describe(&name(range.column), range));
+        let stages = self.stages.all.iter().filter(|stage| self.on_codes && stage.is_of_strings);
+        let sets = stages.map(|stage| format!("codes of {} by their entries", name(self.columns[stage.columns[0]])));
+        ranges.chain(sets).collect()
     }
 
     fn progress(&self) -> Option<f64> {
@@ -313,38 +285,6 @@ impl Source for TableScan {
         // Row ids are stored nowhere.
         let all_stored = !self.columns.contains(&self.row_id);
         all_stored.then(|| Arc::new(TableScan { leaves_stored: true, ..self.clone() }) as Arc<dyn Source>)
-    }
-}
-
-/// Rows of one row group that stay where they are.
-#[derive(Debug)]
-struct StoredRuns {
-    snapshot: TableSnapshot,
-    group: usize,
-    runs: Vec<Range<usize>>,
-    /// By column of the chunk: index in the table, default physical type.
-    columns: Vec<(usize, PhysicalType)>,
-}
-
-impl StoredRuns {
-    fn group(&self) -> &RowGroup {
-        self.snapshot.row_group(self.group).expect("the row group was open")
-    }
-}
-
-impl Stored for StoredRuns {
-    fn count(&self, column: usize) -> usize {
-        self.group().count_runs(self.columns[column].0, &self.runs)
-    }
-
-    fn sum(&self, column: usize) -> i128 {
-        let (column, physical) = self.columns[column];
-        self.group().sum_runs(column, physical, &self.runs)
-    }
-
-    fn extreme(&self, column: usize, largest: bool, best: i128) -> i128 {
-        let (column, physical) = self.columns[column];
-        self.group().extreme_runs(column, physical, &self.runs, largest, best)
     }
 }
 
@@ -365,6 +305,11 @@ impl Trial {
         self.passed += passed;
     }
 
+    /// How many of some rows will be left; all, if nothing is known.
+    fn of(&self, rows: usize) -> usize {
+        (rows * self.passed).checked_div(self.seen).unwrap_or(rows)
+    }
+
     /// As many chunks' rows as should leave up to a chunk, if those that pass are few.
     // PERF: a chunk of forty rows costs much of what one of two thousand does; Q6 of TPC-H takes a fifth less time.
     fn chunks(&self, chunk_rows: usize) -> usize {
@@ -375,55 +320,32 @@ impl Trial {
     }
 }
 
-/// Slots of the open row group that are looked at together: those of the worker's runs.
-struct Stretch {
-    /// How many they are.
-    count: usize,
-    /// True if all are rows.
-    is_dense: bool,
-    /// True if the first stages hold for all rows.
-    is_implied: bool,
-    /// Which of the rows in reach; empty if all that are live are.
-    rows: Range<usize>,
-    /// True if the rows stay where they are.
-    is_stored: bool,
-    /// True if it is longer than a chunk, as few of its rows will be left.
-    is_long: bool,
-}
-
-impl Stretch {
-    /// A stretch of some slots, of which nothing else is said.
-    fn of(count: usize) -> Stretch {
-        Stretch { count, is_dense: false, is_implied: false, rows: 0..0, is_stored: false, is_long: false }
-    }
-}
-
 struct Worker {
     scan: TableScan,
-    /// False if the next row group is to be taken.
-    is_open: bool,
-    /// Number of the row group.
-    number: usize,
-    /// What is left of what is in reach of it: ranges or rows. Everywhere, this is empty.
-    left: Range<usize>,
-    /// The next slot of it.
-    slot: usize,
-    /// Before this slot of it, runs are too short for rows to stay where they are stored.
-    scattered: usize,
-    /// The slots of the current stretch.
-    runs: Vec<Range<usize>>,
-    /// For each of its blocks, whether it may have a row that passes.
-    wanted: Vec<bool>,
+    walk: Walk,
     vectors: Vec<Vector>,
     /// Columns that are decoded for the current stretch.
     decoded: Vec<bool>,
     machines: Vec<Machine>,
+    /// By join filter, how many rows it left of how many.
     trials: Vec<Trial>,
     /// What a stage reads.
     input: Chunk,
-    /// How many rows the ranges of values left of how many.
+    /// How many rows the conditions on codes left of how many.
     passed: Trial,
-    /// Positions that the ranges of values left of a stretch that is longer than a chunk, for several chunks.
+    /// The order of conditions on codes: ranges, then stages by their tables.
+    codes_order: Order,
+    /// Conditions on codes for the current stretch.
+    conditions: Vec<Condition>,
+    /// By stage, whether a condition on codes stands for it in the current stretch.
+    answered: Vec<bool>,
+    /// By stage.
+    truths: Vec<Truths>,
+    /// Rows that one condition leaves, when it is measured.
+    probe: Vec<u16>,
+    /// The order of stages, then join filters.
+    order: Order,
+    /// Positions that conditions on codes left of a stretch that is longer than a chunk, for several chunks.
     found: Vec<u16>,
     /// Those of them that are the rows of the current chunk, one behind the other; empty if rows are where they stand.
     gathered: Range<usize>,
@@ -446,23 +368,24 @@ impl SourceWorker for Worker {
         if self.gathered.end < self.found.len() {
             count = self.gather_next();
         } else {
-            let Some(stretch) = self.next_stretch() else { return Ok(false) };
+            let chunks = self.passed.chunks(self.scan.chunk_rows);
+            let Some(stretch) = self.walk.next(&self.scan, chunks) else { return Ok(false) };
             if stretch.is_stored {
                 chunk.reset(stretch.count);
                 chunk.push_stored(self.stored());
                 return Ok(true);
             }
-            let group = snapshot.row_group(self.number).expect("the row group is open");
+            let group = snapshot.row_group(self.walk.number).expect("the row group is open");
             if !matches!(&*self.scan.reach, Reach::Rows(_)) {
-                group.prefetch(self.slot, &self.scan.first, &self.wanted);
+                group.prefetch(self.walk.slot, &self.scan.first, &self.walk.wanted);
             }
             self.is_implied = stretch.is_implied;
             count = self.find_rows(group, &stretch);
         }
-        let group = snapshot.row_group(self.number).expect("the row group is open");
+        let group = snapshot.row_group(self.walk.number).expect("the row group is open");
         self.decoded.fill(false);
         let none = !self.all && self.rows.is_empty();
-        if none || !self.run_stages(group, count)? || !self.run_filters(group, count) {
+        if none || !self.run_conjuncts(group, count)? {
             // Empty, so that the pipeline can look at the time.
             chunk.reset(0);
             return Ok(true);
@@ -484,174 +407,21 @@ impl SourceWorker for Worker {
     }
 
     fn morsel(&self) -> u64 {
-        self.number as u64
+        self.walk.number as u64
     }
 }
 
 impl Worker {
-    /// The next slots to look at, of the open row group.
-    fn next_stretch(&mut self) -> Option<Stretch> {
-        let snapshot = self.scan.snapshot.clone();
-        loop {
-            if !self.is_open {
-                let (number, part) = self.scan.parts.get(self.scan.next.fetch_add(1, Ordering::Relaxed))?.clone();
-                let group = snapshot.row_group(number)?;
-                (self.number, self.left, self.slot, self.scattered) = (number, part, 0, 0);
-                self.is_open = self.find_wanted(group);
-                continue;
-            }
-            let group = snapshot.row_group(self.number)?;
-            let reach = self.scan.reach.clone();
-            let stretch = match &*reach {
-                Reach::Everywhere => self.next_within(group, group.slots(), false),
-                Reach::Slots(ranges) => match ranges.get(self.left.start).filter(|_| !self.left.is_empty()) {
-                    None => None,
-                    Some(range) => {
-                        self.slot = self.slot.max(range.slots.start);
-                        let stretch = self.next_within(group, range.slots.end, range.is_whole);
-                        if stretch.is_none() {
-                            self.left.start += 1;
-                            continue;
-                        }
-                        stretch
-                    }
-                },
-                Reach::Rows(rows) => self.next_of(&rows[..self.left.end], group),
-            };
-            if stretch.is_some() {
-                return stretch;
-            }
-            self.is_open = false;
-        }
-    }
-
-    /// The next slots before `end` whose blocks are wanted, if there are rows among them.
-    fn next_within(&mut self, group: &RowGroup, end: usize, is_implied: bool) -> Option<Stretch> {
-        if self.scan.leaves_stored && self.slot >= self.scattered && self.scan.is_unfiltered(is_implied) {
-            let from = self.slot;
-            let stretch = self.next_runs(group, end, is_implied, group.slots(), usize::MAX)?;
-            if stretch.count >= self.runs.len() * LONG_RUN {
-                return Some(Stretch { is_stored: true, ..stretch });
-            }
-            // Runs are short: what was looked at is read as vectors.
-            (self.scattered, self.slot) = (self.slot, from);
-        }
-        let chunks = match self.scan.ranges_left(is_implied).is_empty() {
-            true => 1,
-            false => self.passed.chunks(self.scan.chunk_rows),
-        };
-        let stretch = self.next_runs(group, end, is_implied, self.scan.chunk_rows * chunks, MOST_RUNS)?;
-        Some(Stretch { is_long: chunks > 1, ..stretch })
-    }
-
-    /// Those, at most `most` rows in `most_runs` runs.
-    fn next_runs(
-        &mut self,
-        group: &RowGroup,
-        end: usize,
-        is_implied: bool,
-        most: usize,
-        most_runs: usize,
-    ) -> Option<Stretch> {
-        let width = group.block_slots();
-        self.runs.clear();
-        loop {
-            while self.slot < end && !self.wanted[self.slot / width] {
-                self.slot = (self.slot / width + 1) * width;
-            }
-            if self.slot >= end {
-                return None;
-            }
-            let first = self.slot;
-            // More slots than rows, as some are empty.
-            let mut last = end.min(first + 2 * most);
-            let mut blocks = first / width + 1..last.div_ceil(width);
-            // Whole blocks, as many as fit: nobody likes to come to one twice.
-            let mut fits = group.block_rows(first / width);
-            let past = blocks.find(|&block| {
-                fits += group.block_rows(block);
-                fits > most || !self.wanted[block]
-            });
-            if let Some(past) = past {
-                last = past * width;
-            }
-            let mut rows = 0;
-            while rows < most && self.runs.len() < most_runs {
-                let Some(run) = group.next_run(self.slot..last) else {
-                    self.slot = last;
-                    break;
-                };
-                let taken = run.start..run.end.min(run.start + most - rows);
-                (self.slot, rows) = (taken.end, rows + taken.len());
-                self.runs.push(taken);
-            }
-            if self.runs.is_empty() {
-                continue;
-            }
-            let is_dense = rows == most || self.slot == last || rows >= self.runs.len() * LONG_RUN;
-            if is_dense {
-                return Some(Stretch { is_dense, is_implied, ..Stretch::of(rows) });
-            }
-            let first = self.runs[0].start;
-            self.slot = last.min(first + most);
-            self.runs.clear();
-            self.runs.push(first..self.slot);
-            return Some(Stretch { is_implied, ..Stretch::of(self.slot - first) });
-        }
-    }
-
-    /// The next of single rows: those that stand near one another.
-    fn next_of(&mut self, rows: &[RowId], group: &RowGroup) -> Option<Stretch> {
-        let slot = |row: &RowId| row.slot as usize;
-        let width = group.block_slots();
-        while self.left.start < rows.len() && !self.wanted[slot(&rows[self.left.start]) / width] {
-            self.left.start += 1;
-        }
-        let first = slot(rows.get(self.left.start)?);
-        let end = ((first / width + 1) * width).min(first + self.scan.chunk_rows).min(group.slots());
-        let near = rows[self.left.start..].iter().take_while(|row| slot(row) < end).count();
-        let own = self.left.start..self.left.start + near;
-        self.left.start = own.end;
-        let count = slot(&rows[own.end - 1]) + 1 - first;
-        self.runs.clear();
-        self.runs.push(first..first + count);
-        Some(Stretch { is_dense: near == count, rows: own, ..Stretch::of(count) })
-    }
-
-    /// Looks at the bounds; false if no block of the row group in reach may have a row.
-    fn find_wanted(&mut self, group: &RowGroup) -> bool {
-        let (scan, width) = (&self.scan, group.block_slots());
-        self.wanted.clear();
-        self.wanted.resize(group.blocks(), *scan.reach == Reach::Everywhere);
-        match &*scan.reach {
-            Reach::Everywhere => {}
-            Reach::Slots(ranges) => {
-                let slots = ranges[self.left.clone()].iter().map(|range| &range.slots);
-                slots.for_each(|slots| self.wanted[slots.start / width..slots.end.div_ceil(width)].fill(true));
-            }
-            Reach::Rows(rows) => {
-                rows[self.left.clone()].iter().for_each(|row| self.wanted[row.slot as usize / width] = true);
-            }
-        }
-        let may_have_rows = scan.may_have_rows(&|column| group.column_zone(column));
-        for (block, wanted) in self.wanted.iter_mut().enumerate().filter(|(_, wanted)| **wanted) {
-            *wanted = may_have_rows && scan.may_have_rows(&|column| group.zone(column, block));
-        }
-        let wanted = self.wanted.iter().filter(|&&wanted| wanted).count();
-        scan.recorder.add_blocks(group.blocks() as u64, (group.blocks() - wanted) as u64);
-        wanted > 0
-    }
-
     /// Begins with the slots that are rows, within the ranges of values. How many positions the chunk is about.
     fn find_rows(&mut self, group: &RowGroup, stretch: &Stretch) -> usize {
         self.rows.clear();
         self.found.clear();
         self.gathered = 0..0;
         self.all = stretch.is_dense;
-        let ranges = self.scan.ranges_left(stretch.is_implied);
-        if !ranges.is_empty() {
+        self.choose_conditions(group, stretch);
+        if stretch.is_long || !self.conditions.is_empty() {
             let rows = if stretch.is_long { &mut self.found } else { &mut self.rows };
-            group.select_runs(ranges, &self.runs, rows);
+            group.select_runs(&self.conditions, &self.walk.runs, rows);
             self.passed.count(stretch.count, rows.len());
             if stretch.is_long {
                 return self.gather_next();
@@ -665,7 +435,7 @@ impl Worker {
         if self.all {
             return stretch.count;
         }
-        let window = self.runs[0].clone();
+        let window = self.walk.runs[0].clone();
         let rows = &mut self.rows;
         if let Reach::Rows(found) = &*self.scan.reach {
             rows.extend(found[stretch.rows.clone()].iter().map(|row| (row.slot as usize - window.start) as u16));
@@ -684,70 +454,128 @@ impl Worker {
         self.gathered.len()
     }
 
-    /// Narrows the rows by the filters; false if none is left.
-    fn run_stages(&mut self, group: &RowGroup, count: usize) -> Result<bool> {
-        for stage in self.scan.stages.left(self.is_implied) {
-            for i in 0..self.scan.stages.all[stage].columns.len() {
-                self.decode(group, self.scan.stages.all[stage].columns[i], count);
-            }
-            self.input.reset(if self.all { count } else { self.rows.len() });
-            let selection = self.selection();
-            let to = self.input.push_group(selection);
-            for &column in &self.scan.stages.all[stage].columns {
-                self.input.push_column(self.vectors[column].clone(), to);
-            }
-            let picks = self.machines[stage].select(&self.input);
-            match picks {
-                Ok(picks) if picks.len() == self.input.len() => {}
-                Ok(picks) if self.all => {
-                    self.rows.extend_from_slice(picks);
-                    self.all = false;
+    /// Finds what is to be tested on codes, in which order.
+    fn choose_conditions(&mut self, group: &RowGroup, stretch: &Stretch) {
+        self.conditions.clear();
+        self.answered.fill(false);
+        if !self.scan.on_codes {
+            return;
+        }
+        let scan = &self.scan;
+        let sampled = self.codes_order.begin();
+        let mut probed = None;
+        for &conjunct in self.codes_order.conjuncts() {
+            let condition = match conjunct.checked_sub(scan.ranges.all.len()) {
+                None if scan.ranges.left(stretch.is_implied).contains(&conjunct) => {
+                    Condition::Range(scan.ranges.all[conjunct])
                 }
-                Ok(picks) => {
-                    // Picks ascend, so a place is read before it is written.
-                    for (to, &pick) in picks.iter().enumerate() {
-                        self.rows[to] = self.rows[pick as usize];
-                    }
-                    let left = picks.len();
-                    self.rows.truncate(left);
+                Some(number) if scan.stages.left(stretch.is_implied).contains(&number) => {
+                    let stage = &scan.stages.all[number];
+                    let Some(column) = stage.columns.first().filter(|_| stage.is_of_strings) else { continue };
+                    let column = scan.columns[*column];
+                    let Some(dictionary) = group.dictionary(column, &self.walk.runs) else { continue };
+                    let rows = match self.conditions.is_empty() {
+                        true => stretch.count,
+                        false => self.passed.of(stretch.count),
+                    };
+                    let machine = &mut self.machines[number];
+                    let Some(set) = self.truths[number].of(dictionary, rows, stage, machine) else { continue };
+                    self.answered[number] = true;
+                    Condition::Codes(column, set)
                 }
-                Err(error) => {
-                    self.input.reset(0);
-                    return Err(error);
-                }
+                _ => continue,
+            };
+            if sampled == Some(conjunct) {
+                probed = Some(self.conditions.len());
             }
-            self.input.reset(0);
-            if !self.all && self.rows.is_empty() {
+            self.conditions.push(condition);
+        }
+        if let Some(at) = probed.filter(|_| self.conditions.len() > 1) {
+            self.probe.clear();
+            let start = Instant::now();
+            group.select_runs(&self.conditions[at..=at], &self.walk.runs, &mut self.probe);
+            self.codes_order.measured(stretch.count, self.probe.len(), start.elapsed().as_nanos());
+        }
+    }
+
+    /// Narrows the rows by stages and join filters; false if none is left.
+    fn run_conjuncts(&mut self, group: &RowGroup, count: usize) -> Result<bool> {
+        let sampled = self.order.begin();
+        let stages = self.scan.stages.all.len();
+        for at in 0..self.order.conjuncts().len() {
+            let conjunct = self.order.conjuncts()[at];
+            let start = (sampled == Some(conjunct)).then(Instant::now);
+            let before = if self.all { count } else { self.rows.len() };
+            let has_run = match conjunct.checked_sub(stages) {
+                None => self.run_stage(conjunct, group, count)?,
+                Some(filter) => self.run_filter(filter, group, count),
+            };
+            let after = if self.all { count } else { self.rows.len() };
+            if let Some(start) = start.filter(|_| has_run) {
+                self.order.measured(before, after, start.elapsed().as_nanos());
+            }
+            if after == 0 {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    /// Narrows the rows by the join filters; false if none is left.
-    fn run_filters(&mut self, group: &RowGroup, count: usize) -> bool {
-        for i in 0..self.scan.filters.len() {
-            let (column, slot) = self.scan.filters[i].clone();
-            let Some(keys) = slot.get() else { continue };
-            let trial = self.trials[i];
-            if trial.seen > TRIAL_ROWS && trial.passed * 100 > trial.seen * USELESS_PERCENT {
-                continue;
-            }
-            self.decode(group, column, count);
-            if self.all {
-                self.rows.extend(0..count as u16);
+    /// Narrows the rows by a stage. False if it need not run.
+    fn run_stage(&mut self, stage: usize, group: &RowGroup, count: usize) -> Result<bool> {
+        if self.answered[stage] || !self.scan.stages.left(self.is_implied).contains(&stage) {
+            return Ok(false);
+        }
+        for i in 0..self.scan.stages.all[stage].columns.len() {
+            self.decode(group, self.scan.stages.all[stage].columns[i], count);
+        }
+        self.input.reset(if self.all { count } else { self.rows.len() });
+        let selection = self.selection();
+        let to = self.input.push_group(selection);
+        for &column in &self.scan.stages.all[stage].columns {
+            self.input.push_column(self.vectors[column].clone(), to);
+        }
+        let picks = self.machines[stage].select(&self.input);
+        match picks {
+            Ok(picks) if picks.len() == self.input.len() => {}
+            Ok(picks) if self.all => {
+                self.rows.extend_from_slice(picks);
                 self.all = false;
             }
-            let before = self.rows.len();
-            keys.retain(&self.vectors[column], &mut self.rows);
-            self.trials[i] = Trial { seen: trial.seen + before, passed: trial.passed + self.rows.len() };
-            if self.rows.is_empty() {
-                return false;
+            Ok(picks) => {
+                // Picks ascend, so a place is read before it is written.
+                for (to, &pick) in picks.iter().enumerate() {
+                    self.rows[to] = self.rows[pick as usize];
+                }
+                let left = picks.len();
+                self.rows.truncate(left);
             }
-            self.all = self.rows.len() == count;
-            if self.all {
-                self.rows.clear();
+            Err(error) => {
+                self.input.reset(0);
+                return Err(error);
             }
+        }
+        self.input.reset(0);
+        Ok(true)
+    }
+
+    /// Narrows the rows by a join filter. False if it need not run.
+    fn run_filter(&mut self, filter: usize, group: &RowGroup, count: usize) -> bool {
+        let (column, slot) = self.scan.filters[filter].clone();
+        let trial = self.trials[filter];
+        let is_useless = trial.seen > TRIAL_ROWS && trial.passed * 100 > trial.seen * USELESS_PERCENT;
+        let Some(keys) = slot.get().filter(|_| !is_useless) else { return false };
+        self.decode(group, column, count);
+        if self.all {
+            self.rows.extend(0..count as u16);
+            self.all = false;
+        }
+        let before = self.rows.len();
+        keys.retain(&self.vectors[column], &mut self.rows);
+        self.trials[filter] = Trial { seen: trial.seen + before, passed: trial.passed + self.rows.len() };
+        self.all = self.rows.len() == count;
+        if self.all {
+            self.rows.clear();
         }
         true
     }
@@ -768,9 +596,9 @@ impl Worker {
         let (index, vector) = (self.scan.columns[column], &mut self.vectors[column]);
         let held = self.scan.metas[column].ty.physical();
         if index == self.scan.row_id {
-            let group = self.number as u32;
+            let group = self.walk.number as u32;
             let ids = vector.begin_flat::<u64>(self.scan.chunk_rows);
-            let mut slots = self.runs.iter().flat_map(Range::clone);
+            let mut slots = self.walk.runs.iter().flat_map(Range::clone);
             let to_id = |slot: usize| RowId { group, slot: slot as u32 }.to_u64();
             if self.gathered.is_empty() {
                 ids.iter_mut().zip(slots).for_each(|(id, slot)| *id = to_id(slot));
@@ -782,11 +610,11 @@ impl Worker {
                 }
             }
         } else if !self.gathered.is_empty() {
-            group.gather_runs(index, held, &self.runs, &self.found[self.gathered.clone()], vector);
+            group.gather_runs(index, held, &self.walk.runs, &self.found[self.gathered.clone()], vector);
         } else if self.all || self.rows.len() * SPARSE > count {
-            group.decode_runs(index, held, &self.runs, vector);
+            group.decode_runs(index, held, &self.walk.runs, vector);
         } else {
-            group.decode_selected_runs(index, held, &self.runs, &self.rows, vector);
+            group.decode_selected_runs(index, held, &self.walk.runs, &self.rows, vector);
         }
     }
 
@@ -799,8 +627,8 @@ impl Worker {
             Arc::new(StoredRuns { snapshot: scan.snapshot.clone(), group: 0, runs: Vec::new(), columns })
         });
         let told = Arc::get_mut(stored).expect("each chunk is reset before the next is asked for");
-        told.group = self.number;
-        std::mem::swap(&mut told.runs, &mut self.runs);
+        told.group = self.walk.number;
+        std::mem::swap(&mut told.runs, &mut self.walk.runs);
         stored.clone()
     }
 

@@ -37,6 +37,7 @@ fn contexts() -> Vec<QueryContext> {
                         profile: true,
                         optimize: false,
                         temp_compression,
+                        adaptive: true,
                     };
                     all.push(QueryContext { settings: Arc::new(settings), ..QueryContext::default() });
                 }
@@ -502,6 +503,104 @@ fn scans_skip_blocks_and_filter_rows() {
         let expected: Vec<Row> = rows.iter().filter(|row| keep(row)).cloned().collect();
         for context in contexts() {
             assert_eq!(run(&plan, &context).unwrap(), expected, "{what}");
+        }
+    }
+}
+
+#[test]
+fn conditions_on_codes_and_their_order_change_no_result() {
+    let mut random = Random(11);
+    let types = [DataType::Int64, DataType::Int32, DataType::Varchar, DataType::Varchar];
+    let text = |text: String| Value::Text(text.into());
+    let rows: Vec<Row> = (0..9000)
+        .map(|i| {
+            let b = if random.below(5) == 0 { Value::Null } else { int(random.below(50) as i128) };
+            let c = match random.below(30) {
+                // A block of one string, and a string that is no number in rows that no filter wants.
+                _ if (2048..3072).contains(&i) => text("7".into()),
+                _ if i < 10 => text("no number".into()),
+                0 => Value::Null,
+                c => text(c.to_string()),
+            };
+            vec![int(i), b, c, text(format!("text {:03}", random.below(900)))]
+        })
+        .collect();
+    let mut columns = Columns::default();
+    let (scan, ids) = stored(&mut columns, &types, &rows);
+    let column = |id: usize| columns.expr(ids[id]);
+    let number = |id: usize, op, v| Expr::compare(op, column(id), Expr::literal(int(v), types[id]));
+    let literal = |value: &str| Expr::literal(text(value.into()), DataType::Varchar);
+    let like = |id: usize, pattern: &str| Expr::Like {
+        input: Box::new(column(id)),
+        pattern: Box::new(literal(pattern)),
+        escape: None,
+        case_insensitive: false,
+    };
+    let is_null = |id: usize| Expr::IsNull(Box::new(column(id)));
+    let is_in = |id: usize, list: &[&str]| Expr::InList {
+        input: Box::new(column(id)),
+        list: list.iter().map(|&value| text(value.into())).collect(),
+    };
+    let as_number = Expr::Cast { input: Box::new(column(2)), ty: DataType::Int32, lenient: false };
+    type Keep = Box<dyn Fn(&Row) -> bool>;
+    let string = |row: &Row, id: usize| match &row[id] {
+        Value::Text(text) => Some(text.to_string()),
+        _ => None,
+    };
+    let at_least = |row: &Row, id: usize, v: i128| matches!(row[id], Value::Integer(w) if w >= v);
+    let cases: Vec<(Vec<Expr>, Keep)> = vec![
+        (
+            vec![is_in(2, &["7", "19", "missing"])],
+            Box::new(move |row| string(row, 2).is_some_and(|s| s == "7" || s == "19")),
+        ),
+        (
+            vec![Expr::Not(Box::new(is_in(2, &["7", "19"])))],
+            Box::new(move |row| string(row, 2).is_some_and(|s| s != "7" && s != "19")),
+        ),
+        (vec![is_null(2)], Box::new(|row| row[2].is_null())),
+        (
+            vec![Expr::Or(vec![is_null(2), Expr::compare(CompareOp::Gt, column(2), literal("3"))])],
+            Box::new(move |row| string(row, 2).is_none_or(|s| s.as_str() > "3")),
+        ),
+        (
+            vec![like(3, "%7%1%"), number(1, CompareOp::GtEq, 25), like(2, "1%")],
+            Box::new(move |row| {
+                let of = |id| string(row, id).unwrap_or_default();
+                of(3).split_once('7').is_some_and(|(_, rest)| rest.contains('1'))
+                    && at_least(row, 1, 25)
+                    && of(2).starts_with('1')
+            }),
+        ),
+        (
+            vec![Expr::compare(CompareOp::LtEq, column(3), literal("text 003")), number(1, CompareOp::NotEq, 4)],
+            Box::new(move |row| {
+                string(row, 3).is_some_and(|s| s.as_str() <= "text 003") && at_least(row, 1, 0) && row[1] != int(4)
+            }),
+        ),
+        (
+            vec![
+                Expr::compare(CompareOp::GtEq, as_number, Expr::literal(int(20), DataType::Int32)),
+                number(0, CompareOp::GtEq, 10),
+                number(1, CompareOp::NotEq, 4),
+            ],
+            Box::new(move |row| {
+                let number = string(row, 2).and_then(|s| s.parse::<i32>().ok());
+                number.is_some_and(|n| n >= 20) && at_least(row, 0, 10) && at_least(row, 1, 0) && row[1] != int(4)
+            }),
+        ),
+    ];
+    for (filters, keep) in cases {
+        let Node::Scan(scan) = scan.clone() else { unreachable!("it is a scan") };
+        let what = format!("{filters:?}");
+        let plan = plan(Node::Scan(Scan { filters, ..scan }), &columns);
+        let expected: Vec<Row> = rows.iter().filter(|row| keep(row)).cloned().collect();
+        assert!(!expected.is_empty() && expected.len() < rows.len());
+        for (optimize, adaptive) in [(false, false), (false, true), (true, false), (true, true)] {
+            for chunk_rows in [3, 100, entasis_vector::CHUNK_ROWS] {
+                let settings = Settings { threads: 2, chunk_rows, optimize, adaptive, ..Settings::default() };
+                let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
+                assert_eq!(run(&plan, &context).unwrap(), expected, "{what} under {:?}", context.settings);
+            }
         }
     }
 }

@@ -57,13 +57,31 @@ unsafe fn narrow_avx512<T: Number>(slots: Slots<'_>, masks: &mut [u64], low: T, 
     }
 }
 
-/// The same on any machine: a byte a slot, then a bit a byte.
-// PERF: both steps are vector loops on AVX2; a bit at a time takes 40 ns for 64 slots.
+/// The same on any machine.
 fn portable<T: Number>(slots: Slots<'_>, word: usize, low: T, span: T) -> u64 {
+    answers(slots, word, move |v: T| v.is_within(low, span))
+}
+
+/// Narrows `masks` to the slots whose value `holds` is true of. Slots beyond the buffer do not match.
+pub(crate) fn narrow_where<'a, T: Native>(
+    slots: impl Into<Slots<'a>>,
+    masks: &mut [u64],
+    holds: impl Fn(T) -> bool + Copy,
+) {
+    let slots = slots.into();
+    for (word, mask) in masks.iter_mut().enumerate().filter(|(_, mask)| **mask != 0) {
+        *mask &= answers(slots, word, holds);
+    }
+}
+
+/// Whether `holds` is true of each value of a word's slots: a byte a slot, then a bit a byte.
+// PERF: both steps are vector loops on AVX2, if `holds` is arithmetic; a bit at a time takes 40 ns for 64 slots.
+#[inline(always)]
+fn answers<T: Native>(slots: Slots<'_>, word: usize, holds: impl Fn(T) -> bool) -> u64 {
     let all = slots.bytes() / size_of::<T>();
     let (first, mut within) = (word * 64, [0u8; 64]);
     let count = all.saturating_sub(first).min(64);
-    cells::map_into::<T, u8>(slots, first.min(all), &mut within[..count], move |v| v.is_within(low, span).into());
+    cells::map_into::<T, u8>(slots, first.min(all), &mut within[..count], move |v| holds(v).into());
     let (bytes, _) = within.as_chunks::<8>();
     bytes.iter().enumerate().fold(0, |mask, (i, bytes)| {
         // The product has byte `i` in bit 56 + `i`.

@@ -12,6 +12,8 @@ pub mod block;
 pub mod builder;
 #[path = "../../src/catalog.rs"]
 pub mod catalog;
+#[path = "../../src/code_set.rs"]
+pub mod code_set;
 #[path = "../../src/datum.rs"]
 pub mod datum;
 #[path = "../../src/definition.rs"]

@@ -7,6 +7,7 @@
 //! `ILIKE` compares the lower-case forms of text and pattern.
 
 use crate::{Error, Result};
+use memchr::memmem;
 
 /// A compiled pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,7 +116,7 @@ impl Pattern {
                 let mut rest = &text[prefix.len()..text.len() - suffix.len()];
                 for piece in pieces {
                     match piece.find(rest) {
-                        Some(at) => rest = &rest[at + piece.needle.len()..],
+                        Some(at) => rest = &rest[at + piece.needle().len()..],
                         None => return false,
                     }
                 }
@@ -168,14 +169,17 @@ fn matches_general(steps: &[Step], text: &str) -> bool {
     }
 }
 
-/// Finds a needle of at least one byte.
-///
-/// It looks for the needle's first and last byte at their distance, eight candidate places at a time, and compares only
-/// where both are there: for text, where neither is rare, the pair still is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finder {
-    needle: Vec<u8>,
+/// Finds a needle of at least one byte. Made once for many texts: it knows which bytes of the needle are rare.
+#[derive(Debug, Clone)]
+pub struct Finder(memmem::Finder<'static>);
+
+impl PartialEq for Finder {
+    fn eq(&self, other: &Finder) -> bool {
+        self.needle() == other.needle()
+    }
 }
+
+impl Eq for Finder {}
 
 impl Finder {
     /// A finder of `needle`.
@@ -184,62 +188,23 @@ impl Finder {
     /// If it is empty.
     pub fn new(needle: &[u8]) -> Finder {
         assert!(!needle.is_empty());
-        Finder { needle: needle.to_vec() }
+        Finder(memmem::Finder::new(needle).into_owned())
+    }
+
+    fn needle(&self) -> &[u8] {
+        self.0.needle()
     }
 
     /// Where the needle first stands in `text`.
     #[inline]
     pub fn find(&self, text: &[u8]) -> Option<usize> {
-        let needle = &self.needle[..];
-        let places = (text.len() + 1).checked_sub(needle.len())?;
-        let (first, last) = (needle[0], needle[needle.len() - 1]);
-        let firsts = &text[..places];
-        let lasts = &text[needle.len() - 1..][..places];
-        let found = |place: usize| &text[place..place + needle.len()] == needle;
-        if places < LANES {
-            let mut pairs = firsts.iter().zip(lasts);
-            let mut at = 0;
-            // The next place where both bytes are, until one is it.
-            while let Some(skipped) = pairs.position(|(f, l)| *f == first && *l == last) {
-                if found(at + skipped) {
-                    return Some(at + skipped);
-                }
-                at += skipped + 1;
-            }
-            return None;
-        }
-        let (first, last) = (spread(first), spread(last));
-        let mut at = 0;
-        while at < places {
-            // The last block overlaps the one before, where nothing was found.
-            let start = at.min(places - LANES);
-            // Bytes of zero are places where both are as wanted.
-            let differences = (word(firsts, start) ^ first) | (word(lasts, start) ^ last);
-            let mut hits = differences.wrapping_sub(spread(1)) & !differences & spread(0x80);
-            while hits != 0 {
-                let place = start + hits.trailing_zeros() as usize / 8;
-                if found(place) {
-                    return Some(place);
-                }
-                hits &= hits - 1;
-            }
-            at = start + LANES;
-        }
-        None
+        self.0.find(text)
     }
 }
 
-/// Candidate places that are looked at together: the bytes of a word.
-const LANES: usize = 8;
-
-/// The byte in all lanes.
-const fn spread(byte: u8) -> u64 {
-    u64::from_ne_bytes([byte; LANES])
-}
-
-#[inline(always)]
-fn word(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + LANES].try_into().expect("eight bytes"))
+/// True if a needle, which may be empty, stands in `text`. For needles that are used once.
+pub fn finds(needle: &[u8], text: &[u8]) -> bool {
+    memmem::find(text, needle).is_some()
 }
 
 #[cfg(test)]
@@ -294,9 +259,11 @@ mod tests {
                 let needle = &text[start..end];
                 let expected = text.windows(needle.len()).position(|window| window == needle);
                 assert_eq!(Finder::new(needle).find(text), expected);
+                assert_eq!(Finder::new(needle).find(&text[1..]).is_some(), finds(needle, &text[1..]));
             }
         }
         assert_eq!(Finder::new(b"cat").find(text), None);
+        assert!(finds(b"", b"") && finds(b"", text) && !finds(b"cat", text) && !finds(b"c", b""));
         assert_eq!(Finder::new(b"longer than the text").find(b"short"), None);
     }
 }

@@ -183,7 +183,7 @@ impl Program {
     }
 
     /// Whether running it may raise an error.
-    pub(super) fn is_fallible(&self) -> bool {
+    pub fn is_fallible(&self) -> bool {
         self.fallible
     }
 }

@@ -130,20 +130,17 @@ fn test(args: &[&Vector], rows: Rows<'_>, out: &mut Vector, f: fn(&[u8], &[u8]) 
 }
 
 fn contains(args: &[&Vector], rows: Rows<'_>, out: &mut Vector) -> Result<()> {
-    use crate::expr::pattern::Finder;
+    use crate::expr::pattern::{Finder, finds};
     strict(args, rows, out, |rows, out| {
         let (texts, parts) = (operand::<StringView>(args[0]), operand::<StringView>(args[1]));
-        let found = |finder: &Finder, part: StringView, text: StringView| {
-            u8::from(part.is_empty() || finder.find(text.as_bytes()).is_some())
-        };
         match parts {
+            Operand::One(part) if part.is_empty() => unary(texts, rows, out.values_mut::<u8>(), |_| 1),
             Operand::One(part) => {
-                let finder = Finder::new(if part.is_empty() { b" " } else { part.as_bytes() });
-                unary(texts, rows, out.values_mut(), |text| found(&finder, part, text));
+                let finder = Finder::new(part.as_bytes());
+                unary(texts, rows, out.values_mut(), |text| u8::from(finder.find(text.as_bytes()).is_some()));
             }
             Operand::Each(_) => binary(texts, parts, rows, out.values_mut(), |text, part| {
-                let finder = Finder::new(if part.is_empty() { b" " } else { part.as_bytes() });
-                found(&finder, part, text)
+                u8::from(finds(part.as_bytes(), text.as_bytes()))
             }),
         }
         Ok(())

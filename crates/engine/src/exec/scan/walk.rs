@@ -1,0 +1,230 @@
+//! The walk of a scan over the slots of the table: which of them are looked at together.
+//!
+//! A morsel is a row group, or what of it is in reach ([`crate::reach`]). When one is opened, the bounds of its blocks
+//! are looked at, and those that no row can be in are not wanted. What is left is given out in stretches, each of one
+//! row group:
+//!
+//! 1. Everywhere, or in reach by the layout key: slots of wanted blocks, up to a chunk's rows. Where rows stand in long
+//!    runs, these are the stretch; otherwise all slots of a window are, and the reader leaves out those that are no
+//!    rows. Where few rows will be left, several chunks' slots are taken at once.
+//! 2. Rows that an index names: those that stand near one another in one block.
+//! 3. Rows that may stay where they are stored: all up to the end of what is in reach, or up to a block that is not
+//!    wanted.
+//!
+//! The walk ends where the parts do, which the workers share. What the slots hold is not its affair.
+
+use super::TableScan;
+use crate::reach::Reach;
+use entasis_storage::{RowGroup, RowId};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+/// Runs of rows that are read together …
+const MOST_RUNS: usize = 8;
+/// … if they have so many rows on average.
+const LONG_RUN: usize = 64;
+
+/// Slots of the open row group that are looked at together: those of the worker's runs.
+pub(super) struct Stretch {
+    /// How many they are.
+    pub(super) count: usize,
+    /// True if all are rows.
+    pub(super) is_dense: bool,
+    /// True if the first stages hold for all rows.
+    pub(super) is_implied: bool,
+    /// Which of the rows in reach; empty if all that are live are.
+    pub(super) rows: Range<usize>,
+    /// True if the rows stay where they are.
+    pub(super) is_stored: bool,
+    /// True if it is longer than a chunk, as few of its rows will be left.
+    pub(super) is_long: bool,
+}
+
+impl Stretch {
+    /// A stretch of some slots, of which nothing else is said.
+    fn of(count: usize) -> Stretch {
+        Stretch { count, is_dense: false, is_implied: false, rows: 0..0, is_stored: false, is_long: false }
+    }
+}
+
+/// One worker's place in the walk.
+pub(super) struct Walk {
+    /// False if the next row group is to be taken.
+    is_open: bool,
+    /// Number of the row group.
+    pub(super) number: usize,
+    /// What is left of what is in reach of it: ranges or rows. Everywhere, this is empty.
+    left: Range<usize>,
+    /// The next slot of it.
+    pub(super) slot: usize,
+    /// Before this slot of it, runs are too short for rows to stay where they are stored.
+    scattered: usize,
+    /// The slots of the current stretch.
+    pub(super) runs: Vec<Range<usize>>,
+    /// For each of its blocks, whether it may have a row that passes.
+    pub(super) wanted: Vec<bool>,
+}
+
+impl Walk {
+    /// Before the first row group.
+    pub(super) fn new() -> Walk {
+        let runs = Vec::with_capacity(MOST_RUNS);
+        Walk { is_open: false, number: 0, left: 0..0, slot: 0, scattered: 0, runs, wanted: Vec::new() }
+    }
+
+    /// The next slots to look at, of the row group that is open then. Where conditions on codes leave few rows, they
+    /// are up to `chunks` chunks' slots.
+    pub(super) fn next(&mut self, scan: &TableScan, chunks: usize) -> Option<Stretch> {
+        loop {
+            if !self.is_open {
+                let (number, part) = scan.parts.get(scan.next.fetch_add(1, Ordering::Relaxed))?.clone();
+                let group = scan.snapshot.row_group(number)?;
+                (self.number, self.left, self.slot, self.scattered) = (number, part, 0, 0);
+                self.is_open = self.find_wanted(scan, group);
+                continue;
+            }
+            let group = scan.snapshot.row_group(self.number)?;
+            let stretch = match &*scan.reach {
+                Reach::Everywhere => self.next_within(scan, chunks, group, group.slots(), false),
+                Reach::Slots(ranges) => match ranges.get(self.left.start).filter(|_| !self.left.is_empty()) {
+                    None => None,
+                    Some(range) => {
+                        self.slot = self.slot.max(range.slots.start);
+                        let stretch = self.next_within(scan, chunks, group, range.slots.end, range.is_whole);
+                        if stretch.is_none() {
+                            self.left.start += 1;
+                            continue;
+                        }
+                        stretch
+                    }
+                },
+                Reach::Rows(rows) => self.next_of(scan, &rows[..self.left.end], group),
+            };
+            if stretch.is_some() {
+                return stretch;
+            }
+            self.is_open = false;
+        }
+    }
+
+    /// The next slots before `end` whose blocks are wanted, if there are rows among them.
+    fn next_within(
+        &mut self,
+        scan: &TableScan,
+        chunks: usize,
+        group: &RowGroup,
+        end: usize,
+        is_implied: bool,
+    ) -> Option<Stretch> {
+        if scan.leaves_stored && self.slot >= self.scattered && scan.is_unfiltered(is_implied) {
+            let from = self.slot;
+            let stretch = self.next_runs(group, end, is_implied, group.slots(), usize::MAX)?;
+            if stretch.count >= self.runs.len() * LONG_RUN {
+                return Some(Stretch { is_stored: true, ..stretch });
+            }
+            // Runs are short: what was looked at is read as vectors.
+            (self.scattered, self.slot) = (self.slot, from);
+        }
+        let chunks = if scan.may_use_codes(is_implied) { chunks } else { 1 };
+        let stretch = self.next_runs(group, end, is_implied, scan.chunk_rows * chunks, MOST_RUNS)?;
+        Some(Stretch { is_long: chunks > 1, ..stretch })
+    }
+
+    /// Those, at most `most` rows in `most_runs` runs.
+    fn next_runs(
+        &mut self,
+        group: &RowGroup,
+        end: usize,
+        is_implied: bool,
+        most: usize,
+        most_runs: usize,
+    ) -> Option<Stretch> {
+        let width = group.block_slots();
+        self.runs.clear();
+        loop {
+            while self.slot < end && !self.wanted[self.slot / width] {
+                self.slot = (self.slot / width + 1) * width;
+            }
+            if self.slot >= end {
+                return None;
+            }
+            let first = self.slot;
+            // More slots than rows, as some are empty.
+            let mut last = end.min(first + 2 * most);
+            let mut blocks = first / width + 1..last.div_ceil(width);
+            // Whole blocks, as many as fit: nobody likes to come to one twice.
+            let mut fits = group.block_rows(first / width);
+            let past = blocks.find(|&block| {
+                fits += group.block_rows(block);
+                fits > most || !self.wanted[block]
+            });
+            if let Some(past) = past {
+                last = past * width;
+            }
+            let mut rows = 0;
+            while rows < most && self.runs.len() < most_runs {
+                let Some(run) = group.next_run(self.slot..last) else {
+                    self.slot = last;
+                    break;
+                };
+                let taken = run.start..run.end.min(run.start + most - rows);
+                (self.slot, rows) = (taken.end, rows + taken.len());
+                self.runs.push(taken);
+            }
+            if self.runs.is_empty() {
+                continue;
+            }
+            let is_dense = rows == most || self.slot == last || rows >= self.runs.len() * LONG_RUN;
+            if is_dense {
+                return Some(Stretch { is_dense, is_implied, ..Stretch::of(rows) });
+            }
+            let first = self.runs[0].start;
+            self.slot = last.min(first + most);
+            self.runs.clear();
+            self.runs.push(first..self.slot);
+            return Some(Stretch { is_implied, ..Stretch::of(self.slot - first) });
+        }
+    }
+
+    /// The next of single rows: those that stand near one another.
+    fn next_of(&mut self, scan: &TableScan, rows: &[RowId], group: &RowGroup) -> Option<Stretch> {
+        let slot = |row: &RowId| row.slot as usize;
+        let width = group.block_slots();
+        while self.left.start < rows.len() && !self.wanted[slot(&rows[self.left.start]) / width] {
+            self.left.start += 1;
+        }
+        let first = slot(rows.get(self.left.start)?);
+        let end = ((first / width + 1) * width).min(first + scan.chunk_rows).min(group.slots());
+        let near = rows[self.left.start..].iter().take_while(|row| slot(row) < end).count();
+        let own = self.left.start..self.left.start + near;
+        self.left.start = own.end;
+        let count = slot(&rows[own.end - 1]) + 1 - first;
+        self.runs.clear();
+        self.runs.push(first..first + count);
+        Some(Stretch { is_dense: near == count, rows: own, ..Stretch::of(count) })
+    }
+
+    /// Looks at the bounds; false if no block of the row group in reach may have a row.
+    fn find_wanted(&mut self, scan: &TableScan, group: &RowGroup) -> bool {
+        let width = group.block_slots();
+        self.wanted.clear();
+        self.wanted.resize(group.blocks(), *scan.reach == Reach::Everywhere);
+        match &*scan.reach {
+            Reach::Everywhere => {}
+            Reach::Slots(ranges) => {
+                let slots = ranges[self.left.clone()].iter().map(|range| &range.slots);
+                slots.for_each(|slots| self.wanted[slots.start / width..slots.end.div_ceil(width)].fill(true));
+            }
+            Reach::Rows(rows) => {
+                rows[self.left.clone()].iter().for_each(|row| self.wanted[row.slot as usize / width] = true);
+            }
+        }
+        let may_have_rows = scan.may_have_rows(&|column| group.column_zone(column));
+        for (block, wanted) in self.wanted.iter_mut().enumerate().filter(|(_, wanted)| **wanted) {
+            *wanted = may_have_rows && scan.may_have_rows(&|column| group.zone(column, block));
+        }
+        let wanted = self.wanted.iter().filter(|&&wanted| wanted).count();
+        scan.recorder.add_blocks(group.blocks() as u64, (group.blocks() - wanted) as u64);
+        wanted > 0
+    }
+}
