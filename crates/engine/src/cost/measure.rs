@@ -5,7 +5,7 @@
 //! for expressions begins with.
 
 use super::Costs;
-use entasis_storage::{Compression, Datum, Table, TableOptions, ValueRange};
+use entasis_storage::{Compression, Condition, Datum, Table, TableOptions, ValueRange};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, Schema, Selection, Value, Vector};
 use std::hint::black_box;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ fn value(encoding: &str) -> f64 {
     let group = snapshot.row_group(0).expect("it has rows");
     let mut positions = Vec::with_capacity(CHUNK_ROWS);
     let mut decoded = Vector::new(physical);
-    let range = [ValueRange { column: 0, physical, low: 77, high: 78 }];
+    let range = [Condition::Range(ValueRange { column: 0, physical, low: 77, high: 78 })];
     let pass = || {
         for first in (0..group.slots()).step_by(CHUNK_ROWS) {
             let slots = first..group.slots().min(first + CHUNK_ROWS);
