@@ -55,7 +55,12 @@ const SETTINGS: &[Setting] = &[
     },
     engine_setting!("chunk_size", "rows of a chunk, 1 to 2048 (for tests)", chunk_rows, parse_chunk_rows),
     engine_setting!("hash_collisions", "give all rows the same hash (for tests)", hash_collisions, parse_bool),
-    engine_setting!("adaptive", "scans order conditions by what they are measured to do (off for tests)", adaptive, parse_bool),
+    engine_setting!(
+        "adaptive",
+        "scans order conditions by what they are measured to do (off for tests)",
+        adaptive,
+        parse_bool
+    ),
     engine_setting!("optimizer", "reorder and simplify plans (off for tests)", optimize, parse_bool),
 ];
 
