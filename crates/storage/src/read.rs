@@ -1,9 +1,10 @@
 //! Reading slots: runs of a column, block after block, as vectors.
 //!
-//! What is read is a *window*: one run of slots or several, whose values come one behind the other: all of them ([`decode`]), those at
-//! some positions, where they stand ([`decode_selected`]), or those one behind the other ([`gather`]). They come out as a constant if
-//! all blocks are the same constant, as codes if they share a dictionary, and flat otherwise. Positions of dead slots are initialized and mean nothing; views there are empty or
-//! good. Strings are views into blocks and dictionaries, good as long as these are pinned, or into the vector's heap.
+//! What is read is a *window*: one run of slots or several, whose values come one behind the other: all of them
+//! ([`decode`]), those at some positions, where they stand ([`decode_selected`]), or those one behind the other
+//! ([`gather`]). They come out as a constant if all blocks are the same constant, as codes if they share a dictionary,
+//! and flat otherwise. Positions of dead slots are initialized and mean nothing; views there are empty or good. Strings
+//! are views into blocks and dictionaries, good as long as these are pinned, or into the vector's heap.
 
 use crate::BLOCK_ROWS;
 use crate::block::{Block, Fixed, Values, constant_view, with_fixed};
@@ -60,6 +61,12 @@ pub(crate) fn pieces<'s, S: Slices>(
 
 /// Positions that are unpacked one by one.
 const FEW: usize = 20;
+/// Plain codes are read one by one if at most one in so many is wanted.
+// PERF: a whole block is decoded by vectors, at 7 to 11 values a nanosecond in cache; one in 64 costs as much.
+const FEW_CODES: usize = 64;
+/// Bytes of flat values that are decoded together in the time of a single value.
+// PERF: of 8 bytes, one in 16 costs as much as all; of 4 bytes, one in 32.
+const BYTES_FOR_ONE: usize = 128;
 
 /// Slots of a window.
 fn slots_of(window: &[Range<usize>]) -> usize {
@@ -143,7 +150,7 @@ pub(crate) fn decode_selected<S: Slices>(
             T => {
                 let target = out.begin_flat::<T>(capacity);
                 for piece in pieces(slices, column, window) {
-                    piece.decode_fixed(held, positions, target);
+                    piece.decode_fixed(held, positions, slots_of(window), target);
                 }
             },
             {
@@ -337,17 +344,22 @@ impl Piece<'_> {
         }
     }
 
-    fn decode_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], out: &mut [T]) {
+    /// Writes the values at those of `positions`, of a window of some `slots`, that fall into this piece to their
+    /// places in `out`; if they are not few, all values of the piece.
+    fn decode_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], slots: usize, out: &mut [T]) {
+        let is_rare = |one_in: usize| positions.len() * one_in < slots;
         match &self.block.values {
             Values::Constant(value) => {
                 let value = T::of_value(value);
                 self.each_slot(positions, |position, _| out[position] = value);
             }
             // PERF: all 1024 codes are unpacked in the time of some 20 single ones.
-            Values::FrameOfReference { base, codes } if codes.are_plain() || positions.len() < FEW => {
+            Values::FrameOfReference { base, codes }
+                if positions.len() < FEW || (codes.are_plain() && is_rare(FEW_CODES)) =>
+            {
                 self.each_slot(positions, |position, slot| out[position] = T::of_code(*base, codes.get(slot)));
             }
-            Values::Flat(buffer) if held.width() == size_of::<T>() => {
+            Values::Flat(buffer) if held.width() == size_of::<T>() && is_rare(BYTES_FOR_ONE / size_of::<T>()) => {
                 self.each_slot(positions, |position, slot| out[position] = crate::block::cells::load(buffer, slot));
             }
             _ => self.block.decode_fixed(held, self.from, &mut out[self.at..self.at + self.rows]),

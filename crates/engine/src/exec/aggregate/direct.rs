@@ -5,6 +5,9 @@
 //! takes part only as long as its vectors come with small dictionaries (or constant), and as long as there are not more
 //! distinct strings than its share of the array. A boolean contributes itself. NULL is one more value of each key.
 //!
+//! Where most positions of a chunk are rows, indexes are made for all of them, which is a vector loop, and looked up by
+//! the rows; what they are at positions that are no rows does not matter.
+//!
 //! No hash, no compare: one array access per row after the index is made. The array mostly stays in the second-level
 //! cache; a single integer key may have a larger one if so many of its values are expected that the array is no larger
 //! than a hash table would be. Whoever calls must be ready for a "no" at any chunk ([`Direct::find`]) and go on with a
@@ -12,7 +15,7 @@
 
 use crate::exec::materialized::Materialized;
 use entasis_vector::expr::ColumnMeta;
-use entasis_vector::{Chunk, Dictionary, Encoding, Native, PhysicalType, StringView, Vector};
+use entasis_vector::{Chunk, Dictionary, Encoding, Native, PhysicalType, StringView, Vector, simd};
 use std::collections::HashMap;
 
 /// Entries of the array at most.
@@ -29,6 +32,11 @@ const MOST_STRINGS: u64 = 1 << 12;
 const FEWEST_STRINGS: u64 = 16;
 /// Dictionaries with more entries are not looked up whole.
 const LARGEST_DICTIONARY: usize = 1 << 12;
+
+/// Entries of a dictionary whose numbers are looked up without a test of bounds.
+const SHORT: usize = 1 << 8;
+/// Indexes are made for all positions if at least one in so many is a row.
+const DENSE: usize = 2;
 
 /// No group has this index yet.
 const NONE: u32 = u32::MAX;
@@ -64,7 +72,7 @@ struct Texts {
     numbers: HashMap<Box<[u8]>, u32>,
     /// The dictionary that `by_code` belongs to.
     dictionary: Option<u64>,
-    /// Number times stride, by code.
+    /// Number times stride, by code; [`SHORT`] entries at least.
     by_code: Vec<u32>,
 }
 
@@ -129,23 +137,24 @@ impl Direct {
     /// Finds or makes the group of each row; new keys go to `keys`. False, and nothing done, if these rows' keys have
     /// no index.
     pub fn find(&mut self, chunk: &Chunk, columns: &[usize], keys: &mut Materialized, groups: &mut [u32]) -> bool {
+        let dense = self.dense_positions(chunk, columns);
         self.indexes.clear();
-        self.indexes.resize(chunk.len(), 0);
+        self.indexes.resize(dense.map_or(chunk.len(), |at| at.last().map_or(0, |&last| last as usize + 1)), 0);
         for (key, &column) in self.keys.iter_mut().zip(columns) {
-            if !key.add_to(&mut self.indexes, chunk, column, &mut self.flat) {
+            let positions = if dense.is_some() { None } else { chunk.positions(column) };
+            if !key.add_to(&mut self.indexes, chunk, column, positions, &mut self.flat) {
                 return false;
             }
         }
-        let mut any_new = false;
-        for (group, &index) in groups.iter_mut().zip(&self.indexes) {
-            *group = self.slots[index as usize];
-            any_new |= *group == NONE;
+        match dense {
+            Some(at) => self.look_up(at.iter().map(|&at| self.indexes[at as usize]), groups),
+            None => self.look_up(self.indexes.iter().copied(), groups),
         }
-        if any_new {
+        if groups[..chunk.len()].contains(&NONE) {
             self.new_rows.clear();
             let mut next = keys.rows() as u32;
-            for (row, (group, &index)) in groups.iter_mut().zip(&self.indexes).enumerate() {
-                let slot = &mut self.slots[index as usize];
+            for (row, group) in groups[..chunk.len()].iter_mut().enumerate() {
+                let slot = &mut self.slots[self.indexes[dense.map_or(row, |at| at[row] as usize)] as usize];
                 if *slot == NONE {
                     *slot = next;
                     next += 1;
@@ -157,11 +166,39 @@ impl Direct {
         }
         true
     }
+
+    fn look_up(&self, indexes: impl Iterator<Item = u32>, groups: &mut [u32]) {
+        groups.iter_mut().zip(indexes).for_each(|(group, index)| *group = self.slots[index as usize]);
+    }
+
+    /// The positions of the rows, if all keys have the same, most of them are rows, and no key minds those that are none.
+    fn dense_positions<'c>(&self, chunk: &'c Chunk, columns: &[usize]) -> Option<&'c [u16]> {
+        let positions = chunk.positions(*columns.first()?)?;
+        let is_one = |&column: &usize| chunk.positions(column).is_some_and(|at| std::ptr::eq(at, positions));
+        let bears = |(key, &column): (&Key, &usize)| match (&key.kind, chunk.vector(column).encoding()) {
+            (KeyKind::Integer { .. }, encoding) => encoding == Encoding::Flat,
+            (KeyKind::Text(_), Encoding::Dictionary) => {
+                chunk.vector(column).dictionary().is_some_and(|dictionary| dictionary.len() <= SHORT)
+            }
+            (KeyKind::Text(_), _) => true,
+        };
+        let limit = positions.last().map_or(0, |&last| last as usize + 1);
+        (limit <= positions.len() * DENSE && columns.iter().all(is_one) && self.keys.iter().zip(columns).all(bears))
+            .then_some(positions)
+    }
 }
 
 impl Key {
-    fn add_to(&mut self, indexes: &mut [u32], chunk: &Chunk, column: usize, flat: &mut Vector) -> bool {
-        let (vector, positions) = (chunk.vector(column), chunk.positions(column));
+    /// Adds what this key contributes to the indexes of the positions given; `None`: of all positions.
+    fn add_to(
+        &mut self,
+        indexes: &mut [u32],
+        chunk: &Chunk,
+        column: usize,
+        positions: Option<&[u16]>,
+        flat: &mut Vector,
+    ) -> bool {
+        let vector = chunk.vector(column);
         let (span, stride) = (self.span, self.stride);
         match &mut self.kind {
             KeyKind::Integer { min } => {
@@ -206,16 +243,16 @@ fn add_integers<T: Native>(
     offset: impl Fn(T) -> i64,
 ) {
     let values = vector.values::<T>();
+    // Positions that are no rows hold anything.
+    let step = |index: &mut u32, value: T| *index = index.wrapping_add((offset(value) as u32).wrapping_mul(stride));
     match (vector.validity(), positions) {
-        (None, None) => indexes.iter_mut().zip(values).for_each(|(i, &v)| *i += offset(v) as u32 * stride),
-        (None, Some(at)) => {
-            indexes.iter_mut().zip(at).for_each(|(i, &p)| *i += offset(values[p as usize]) as u32 * stride);
-        }
+        (None, None) => simd::widest(|| indexes.iter_mut().zip(values).for_each(|(i, &v)| step(i, v))),
+        (None, Some(at)) => indexes.iter_mut().zip(at).for_each(|(i, &p)| step(i, values[p as usize])),
         (Some(_), _) => {
             for (row, index) in indexes.iter_mut().enumerate() {
                 let position = positions.map_or(row, |at| at[row] as usize);
                 let offset = if vector.is_valid(position) { offset(values[position]) as u32 } else { span - 1 };
-                *index += offset * stride;
+                *index = index.wrapping_add(offset.wrapping_mul(stride));
             }
         }
     }
@@ -250,6 +287,7 @@ impl Texts {
                 None => return false,
             }
         }
+        self.by_code.resize(self.by_code.len().max(SHORT), 0);
         self.dictionary = Some(dictionary.id());
         true
     }
@@ -278,15 +316,18 @@ impl Texts {
                     return false;
                 }
                 let codes = vector.codes();
-                match (vector.validity(), positions) {
-                    (None, None) => {
-                        indexes.iter_mut().zip(codes).for_each(|(i, &code)| *i += self.by_code[code as usize]);
-                    }
-                    (None, Some(at)) => {
+                let short = self.by_code.first_chunk::<SHORT>().filter(|_| self.by_code.len() == SHORT);
+                match (vector.validity(), positions, short) {
+                    // PERF: a table of known length needs no test of bounds, which a vector loop cannot make.
+                    (None, None, Some(short)) => simd::widest(|| {
+                        let step = |(index, &code): (&mut u32, &u32)| *index += short[code as usize % SHORT];
+                        indexes.iter_mut().zip(codes).for_each(step);
+                    }),
+                    (None, Some(at), _) => {
                         let code = |p: &u16| codes[*p as usize] as usize;
                         indexes.iter_mut().zip(at).for_each(|(i, p)| *i += self.by_code[code(p)]);
                     }
-                    (Some(_), _) => {
+                    _ => {
                         for (row, index) in indexes.iter_mut().enumerate() {
                             let position = positions.map_or(row, |at| at[row] as usize);
                             if vector.is_valid(position) {
