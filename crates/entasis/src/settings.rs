@@ -72,8 +72,12 @@ const SETTINGS: &[Setting] = &[
 ];
 
 fn parse_temp_compression(text: &str) -> Result<TempCompression> {
-    TempCompression::parse(&text.trim().to_ascii_lowercase())
-        .ok_or_else(|| Error::input(format!("temp_compression must be auto, on or off, not '{text}'")))
+    let known = match parse_bool(text) {
+        Ok(true) => Some(TempCompression::On),
+        Ok(false) => Some(TempCompression::Off),
+        Err(_) => TempCompression::parse(&text.trim().to_ascii_lowercase()),
+    };
+    known.ok_or_else(|| Error::input(format!("temp_compression must be auto, on or off, not '{text}'")))
 }
 
 fn parse_chunk_rows(text: &str) -> Result<usize> {
