@@ -346,13 +346,17 @@ impl<'a> Graph<'a> {
         if !holds_integers(pa) || !holds_integers(pb) {
             return Err(Error::internal(format!("{ta} and {tb} are operands of one operation")));
         }
-        // The other's type, if it has room: always for constants that fit, else for the narrower.
-        for (constant, other, physical) in [(a, pb, pa), (b, pa, pb)] {
-            let fits = self.node(constant).range.is_some_and(|range| other.holds(range));
-            if fits && (matches!(self.node(constant).kind, Kind::Constant(_)) || other.width() > physical.width()) {
-                let resized = self.resize(constant, other);
-                return Ok(if constant == a { (resized, b) } else { (a, resized) });
-            }
+        // A constant takes the other's type, if that has room for it; else the narrower does.
+        let is_constant = |id: NodeId| matches!(self.node(id).kind, Kind::Constant(_));
+        let fits = |id: NodeId, other: PhysicalType| self.node(id).range.is_some_and(|range| other.holds(range));
+        if is_constant(b) && fits(b, pa) {
+            return Ok((a, self.resize(b, pa)));
+        }
+        if (is_constant(a) || pb.width() > pa.width()) && fits(a, pb) {
+            return Ok((self.resize(a, pb), b));
+        }
+        if pa.width() > pb.width() && fits(b, pa) {
+            return Ok((a, self.resize(b, pa)));
         }
         Ok((self.resize(a, PhysicalType::I128), self.resize(b, PhysicalType::I128)))
     }
