@@ -290,7 +290,7 @@ fn rows_by_index(
     let affordable = LazyCell::new(|| {
         let costs = costs();
         let scan: f64 = index.columns[..bounds.columns()].iter().map(|&column| costs.scan(table, column)).sum();
-        (scan / costs.lookup) as u64
+        (scan / costs.by_index()) as u64
     });
     let are_few = |rows: u64| rows <= FEW_LOOKUPS || rows <= *affordable;
     let ranges = index.table.range(slice(&bounds.low), slice(&bounds.high));

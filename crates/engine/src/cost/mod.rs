@@ -32,20 +32,20 @@ impl Default for Costs {
     /// Two virtual cores at 2.5 GHz with AVX-512 (`bench/record/costs-2026-11-22.txt`).
     fn default() -> Costs {
         let value = [
-            ("constant", 0.02),
-            ("frame of reference", 0.12),
+            ("constant", 0.08),
+            ("frame of reference", 0.1),
             ("packed", 0.15),
-            ("flat", 0.3),
-            ("sequence", 0.1),
-            ("runs", 0.05),
-            ("patched", 0.2),
-            ("dictionary", 0.5),
-            ("strings", 1.5),
-            ("scaled doubles", 0.5),
-            ("singles", 0.4),
-            ("FSST", 10.0),
+            ("flat", 0.09),
+            ("sequence", 0.07),
+            ("runs", 0.07),
+            ("patched", 0.32),
+            ("dictionary", 0.23),
+            ("strings", 4.5),
+            ("scaled doubles", 0.56),
+            ("singles", 0.16),
+            ("FSST", 31.0),
         ];
-        Costs { byte: 0.09, lookup: 700.0, value: value.to_vec() }
+        Costs { byte: 0.09, lookup: 265.0, value: value.to_vec() }
     }
 }
 
@@ -54,6 +54,11 @@ impl Costs {
     fn value(&self, encoding: &str) -> f64 {
         let find = |name| self.value.iter().find(|(own, _)| *own == name).map(|(_, cost)| *cost);
         find(encoding).or_else(|| find("strings")).unwrap_or(1.0)
+    }
+
+    /// What a row costs that an index names: it is looked up there and then in its table.
+    pub(crate) fn by_index(&self) -> f64 {
+        2.0 * self.lookup
     }
 
     /// What it costs to look at a column of all rows of a table, from a sample of its blocks.
