@@ -1,4 +1,4 @@
-//! Measuring what reading costs, in about half a second: small tables, one for each encoding, are looked through again and
+//! Measuring what reading costs, in a fifth of a second: small tables, one for each encoding, are looked through again and
 //! again. The fastest pass counts, as a machine has slow moments and no fast ones.
 //!
 //! A condition on integers is compared with the codes of blocks; of all others the values are decoded, which is what the machine
