@@ -9,7 +9,7 @@
 //!    well compressed is scanned for fewer rows.
 //! 3. Otherwise, everywhere.
 //!
-//! Rows outside are never wanted, so the filters run as they would without this; `optimize = off` does without. The scan asks
+//! Rows outside are never wanted, so the filters run as they would without this; `optimizer = off` does without. The scan asks
 //! when it starts, `EXPLAIN` when it prints.
 
 use crate::cost::Costs;

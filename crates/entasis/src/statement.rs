@@ -7,8 +7,8 @@ use crate::connection::Connection;
 use crate::rows::Rows;
 use crate::work::Work;
 use crate::{change, define, files, settings, summarize};
-use entasis_engine::cost::Costs;
-use entasis_engine::exec::{self, Collector, Profile, ResultSink};
+use entasis_engine::cost::{self, Costs};
+use entasis_engine::exec::{self, Collector, Profile, Reservation, ResultSink};
 use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
 use entasis_sql::{Change, Insert, Statement};
@@ -29,6 +29,8 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             Ok(Rows::changed_rows(sink.commit()?))
         }
         Statement::Calibrate => {
+            let mut memory = Reservation::new(&connection.shared.memory);
+            memory.resize(cost::MEMORY).map_err(|error| error.with_context("CALIBRATE"))?;
             let costs = Arc::new(Costs::measure());
             let row = |(name, nanoseconds): (String, f64)| vec![text(&name), Value::Float(nanoseconds)];
             let rows: Vec<Vec<Value>> = costs.figures().into_iter().map(row).collect();

@@ -11,6 +11,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
+/// Memory that measuring takes, in bytes, or less.
+pub const MEMORY: usize = 192 << 20;
 /// Rows of a table of one encoding, which fit the second-level cache.
 const ROWS: usize = 1 << 16;
 /// Passes over each.

@@ -12,6 +12,8 @@
 
 mod measure;
 
+pub use measure::MEMORY;
+
 use entasis_storage::TableSnapshot;
 
 /// Row groups that the blocks of a column are estimated from, and blocks of each.
@@ -64,15 +66,17 @@ impl Costs {
     /// What it costs to look at a column of all rows of a table, from a sample of its blocks.
     pub(crate) fn scan(&self, table: &TableSnapshot, column: usize) -> f64 {
         let (groups, blocks) = SAMPLE;
-        let (mut cost, mut rows) = (0.0, 0);
+        let (mut cost, mut seen) = (0.0, 0);
         for group in spread(table.row_groups().len(), groups).filter_map(|number| table.row_group(number)) {
             for block in spread(group.blocks(), blocks) {
                 let block = group.block_info(column, block);
                 cost += block.bytes as f64 * self.byte + block.slots as f64 * self.value(block.encoding);
-                rows += block.rows;
+                seen += 1;
             }
         }
-        if rows == 0 { 0.0 } else { cost * table.rows() as f64 / rows as f64 }
+        // Blocks without rows are looked at as well.
+        let all: usize = table.row_groups().map(|group| group.blocks()).sum();
+        if seen == 0 { 0.0 } else { cost * all as f64 / f64::from(seen) }
     }
 
     /// The figures by name, with what they are.

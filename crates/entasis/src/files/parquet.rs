@@ -56,7 +56,7 @@ pub fn open(name: &str, paths: Vec<PathBuf>) -> Result<Arc<dyn Relation>> {
                 path.display()
             ))
         })?;
-        let reading = coded(&metadata).unwrap_or_else(|| metadata.clone());
+        let reading = guarded(&path, || Ok::<_, String>(coded(&metadata)))?.unwrap_or_else(|| metadata.clone());
         files.push(ParquetFile { path, metadata, reading, columns });
     }
     // Files may hold NULL even where the first one says that it does not.
@@ -89,7 +89,8 @@ fn coded(metadata: &ArrowReaderMetadata) -> Option<ArrowReaderMetadata> {
         footer.num_row_groups() > 0
             && chunks.all(|chunk| {
                 let is_only = |encoding| chunk.page_encoding_stats_mask().is_some_and(|mask| mask.is_only(encoding));
-                let length = chunk.dictionary_page_offset().map(|start| chunk.data_page_offset() - start);
+                let length =
+                    chunk.dictionary_page_offset().and_then(|start| chunk.data_page_offset().checked_sub(start));
                 length.is_some_and(|length| (1..=DICTIONARY_BYTES).contains(&length))
                     && (is_only(Encoding::RLE_DICTIONARY) || is_only(Encoding::PLAIN_DICTIONARY))
             })

@@ -308,7 +308,7 @@ impl Texts {
                     false => Some(0),
                 };
                 let Some(number) = number else { return false };
-                indexes.iter_mut().for_each(|index| *index += number * stride);
+                indexes.iter_mut().for_each(|index| *index = index.wrapping_add(number * stride));
                 true
             }
             Encoding::Dictionary => {
@@ -316,28 +316,73 @@ impl Texts {
                     return false;
                 }
                 let codes = vector.codes();
+                // Positions that are no rows hold any code, and have any index.
+                let by_code = |code: u32| self.by_code.get(code as usize).copied().unwrap_or(0);
+                let step = |index: &mut u32, number: u32| *index = index.wrapping_add(number);
                 let short = self.by_code.first_chunk::<SHORT>().filter(|_| self.by_code.len() == SHORT);
                 match (vector.validity(), positions, short) {
                     // PERF: a table of known length needs no test of bounds, which a vector loop cannot make.
                     (None, None, Some(short)) => simd::widest(|| {
-                        let step = |(index, &code): (&mut u32, &u32)| *index += short[code as usize % SHORT];
-                        indexes.iter_mut().zip(codes).for_each(step);
+                        indexes.iter_mut().zip(codes).for_each(|(i, &code)| step(i, short[code as usize % SHORT]));
                     }),
                     (None, Some(at), _) => {
-                        let code = |p: &u16| codes[*p as usize] as usize;
-                        indexes.iter_mut().zip(at).for_each(|(i, p)| *i += self.by_code[code(p)]);
+                        indexes.iter_mut().zip(at).for_each(|(i, &p)| step(i, by_code(codes[p as usize])));
                     }
                     _ => {
                         for (row, index) in indexes.iter_mut().enumerate() {
                             let position = positions.map_or(row, |at| at[row] as usize);
                             if vector.is_valid(position) {
-                                *index += self.by_code[codes[position] as usize];
+                                step(index, by_code(codes[position]));
                             }
                         }
                     }
                 }
                 true
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entasis_vector::{ColumnId, DataType, Selection, Value};
+
+    /// Positions that are no rows hold codes that no dictionary has, and numbers out of range.
+    #[test]
+    fn what_is_no_row_does_not_matter() {
+        let texts = ["a", "b", "c"].map(|text| Value::Text(text.into()));
+        let dictionary = Dictionary::new(Vector::from_values(PhysicalType::Str, &texts).unwrap(), 3);
+        let selected: Vec<u16> = (0..100).filter(|position| position % 4 != 1).collect();
+        for nullable in [false, true] {
+            let mut text = Vector::new(PhysicalType::Str);
+            let codes = text.begin_codes(&dictionary, 100);
+            codes[..100].fill(70_000);
+            selected.iter().for_each(|&position| codes[position as usize] = u32::from(position) % 3);
+            if nullable {
+                text.set_null(6);
+            }
+            let number = |position: u16| if selected.contains(&position) { i64::from(position) / 50 + 5 } else { -1 };
+            let number = Vector::from_slice(&(0..100).map(number).collect::<Vec<i64>>());
+            let mut chunk = Chunk::new();
+            chunk.reset(selected.len());
+            let group = chunk.push_group(Selection::from_indices(&selected));
+            chunk.push_column(number, group);
+            chunk.push_column(text, group);
+            let mut metas = [DataType::Int64, DataType::Varchar].map(|ty| ColumnMeta::new(ColumnId(0), ty));
+            metas[0].range = Some((5, 6));
+            let mut direct = Direct::new(&metas, 10).unwrap();
+            let mut keys = Materialized::new(&metas);
+            let mut groups = vec![0; selected.len()];
+            for _ in 0..2 {
+                assert!(direct.dense_positions(&chunk, &[0, 1]).is_some());
+                assert!(direct.find(&chunk, &[0, 1], &mut keys, &mut groups));
+                for (row, &group) in groups.iter().enumerate() {
+                    assert_eq!(keys.value(group, 0), chunk.value(row, 0, DataType::Int64));
+                    assert_eq!(keys.value(group, 1), chunk.value(row, 1, DataType::Varchar));
+                }
+            }
+            assert_eq!(keys.rows(), if nullable { 7 } else { 6 });
         }
     }
 }

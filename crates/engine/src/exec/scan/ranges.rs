@@ -3,7 +3,7 @@
 //! Such conjuncts become one range of values a column, which the storage compares with the codes of the blocks as they are
 //! (`RowGroup::select_runs`; light-weight compression: predicates on codes). They cost a fraction of a nanosecond a
 //! row, cannot fail, and run before all others. What is not of that form is left to the machine, which is the slow twin
-//! under `SET optimize = off`.
+//! under `SET optimizer = off`.
 
 use entasis_storage::ValueRange;
 use entasis_vector::expr::{CompareOp, Expr};

@@ -9,9 +9,9 @@
 //!    blocks have other strings, the stage runs over rows.
 //! 2. If an entry raises an error, which may belong to no row, so it does for this dictionary.
 //!
-//! A dictionary is that of a row group, which one worker reads from its first slot to its last: so each worker keeps
-//! the table of its row group only, and still no dictionary is looked at twice. The slow twin is the machine, under
-//! `SET optimizer = off`.
+//! A dictionary is mostly that of a row group, which one worker reads from its first slot to its last: so each worker keeps
+//! one table. Slices that upkeep has encoded anew have a dictionary of their own; where one ends and the other begins, the
+//! table is made again. The slow twin is the machine, under `SET optimizer = off`.
 
 use super::stages::Stage;
 use entasis_storage::CodeSet;
