@@ -139,13 +139,14 @@ impl Direct {
     pub fn find(&mut self, chunk: &Chunk, columns: &[usize], keys: &mut Materialized, groups: &mut [u32]) -> bool {
         let dense = self.dense_positions(chunk, columns);
         self.indexes.clear();
-        self.indexes.resize(dense.map_or(chunk.len(), |at| at.last().map_or(0, |&last| last as usize + 1)), 0);
+        self.indexes.resize(dense.map_or(chunk.len(), |(_, limit)| limit), 0);
         for (key, &column) in self.keys.iter_mut().zip(columns) {
             let positions = if dense.is_some() { None } else { chunk.positions(column) };
             if !key.add_to(&mut self.indexes, chunk, column, positions, &mut self.flat) {
                 return false;
             }
         }
+        let dense = dense.map(|(at, _)| at);
         match dense {
             Some(at) => self.look_up(at.iter().map(|&at| self.indexes[at as usize]), groups),
             None => self.look_up(self.indexes.iter().copied(), groups),
@@ -171,8 +172,9 @@ impl Direct {
         groups.iter_mut().zip(indexes).for_each(|(group, index)| *group = self.slots[index as usize]);
     }
 
-    /// The positions of the rows, if all keys have the same, most of them are rows, and no key minds those that are none.
-    fn dense_positions<'c>(&self, chunk: &'c Chunk, columns: &[usize]) -> Option<&'c [u16]> {
+    /// The positions of the rows and the end of all, if all keys have the same, most of them are rows, and no key minds
+    /// those that are none.
+    fn dense_positions<'c>(&self, chunk: &'c Chunk, columns: &[usize]) -> Option<(&'c [u16], usize)> {
         let positions = chunk.positions(*columns.first()?)?;
         let is_one = |&column: &usize| chunk.positions(column).is_some_and(|at| std::ptr::eq(at, positions));
         let bears = |(key, &column): (&Key, &usize)| match (&key.kind, chunk.vector(column).encoding()) {
@@ -182,9 +184,11 @@ impl Direct {
             }
             (KeyKind::Text(_), _) => true,
         };
-        let limit = positions.last().map_or(0, |&last| last as usize + 1);
-        (limit <= positions.len() * DENSE && columns.iter().all(is_one) && self.keys.iter().zip(columns).all(bears))
-            .then_some(positions)
+        // Joins and sorts leave positions in any order.
+        let limit = simd::widest(|| positions.iter().map(|&at| usize::from(at) + 1).max())?;
+        let is_dense = limit <= positions.len() * DENSE;
+        (is_dense && columns.iter().all(is_one) && self.keys.iter().zip(columns).all(bears))
+            .then_some((positions, limit))
     }
 }
 
