@@ -4,6 +4,7 @@
 //! bits. Values stand at the ends of random ranges, so that results stand at the edges of 32 and 64 bits.
 
 use super::fold::fold;
+use super::tests::Random;
 use super::*;
 use crate::types::pow10;
 use crate::{Chunk, Error, Selection, Vector};
@@ -24,16 +25,7 @@ const TYPES: [DataType; 12] = [
     Decimal { precision: 38, scale: 3 },
 ];
 
-struct Random(u64);
-
 impl Random {
-    fn next(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-
     fn of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.next(all.len() as u64) as usize]
     }

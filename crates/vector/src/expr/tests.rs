@@ -12,10 +12,10 @@ use DataType::{Boolean, Date, Float64, Int8, Int32, Int64, Varchar};
 
 const MONEY: DataType = DataType::Decimal { precision: 15, scale: 2 };
 
-struct Random(u64);
+pub(super) struct Random(pub u64);
 
 impl Random {
-    fn next(&mut self, n: u64) -> u64 {
+    pub fn next(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;

@@ -1,0 +1,144 @@
+//! Comparing kept keys with the rows of a chunk: the pairs that a hash has brought together and that are equal.
+//!
+//! A loop over all pairs for each encoding of the chunk's vector and each type, without a branch on what it finds.
+
+use super::{Column, Materialized};
+use entasis_vector::{Encoding, Interval, Native, PhysicalType, StringView, Vector};
+
+impl Materialized {
+    /// Keeps the pairs (row of a chunk, own row) whose values are equal: `vector` at the place of the chunk's row (by
+    /// `positions`; `None`: at the row itself) and own key `column`. NULL equals NULL iff `null_equals_null`. Both
+    /// lists have one length and shrink together; order is kept.
+    pub fn retain_equal(
+        &self,
+        column: usize,
+        vector: &Vector,
+        positions: Option<&[u16]>,
+        null_equals_null: bool,
+        probe_rows: &mut Vec<u16>,
+        build_rows: &mut Vec<u32>,
+    ) {
+        debug_assert_eq!(probe_rows.len(), build_rows.len());
+        debug_assert!(self.field_of(column).is_none());
+        let column = &self.columns[column];
+        let check = Check {
+            column,
+            vector,
+            positions,
+            nulls: (vector.validity().is_some() || column.has_nulls).then_some(null_equals_null),
+        };
+        let pairs = (probe_rows, build_rows);
+        if column.physical != vector.physical() {
+            check.retain_widened(pairs);
+            return;
+        }
+        match column.physical {
+            PhysicalType::Bool | PhysicalType::I8 | PhysicalType::U8 => check.retain(pairs, |a: u8, b: u8| a == b),
+            PhysicalType::I16 | PhysicalType::U16 => check.retain(pairs, |a: u16, b: u16| a == b),
+            PhysicalType::I32 | PhysicalType::U32 => check.retain(pairs, |a: u32, b: u32| a == b),
+            PhysicalType::I64 | PhysicalType::U64 => check.retain(pairs, |a: u64, b: u64| a == b),
+            PhysicalType::I128 => check.retain(pairs, |a: i128, b: i128| a == b),
+            PhysicalType::F32 => check.retain(pairs, |a: f32, b: f32| a == b || (a.is_nan() && b.is_nan())),
+            PhysicalType::F64 => check.retain(pairs, |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan())),
+            PhysicalType::Str => check.retain(pairs, |a: StringView, b: StringView| a == b),
+            PhysicalType::Interval => check.retain(pairs, |a: Interval, b: Interval| a == b),
+        }
+    }
+}
+
+/// One comparison of [`Materialized::retain_equal`].
+struct Check<'a> {
+    column: &'a Column,
+    vector: &'a Vector,
+    positions: Option<&'a [u16]>,
+    /// Set if NULLs may occur: whether NULL equals NULL.
+    nulls: Option<bool>,
+}
+
+impl Check<'_> {
+    fn position(&self, row: u16) -> usize {
+        self.positions.map_or(row as usize, |at| at[row as usize] as usize)
+    }
+
+    /// Reads the vector as flat, selected or other, then keeps the equal pairs.
+    #[inline(always)]
+    fn retain<T: Native>(&self, pairs: (&mut Vec<u16>, &mut Vec<u32>), equal: impl Fn(T, T) -> bool) {
+        let plain = self.nulls.is_none() && self.vector.encoding() == Encoding::Flat;
+        match (plain, self.positions) {
+            (true, None) => {
+                let values = self.vector.values::<T>();
+                keep(pairs, |p, b| equal(values[p as usize], self.column.get(b)));
+            }
+            (true, Some(at)) => {
+                let values = self.vector.values::<T>();
+                keep(pairs, |p, b| equal(values[at[p as usize] as usize], self.column.get(b)));
+            }
+            (false, _) => self.retain_any(pairs, |v: T| v, equal),
+        }
+    }
+
+    /// Any encoding, with or without NULLs, the vector's values converted to the column's type.
+    #[inline(always)]
+    fn retain_any<S: Native, T: Native>(
+        &self,
+        pairs: (&mut Vec<u16>, &mut Vec<u32>),
+        convert: impl Fn(S) -> T,
+        equal: impl Fn(T, T) -> bool,
+    ) {
+        let dictionary = self.vector.dictionary();
+        let values = dictionary.map_or(self.vector, |d| d.values()).values::<S>();
+        let codes = dictionary.map(|_| self.vector.codes());
+        let constant = self.vector.is_constant();
+        let get = |position: usize| match codes {
+            Some(codes) => values[codes[position] as usize],
+            None if constant => values[0],
+            None => values[position],
+        };
+        match self.nulls {
+            None => keep(pairs, |p, b| equal(convert(get(self.position(p))), self.column.get(b))),
+            Some(null_equals_null) => keep(pairs, |p, b| {
+                let position = self.position(p);
+                match (self.vector.is_valid(position), self.column.is_valid(b)) {
+                    (true, true) => equal(convert(get(position)), self.column.get(b)),
+                    (false, false) => null_equals_null,
+                    _ => false,
+                }
+            }),
+        }
+    }
+
+    /// The vector's integers are narrower than the column's.
+    fn retain_widened(&self, pairs: (&mut Vec<u16>, &mut Vec<u32>)) {
+        macro_rules! widened {
+            ($($from:ident $s:ty => $to:ident $t:ty),* $(,)?) => {
+                match (self.vector.physical(), self.column.physical) {
+                    $((PhysicalType::$from, PhysicalType::$to) => {
+                        self.retain_any(pairs, |v: $s| <$t>::from(v), |a: $t, b: $t| a == b)
+                    })*
+                    (from, to) => panic!("a column of {to:?} was compared with {from:?}"),
+                }
+            };
+        }
+        widened!(
+            I64 i64 => I128 i128, I32 i32 => I128 i128, I16 i16 => I128 i128, I8 i8 => I128 i128,
+            I32 i32 => I64 i64, I16 i16 => I64 i64, I8 i8 => I64 i64,
+            I16 i16 => I32 i32, I8 i8 => I32 i32,
+        );
+    }
+}
+
+/// Keeps the pairs for which `equal` holds, without a branch on it.
+#[inline(always)]
+fn keep((probe_rows, build_rows): (&mut Vec<u16>, &mut Vec<u32>), equal: impl Fn(u16, u32) -> bool) {
+    let len = probe_rows.len();
+    let (probes, builds) = (&mut probe_rows[..len], &mut build_rows[..len]);
+    let mut kept = 0;
+    for i in 0..len {
+        let (p, b) = (probes[i], builds[i]);
+        probes[kept] = p;
+        builds[kept] = b;
+        kept += usize::from(equal(p, b));
+    }
+    probe_rows.truncate(kept);
+    build_rows.truncate(kept);
+}

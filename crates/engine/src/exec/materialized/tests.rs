@@ -1,0 +1,127 @@
+//! Rows of all types and encodings, as columns and as tuples.
+
+use super::*;
+use entasis_vector::{Dictionary, Selection};
+
+fn text(i: usize) -> Value {
+    match i % 5 {
+        0 => Value::Null,
+        1 => Value::Text(format!("short {i}").into()),
+        _ => Value::Text(format!("a text that is not short: {i}").into()),
+    }
+}
+
+fn chunk(first: usize, rows: usize) -> Chunk {
+    let mut chunk = Chunk::new();
+    chunk.reset(rows);
+    let dense = chunk.push_group(Selection::ALL);
+    let backwards: Vec<u16> = (0..rows as u16).rev().collect();
+    let reversed = chunk.push_group(Selection::from_indices(&backwards));
+    let numbers: Vec<i64> = (first..first + rows).map(|v| v as i64).collect();
+    let texts: Vec<Value> = (first..first + rows).rev().map(text).collect();
+    chunk.push_column(Vector::from_slice(&numbers), dense);
+    chunk.push_column(Vector::from_values(PhysicalType::Str, &texts).unwrap(), reversed);
+    chunk.push_column(Vector::constant(PhysicalType::Str, &text(2)).unwrap(), reversed);
+    chunk
+}
+
+fn columns() -> Vec<ColumnMeta> {
+    let wide = DataType::Decimal { precision: 38, scale: 0 };
+    [wide, DataType::Varchar, DataType::Varchar].map(column_of).to_vec()
+}
+
+#[test]
+fn rows_come_back_as_they_went_in() {
+    let mut rows = Materialized::new(&columns());
+    let mut other = Materialized::new(&columns());
+    let total = 70_000;
+    for first in (0..total).step_by(1000) {
+        rows.append(&chunk(first, 1000), &[0, 1, 2], None);
+    }
+    for first in (total..total + 4000).step_by(1000) {
+        let odd: Vec<u16> = (0..1000).filter(|r| r % 2 == 1).collect();
+        other.append(&chunk(first, 1000), &[0, 1, 2], Some(&odd));
+    }
+    assert_eq!((rows.rows(), rows.segments(), rows.segment_rows(1)), (total, 2, total - SEGMENT_ROWS));
+    assert_eq!(rows.absorb(other), 2);
+    let expected: Vec<usize> = (0..total).chain((total..total + 4000).filter(|r| r % 2 == 1)).collect();
+    let ids: Vec<u32> = rows.ids().collect();
+    assert_eq!(ids.len(), expected.len());
+    for (&id, &n) in ids.iter().zip(&expected).filter(|(_, n)| **n % 97 < 3) {
+        assert_eq!(rows.value(id, 0), Value::Integer(n as i128));
+        assert_eq!(rows.value(id, 1), text(n));
+        assert_eq!(rows.value(id, 2), text(2));
+    }
+    let mut out = Vector::new(PhysicalType::Str);
+    rows.gather(1, &[7, Materialized::NO_ROW, 70_000 & 0xffff | 1 << 16], &mut out);
+    let values: Vec<Value> = (0..3).map(|i| out.value(i, DataType::Varchar)).collect();
+    assert_eq!(values, [text(7), Value::Null, rows.value(70_000 & 0xffff | 1 << 16, 1)]);
+    rows.read(1, 0, 131, 200, &mut out);
+    for i in 0..200 {
+        assert_eq!(out.value(i, DataType::Varchar), text(131 + i));
+    }
+}
+
+#[test]
+fn the_id_space_ends_behind_the_last_row() {
+    let mut rows = Materialized::new(&columns());
+    assert_eq!(rows.id_space(), 0);
+    for first in (0..2 * SEGMENT_ROWS).step_by(1024) {
+        rows.append(&chunk(first, 1024), &[0, 1, 2], None);
+        assert_eq!(rows.id_space(), rows.ids().last().unwrap() as usize + 1);
+    }
+}
+
+#[test]
+fn equal_pairs_are_kept_over_encodings_and_nulls() {
+    let mut rows = Materialized::new(&[column_of(DataType::Varchar)]);
+    let values: Vec<Value> = (0..50).map(|i| text(i % 10)).collect();
+    let flat = Vector::from_values(PhysicalType::Str, &values).unwrap();
+    rows.append_vectors(&[(&flat, None)], 50);
+    let entries: Vec<Value> = [1, 2, 3].map(text).to_vec();
+    let dictionary = Dictionary::new(Vector::from_values(PhysicalType::Str, &entries).unwrap(), 3);
+    let mut coded = Vector::new(PhysicalType::Str);
+    let codes = coded.begin_codes(&dictionary, 50);
+    codes[..50].iter_mut().enumerate().for_each(|(i, c)| *c = i as u32 % 3);
+    coded.set_null(10);
+    let constant = Vector::constant(PhysicalType::Str, &text(3)).unwrap();
+    let shifted: Vec<u16> = (0..50).map(|p| (p + 1) % 50).collect();
+    for vector in [&flat, &coded, &constant] {
+        for positions in [None, Some(&shifted[..])] {
+            for null_equals_null in [false, true] {
+                let (mut probes, mut builds) = (Vec::new(), Vec::new());
+                let mut expected = Vec::new();
+                for p in 0..50u16 {
+                    for b in 0..50u32 {
+                        probes.push(p);
+                        builds.push(b);
+                        let at = positions.map_or(p, |at| at[p as usize]) as usize;
+                        let value = vector.value(at, DataType::Varchar);
+                        if value == values[b as usize] && (null_equals_null || !value.is_null()) {
+                            expected.push((p, b));
+                        }
+                    }
+                }
+                rows.retain_equal(0, vector, positions, null_equals_null, &mut probes, &mut builds);
+                let kept: Vec<(u16, u32)> = probes.into_iter().zip(builds).collect();
+                assert_eq!(kept, expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn floats_and_narrow_integers_compare_as_sql_does() {
+    let mut rows =
+        Materialized::new(&[column_of(DataType::Float64), column_of(DataType::Decimal { precision: 30, scale: 2 })]);
+    let floats = Vector::from_slice(&[f64::NAN, 0.0, 1.0]);
+    let numbers = Vector::from_slice(&[5i64, -5, 7]);
+    rows.append_vectors(&[(&floats, None), (&numbers, None)], 3);
+    let probe = Vector::from_slice(&[-f64::NAN, -0.0, 2.0]);
+    let (mut p, mut b) = (vec![0, 1, 2], vec![0, 1, 2]);
+    rows.retain_equal(0, &probe, None, false, &mut p, &mut b);
+    assert_eq!((p, b), (vec![0, 1], vec![0, 1]));
+    let (mut p, mut b) = (vec![0, 1, 2], vec![0, 1, 1]);
+    rows.retain_equal(1, &numbers, None, false, &mut p, &mut b);
+    assert_eq!((p, b), (vec![0, 1], vec![0, 1]));
+}
