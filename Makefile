@@ -7,7 +7,7 @@ SF     ?= 1
 ROWS   ?= 10000000
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-compression bench-kernels bench-tuples bench-build clean
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -64,6 +64,11 @@ bench-statements: bench-build
 ## Single rows beside scans, with DuckDB and SQLite: make bench-hap ROWS=10000000 ORDER=sorted
 bench-hap: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --rows $(ROWS) --order $(ORDER) --bench $(TARGET)/release/entasis-bench
+	rm -f $(EXTENSION)
+
+## Single rows of Entasis in tables of 1 M and 10 M rows, in ascending and in random order
+bench-flat: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --flat --rounds 9 --bench $(TARGET)/release/entasis-bench
 	rm -f $(EXTENSION)
 
 ## TPC-H with compression and without: make bench-compression SF=1

@@ -2,11 +2,15 @@
 
     make bench-hap                  10 M rows, keys in ascending order
     make bench-hap ROWS=1000000 ORDER=random
+    make bench-flat                 Entasis alone: what ten times the rows, or random order, make of single rows
 
 A table of an 8-byte key and 16 four-byte columns, in memory, one thread, each statement a transaction by itself, with
 parameters; bulk statements with two threads. Entasis, DuckDB and SQLite take turns, each in a process of its own; what is timed is what a Python program waits
 for: execute and fetch. The median of each operation is printed in microseconds, and kept under bench/record/ with that of each
 round, since a machine has faster and slower minutes; the fastest round is printed as well.
+
+The flat benchmark has a process for each table (1 M and 10 M rows in ascending order, 10 M in random order), and in each
+round all take turns, operation by operation; what counts is the ratio within a round.
 
 With Entasis alone the same operations run from Rust, and once more while another thread scans the table without a pause
 ("beside scans"); then come the bulk statements with the memory that they leave.
@@ -103,6 +107,9 @@ class SQLite:
 ENGINES = {"entasis": Entasis, "duckdb": DuckDB, "sqlite": SQLite}
 
 
+KEYED = ["point", "insert", "update payload", "delete", "update key"]
+
+
 def operations(rows, seed):
     """Name, statement, parameters by number, number of runs. Each operation takes rows of its own."""
     dice = random.Random(seed)
@@ -126,10 +133,12 @@ def operations(rows, seed):
     ]
 
 
-def measure(engine, rows, seed, budget=5.0):
-    """Median microseconds by operation; slow ones stop after `budget` seconds."""
+def measure(engine, rows, seed, only=(), budget=5.0):
+    """Median microseconds by operation, of all or of those in `only`; slow ones stop after `budget` seconds."""
     medians = {}
     for name, sql, sets in operations(rows, seed):
+        if only and name not in only:
+            continue
         times, end = [], time.perf_counter() + budget
         for parameters in sets:
             start = time.perf_counter_ns()
@@ -231,6 +240,44 @@ class Worker:
         return json.loads(self.process.stdout.readline())
 
 
+def flat(args):
+    """Single rows in tables of three kinds, in turns: medians, and the median over rounds of the ratio to the first."""
+    tables = {"1 M": (1_000_000, "sorted"), "10 M": (10_000_000, "sorted"), "10 M, random": (10_000_000, "random")}
+    workers = {name: Worker("entasis") for name in tables}
+    for name, table in tables.items():
+        print(f"{name}: loaded in {workers[name].ask('load', *table):.1f} s", flush=True)
+    rounds = {way: {name: [] for name in tables} for way in ("Python", "Rust")}
+    for seed in range(args.rounds):
+        python = {name: {} for name in tables}
+        for operation in KEYED:
+            for name, (rows, _) in tables.items():
+                python[name] |= workers[name].ask("measure", rows, seed, [operation])
+        for name, (rows, order) in tables.items():
+            rounds["Python"][name].append(python[name])
+            rounds["Rust"][name].append(rust(args.bench, rows, order))
+    content = {"rounds": args.rounds, "versions": {"entasis": workers["1 M"].version}}
+    for way, by_table in rounds.items():
+        medians = {op: {name: statistics.median(r[op] for r in taken) for name, taken in by_table.items()} for op in KEYED}
+        of_pairs = lambda op, a, b: statistics.median(y[op] / x[op] for x, y in zip(by_table[a], by_table[b]))
+        ratios = {
+            op: {f"{b} / {a}": of_pairs(op, a, b) for a, b in [("1 M", "10 M"), ("10 M", "10 M, random")]} for op in KEYED
+        }
+        heads = list(tables) + list(ratios[KEYED[0]])
+        print("\n" + f"{way}, µs, median".ljust(22) + "".join(f"{head:>22}" for head in heads))
+        for op in KEYED:
+            figures = [*medians[op].values(), *ratios[op].values()]
+            print(op.ljust(22) + "".join(f"{figure:22.2f}" for figure in figures))
+        content[way] = {"median_us": medians, "ratio": ratios, "rounds_us": by_table}
+    if not args.no_record:
+        keep("hap", "hap-flat", content)
+
+
+def rust(program, rows, order):
+    """The same operations from Rust: median microseconds by operation."""
+    command = [program, "hap", "--rows", str(rows)] + (["--random"] if order == "random" else [])
+    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=10_000_000)
@@ -240,7 +287,10 @@ def main():
     parser.add_argument("--engines", default="entasis,duckdb,sqlite")
     parser.add_argument("--bench", default="target/release/entasis-bench", help="the program for the figures from Rust")
     parser.add_argument("--no-record", action="store_true")
+    parser.add_argument("--flat", action="store_true", help="tables of three kinds, Entasis alone")
     args = parser.parse_args()
+    if args.flat:
+        return flat(args)
 
     names = args.engines.split(",")
     workers = {name: Worker(name) for name in names}
@@ -252,13 +302,12 @@ def main():
         print(f"{name} {worker.version}: loaded in {seconds:.1f} s ({args.rows / seconds / 1e6:.2f} M rows/s)", flush=True)
     heads = names + (["beside scans", "Rust"] if "entasis" in workers else [])
     rounds = {head: [] for head in heads}
-    rust = [args.bench, "hap", "--rows", str(args.rows)] + (["--random"] if args.order == "random" else [])
     for seed in range(args.rounds):
         for name, worker in workers.items():
             rounds[name].append(worker.ask("measure", args.rows, seed))
         if "entasis" in workers:
             rounds["beside scans"].append(workers["entasis"].ask("beside", args.rows, seed + args.rounds))
-            rounds["Rust"].append(json.loads(subprocess.run(rust, check=True, capture_output=True, text=True).stdout))
+            rounds["Rust"].append(rust(args.bench, args.rows, args.order))
     median = lambda head, op: statistics.median(r[op] for r in rounds[head])
     columns = {op: {head: median(head, op) for head in heads} for op in LIMITS}
     print("\n" + "µs, median".ljust(18) + "".join(f"{h:>14}" for h in heads) + f"{'goals':>16}")
