@@ -178,6 +178,13 @@ def resident_bytes():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
+def huge_share():
+    """The share of this process's memory that is in huge pages, where the system tells."""
+    with open("/proc/self/smaps_rollup") as file:
+        sizes = dict(line.split()[:2] for line in file if "kB" in line)
+    return int(sizes.get("AnonHugePages:", 0)) / int(sizes["Rss:"])
+
+
 def bulk(engine, rows, updates):
     """Seconds of statements on many rows, and what a loop of single updates beside snapshots leaves of memory."""
     figures, dice = {}, random.Random(3)
@@ -223,6 +230,8 @@ def serve(name):
             answer = time.perf_counter() - start
         elif do == "peak":
             answer = peak_bytes(os.getpid())
+        elif do == "huge":
+            answer = huge_share()
         else:
             answer = {"measure": measure, "beside": beside_scans, "bulk": bulk}[do](engine, *arguments)
         print(json.dumps(answer), file=answers, flush=True)
@@ -245,7 +254,8 @@ def flat(args):
     tables = {"1 M": (1_000_000, "sorted"), "10 M": (10_000_000, "sorted"), "10 M, random": (10_000_000, "random")}
     workers = {name: Worker("entasis") for name in tables}
     for name, table in tables.items():
-        print(f"{name}: loaded in {workers[name].ask('load', *table):.1f} s", flush=True)
+        seconds = workers[name].ask("load", *table)
+        print(f"{name}: loaded in {seconds:.1f} s, {workers[name].ask('huge'):.0%} of memory in huge pages", flush=True)
     rounds = {way: {name: [] for name in tables} for way in ("Python", "Rust")}
     for seed in range(args.rounds):
         python = {name: {} for name in tables}
