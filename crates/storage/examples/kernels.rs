@@ -1,6 +1,6 @@
 //! How fast blocks are read as they are encoded: values per nanosecond of one thread, beside the machine's stream.
 //!
-//! `make bench-kernels`, or `cargo run --release -p entasis-storage --example kernels -- [rows]`
+//! `make bench-kernels`, or `cargo run --release -p entasis-storage --example kernels -- [rows] [part of a column's name]`
 //!
 //! One column a width, `rows` rows (32 M), without a layout key. *In cache*: one row group again and again; *from memory*: all
 //! of them, one after the other. Where one row in some is decoded, all count as values: so it compares with decoding all. The stream is the sum of as many bytes as a plain array of 64-bit numbers.
@@ -28,8 +28,9 @@ const COLUMNS: [(&str, DataType, u64); 9] = [
 fn main() {
     let rows = std::env::args().nth(1).map_or(32 << 20, |rows| rows.parse().expect("rows are a number"));
     println!("values per ns, {rows} rows           {:>10} {:>12}", "in cache", "from memory");
+    let wanted = std::env::args().nth(2).unwrap_or_default();
     stream(rows);
-    for (name, ty, span) in COLUMNS {
+    for (name, ty, span) in COLUMNS.into_iter().filter(|(name, ..)| name.contains(&wanted)) {
         let table = load(rows, ty, span);
         let snapshot = table.snapshot();
         let groups: Vec<&RowGroup> = snapshot.row_groups().collect();

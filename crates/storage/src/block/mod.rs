@@ -42,6 +42,7 @@ mod singles;
 mod strings;
 pub(crate) mod symbols;
 mod views;
+pub(crate) mod within;
 mod write;
 
 pub(crate) use choose::Form;

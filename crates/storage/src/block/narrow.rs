@@ -1,9 +1,8 @@
 //! Narrowing masks: the slots that hold a value, or one of a range, found without decoding.
 //!
 //! A mask has a bit a slot. Bounds are asked first, which may decide for all slots at once; then the constant becomes a code,
-//! and codes are compared as narrow as they are ([`search`]). The slow twin is to look at one value after the other.
+//! and codes are compared as narrow as they are ([`search`], [`super::packed`]). The slow twin is to look at one value after the other.
 
-use super::codes::with_codes;
 use super::fixed::with_integer;
 use super::{Block, Values, search};
 use crate::datum::Datum;
@@ -62,7 +61,7 @@ impl Values {
                 if low > high {
                     return masks.fill(0);
                 }
-                with_codes!(codes, C, slots => search::narrow(slots, masks, low as C, (high - low) as C));
+                codes.narrow(low as u64, high as u64, masks);
             }
             Values::Flat(buffer) if physical == PhysicalType::I128 => {
                 search::narrow(buffer, masks, low, high.wrapping_sub(low));
