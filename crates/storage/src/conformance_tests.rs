@@ -7,6 +7,7 @@
 use crate::block::{Form, Values, choose, range_of, with_fixed};
 use crate::random::Random;
 use crate::{Compression, Condition, Datum, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
+use entasis_vector::value::float_ordinal;
 use entasis_vector::{CHUNK_ROWS, DataType, Field, Native, PhysicalType, Value, Vector};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -183,6 +184,9 @@ fn check_reading(snapshot: &TableSnapshot, ty: DataType, expected: &[Value], wha
     if ty.is_integer() && held != PhysicalType::I128 {
         check_numbers(group, ty, expected, what);
     }
+    if ty == DataType::Float64 {
+        check_float_ranges(group, expected, what);
+    }
 }
 
 /// Reads runs of a column that is held as `held` to vectors of `physical`; `check` compares a position with a row.
@@ -216,6 +220,24 @@ fn check_vectors(
     let positions: Vec<u16> = (0..slots.len() as u16).step_by(3).collect();
     group.gather_runs(1, held, &runs, &positions, &mut out);
     positions.iter().enumerate().for_each(|(i, &at)| check(&out, i, slots[at as usize]));
+}
+
+/// Ranges of floats from and to values of the data, and to what no number is.
+fn check_float_ranges(group: &RowGroup, expected: &[Value], what: &str) {
+    let some = expected.iter().step_by(expected.len() / 4 + 1).filter_map(Value::ordinal);
+    let odd = [0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 50.0].map(|v| float_ordinal(v).into());
+    let ends: Vec<i128> =
+        some.chain(odd).flat_map(|end| [end, end - 1, end + 1]).chain([i128::MIN, i128::MAX]).collect();
+    for (i, &low) in ends.iter().enumerate() {
+        for &high in ends.iter().skip(i % 3).step_by(3) {
+            let range = [Condition::Range(ValueRange { column: 1, physical: PhysicalType::F64, low, high })];
+            let mut positions = Vec::new();
+            group.select_runs(&range, std::slice::from_ref(&(0..expected.len())), &mut positions);
+            let is_in = |row: &usize| expected[*row].ordinal().is_some_and(|v| low <= v && v <= high);
+            let twin: Vec<u16> = (0..expected.len()).filter(is_in).map(|row| row as u16).collect();
+            assert_eq!(positions, twin, "{what}: from {low} to {high}");
+        }
+    }
 }
 
 fn check_numbers(group: &RowGroup, ty: DataType, expected: &[Value], what: &str) {

@@ -70,7 +70,8 @@ unsafe fn compress(first: u16, masks: &[u64], room: &mut [MaybeUninit<u16>]) -> 
     let step: [u16; LANES] = std::array::from_fn(|lane| lane as u16);
     let mut found = 0;
     // SAFETY: `step` has as many lanes as a vector.
-    let mut numbers = unsafe { _mm512_add_epi16(_mm512_set1_epi16(first as i16), _mm512_loadu_si512(step.as_ptr().cast())) };
+    let mut numbers =
+        unsafe { _mm512_add_epi16(_mm512_set1_epi16(first as i16), _mm512_loadu_si512(step.as_ptr().cast())) };
     for mask in masks.iter().flat_map(|&mask| [mask as u32, (mask >> 32) as u32]) {
         // SAFETY: no more numbers were found than bits were looked at, and there is room for those of this half as well.
         unsafe {

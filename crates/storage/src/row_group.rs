@@ -46,7 +46,8 @@ impl Partition {
     }
 }
 
-/// Values from `low` to `high` of a column of integers of up to 64 bits.
+/// Values from `low` to `high` of a column of integers of up to 64 bits; or floats whose ordinals these are
+/// ([`entasis_vector::value::float_ordinal`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRange {
     /// Index in the table.

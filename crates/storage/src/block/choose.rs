@@ -17,7 +17,7 @@ use super::alp::Scale;
 use super::codes::{bits_of, packing_pays, plain_bytes};
 use super::fixed::flat;
 use super::packed::Packed;
-use super::patched::{Patched, Window};
+use super::patched::{Core, Patched};
 use super::runs::{Runs, count};
 use super::scaled::Scaled;
 use super::sequence::Sequence;
@@ -92,9 +92,11 @@ struct Plan {
 enum Encoding {
     Flat,
     Plain,
-    Packed { bits: usize },
+    Packed {
+        bits: usize,
+    },
     Runs,
-    Patched(Window),
+    Patched(Core),
     /// Done already.
     Made(Values),
 }
@@ -132,7 +134,7 @@ impl<T: Fixed> Candidates<'_, T> {
                 Values::FrameOfReference { base, codes: Codes::Packed(Packed::new(bits, codes)) }
             }
             Encoding::Runs => Values::Runs(Runs::new(self.slots, |heads| self.as_plain(heads, heads.len()))),
-            Encoding::Patched(window) => Values::Patched(Patched::new(self.slots, self.min, window)),
+            Encoding::Patched(core) => Values::Patched(Patched::new(self.slots, self.min, core)),
             Encoding::Made(values) => values,
         }
     }
@@ -175,8 +177,8 @@ impl<T: Fixed> Candidates<'_, T> {
     }
 
     fn patched(&self) -> Option<Plan> {
-        let window = self.bits().filter(|_| size_of::<T>() <= 8).and_then(|_| Window::best(self.slots, self.min))?;
-        Some(Plan { encoding: Encoding::Patched(window), bytes: window.bytes })
+        let core = self.bits().filter(|_| size_of::<T>() <= 8).and_then(|_| Core::best(self.slots, self.min))?;
+        Some(Plan { encoding: Encoding::Patched(core), bytes: core.bytes })
     }
 
     fn scaled(&self) -> Option<Plan> {

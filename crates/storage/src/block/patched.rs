@@ -3,14 +3,13 @@
 //! Patches may lie below the others, above, or on both sides. They are codes over the least of all values, the others over the
 //! least of their own; the slots of patches hold code 0 there. (Guide B2; the paper calls them exceptions.)
 //!
-//! [`Window::best`] weighs every number of patches below against every number above: the best range of so many bits begins at a value and
+//! [`Core::best`] weighs every number of patches below against every number above: the best range of so many bits begins at a value and
 //! ends at one. The slow twin, in the tests, tries every base and width.
 
 use super::codes::bits_of;
 use super::packed::Packed;
 use super::patches::Patches;
 use super::{Codes, Fixed, Values};
-use crate::BLOCK_ROWS;
 use crate::datum::Datum;
 use entasis_vector::PhysicalType;
 
@@ -29,7 +28,7 @@ pub(crate) struct Patched {
 
 /// Which values are no patches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Window {
+pub(crate) struct Core {
     /// The least of them, as its distance from the least of all.
     first: u64,
     /// Bits of a distance from `first`.
@@ -38,9 +37,9 @@ pub(crate) struct Window {
     pub(crate) bytes: usize,
 }
 
-impl Window {
+impl Core {
     /// The one that leaves the fewest bytes; `min` is the least of the values. Nothing if it takes too many patches, or none.
-    pub(crate) fn best<T: Fixed>(values: &[T], min: T) -> Option<Window> {
+    pub(crate) fn best<T: Fixed>(values: &[T], min: T) -> Option<Core> {
         let mut codes: Vec<u64> = values.iter().map(|value| value.code(min)).collect();
         let most = PATCHES_MAX.min(codes.len().checked_sub(1)?);
         // PERF: one value more than may be patches, of either end, instead of all in order.
@@ -51,7 +50,7 @@ impl Window {
         let (_, middle, greatest) = codes.select_nth_unstable(last);
         let mut greatest: Vec<u64> = greatest.iter().copied().chain([*middle]).collect();
         greatest.sort_unstable_by(|a, b| b.cmp(a));
-        let mut best: Option<Window> = None;
+        let mut best: Option<Core> = None;
         for (below, &first) in least.iter().enumerate() {
             if below > 0 && least[below - 1] == first {
                 continue;
@@ -62,9 +61,9 @@ impl Window {
                 if width == 64 || above + below == 0 || (above > 0 && (greatest[above - 1] - first) >> width == 0) {
                     continue;
                 }
-                let bytes = Window::bytes(width, below + above);
+                let bytes = Core::bytes(width, below + above);
                 if best.is_none_or(|best| bytes < best.bytes) {
-                    best = Some(Window { first, width, bytes });
+                    best = Some(Core { first, width, bytes });
                 }
             }
         }
@@ -83,14 +82,14 @@ impl Window {
 }
 
 impl Patched {
-    /// Values over `min`, the least of them, those outside the window as patches.
-    pub(crate) fn new<T: Fixed>(values: &[T], min: T, window: Window) -> Patched {
+    /// Values over `min`, the least of them, those outside the core as patches.
+    pub(crate) fn new<T: Fixed>(values: &[T], min: T, core: Core) -> Patched {
         let Datum::Integer(least) = min.datum() else { unreachable!("only integers have codes") };
         let distances = || values.iter().map(|value| value.code(min));
-        let outside = (0..).zip(distances()).filter(|(_, distance)| window.code(*distance).is_none());
+        let outside = (0..).zip(distances()).filter(|(_, distance)| core.code(*distance).is_none());
         let patches: Vec<(u16, u64)> = outside.collect();
-        let codes = Packed::new(window.width, distances().map(|distance| window.code(distance).unwrap_or(0)));
-        let values = Values::FrameOfReference { base: least + i128::from(window.first), codes: Codes::Packed(codes) };
+        let codes = Packed::new(core.width, distances().map(|distance| core.code(distance).unwrap_or(0)));
+        let values = Values::FrameOfReference { base: least + i128::from(core.first), codes: Codes::Packed(codes) };
         Patched { values: Box::new(values), least, patches: Patches::new(&patches) }
     }
 
@@ -131,17 +130,8 @@ impl Patched {
 
     /// Narrows `masks` to numbers from `low` to `high`.
     pub(crate) fn narrow(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
-        // What the patches leave of their slots' bits, which their codes say nothing about.
-        let mut own = [0; BLOCK_ROWS / 64];
-        let mut kept = [0; BLOCK_ROWS / 64];
-        for (slot, code) in self.patches.within(0, masks.len() * 64) {
-            let (word, bit) = (slot / 64, 1 << (slot % 64));
-            own[word] |= bit;
-            let is_in = (low..=high).contains(&(self.least + i128::from(code)));
-            kept[word] |= if is_in { masks[word] & bit } else { 0 };
-        }
-        self.values.narrow(low, high, masks, physical);
-        masks.iter_mut().zip(own.iter().zip(&kept)).for_each(|(mask, (own, kept))| *mask = *mask & !own | kept);
+        let holds = |code: u64| (low..=high).contains(&(self.least + i128::from(code)));
+        self.patches.narrow(masks, holds, |masks| self.values.narrow(low, high, masks, physical));
     }
 }
 
@@ -151,7 +141,7 @@ mod tests {
     use crate::random::Random;
 
     #[test]
-    fn the_best_window_is_that_of_all() {
+    fn the_best_core_is_that_of_all() {
         let mut random = Random(5);
         for round in 0..300 {
             let rows = [1, 2, 40, 90][round % 4];
@@ -161,17 +151,17 @@ mod tests {
                 values[at] = far * [1, -1, i64::from(i32::MAX)][random.below(3) as usize];
             }
             let min = *values.iter().min().expect("there are some");
-            let found = Window::best(&values, min);
+            let found = Core::best(&values, min);
             let bytes_from = |first: i64, width: usize| {
-                let window = Window { first: first.code(min), width, bytes: 0 };
-                let patches = values.iter().filter(|value| window.code(value.code(min)).is_none()).count();
-                ((1..=PATCHES_MAX).contains(&patches)).then(|| Window::bytes(width, patches))
+                let core = Core { first: first.code(min), width, bytes: 0 };
+                let patches = values.iter().filter(|value| core.code(value.code(min)).is_none()).count();
+                ((1..=PATCHES_MAX).contains(&patches)).then(|| Core::bytes(width, patches))
             };
             let all = values.iter().flat_map(|&first| (1..64).filter_map(move |width| bytes_from(first, width)));
             let least = all.min();
-            assert_eq!(found.map(|window| window.bytes), least, "{values:?}");
-            if let Some(window) = found {
-                assert_eq!(Patched::new(&values, min, window).bytes(), window.bytes);
+            assert_eq!(found.map(|core| core.bytes), least, "{values:?}");
+            if let Some(core) = found {
+                assert_eq!(Patched::new(&values, min, core).bytes(), core.bytes);
             }
         }
     }

@@ -50,8 +50,7 @@ pub(crate) trait Lane: Number {
         out: &'a mut MaybeUninit<[Self; BLOCK_ROWS]>,
     ) -> &'a [Self; BLOCK_ROWS];
     /// The slots of a packed block whose code lies within `low` and `low + span`, with the help of such vectors.
-    fn found(vectors: Option<Vectors>, words: &[Self], width: usize, low: Self, span: Self)
-    -> [u64; BLOCK_ROWS / 64];
+    fn found(vectors: Option<Vectors>, words: &[Self], width: usize, low: Self, span: Self) -> [u64; BLOCK_ROWS / 64];
 }
 
 macro_rules! lane {
@@ -293,7 +292,9 @@ mod tests {
             let codes: Vec<u64> = (0..BLOCK_ROWS).map(|_| random.next() & greatest).collect();
             let packed = Packed::new(width, codes.iter().copied());
             let (a, b) = (codes[17], codes[900]);
-            for (low, high) in [(0, greatest), (a, a), (0, a), (b, greatest), (a.min(b), a.max(b)), (greatest, greatest)] {
+            for (low, high) in
+                [(0, greatest), (a, a), (0, a), (b, greatest), (a.min(b), a.max(b)), (greatest, greatest)]
+            {
                 let is_in = |slot: usize| u64::from((low..=high).contains(&codes[slot]));
                 let twin: Vec<u64> =
                     (0..BLOCK_ROWS / 64).map(|word| (0..64).map(|bit| is_in(word * 64 + bit) << bit).sum()).collect();
