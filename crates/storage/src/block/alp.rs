@@ -221,7 +221,7 @@ impl Scale {
     /// that they would have, which rounding may leave one or two off.
     pub(crate) fn digits_within(self, low: f64, high: f64) -> RangeInclusive<i64> {
         if low.is_nan() || high.is_nan() {
-            return 0..=-1;
+            return RangeInclusive::new(0, -1);
         }
         let mut first = self.digit_of(low);
         while first > -DIGIT_LIMIT && self.decode(first - 1) >= low {

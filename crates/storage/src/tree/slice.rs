@@ -171,6 +171,13 @@ impl Slice {
         }
     }
 
+    /// Asks for a block with the first `bytes` of its slots.
+    #[inline]
+    pub(crate) fn prefetch_slots(&self, column: usize, bytes: usize) {
+        self.blocks[column].prefetch();
+        cells::prefetch_all(self.blocks[column].ahead().start(), bytes);
+    }
+
     // ---- writing: the slice bears the stamp of the edit ----------------------------------------------------------
 
     /// Writes one value to `slot`. If the slot is live, readers of older versions must not see the change.
