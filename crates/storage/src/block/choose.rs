@@ -181,15 +181,6 @@ impl<T: Fixed> Candidates<'_, T> {
         Some(Plan { encoding: Encoding::Patched(core), bytes: core.bytes })
     }
 
-    fn scaled(&self) -> Option<Plan> {
-        let doubles = self.doubles()?;
-        Scaled::of(&doubles, Scale::choose(&doubles)?).map(|scaled| made(Values::Scaled(scaled)))
-    }
-
-    fn singles(&self) -> Option<Plan> {
-        Singles::of(&self.doubles()?).map(|singles| made(Values::Singles(singles)))
-    }
-
     /// The doubles that they are.
     fn doubles(&self) -> Option<Vec<f64>> {
         let double = |value: &T| match value.datum() {
@@ -208,8 +199,8 @@ impl<T: Fixed> Candidates<'_, T> {
             Compression::Sequence => self.sequence(),
             Compression::Runs => Some(self.runs(count(self.slots))),
             Compression::Patched => self.patched(),
-            Compression::Scaled => self.scaled(),
-            Compression::Singles => self.singles(),
+            Compression::Scaled => scaled(&self.doubles()?),
+            Compression::Singles => singles(&self.doubles()?),
         }
     }
 
@@ -235,8 +226,9 @@ impl<T: Fixed> Candidates<'_, T> {
         if T::IS_INTEGER {
             return packed;
         }
-        let scaled = self.scaled().filter(|scaled| scaled.bytes * 4 <= plain * 3);
-        match (scaled, self.singles()) {
+        let doubles = self.doubles()?;
+        let scaled = scaled(&doubles).filter(|scaled| scaled.bytes * 4 <= plain * 3);
+        match (scaled, singles(&doubles)) {
             (Some(scaled), Some(singles)) if singles.bytes * 3 <= scaled.bytes * 4 => Some(singles),
             (Some(scaled), _) => Some(scaled),
             (None, singles) => singles,
@@ -255,6 +247,14 @@ impl<T: Fixed> Candidates<'_, T> {
         let most = counts.windows(5).map(|quarter| quarter.iter().sum()).max().unwrap_or(all);
         (all - most) * 16 <= all
     }
+}
+
+fn scaled(doubles: &[f64]) -> Option<Plan> {
+    Scaled::of(doubles, Scale::choose(doubles)?).map(|scaled| made(Values::Scaled(scaled)))
+}
+
+fn singles(doubles: &[f64]) -> Option<Plan> {
+    Singles::of(doubles).map(|singles| made(Values::Singles(singles)))
 }
 
 /// The plan of what is encoded already.

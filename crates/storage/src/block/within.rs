@@ -5,7 +5,8 @@
 //! each lane's highest bit goes to the mask. What reads the numbers, from slots or by unpacking, is not here. The slow twin is
 //! [`super::search::Number::is_within`].
 
-/// Vectors that this machine has. Only [`Vectors::widest`] makes one, so that having one says that the instructions are there.
+/// Vectors that this machine has. Only this module makes one, so that having one says that the
+/// instructions are there.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Vectors {
