@@ -171,11 +171,14 @@ impl Slice {
         }
     }
 
-    /// Asks for a block with the first `bytes` of its slots.
+    /// Asks for a block with the first `bytes` of its slots, if it is known where they are.
     #[inline]
     pub(crate) fn prefetch_slots(&self, column: usize, bytes: usize) {
         self.blocks[column].prefetch();
-        cells::prefetch_all(self.blocks[column].ahead().start(), bytes);
+        let slots = self.blocks[column].ahead().start();
+        if !slots.is_null() {
+            cells::prefetch_all(slots, bytes);
+        }
     }
 
     // ---- writing: the slice bears the stamp of the edit ----------------------------------------------------------
