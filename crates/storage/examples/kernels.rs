@@ -1,9 +1,10 @@
 //! How fast blocks are read as they are encoded: values per nanosecond of one thread, beside the machine's stream.
 //!
-//! `make bench-kernels`, or `cargo run --release -p entasis-storage --example kernels -- [rows]`
+//! `make bench-kernels`, or `cargo run --release -p entasis-storage --example kernels -- [rows] [part of a column's name]`
 //!
-//! One column a width, `rows` rows (32 M), without a layout key. *In cache*: one row group again and again; *from memory*: all
-//! of them, one after the other. Where one row in some is decoded, all count as values: so it compares with decoding all. The stream is the sum of as many bytes as a plain array of 64-bit numbers.
+//! One column a width, without a layout key, each of about as many bytes as `rows` numbers of 8 (32 M). *In cache*: one row group again and again; *from memory*: all
+//! of them, one after the other, beside the share of the stream's bytes in that time. Where one row in some is decoded, all count as values: so
+//! it compares with decoding all. The stream is the sum of as many bytes as a plain array of 64-bit numbers.
 
 use entasis_storage::{Condition, RowGroup, Table, ValueRange};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, PhysicalType, Selection, Vector};
@@ -12,25 +13,27 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Name, type, number of different values.
-const COLUMNS: [(&str, DataType, u64); 9] = [
-    ("packed, 4 bits", DataType::Int32, 1 << 4),
-    ("packed, 6 bits", DataType::Int32, 1 << 6),
-    ("codes of 1 byte", DataType::Int32, 1 << 8),
-    ("packed, 12 bits", DataType::Int32, 1 << 12),
-    ("codes of 2 bytes", DataType::Int64, 1 << 16),
-    ("packed, 17 bits", DataType::Int32, 1 << 17),
-    ("packed, 24 bits", DataType::Int32, 1 << 24),
-    ("flat, 4 bytes", DataType::Int32, 1 << 31),
-    ("flat, 8 bytes", DataType::Int64, 1 << 62),
+/// Name, type, bits of the values.
+const COLUMNS: [(&str, DataType, u32); 9] = [
+    ("packed, 4 bits", DataType::Int32, 4),
+    ("packed, 6 bits", DataType::Int32, 6),
+    ("codes of 1 byte", DataType::Int32, 8),
+    ("packed, 12 bits", DataType::Int32, 12),
+    ("codes of 2 bytes", DataType::Int64, 16),
+    ("packed, 17 bits", DataType::Int32, 17),
+    ("packed, 24 bits", DataType::Int32, 24),
+    ("flat, 4 bytes", DataType::Int32, 31),
+    ("flat, 8 bytes", DataType::Int64, 62),
 ];
 
 fn main() {
     let rows = std::env::args().nth(1).map_or(32 << 20, |rows| rows.parse().expect("rows are a number"));
-    println!("values per ns, {rows} rows           {:>10} {:>12}", "in cache", "from memory");
-    stream(rows);
-    for (name, ty, span) in COLUMNS {
-        let table = load(rows, ty, span);
+    println!("values per ns, {rows} times 8 bytes  {:>10} {:>12} {:>10}", "in cache", "from memory", "of stream");
+    let wanted = std::env::args().nth(2).unwrap_or_default();
+    let stream = stream(rows);
+    for (name, ty, bits) in COLUMNS.into_iter().filter(|(name, ..)| name.contains(&wanted)) {
+        let span = 1u64 << bits;
+        let table = load(rows * 64 / bits as usize, ty, span);
         let snapshot = table.snapshot();
         let groups: Vec<&RowGroup> = snapshot.row_groups().collect();
         let physical = ty.physical();
@@ -38,34 +41,40 @@ fn main() {
         let range = [Condition::Range(ValueRange { column: 0, physical, low: 0, high: i128::from(span / 10) })];
         let shown = groups[0].block_info(0, 0);
         println!("{name}: {} of {:.1} bits", shown.encoding, shown.bits_per_value);
+        let share = |values: f64| format!("{:>8.0} %", values * shown.bits_per_value / 8.0 / stream * 100.0);
+        let measure_all = |what: &str, read: &mut dyn FnMut(&RowGroup, Range<usize>)| {
+            let (cached, from_memory) = measure(&groups, read);
+            println!("{:<34} {cached:>10.1} {from_memory:>12.1} {}", format!("{name}: {what}"), share(from_memory));
+        };
         let mut positions = Vec::with_capacity(CHUNK_ROWS);
         // One value in the middle, which few rows have, so that comparing is all.
         let middle = i128::from(span / 2);
         let none = [Condition::Range(ValueRange { column: 0, physical, low: middle, high: middle })];
-        measure(&format!("{name}: compare"), &groups, |group, chunk| {
+        measure_all("compare", &mut |group, chunk| {
             positions.clear();
             group.select_runs(&none, std::slice::from_ref(&chunk), &mut positions);
             black_box(&positions);
         });
-        measure(&format!("{name}: range to positions"), &groups, |group, chunk| {
+        measure_all("range to positions", &mut |group, chunk| {
             positions.clear();
             group.select_runs(&range, std::slice::from_ref(&chunk), &mut positions);
             black_box(&positions);
         });
-        measure(&format!("{name}: sum"), &groups, |group, chunk| {
+        measure_all("sum", &mut |group, chunk| {
             black_box(group.sum_runs(0, physical, std::slice::from_ref(&chunk)));
         });
         let mut out = Vector::new(physical);
-        measure(&format!("{name}: decode"), &groups, |group, chunk| {
+        measure_all("decode", &mut |group, chunk| {
             group.decode(0, chunk.start, chunk.len(), &mut out);
             black_box(&out);
         });
         for every in [4, 8, 16, 32, 64] {
             let positions: Vec<u16> = (0..CHUNK_ROWS as u16).step_by(every).collect();
-            measure(&format!("{name}: decode 1 in {every}"), &groups, |group, chunk| {
+            let (cached, from_memory) = measure(&groups, &mut |group, chunk| {
                 group.decode_selected(0, chunk.start, &positions, chunk.len(), &mut out);
                 black_box(&out);
             });
+            println!("{:<34} {cached:>10.1} {from_memory:>12.1}", format!("{name}: decode 1 in {every}"));
         }
     }
 }
@@ -98,19 +107,19 @@ fn load(rows: usize, ty: DataType, span: u64) -> Arc<Table> {
     table
 }
 
-fn measure(name: &str, groups: &[&RowGroup], mut read: impl FnMut(&RowGroup, Range<usize>)) {
+/// Values per nanosecond in cache and from memory.
+fn measure(groups: &[&RowGroup], read: &mut dyn FnMut(&RowGroup, Range<usize>)) -> (f64, f64) {
     let mut all = |group: &RowGroup| {
         let slots = group.slots();
         (0..slots).step_by(CHUNK_ROWS).for_each(|first| read(group, first..slots.min(first + CHUNK_ROWS)));
     };
     let cached = best(groups[0].rows(), 50, || all(groups[0]));
     let rows = groups.iter().map(|group| group.rows()).sum();
-    let from_memory = best(rows, 3, || groups.iter().for_each(|group| all(group)));
-    println!("{name:<34} {cached:>10.1} {from_memory:>12.1}");
+    (cached, best(rows, 5, || groups.iter().for_each(|group| all(group))))
 }
 
-/// The sum of a plain array.
-fn stream(rows: usize) {
+/// The sum of a plain array: its bytes per nanosecond from memory.
+fn stream(rows: usize) -> f64 {
     let values = vec![1u64; rows];
     let sum = |values: &[u64]| black_box(entasis_vector::simd::widest(|| values.iter().sum::<u64>()));
     let cached = best(1 << 14, 500, || {
@@ -121,6 +130,7 @@ fn stream(rows: usize) {
     });
     println!("{:<34} {cached:>10.1} {from_memory:>12.1}", "stream of 8-byte numbers");
     println!("{:<34} {:>10.1} {:>12.1}", "  in bytes per ns", cached * 8.0, from_memory * 8.0);
+    from_memory * 8.0
 }
 
 /// Values per nanosecond of the fastest of some runs.

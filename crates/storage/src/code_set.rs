@@ -7,11 +7,9 @@
 //! A set is good for blocks with this very dictionary, and for constants that are among its entries. What makes the
 //! answers is not its affair. The slow twin is to ask for the entry of one slot after the other.
 
-use crate::block::cells::Slots;
 use crate::block::codes::with_codes;
 use crate::block::packed::Lane;
-use crate::block::search::{self, Number};
-use crate::block::{Block, Values};
+use crate::block::{Block, Codes, Values, search};
 use crate::datum::Datum;
 use crate::row_group::{RowGroup, ValueRange};
 use crate::tree::slice::WORDS;
@@ -87,18 +85,18 @@ impl CodeSet {
         code_of(&self.dictionary, value).is_some_and(|code| self.has(code))
     }
 
-    /// Narrows `masks`, of slots that are not NULL, to those whose codes, which are up to `max`, are in the set.
-    fn narrow<'a, C: Number + Lane>(&self, slots: impl Into<Slots<'a>>, max: u64, masks: &mut [u64]) {
-        let slots = slots.into();
+    /// Narrows `masks`, of slots that are not NULL, to those whose codes are in the set.
+    fn narrow(&self, codes: &Codes, masks: &mut [u64]) {
         let Some(runs) = &self.runs else {
-            return search::narrow_where(slots, masks, |code: C| self.has(code.code()));
+            return with_codes!(codes, C, slots => search::narrow_where(slots, masks, |code: C| self.has(code.code())));
         };
+        let max = codes.max();
         let mut found = [0u64; WORDS];
         for &(first, last) in runs.iter().filter(|(first, _)| *first <= max) {
             let mut within = [0u64; WORDS];
             let within = &mut within[..masks.len()];
             within.copy_from_slice(masks);
-            search::narrow(slots, within, C::of(first), C::of(last.min(max) - first));
+            codes.narrow(first, last.min(max), within);
             found.iter_mut().zip(within).for_each(|(found, within)| *found |= *within);
         }
         masks.copy_from_slice(&found[..masks.len()]);
@@ -126,9 +124,7 @@ impl Block {
         match &self.values {
             Values::Constant(value) if set.has_value(value) => {}
             Values::Constant(_) => masks.fill(0),
-            Values::Dictionary { codes, .. } => {
-                with_codes!(codes, C, slots => set.narrow::<C>(slots, codes.max(), masks));
-            }
+            Values::Dictionary { codes, .. } => set.narrow(codes, masks),
             _ => unreachable!("only strings with a dictionary have codes"),
         }
         masks.iter_mut().zip(nulls).for_each(|(mask, null)| *mask |= null);

@@ -1,12 +1,14 @@
 //! What every encoding must do, over data that is made to break it: a new one is in with its name.
 //!
 //! A table of one column whose compression is forced gets rows, with NULLs and without; then all ways to read it are held against
-//! the rows: decoding whole, in part and at single positions, ranges, counts, sums and extremes. Then rows are changed while a
-//! snapshot shows the old ones.
+//! the rows: decoding whole, in part and at single positions, ranges, counts, sums and extremes; and the bytes that blocks take against
+//! those that were promised. Then rows are changed while a snapshot shows the old ones.
 
+use crate::block::{Form, Values, choose, range_of, with_fixed};
 use crate::random::Random;
 use crate::{Compression, Condition, Datum, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
-use entasis_vector::{CHUNK_ROWS, DataType, Field, PhysicalType, Value, Vector};
+use entasis_vector::value::float_ordinal;
+use entasis_vector::{CHUNK_ROWS, DataType, Field, Native, PhysicalType, Value, Vector};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -37,6 +39,12 @@ fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {
     add("one outlier", &mut |i| if i == 700 { greatest } else { i % 13 });
     add("an outlier below", &mut |i| if i == 700 { least } else { i % 13 });
     add("a few outliers", &mut |i| if i % 200 == 7 { greatest - i } else { i % 7 });
+    add("a few outliers below", &mut |i| if i % 200 == 7 { least + i % 50 } else { 70 + i % 7 });
+    add("outliers on both sides", &mut |i| match i % 150 {
+        7 => greatest - i % 50,
+        80 => least + i % 50,
+        _ => 70 + i % 7,
+    });
     add("runs", &mut |i| i / 97 % 5 * 1000);
     add("runs of one and of many", &mut |i| if i < 1100 { i % 2 } else { 7 });
     data
@@ -124,6 +132,34 @@ fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
+/// Encodings of numbers take the bytes that were promised when they were chosen, give or take a twentieth. How many blocks it were.
+fn check_promises(group: &RowGroup, ty: DataType, compression: Compression, what: &str) -> usize {
+    let mut checked = 0;
+    for slice in &group.slices {
+        let block = slice.block(1);
+        // Equal values are no choice, and what was written is as writing left it.
+        if slice.is_hot() || matches!(block.values, Values::Constant(_)) {
+            continue;
+        }
+        with_fixed!(
+            ty.physical(),
+            T => {
+                // NULL slots are as they were encoded.
+                let mut values = vec![T::default(); block.slots];
+                block.decode_fixed(T::PHYSICAL, 0, &mut values);
+                let (min, max) = range_of(&values).expect("a block has slots");
+                let promised = choose::promised(&values, min, max, Form::Cold(compression));
+                let bytes = block.values.bytes();
+                assert!(promised.abs_diff(bytes) * 20 <= bytes, "{what}: {bytes} bytes, {promised} promised");
+                checked += 1;
+            },
+            // Strings are encoded to be compared.
+            {}
+        );
+    }
+    checked
+}
+
 /// All ways to read a row group of rows in the order of insertion.
 fn check_reading(snapshot: &TableSnapshot, ty: DataType, expected: &[Value], what: &str) {
     let group = snapshot.row_group(0).expect("it has rows");
@@ -150,6 +186,9 @@ fn check_reading(snapshot: &TableSnapshot, ty: DataType, expected: &[Value], wha
     }
     if ty.is_integer() && held != PhysicalType::I128 {
         check_numbers(group, ty, expected, what);
+    }
+    if ty == DataType::Float64 {
+        check_float_ranges(group, expected, what);
     }
 }
 
@@ -184,6 +223,24 @@ fn check_vectors(
     let positions: Vec<u16> = (0..slots.len() as u16).step_by(3).collect();
     group.gather_runs(1, held, &runs, &positions, &mut out);
     positions.iter().enumerate().for_each(|(i, &at)| check(&out, i, slots[at as usize]));
+}
+
+/// Ranges of floats from and to values of the data, and to what no number is.
+fn check_float_ranges(group: &RowGroup, expected: &[Value], what: &str) {
+    let some = expected.iter().step_by(expected.len() / 4 + 1).filter_map(Value::ordinal);
+    let odd = [0.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 50.0].map(|v| float_ordinal(v).into());
+    let ends: Vec<i128> =
+        some.chain(odd).flat_map(|end| [end, end - 1, end + 1]).chain([i128::MIN, i128::MAX]).collect();
+    for (i, &low) in ends.iter().enumerate() {
+        for &high in ends.iter().skip(i % 3).step_by(3) {
+            let range = [Condition::Range(ValueRange { column: 1, physical: PhysicalType::F64, low, high })];
+            let mut positions = Vec::new();
+            group.select_runs(&range, std::slice::from_ref(&(0..expected.len())), &mut positions);
+            let is_in = |row: &usize| expected[*row].ordinal().is_some_and(|v| low <= v && v <= high);
+            let twin: Vec<u16> = (0..expected.len()).filter(is_in).map(|row| row as u16).collect();
+            assert_eq!(positions, twin, "{what}: from {low} to {high}");
+        }
+    }
 }
 
 fn check_numbers(group: &RowGroup, ty: DataType, expected: &[Value], what: &str) {
@@ -265,6 +322,7 @@ fn conformance(compression: Compression, name: &str) {
     let booleans = (0..ROWS).map(|i| Value::Boolean(i * i % 7 < 3)).collect();
     data.push((DataType::Boolean, "booleans".into(), booleans));
     let mut seen = BTreeSet::new();
+    let mut promises = 0;
     for (ty, what, values) in data {
         for (nulls, values) in with_nulls(&values).into_iter().enumerate() {
             // Few rows once, as they take as long to make.
@@ -276,6 +334,7 @@ fn conformance(compression: Compression, name: &str) {
                 let group = snapshot.row_group(0).expect("it has rows");
                 seen.extend((0..group.blocks()).map(|block| group.block_info(1, block).encoding));
                 check_reading(&snapshot, ty, values, &what);
+                promises += check_promises(group, ty, compression, &what);
                 if nulls == 1 || rows == 1 {
                     check_writing(&table(ty, values, compression, true), ty, values, &what);
                 }
@@ -283,6 +342,7 @@ fn conformance(compression: Compression, name: &str) {
         }
     }
     assert!(seen.contains(name), "{name} never came about, but {seen:?}");
+    assert!(promises > 500, "{name}: promises of {promises} blocks only");
 }
 
 #[test]
@@ -318,6 +378,24 @@ fn runs_conform() {
 #[test]
 fn patched_conforms() {
     conformance(Compression::Patched, "patched");
+}
+
+#[test]
+fn outliers_on_any_side_are_patches() {
+    for ty in [DataType::Int32, DataType::Int64, DataType::UInt64] {
+        let (least, greatest) = ty.integer_range().expect("a type of integers");
+        let sides: [&dyn Fn(i128) -> i128; 3] =
+            [&|_| greatest, &|_| least, &|i| if i % 2 == 0 { greatest } else { least }];
+        for (side, far) in sides.into_iter().enumerate() {
+            let value = |i: i128| if i % 100 == 9 { far(i / 100) } else { (1 << 20) + i * i % 64 };
+            let values: Vec<Value> = (0..1024).map(|i| Value::Integer(value(i))).collect();
+            let snapshot = table(ty, &values, Compression::Auto, false).snapshot();
+            let shown = snapshot.row_group(0).expect("it has rows").block_info(1, 0);
+            assert_eq!(shown.encoding, "patched", "{ty}, side {side}");
+            // Six bits a value, and ten patches of ten bytes.
+            assert!(shown.bits_per_value < 7.5, "{ty}, side {side}: {} bits", shown.bits_per_value);
+        }
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@
 
 use crate::block::cells::{self, Slots};
 use crate::block::codes::with_codes;
-use crate::block::{Block, Fixed, Values, with_integer};
+use crate::block::{Block, Codes, Fixed, Values, with_integer};
 use crate::datum::Datum;
 use crate::read::{Piece, pieces};
 use crate::row_group::RowGroup;
@@ -122,9 +122,12 @@ impl Piece<'_> {
         let mut sum = 0;
         match &self.block.values {
             Values::Constant(value) => sum = integer(value) * self.count() as i128,
-            Values::FrameOfReference { base, codes } => with_codes!(codes, C, packed => {
-                self.each_run(|from, slots| sum += base * slots as i128 + C::sum(packed, from, slots));
-            }),
+            Values::FrameOfReference { base, codes } => sum = self.sum_codes(*base, codes),
+            Values::Patched(patched) => {
+                let (base, codes) = patched.codes();
+                sum = self.sum_codes(base, codes);
+                self.each_run(|from, slots| sum += patched.excess(from, slots));
+            }
             Values::Flat(buffer) => with_integer!(physical, T => {
                 self.each_run(|from, slots| sum += T::sum(buffer.into(), from, slots));
             }),
@@ -138,6 +141,14 @@ impl Piece<'_> {
                 self.each_run(|from, slots| sum += T::sum(values[..].into(), from - self.from, slots));
             }),
         }
+        sum
+    }
+
+    fn sum_codes(&self, base: i128, codes: &Codes) -> i128 {
+        let mut sum = 0;
+        with_codes!(codes, C, packed => {
+            self.each_run(|from, slots| sum += base * slots as i128 + C::sum(packed, from, slots));
+        });
         sum
     }
 

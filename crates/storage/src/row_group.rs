@@ -26,6 +26,12 @@ use entasis_vector::{CHUNK_ROWS, PhysicalType, Schema, StringView, Vector, bitma
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Bytes of a block's slots that a scan of conditions asks for ahead, at most; it guesses that the block has as many as the one
+/// that it is at.
+// PERF: where blocks have 1 or 1.5 KB, a tenth faster from memory than with four lines, which is what the machine goes on from by
+// itself; asked for all lines of wider ones, a scan in cache is a seventh slower.
+const AHEAD_BYTES: usize = 1024;
+
 /// A contiguous range of slots that holds one range of the layout key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Partition {
@@ -46,7 +52,8 @@ impl Partition {
     }
 }
 
-/// Values from `low` to `high` of a column of integers of up to 64 bits.
+/// Values from `low` to `high` of a column of integers of up to 64 bits; or floats whose ordinals these are
+/// ([`entasis_vector::value::float_ordinal`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ValueRange {
     /// Index in the table.
@@ -303,14 +310,15 @@ impl RowGroup {
                 for condition in conditions {
                     let column = condition.column();
                     let ahead = |slices: usize| self.slices.get(number + slices).into_iter();
-                    ahead(4).for_each(|slice| slice.prefetch_with(std::iter::once(column)));
-                    ahead(2).for_each(|slice| slice.prefetch_stream(column, true));
                     let block = slice.block(column);
+                    ahead(4).for_each(|slice| slice.prefetch_with(std::iter::once(column)));
+                    let bytes = block.values.bytes().min(AHEAD_BYTES);
+                    ahead(2).for_each(|slice| slice.prefetch_slots(column, bytes));
                     match condition {
                         Condition::Range(range) => block.narrow_within(range.low, range.high, masks, range.physical),
                         Condition::Codes(_, set) => block.narrow_codes(set, masks),
                     }
-                    if masks.iter().all(|&mask| mask == 0) {
+                    if masks.iter().fold(0, |any, mask| any | mask) == 0 {
                         break;
                     }
                 }

@@ -49,9 +49,14 @@ unsafe impl Send for Buffer {}
 unsafe impl Sync for Buffer {}
 
 impl Buffer {
+    /// The bytes that a buffer for `capacity` has: whole cache lines.
+    pub fn bytes_for(capacity: usize) -> usize {
+        capacity.max(1).next_multiple_of(ALIGNMENT)
+    }
+
     /// A zeroed buffer of at least `capacity` bytes, rounded up to whole cache lines.
     pub fn zeroed(capacity: usize) -> Buffer {
-        let capacity = capacity.max(1).next_multiple_of(ALIGNMENT);
+        let capacity = Buffer::bytes_for(capacity);
         let layout = Buffer::layout(capacity);
         // SAFETY: the layout has a size above zero.
         let bytes = unsafe { alloc_zeroed(layout) };

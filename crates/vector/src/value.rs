@@ -63,6 +63,15 @@ impl Value {
         }
     }
 
+    /// The place of a number among those of its type, which of an integer is itself; `None` for what is no number. See [`float_ordinal`].
+    pub fn ordinal(&self) -> Option<i128> {
+        match self {
+            Value::Integer(v) => Some(*v),
+            Value::Float(v) => Some(float_ordinal(*v).into()),
+            _ => None,
+        }
+    }
+
     /// The value as text, as a `CAST(… AS VARCHAR)` would give it. NULL prints as `NULL`.
     pub fn display(&self, ty: DataType) -> DisplayValue<'_> {
         DisplayValue { value: self, ty }
@@ -109,6 +118,20 @@ pub fn canonical_bits(v: f64) -> u64 {
     } else {
         v.to_bits()
     }
+}
+
+/// The ordinal of a float, its place in SQL order: a number that is equal for equal floats, and greater for greater ones. That of NaN is the
+/// greatest; between it and that of infinity there are others, which are no float's.
+pub fn float_ordinal(v: f64) -> i64 {
+    let bits = canonical_bits(v);
+    let size = (bits & !(1 << 63)) as i64;
+    if bits >> 63 == 0 { size } else { -size }
+}
+
+/// The float of an ordinal; NaN for those that no float has.
+pub fn float_of_ordinal(ordinal: i64) -> f64 {
+    let size = f64::from_bits(ordinal.unsigned_abs());
+    if ordinal < 0 { -size } else { size }
 }
 
 /// Prints a [`Value`] under a type. Made by [`Value::display`].
@@ -290,6 +313,21 @@ mod tests {
         assert_eq!(text(Value::Bytes(Arc::from(&b"a\0"[..])), DataType::Blob), "a\\x00");
         let interval = Interval { months: 14, days: -3, micros: 0 };
         assert_eq!(text(Value::Interval(interval), DataType::Interval), "1 year 2 months -3 days");
+    }
+
+    #[test]
+    fn ordinals_are_in_the_order_of_floats() {
+        let ends = [0.0, f64::from_bits(1), f64::MIN_POSITIVE, 0.1, 1.0, 1e300, f64::MAX, f64::INFINITY];
+        let mut floats: Vec<f64> = ends.into_iter().flat_map(|v| [v, -v, v.next_up(), -v.next_up()]).collect();
+        floats.extend([f64::NAN, -f64::NAN, f64::from_bits(f64::INFINITY.to_bits() + 1)]);
+        for &a in &floats {
+            assert_eq!(canonical_bits(float_of_ordinal(float_ordinal(a))), canonical_bits(a), "{a}");
+            for &b in &floats {
+                assert_eq!(float_ordinal(a).cmp(&float_ordinal(b)), cmp_float(a, b), "{a} and {b}");
+            }
+        }
+        assert_eq!(float_ordinal(0.0) - 1, float_ordinal(-f64::from_bits(1)));
+        assert!(float_of_ordinal(float_ordinal(f64::INFINITY) + 1).is_nan());
     }
 
     #[test]

@@ -28,6 +28,8 @@
 //! no decimals: [`Scale::choose`] returns `None` for those. It samples each block alone, with no first level over a
 //! row group.
 
+use std::ops::RangeInclusive;
+
 /// The largest exponent, and the largest factor. `10^18` is an exact double.
 const LARGEST_EXPONENT: u8 = 18;
 
@@ -211,6 +213,34 @@ impl Scale {
     }
 }
 
+/// Ranges of values as ranges of digits.
+impl Scale {
+    /// The digits whose values lie from `low` to `high`, neither of them NaN unless there are none.
+    ///
+    /// Values ascend with their digits, since each step of decoding does. So the range is found from its ends: from the digits
+    /// that they would have, which rounding may leave one or two off.
+    pub(crate) fn digits_within(self, low: f64, high: f64) -> RangeInclusive<i64> {
+        if low.is_nan() || high.is_nan() {
+            return RangeInclusive::new(0, -1);
+        }
+        let mut first = self.digit_of(low);
+        while first > -DIGIT_LIMIT && self.decode(first - 1) >= low {
+            first -= 1;
+        }
+        while first <= DIGIT_LIMIT && self.decode(first) < low {
+            first += 1;
+        }
+        let mut last = self.digit_of(high);
+        while last < DIGIT_LIMIT && self.decode(last + 1) <= high {
+            last += 1;
+        }
+        while last >= -DIGIT_LIMIT && self.decode(last) > high {
+            last -= 1;
+        }
+        first..=last
+    }
+}
+
 /// The scaled value, or the nearest limit of the digits if it is beyond; the lower limit for NaN. The comparisons are
 /// written so that each one is a single instruction that takes care of NaN too.
 #[inline(always)]
@@ -295,6 +325,40 @@ mod tests {
     /// The double that is nearest to `digits / 10^decimals`, as a parser of decimals gives it.
     fn decimal(digits: i64, decimals: u8) -> f64 {
         format!("{digits}e-{decimals}").parse().unwrap()
+    }
+
+    #[test]
+    fn digits_of_a_range_are_those_of_its_values() {
+        let mut random = Random(11);
+        for decimals in 0..=LARGEST_EXPONENT {
+            for scale in Scale::with_decimals(decimals) {
+                for size in [10, 1 << 20, DIGIT_LIMIT - 3] {
+                    let digit = random.around_zero(size);
+                    let value = scale.decode(digit);
+                    for bound in [value, value.next_up(), value.next_down(), 0.0, -0.0, f64::MAX, f64::NEG_INFINITY] {
+                        let upper = scale.digits_within(bound, f64::INFINITY);
+                        let lower = scale.digits_within(f64::NEG_INFINITY, bound);
+                        assert_eq!((*upper.end(), *lower.start()), (DIGIT_LIMIT, -DIGIT_LIMIT));
+                        let near = [*upper.start(), *lower.end(), digit, 0, DIGIT_LIMIT, -DIGIT_LIMIT];
+                        let near = near.into_iter().flat_map(|digit| digit - 2..=digit + 2);
+                        for digit in near.filter(|digit| digit.abs() <= DIGIT_LIMIT) {
+                            let value = scale.decode(digit);
+                            assert_eq!(
+                                upper.contains(&digit),
+                                value >= bound,
+                                "{scale:?}, {digit}: {value} from {bound}"
+                            );
+                            assert_eq!(
+                                lower.contains(&digit),
+                                value <= bound,
+                                "{scale:?}, {digit}: {value} to {bound}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+        assert!(Scale { exponent: 2, factor: 0 }.digits_within(f64::NAN, f64::INFINITY).is_empty());
     }
 
     /// Prices with two decimals, up to 1000.

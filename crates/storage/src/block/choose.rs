@@ -7,15 +7,17 @@
 //!
 //! What is written gets plain codes with slack on both sides, from `write`.
 //!
-//! Sizes come from bounds, steps, runs and outliers; doubles are encoded both ways to be compared. What is smaller must be so by a
-//! margin, as it takes longer to read (measured; guide B2). Which encoding a table's blocks get can be forced; where the
-//! forced one is not possible, the choice is free.
+//! 1. Each encoding that is possible becomes a [`Plan`], which knows its bytes from bounds, steps, runs and outliers. Doubles are
+//!    encoded for it, as their digits and exceptions are not known before.
+//! 2. The smallest is taken; what takes longer to read must be smaller by a margin (measured; guide B2). Which encoding a table's
+//!    blocks get can be forced; where the forced one is not possible, the choice is free.
+//! 3. The plan is carried out. That it takes the bytes that it promised is for the conformance tests.
 
 use super::alp::Scale;
 use super::codes::{bits_of, packing_pays, plain_bytes};
 use super::fixed::flat;
 use super::packed::Packed;
-use super::patched::{Patched, best_width};
+use super::patched::{Core, Patched};
 use super::runs::{Runs, count};
 use super::scaled::Scaled;
 use super::sequence::Sequence;
@@ -24,6 +26,7 @@ use super::{Codes, Fixed, Values};
 use crate::BLOCK_ROWS;
 use crate::datum::Datum;
 use crate::layout::Compression;
+use entasis_vector::Buffer;
 
 /// Rows of a run on average, from which on runs are worth while.
 const RUN_ROWS: usize = 8;
@@ -54,25 +57,21 @@ impl Form {
 
 /// Encodes values that lie within `min` and `max`, with memory for `capacity` slots.
 pub(crate) fn encode<T: Fixed>(values: &[T], min: T, max: T, capacity: usize, form: Form) -> Values {
-    match form {
-        Form::Writable { .. } => T::encode_plain(values, min, max, capacity, false),
-        Form::Cold(Compression::None) => Values::Flat(flat(values, capacity)),
-        Form::Cold(_) if capacity > BLOCK_ROWS || values.is_empty() => {
-            T::encode_plain(values, min, max, capacity, false)
-        }
-        Form::Cold(compression) => {
-            // Slots that are not live yet hold anything that does not widen the codes.
-            let mut all = Vec::new();
-            if capacity > values.len() {
-                all.extend_from_slice(values);
-                all.resize(capacity, min);
-            }
-            let slots = if all.is_empty() { values } else { &all };
-            let candidates = Candidates { values, slots, min, max, span: span(min, max) };
-            let forced = candidates.forced(compression);
-            forced.or_else(|| candidates.smallest()).unwrap_or_else(|| candidates.plain())
-        }
+    // Slots that are not live yet hold anything that does not widen the codes.
+    let mut all = Vec::new();
+    if capacity > values.len() && matches!(form, Form::Cold(_)) {
+        all.extend_from_slice(values);
+        all.resize(capacity, min);
     }
+    let slots = if all.is_empty() { values } else { &all };
+    let candidates = Candidates { values, slots, capacity, min, max, span: span(min, max) };
+    candidates.carry_out(candidates.plan(form))
+}
+
+/// The bytes beside the block that [`encode`] promises, of as many slots as values.
+#[cfg(test)]
+pub(crate) fn promised<T: Fixed>(values: &[T], min: T, max: T, form: Form) -> usize {
+    Candidates { values, slots: values, capacity: values.len(), min, max, span: span(min, max) }.plan(form).bytes
 }
 
 /// The distance of two integers; `None` for other values.
@@ -83,50 +82,103 @@ fn span<T: Fixed>(min: T, max: T) -> Option<u128> {
     }
 }
 
+/// An encoding that is possible.
+struct Plan {
+    encoding: Encoding,
+    /// What it takes beside the block.
+    bytes: usize,
+}
+
+enum Encoding {
+    Flat,
+    Plain,
+    Packed {
+        bits: usize,
+    },
+    Runs,
+    Patched(Core),
+    /// Done already.
+    Made(Values),
+}
+
 struct Candidates<'a, T> {
     /// Of live slots.
     values: &'a [T],
-    /// Of all slots.
+    /// Of all slots, unless they are to be written.
     slots: &'a [T],
+    capacity: usize,
     min: T,
     max: T,
     span: Option<u128>,
 }
 
 impl<T: Fixed> Candidates<'_, T> {
-    fn plain(&self) -> Values {
-        T::encode_plain(self.slots, self.min, self.max, self.slots.len(), false)
+    fn plan(&self, form: Form) -> Plan {
+        match form {
+            Form::Writable { .. } => self.plain(),
+            Form::Cold(Compression::None) => self.flat(),
+            Form::Cold(_) if self.capacity > BLOCK_ROWS || self.values.is_empty() => self.plain(),
+            Form::Cold(compression) => {
+                self.forced(compression).or_else(|| self.smallest()).unwrap_or_else(|| self.plain())
+            }
+        }
     }
 
-    /// Bytes of plain codes, or flat.
-    fn plain_size(&self) -> usize {
-        let bytes = self.span.and_then(plain_bytes).unwrap_or(size_of::<T>()).min(size_of::<T>());
-        (bytes * self.slots.len()).next_multiple_of(64)
+    fn carry_out(&self, plan: Plan) -> Values {
+        match plan.encoding {
+            Encoding::Flat => Values::Flat(flat(self.values, self.capacity)),
+            Encoding::Plain => self.as_plain(self.values, self.capacity),
+            Encoding::Packed { bits } => {
+                let Datum::Integer(base) = self.min.datum() else { unreachable!("only integers have codes") };
+                let codes = self.slots.iter().map(|value| value.code(self.min));
+                Values::FrameOfReference { base, codes: Codes::Packed(Packed::new(bits, codes)) }
+            }
+            Encoding::Runs => Values::Runs(Runs::new(self.slots, |heads| self.as_plain(heads, heads.len()))),
+            Encoding::Patched(core) => Values::Patched(Patched::new(self.slots, self.min, core)),
+            Encoding::Made(values) => values,
+        }
     }
 
-    /// Bits of the codes, if they are integers whose codes can be packed.
+    fn as_plain(&self, values: &[T], capacity: usize) -> Values {
+        T::encode_plain(values, self.min, self.max, capacity, false)
+    }
+
+    fn flat(&self) -> Plan {
+        Plan { encoding: Encoding::Flat, bytes: Buffer::bytes_for(size_of::<T>() * self.capacity) }
+    }
+
+    fn plain(&self) -> Plan {
+        Plan { encoding: Encoding::Plain, bytes: self.plain_bytes(self.capacity) }
+    }
+
+    /// Bytes of plain codes of so many values, or of flat ones.
+    fn plain_bytes(&self, values: usize) -> usize {
+        let code = self.span.and_then(plain_bytes).unwrap_or(size_of::<T>()).min(size_of::<T>());
+        Buffer::bytes_for(code * values)
+    }
+
+    /// Bits of the codes, if they are integers whose codes have at most 64.
     fn bits(&self) -> Option<usize> {
-        self.span.and_then(|span| u64::try_from(span).ok()).map(|span| bits_of(span).max(1)).filter(|&bits| bits < 64)
+        self.span.and_then(|span| u64::try_from(span).ok()).map(|span| bits_of(span).max(1))
     }
 
-    fn packed(&self) -> Option<Values> {
-        let Datum::Integer(base) = self.min.datum() else { return None };
-        let codes = self.slots.iter().map(|value| value.code(self.min));
-        let bits = self.bits()?;
-        Some(Values::FrameOfReference { base, codes: Codes::Packed(Packed::new(bits, codes)) })
+    fn packed(&self) -> Option<Plan> {
+        let bits = self.bits().filter(|&bits| bits < 64)?;
+        Some(Plan { encoding: Encoding::Packed { bits }, bytes: Packed::size(bits) })
     }
 
-    fn sequence(&self) -> Option<Values> {
-        self.span.and_then(|_| Sequence::of(self.values)).map(Values::Sequence)
+    fn sequence(&self) -> Option<Plan> {
+        let sequence = self.span.and_then(|_| Sequence::of(self.values))?;
+        Some(made(Values::Sequence(sequence)))
     }
 
-    fn runs(&self) -> Values {
-        let encode = |heads: &[T]| T::encode_plain(heads, self.min, self.max, heads.len(), false);
-        Values::Runs(Runs::new(self.slots, encode))
+    fn runs(&self, runs: usize) -> Plan {
+        Plan { encoding: Encoding::Runs, bytes: Runs::size(runs) + self.plain_bytes(runs) }
     }
 
-    fn patched(&self) -> Option<(usize, usize)> {
-        self.bits().filter(|_| size_of::<T>() <= 8).and_then(|_| best_width(self.slots, self.min))
+    fn patched(&self) -> Option<Plan> {
+        let core = self.bits().filter(|_| size_of::<T>() <= 8).and_then(|_| Core::best(self.slots, self.min))?;
+        Some(Plan { encoding: Encoding::Patched(core), bytes: core.bytes })
     }
 
     /// The doubles that they are.
@@ -138,67 +190,74 @@ impl<T: Fixed> Candidates<'_, T> {
         self.slots.iter().map(double).collect()
     }
 
-    fn forced(&self, compression: Compression) -> Option<Values> {
+    fn forced(&self, compression: Compression) -> Option<Plan> {
         match compression {
             Compression::Auto | Compression::None | Compression::Strings | Compression::Fsst => None,
-            Compression::Flat => Some(Values::Flat(flat(self.slots, self.slots.len()))),
+            Compression::Flat => Some(self.flat()),
             Compression::Plain => Some(self.plain()),
             Compression::Packed => self.packed(),
             Compression::Sequence => self.sequence(),
-            Compression::Runs => Some(self.runs()),
-            Compression::Patched => {
-                self.patched().map(|(width, _)| Values::Patched(Patched::new(self.slots, self.min, width)))
-            }
-            Compression::Scaled => {
-                self.doubles().and_then(|doubles| Scaled::of(&doubles, Scale::choose(&doubles)?)).map(Values::Scaled)
-            }
-            Compression::Singles => self.doubles().and_then(|doubles| Singles::of(&doubles)).map(Values::Singles),
+            Compression::Runs => Some(self.runs(count(self.slots))),
+            Compression::Patched => self.patched(),
+            Compression::Scaled => scaled(&self.doubles()?),
+            Compression::Singles => singles(&self.doubles()?),
         }
     }
 
     /// The smallest that is smaller than the plain one by its margin.
-    fn smallest(&self) -> Option<Values> {
+    fn smallest(&self) -> Option<Plan> {
         if let Some(sequence) = self.sequence() {
             return Some(sequence);
         }
-        let plain = self.plain_size();
-        let runs = count(self.slots);
-        let run_size = Runs::size(runs) + (plain / self.slots.len() * runs).next_multiple_of(64);
-        let packed = self.bits().filter(|&bits| packing_pays(bits, plain)).map(Packed::size);
-        if runs * RUN_ROWS <= self.slots.len() && run_size * 2 <= packed.unwrap_or(plain) {
-            return Some(self.runs());
+        let plain = self.plain().bytes;
+        let packed = self.packed().filter(|packed| packing_pays(packed.bytes, plain));
+        let least = packed.as_ref().map_or(plain, |packed| packed.bytes);
+        let heads = count(self.slots);
+        let runs = self.runs(heads);
+        if heads * RUN_ROWS <= self.slots.len() && runs.bytes * 2 <= least {
+            return Some(runs);
         }
         if self.has_outliers()
-            && let Some((width, size)) = self.patched()
-            && size * 3 <= packed.unwrap_or(plain) * 2
+            && let Some(patched) = self.patched()
+            && patched.bytes * 3 <= least * 2
         {
-            return Some(Values::Patched(Patched::new(self.slots, self.min, width)));
+            return Some(patched);
         }
         if T::IS_INTEGER {
-            return packed.and_then(|_| self.packed());
+            return packed;
         }
         let doubles = self.doubles()?;
-        let scaled = Scale::choose(&doubles).and_then(|scale| Scaled::of(&doubles, scale));
-        let singles = Singles::of(&doubles);
-        let scaled = scaled.filter(|scaled| scaled.bytes() * 4 <= plain * 3);
-        match (scaled, singles) {
-            (Some(scaled), Some(singles)) if singles.bytes() * 3 <= scaled.bytes() * 4 => {
-                Some(Values::Singles(singles))
-            }
-            (Some(scaled), _) => Some(Values::Scaled(scaled)),
-            (None, singles) => singles.map(Values::Singles),
+        let scaled = scaled(&doubles).filter(|scaled| scaled.bytes * 4 <= plain * 3);
+        match (scaled, singles(&doubles)) {
+            (Some(scaled), Some(singles)) if singles.bytes * 3 <= scaled.bytes * 4 => Some(singles),
+            (Some(scaled), _) => Some(scaled),
+            (None, singles) => singles,
         }
     }
 
-    /// True if a few of the values seem to lie far above the others, going by a sample.
+    /// True if all but a few of the values seem to lie within a quarter of the range, going by a sample.
     fn has_outliers(&self) -> bool {
-        let Some(bits) = self.bits() else { return false };
+        let Some(bits) = self.bits().filter(|&bits| bits > 4) else { return false };
+        // Values of the sample by sixteenths of the range. A quarter of it lies in five of them, wherever it begins.
+        let mut counts = [0usize; 16];
         let step = (self.slots.len() / SAMPLE).max(1);
-        let high = u64::MAX << (bits - 1);
         let sample = self.slots.iter().step_by(step);
-        // With equal chances each, half of them would have the highest bit.
-        let mut upper = 0;
-        sample.for_each(|value| upper += usize::from(value.code(self.min) & high != 0));
-        bits > 4 && upper * 16 <= self.slots.len() / step
+        let all = sample.len();
+        sample.for_each(|value| counts[(value.code(self.min) >> (bits - 4)) as usize] += 1);
+        let most = counts.windows(5).map(|quarter| quarter.iter().sum()).max().unwrap_or(all);
+        (all - most) * 16 <= all
     }
+}
+
+fn scaled(doubles: &[f64]) -> Option<Plan> {
+    Scaled::of(doubles, Scale::choose(doubles)?).map(|scaled| made(Values::Scaled(scaled)))
+}
+
+fn singles(doubles: &[f64]) -> Option<Plan> {
+    Singles::of(doubles).map(|singles| made(Values::Singles(singles)))
+}
+
+/// The plan of what is encoded already.
+fn made(values: Values) -> Plan {
+    Plan { bytes: values.bytes(), encoding: Encoding::Made(values) }
 }

@@ -1,7 +1,7 @@
 //! Unsigned codes: of 1, 2 or 4 bytes, written in place; or packed to as many bits as they need, never written.
 
-use super::cells;
 use super::packed::{Lane, Packed};
+use super::{cells, search};
 use crate::tree::link::Ahead;
 use entasis_vector::{Buffer, Native};
 
@@ -79,10 +79,10 @@ pub(crate) fn plain_bytes(max: u128) -> Option<usize> {
     [1, 2, 4].into_iter().find(|bytes| max >> (bytes * 8) == 0)
 }
 
-/// True if 1024 codes of `bits` bits are so much smaller than as many `bytes` that unpacking pays.
+/// True if packed codes are so much smaller than plain ones that unpacking pays; both in bytes.
 // PERF: from memory they are read about as fast as plain ones, from cache at two thirds of the speed.
-pub(crate) fn packing_pays(bits: usize, bytes: usize) -> bool {
-    (1..64).contains(&bits) && Packed::size(bits) * 9 <= bytes * 8
+pub(crate) fn packing_pays(packed: usize, plain: usize) -> bool {
+    packed * 9 <= plain * 8
 }
 
 impl Codes {
@@ -115,7 +115,7 @@ impl Codes {
     /// Up to 1024 codes up to `max` in as many bits as it needs, if that pays: unpacking takes longer.
     pub(crate) fn tight(max: u32, slots: usize, codes: impl Iterator<Item = u32>) -> Codes {
         let (bits, bytes) = (bits_of(max.into()).max(1), plain_bytes(max.into()).expect("codes have 32 bits") * slots);
-        if packing_pays(bits, bytes) {
+        if packing_pays(Packed::size(bits), bytes) {
             Codes::Packed(Packed::new(bits, codes.map(u64::from)))
         } else {
             Codes::new(max, slots, codes)
@@ -154,6 +154,16 @@ impl Codes {
             C,
             buffer => slots.for_each(|slot| each(cells::load::<C>(buffer, slot).into())),
             packed => packed.each_of(slots, each)
+        );
+    }
+
+    /// Narrows `masks`, a bit a slot, to the slots whose code is from `low` to `high`, which is at most [`Codes::max`].
+    pub(crate) fn narrow(&self, low: u64, high: u64, masks: &mut [u64]) {
+        with_plain!(
+            self,
+            C,
+            buffer => search::narrow(buffer, masks, low as C, (high - low) as C),
+            packed => packed.narrow(low, high, masks)
         );
     }
 

@@ -28,6 +28,7 @@ pub(crate) mod cells;
 pub(crate) mod choose;
 pub(crate) mod codes;
 mod fixed;
+mod floats;
 mod fsst;
 mod narrow;
 pub(crate) mod packed;
@@ -42,6 +43,7 @@ mod singles;
 mod strings;
 pub(crate) mod symbols;
 mod views;
+pub(crate) mod within;
 mod write;
 
 pub(crate) use choose::Form;
@@ -107,12 +109,7 @@ impl Linked for Block {
     /// The slots.
     type Ahead = Ahead;
     fn ahead(&self) -> Ahead {
-        match &self.values {
-            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.ahead(),
-            // Rounded up to cache lines, so that the width of a few slots is a guess.
-            Values::Flat(buffer) => Ahead::slots(buffer, (buffer.capacity() / self.slots.max(1)).min(16)),
-            _ => Ahead::NONE,
-        }
+        self.values.ahead(self.slots)
     }
 }
 
@@ -253,6 +250,19 @@ impl Block {
 }
 
 impl Values {
+    /// Where those of so many slots are.
+    fn ahead(&self, slots: usize) -> Ahead {
+        match self {
+            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.ahead(),
+            // Rounded up to cache lines, so that the width of a few slots is a guess.
+            Values::Flat(buffer) => Ahead::slots(buffer, (buffer.capacity() / slots.max(1)).min(16)),
+            Values::Patched(patched) => patched.codes().1.ahead(),
+            Values::Scaled(scaled) => scaled.digits().ahead(slots),
+            Values::Singles(singles) => singles.ahead(),
+            _ => Ahead::NONE,
+        }
+    }
+
     /// Bytes of memory beside the block.
     pub(crate) fn bytes(&self) -> usize {
         match self {

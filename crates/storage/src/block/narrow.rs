@@ -1,13 +1,13 @@
 //! Narrowing masks: the slots that hold a value, or one of a range, found without decoding.
 //!
 //! A mask has a bit a slot. Bounds are asked first, which may decide for all slots at once; then the constant becomes a code,
-//! and codes are compared as narrow as they are ([`search`]). The slow twin is to look at one value after the other.
+//! and codes are compared as narrow as they are ([`search`], [`super::packed`]). The slow twin is to look at one value after the other.
 
-use super::codes::with_codes;
 use super::fixed::with_integer;
+use super::floats::FloatRange;
 use super::{Block, Values, search};
 use crate::datum::Datum;
-use entasis_vector::{PhysicalType, Value};
+use entasis_vector::PhysicalType;
 
 impl Block {
     /// Narrows `masks`, which has a bit for each slot and none for dead ones, to the slots that hold `datum`.
@@ -33,12 +33,12 @@ impl Block {
         }
     }
 
-    /// Narrows `masks` to the slots with a value from `low` to `high`, of a column of integers of up to 64 bits.
+    /// Narrows `masks` to the slots with a value from `low` to `high`, of a column of integers of up to 64 bits or of floats; of these
+    /// they are ordinals ([`entasis_vector::Value::ordinal`]).
     pub(crate) fn narrow_within(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
-        let (min, max) = match (&self.zone.min, &self.zone.max) {
-            (Value::Integer(min), Value::Integer(max)) => (*min, *max),
+        let (Some(min), Some(max)) = (self.zone.min.ordinal(), self.zone.max.ordinal()) else {
             // All are NULL.
-            _ => return masks.fill(0),
+            return masks.fill(0);
         };
         if max < low || high < min {
             return masks.fill(0);
@@ -53,7 +53,7 @@ impl Block {
 }
 
 impl Values {
-    /// Narrows `masks`, without slots that are NULL, to integers from `low` to `high`.
+    /// Narrows `masks`, without slots that are NULL, to numbers from `low` to `high`, as in [`Block::narrow_within`].
     pub(super) fn narrow(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
         match self {
             Values::FrameOfReference { base, codes } => {
@@ -62,10 +62,16 @@ impl Values {
                 if low > high {
                     return masks.fill(0);
                 }
-                with_codes!(codes, C, slots => search::narrow(slots, masks, low as C, (high - low) as C));
+                codes.narrow(low as u64, high as u64, masks);
             }
             Values::Flat(buffer) if physical == PhysicalType::I128 => {
                 search::narrow(buffer, masks, low, high.wrapping_sub(low));
+            }
+            Values::Flat(buffer) if physical == PhysicalType::F64 => {
+                FloatRange::of_ordinals(low, high).narrow::<f64>(buffer, masks);
+            }
+            Values::Flat(buffer) if physical == PhysicalType::F32 => {
+                FloatRange::of_ordinals(low, high).narrow::<f32>(buffer, masks);
             }
             Values::Flat(buffer) => with_integer!(physical, T => {
                 let low = low.max(T::MIN.into());
@@ -78,7 +84,13 @@ impl Values {
             Values::Sequence(sequence) => sequence.narrow(low, high, masks),
             Values::Runs(runs) => runs.narrow(low, high, masks, physical),
             Values::Patched(patched) => patched.narrow(low, high, masks, physical),
-            _ => keep(masks, |slot| matches!(self.datum(slot, physical), Datum::Integer(v) if low <= v && v <= high)),
+            Values::Scaled(scaled) => scaled.narrow(FloatRange::of_ordinals(low, high), masks),
+            Values::Singles(singles) => singles.narrow(FloatRange::of_ordinals(low, high), masks),
+            Values::Constant(value) if value.ordinal().is_some_and(|v| low <= v && v <= high) => {}
+            Values::Constant(_) => masks.fill(0),
+            Values::Dictionary { .. } | Values::Strings(_) | Values::Views(_) | Values::Fsst(_) => {
+                unreachable!("strings are no numbers")
+            }
         }
     }
 }

@@ -1,12 +1,15 @@
 //! Integers of a narrow range but for a few: the many are codes over a base, the few are patches.
 //!
-//! The slots of patches hold code 0. (Guide B2; the paper calls them exceptions.)
+//! Patches may lie below the others, above, or on both sides. They are codes over the least of all values, the others over the
+//! least of their own; the slots of patches hold code 0 there. (Guide B2; the paper calls them exceptions.)
+//!
+//! [`Core::best`] weighs every number of patches below against every number above: the best range of so many bits begins at a value and
+//! ends at one. The slow twin, in the tests, tries every base and width.
 
 use super::codes::bits_of;
 use super::packed::Packed;
 use super::patches::Patches;
 use super::{Codes, Fixed, Values};
-use crate::BLOCK_ROWS;
 use crate::datum::Datum;
 use entasis_vector::PhysicalType;
 
@@ -18,42 +21,76 @@ const PATCHES_MAX: usize = 32;
 pub(crate) struct Patched {
     /// Those that are no patches.
     values: Box<Values>,
-    base: i128,
-    /// Their codes.
+    /// What patches are counted from.
+    least: i128,
     patches: Patches<u64>,
 }
 
-/// How many bits leave the fewest bytes, and these; `min` is the least of the values. Nothing if it takes too many patches.
-pub(crate) fn best_width<T: Fixed>(values: &[T], min: T) -> Option<(usize, usize)> {
-    // Values by the bits that they need.
-    let mut counts = [0usize; 65];
-    values.iter().for_each(|value| counts[bits_of(value.code(min))] += 1);
-    let mut patches = 0;
-    let mut best = None;
-    for width in (1..64).rev() {
-        patches += counts[width + 1];
-        if patches > PATCHES_MAX {
-            break;
+/// Which values are no patches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Core {
+    /// The least of them, as its distance from the least of all.
+    first: u64,
+    /// Bits of a distance from `first`.
+    width: usize,
+    /// What the block takes with all others as patches.
+    pub(crate) bytes: usize,
+}
+
+impl Core {
+    /// The one that leaves the fewest bytes; `min` is the least of the values. Nothing if it takes too many patches, or none.
+    pub(crate) fn best<T: Fixed>(values: &[T], min: T) -> Option<Core> {
+        let mut codes: Vec<u64> = values.iter().map(|value| value.code(min)).collect();
+        let most = PATCHES_MAX.min(codes.len().checked_sub(1)?);
+        // PERF: one value more than may be patches, of either end, instead of all in order.
+        let (least, middle, _) = codes.select_nth_unstable(most);
+        let mut least: Vec<u64> = least.iter().copied().chain([*middle]).collect();
+        least.sort_unstable();
+        let last = codes.len() - 1 - most;
+        let (_, middle, greatest) = codes.select_nth_unstable(last);
+        let mut greatest: Vec<u64> = greatest.iter().copied().chain([*middle]).collect();
+        greatest.sort_unstable_by(|a, b| b.cmp(a));
+        let mut best: Option<Core> = None;
+        for (below, &first) in least.iter().enumerate() {
+            if below > 0 && least[below - 1] == first {
+                continue;
+            }
+            for (above, &last) in greatest[..=most - below].iter().enumerate() {
+                let width = bits_of(last - first).max(1);
+                // So many bits hold one value more, or all.
+                if width == 64 || above + below == 0 || (above > 0 && (greatest[above - 1] - first) >> width == 0) {
+                    continue;
+                }
+                let bytes = Core::bytes(width, below + above);
+                if best.is_none_or(|best| bytes < best.bytes) {
+                    best = Some(Core { first, width, bytes });
+                }
+            }
         }
-        let bytes = Packed::size(width) + patches * Patches::<u64>::SIZE + size_of::<Values>();
-        if patches > 0 && best.is_none_or(|(_, least)| bytes < least) {
-            best = Some((width, bytes));
-        }
+        best
     }
-    best
+
+    fn bytes(width: usize, patches: usize) -> usize {
+        Packed::size(width) + patches * Patches::<u64>::SIZE + size_of::<Values>()
+    }
+
+    /// The code of a value by its distance from the least; `None` if it is a patch.
+    fn code(self, distance: u64) -> Option<u64> {
+        let code = distance.wrapping_sub(self.first);
+        (code >> self.width == 0).then_some(code)
+    }
 }
 
 impl Patched {
-    /// Values over `min`, those that do not fit `width` bits as patches.
-    pub(crate) fn new<T: Fixed>(values: &[T], min: T, width: usize) -> Patched {
-        let Datum::Integer(base) = min.datum() else { unreachable!("only integers have codes") };
-        let codes = values.iter().map(|value| value.code(min));
-        let fits = |code: &u64| code >> width == 0;
-        let patches: Vec<(u16, u64)> =
-            codes.clone().enumerate().filter(|(_, code)| !fits(code)).map(|(slot, code)| (slot as u16, code)).collect();
-        let codes = Packed::new(width, codes.map(|code| if fits(&code) { code } else { 0 }));
-        let values = Values::FrameOfReference { base, codes: Codes::Packed(codes) };
-        Patched { values: Box::new(values), base, patches: Patches::new(&patches) }
+    /// Values over `min`, the least of them, those outside the core as patches.
+    pub(crate) fn new<T: Fixed>(values: &[T], min: T, core: Core) -> Patched {
+        let Datum::Integer(least) = min.datum() else { unreachable!("only integers have codes") };
+        let distances = || values.iter().map(|value| value.code(min));
+        let outside = (0..).zip(distances()).filter(|(_, distance)| core.code(*distance).is_none());
+        let patches: Vec<(u16, u64)> = outside.collect();
+        let codes = Packed::new(core.width, distances().map(|distance| core.code(distance).unwrap_or(0)));
+        let values = Values::FrameOfReference { base: least + i128::from(core.first), codes: Codes::Packed(codes) };
+        Patched { values: Box::new(values), least, patches: Patches::new(&patches) }
     }
 
     /// Bytes of memory.
@@ -61,10 +98,25 @@ impl Patched {
         size_of::<Values>() + self.values.bytes() + self.patches.bytes()
     }
 
+    /// Codes over their base, of all slots.
+    pub(crate) fn codes(&self) -> (i128, &Codes) {
+        match &*self.values {
+            Values::FrameOfReference { base, codes } => (*base, codes),
+            other => unreachable!("made of codes, but {}", other.name()),
+        }
+    }
+
+    /// By how much the sum of `count` slots from `from` on exceeds that of their codes over the base.
+    pub(crate) fn excess(&self, from: usize, count: usize) -> i128 {
+        let (base, _) = self.codes();
+        // Slots of patches have code 0.
+        self.patches.within(from, from + count).map(|(_, code)| self.least + i128::from(code) - base).sum()
+    }
+
     /// The value in `slot`.
     pub(crate) fn datum(&self, slot: usize, physical: PhysicalType) -> Datum<'_> {
         match self.patches.get(slot) {
-            Some(code) => Datum::Integer(self.base + i128::from(code)),
+            Some(code) => Datum::Integer(self.least + i128::from(code)),
             None => self.values.datum(slot, physical),
         }
     }
@@ -73,21 +125,44 @@ impl Patched {
     pub(crate) fn decode<T: Fixed>(&self, from: usize, out: &mut [T]) {
         self.values.decode_fixed(T::PHYSICAL, from, out);
         let patches = self.patches.within(from, from + out.len());
-        patches.for_each(|(at, code)| out[at] = T::of_code(self.base, code));
+        patches.for_each(|(at, code)| out[at] = T::of_code(self.least, code));
     }
 
     /// Narrows `masks` to numbers from `low` to `high`.
     pub(crate) fn narrow(&self, low: i128, high: i128, masks: &mut [u64], physical: PhysicalType) {
-        // What the patches leave of their slots' bits, which their codes say nothing about.
-        let mut own = [0; BLOCK_ROWS / 64];
-        let mut kept = [0; BLOCK_ROWS / 64];
-        for (slot, code) in self.patches.within(0, masks.len() * 64) {
-            let (word, bit) = (slot / 64, 1 << (slot % 64));
-            own[word] |= bit;
-            let is_in = (low..=high).contains(&(self.base + i128::from(code)));
-            kept[word] |= if is_in { masks[word] & bit } else { 0 };
+        let holds = |code: u64| (low..=high).contains(&(self.least + i128::from(code)));
+        self.patches.narrow(masks, holds, |masks| self.values.narrow(low, high, masks, physical));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn the_best_core_is_that_of_all() {
+        let mut random = Random(5);
+        for round in 0..300 {
+            let rows = [1, 2, 40, 90][round % 4];
+            let mut values: Vec<i64> = (0..rows).map(|_| 1000 + random.below(1 << (round % 9)) as i64).collect();
+            for _ in 0..random.below(40) {
+                let (at, far) = (random.below(rows) as usize, random.below(3000) as i64);
+                values[at] = far * [1, -1, i64::from(i32::MAX)][random.below(3) as usize];
+            }
+            let min = *values.iter().min().expect("there are some");
+            let found = Core::best(&values, min);
+            let bytes_from = |first: i64, width: usize| {
+                let core = Core { first: first.code(min), width, bytes: 0 };
+                let patches = values.iter().filter(|value| core.code(value.code(min)).is_none()).count();
+                ((1..=PATCHES_MAX).contains(&patches)).then(|| Core::bytes(width, patches))
+            };
+            let all = values.iter().flat_map(|&first| (1..64).filter_map(move |width| bytes_from(first, width)));
+            let least = all.min();
+            assert_eq!(found.map(|core| core.bytes), least, "{values:?}");
+            if let Some(core) = found {
+                assert_eq!(Patched::new(&values, min, core).bytes(), core.bytes);
+            }
         }
-        self.values.narrow(low, high, masks, physical);
-        masks.iter_mut().zip(own.iter().zip(&kept)).for_each(|(mask, (own, kept))| *mask = *mask & !own | kept);
     }
 }

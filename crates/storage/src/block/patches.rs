@@ -1,5 +1,7 @@
 //! Patches: the few values of a block that do not fit its encoding, by slot.
 
+use crate::BLOCK_ROWS;
+
 /// Values that stand beside a block, in the order of their slots.
 #[derive(Debug, Clone)]
 pub(crate) struct Patches<V> {
@@ -27,6 +29,19 @@ impl<V: Copy> Patches<V> {
     #[inline]
     pub(crate) fn get(&self, slot: usize) -> Option<V> {
         self.slots.binary_search(&(slot as u16)).ok().map(|at| self.values[at])
+    }
+
+    /// Narrows `masks` to slots that hold what is wanted: those of patches by `holds`, the others by `others`, whatever it says of
+    /// slots of patches.
+    pub(crate) fn narrow(&self, masks: &mut [u64], holds: impl Fn(V) -> bool, others: impl FnOnce(&mut [u64])) {
+        let (mut own, mut kept) = ([0; BLOCK_ROWS / 64], [0; BLOCK_ROWS / 64]);
+        for (slot, value) in self.within(0, masks.len() * 64) {
+            let (word, bit) = (slot / 64, 1 << (slot % 64));
+            own[word] |= bit;
+            kept[word] |= if holds(value) { masks[word] & bit } else { 0 };
+        }
+        others(masks);
+        masks.iter_mut().zip(own.iter().zip(&kept)).for_each(|(mask, (own, kept))| *mask = *mask & !own | kept);
     }
 
     /// The patches of slots from `from` on, before `end`, each with its distance from `from`.

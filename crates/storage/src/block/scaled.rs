@@ -3,6 +3,7 @@
 
 use super::alp::Scale;
 use super::choose::{Form, encode};
+use super::floats::FloatRange;
 use super::patches::Patches;
 use super::{Fixed, Values, range_of};
 use crate::BLOCK_ROWS;
@@ -36,12 +37,27 @@ impl Scaled {
         size_of::<Values>() + self.digits.bytes() + self.patches.bytes()
     }
 
+    /// The integers.
+    pub(crate) fn digits(&self) -> &Values {
+        &self.digits
+    }
+
     /// The double in `slot`.
     pub(crate) fn get(&self, slot: usize) -> f64 {
         self.patches.get(slot).unwrap_or_else(|| match self.digits.datum(slot, PhysicalType::I64) {
             Datum::Integer(digit) => self.scale.decode(digit as i64),
             _ => 0.0,
         })
+    }
+
+    /// Narrows `masks` to the doubles of a range: digits are compared.
+    pub(crate) fn narrow(&self, range: FloatRange, masks: &mut [u64]) {
+        let (first, last) = self.scale.digits_within(range.low, range.high).into_inner();
+        self.patches.narrow(
+            masks,
+            |v| range.holds(v),
+            |masks| self.digits.narrow(first.into(), last.into(), masks, PhysicalType::I64),
+        );
     }
 
     /// Writes the doubles from `from` on to all of `out`.

@@ -1,19 +1,20 @@
 //! Slots that hold a number, or one of a range: 64 slots at a time, as a mask. What a point query reads a partition with, and
 //! a scan its filters' columns.
 //!
-//! A range is one subtraction and one comparison, `value - low <= span`, in arithmetic that wraps around; signs do not matter.
-//!
-//! This is a leaf module with `unsafe`: AVX-512 comparisons straight from the slots. [`portable`] does without; the slow twin of
-//! both looks at one value after the other, in the tests.
+//! This is a leaf module with `unsafe`: vectors are loaded straight from the slots, and compared as in [`within`]. [`portable`] does
+//! without; the slow twin of both looks at one value after the other, in the tests.
 #![allow(unsafe_code)]
 
 use super::cells::{self, Slots};
+use super::within::{self, Vectors};
 use entasis_vector::Native;
 
 /// An integer as slots hold it.
 pub(crate) trait Number: Native {
     /// True if it lies within `low` and `low + span`.
     fn is_within(self, low: Self, span: Self) -> bool;
+    /// Its lowest 64 bits.
+    fn bits(self) -> u64;
 }
 
 macro_rules! number {
@@ -22,6 +23,10 @@ macro_rules! number {
             #[inline(always)]
             fn is_within(self, low: $t, span: $t) -> bool {
                 self.wrapping_sub(low) as $unsigned <= span as $unsigned
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                self as u64
             }
         }
     )* };
@@ -32,30 +37,62 @@ number!(u8, u8; u16, u16; u32, u32; u64, u64; i8, u8; i16, u16; i32, u32; i64, u
 /// match.
 #[inline]
 pub(crate) fn narrow<'a, T: Number>(slots: impl Into<Slots<'a>>, masks: &mut [u64], low: T, span: T) {
-    let slots = slots.into();
-    #[cfg(target_arch = "x86_64")]
-    if !cfg!(miri) && size_of::<T>() <= 8 && is_x86_feature_detected!("avx512bw") {
-        // SAFETY: the features are there.
-        return unsafe { narrow_avx512(slots, masks, low, span) };
-    }
-    let words = masks.iter_mut().enumerate().filter(|(_, mask)| **mask != 0);
-    words.for_each(|(word, mask)| *mask &= portable(slots, word, low, span));
+    narrow_by(Vectors::widest(), slots, masks, low, span);
 }
 
-/// # Safety
-/// AVX-512 F and BW are there, and `T` has at most 8 bytes.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn narrow_avx512<T: Number>(slots: Slots<'_>, masks: &mut [u64], low: T, span: T) {
-    for (word, mask) in masks.iter_mut().enumerate().filter(|(_, mask)| **mask != 0) {
-        *mask &= if (word + 1) * 64 * size_of::<T>() <= slots.bytes() {
-            // SAFETY: the 64 slots lie within the buffer; the rest is the caller's promise.
-            unsafe { avx512(slots.as_ptr().add(word * 64 * size_of::<T>()), low, span) }
-        } else {
-            portable(slots, word, low, span)
-        };
+/// The same with the help of such vectors.
+#[inline]
+pub(crate) fn narrow_by<'a, T: Number>(
+    vectors: Option<Vectors>,
+    slots: impl Into<Slots<'a>>,
+    masks: &mut [u64],
+    low: T,
+    span: T,
+) {
+    let slots = slots.into();
+    match vectors.filter(|_| size_of::<T>() <= 8) {
+        // SAFETY: the features are there, and numbers have at most 8 bytes.
+        #[cfg(target_arch = "x86_64")]
+        Some(Vectors::Avx512(_)) => unsafe { avx512(slots, masks, low, span) },
+        // SAFETY: as above.
+        #[cfg(target_arch = "x86_64")]
+        Some(Vectors::Avx2(_)) => unsafe { avx2(slots, masks, low, span) },
+        None => {
+            let words = masks.iter_mut().enumerate().filter(|(_, mask)| **mask != 0);
+            words.for_each(|(word, mask)| *mask &= portable(slots, word, low, span));
+        }
     }
 }
+
+#[cfg(target_arch = "x86_64")]
+macro_rules! kernel {
+    ($vectors:ident, $features:literal, $vector:ident, $load:ident) => {
+        // PERF: with AVX-512 two instructions for 64 bytes.
+        #[target_feature(enable = $features)]
+        fn $vectors<T: Number>(slots: Slots<'_>, masks: &mut [u64], low: T, span: T) {
+            use std::arch::x86_64::{$load, $vector};
+            use within::$vectors::{every, within};
+            let (every_low, every_span) = (every(low), every(span));
+            let lanes = size_of::<$vector>() / size_of::<T>();
+            for (word, mask) in masks.iter_mut().enumerate().filter(|(_, mask)| **mask != 0) {
+                *mask &= if (word + 1) * 64 * size_of::<T>() <= slots.bytes() {
+                    (0..64).step_by(lanes).fold(0, |found, slot| {
+                        // SAFETY: the 64 slots lie within the buffer. Dead ones may be written meanwhile, whose bits the caller
+                        // masks.
+                        let values = unsafe { $load(slots.as_ptr().add((word * 64 + slot) * size_of::<T>()).cast()) };
+                        found | within::<T>(values, every_low, every_span) << slot
+                    })
+                } else {
+                    portable(slots, word, low, span)
+                };
+            }
+        }
+    };
+}
+#[cfg(target_arch = "x86_64")]
+kernel!(avx512, "avx512f,avx512bw", __m512i, _mm512_loadu_si512);
+#[cfg(target_arch = "x86_64")]
+kernel!(avx2, "avx2", __m256i, _mm256_loadu_si256);
 
 /// The same on any machine.
 fn portable<T: Number>(slots: Slots<'_>, word: usize, low: T, span: T) -> u64 {
@@ -90,53 +127,6 @@ fn answers<T: Native>(slots: Slots<'_>, word: usize, holds: impl Fn(T) -> bool) 
     })
 }
 
-/// The slots of 64 whose value lies within `low` and `low + span`.
-///
-/// # Safety
-/// AVX-512 F and BW are there, and 64 values of `T`, of at most 8 bytes, stand at `at`.
-// PERF: two instructions for 64 bytes.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw")]
-unsafe fn avx512<T: Number>(at: *const u8, low: T, span: T) -> u64 {
-    use std::arch::x86_64::*;
-    // SAFETY: 64 slots are readable from `at`; transmute_copy reads as many bytes as `T` has. Dead slots may be written
-    // meanwhile, whose bits the caller masks.
-    unsafe {
-        let load = |i: usize| _mm512_loadu_si512(at.add(i * 64).cast());
-        match size_of::<T>() {
-            1 => {
-                let low = _mm512_set1_epi8(std::mem::transmute_copy(&low));
-                let span = _mm512_set1_epi8(std::mem::transmute_copy(&span));
-                _mm512_cmple_epu8_mask(_mm512_sub_epi8(load(0), low), span)
-            }
-            2 => {
-                let low = _mm512_set1_epi16(std::mem::transmute_copy(&low));
-                let span = _mm512_set1_epi16(std::mem::transmute_copy(&span));
-                (0..2).fold(0, |mask, i| {
-                    let within = _mm512_cmple_epu16_mask(_mm512_sub_epi16(load(i), low), span);
-                    mask | (u64::from(within) << (i * 32))
-                })
-            }
-            4 => {
-                let low = _mm512_set1_epi32(std::mem::transmute_copy(&low));
-                let span = _mm512_set1_epi32(std::mem::transmute_copy(&span));
-                (0..4).fold(0, |mask, i| {
-                    let within = _mm512_cmple_epu32_mask(_mm512_sub_epi32(load(i), low), span);
-                    mask | (u64::from(within) << (i * 16))
-                })
-            }
-            _ => {
-                let low = _mm512_set1_epi64(std::mem::transmute_copy(&low));
-                let span = _mm512_set1_epi64(std::mem::transmute_copy(&span));
-                (0..8).fold(0, |mask, i| {
-                    let within = _mm512_cmple_epu64_mask(_mm512_sub_epi64(load(i), low), span);
-                    mask | (u64::from(within) << (i * 8))
-                })
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,11 +148,15 @@ mod tests {
                 masks.iter_mut().skip(values.len() / 64).for_each(|mask| *mask &= (1 << (values.len() % 64)) - 1);
                 masks[last] = 0;
                 let expected: Vec<u64> = masks.iter().enumerate().map(|(word, mask)| mask & twin(word)).collect();
-                (0..last).for_each(|word| {
-                    assert_eq!(masks[word] & portable(Slots::from(&buffer), word, low, span), expected[word])
-                });
-                narrow(&buffer, &mut masks, low, span);
-                assert_eq!(masks, expected);
+                let narrowed = |vectors: Option<Vectors>| {
+                    let mut masks = masks.clone();
+                    narrow_by(vectors, &buffer, &mut masks, low, span);
+                    masks
+                };
+                assert_eq!(narrowed(None), expected);
+                assert_eq!(narrowed(Vectors::widest()), expected);
+                #[cfg(target_arch = "x86_64")]
+                assert_eq!(narrowed(Vectors::avx2()), expected);
             }
         }
         let numbers = (0..200u64).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15));

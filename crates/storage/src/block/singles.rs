@@ -1,7 +1,9 @@
 //! Doubles that are floats, in four bytes each.
 
+use super::floats::FloatRange;
 use super::{Fixed, cells};
 use crate::datum::Datum;
+use crate::tree::link::Ahead;
 use entasis_vector::Buffer;
 
 /// See the module.
@@ -22,9 +24,19 @@ impl Singles {
         self.0.capacity()
     }
 
+    /// Where they are.
+    pub(crate) fn ahead(&self) -> Ahead {
+        Ahead::slots(&self.0, size_of::<f32>())
+    }
+
     /// The double in `slot`.
     pub(crate) fn get(&self, slot: usize) -> f64 {
         cells::load::<f32>(&self.0, slot).into()
+    }
+
+    /// Narrows `masks` to the doubles of a range.
+    pub(crate) fn narrow(&self, range: FloatRange, masks: &mut [u64]) {
+        range.narrow::<f32>(&self.0, masks);
     }
 
     /// Writes the doubles from `from` on to all of `out`.

@@ -171,6 +171,16 @@ impl Slice {
         }
     }
 
+    /// Asks for a block with the first `bytes` of its slots, if it is known where they are.
+    #[inline]
+    pub(crate) fn prefetch_slots(&self, column: usize, bytes: usize) {
+        self.blocks[column].prefetch();
+        let slots = self.blocks[column].ahead().start();
+        if !slots.is_null() {
+            cells::prefetch_all(slots, bytes);
+        }
+    }
+
     // ---- writing: the slice bears the stamp of the edit ----------------------------------------------------------
 
     /// Writes one value to `slot`. If the slot is live, readers of older versions must not see the change.

@@ -34,6 +34,8 @@ mod log;
 pub mod lookup;
 #[path = "../../src/positions.rs"]
 mod positions;
+#[path = "../../src/random.rs"]
+mod random;
 #[path = "../../src/read.rs"]
 mod read;
 #[path = "../../src/reader.rs"]

@@ -96,9 +96,9 @@ impl Test {
 
 /// False if no value of the zone lies in a range.
 pub(crate) fn may_be_within(zone: &Zone, range: &ValueRange) -> bool {
-    match (&zone.min, &zone.max) {
-        (Value::Integer(min), Value::Integer(max)) => *min <= range.high && *max >= range.low,
-        (min, _) => !min.is_null(),
+    match (zone.min.ordinal(), zone.max.ordinal()) {
+        (Some(min), Some(max)) => min <= range.high && max >= range.low,
+        _ => !zone.min.is_null(),
     }
 }
 

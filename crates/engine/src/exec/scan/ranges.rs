@@ -1,12 +1,13 @@
-//! Filters that need no expression machine: an integer column against constants.
+//! Filters that need no expression machine: a column of integers or of floats against constants.
 //!
-//! Such conjuncts become one range of values a column, which the storage compares with the codes of the blocks as they are
+//! Such conjuncts become one range of values a column, of floats one of ordinals, which the storage compares with the codes of the blocks as they are
 //! (`RowGroup::select_runs`; light-weight compression: predicates on codes). They cost a fraction of a nanosecond a
 //! row, cannot fail, and run before all others. What is not of that form is left to the machine, which is the slow twin
 //! under `SET optimizer = off`.
 
 use entasis_storage::ValueRange;
 use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::value::{float_of_ordinal, float_ordinal};
 use entasis_vector::{ColumnId, DataType, PhysicalType, Value};
 
 /// Takes the conjuncts that are ranges out of `conjuncts`. `place` finds a column's index in the table.
@@ -30,11 +31,14 @@ fn range_of(conjunct: &Expr, place: &impl Fn(ColumnId) -> Option<usize>) -> Opti
         (Expr::Literal { value, .. }, Expr::Column { id, ty }) => (op.mirrored(), *id, *ty, value),
         _ => return None,
     };
-    let Value::Integer(value) = *value else { return None };
     let physical = ty.physical();
-    if !physical.is_integer() || physical == PhysicalType::Bool || ty == DataType::Boolean {
-        return None;
-    }
+    let value = match *value {
+        Value::Integer(v) if physical.is_integer() && physical != PhysicalType::Bool && ty != DataType::Boolean => v,
+        Value::Float(v) if physical == PhysicalType::F64 => float_ordinal(v).into(),
+        // As the column would hold it.
+        Value::Float(v) if physical == PhysicalType::F32 => float_ordinal((v as f32).into()).into(),
+        _ => return None,
+    };
     let (low, high) = match op {
         CompareOp::Eq => (value, value),
         CompareOp::Lt => (i128::MIN, value.checked_sub(1)?),
@@ -48,10 +52,14 @@ fn range_of(conjunct: &Expr, place: &impl Fn(ColumnId) -> Option<usize>) -> Opti
 
 /// A range as a line of `EXPLAIN (VERBOSE)`; numbers as they are stored.
 pub(super) fn describe(name: &str, range: &ValueRange) -> String {
+    let shown = |value: i128| match range.physical {
+        PhysicalType::F32 | PhysicalType::F64 => format!("{:?}", float_of_ordinal(value as i64)),
+        _ => value.to_string(),
+    };
     match (range.low, range.high) {
-        (i128::MIN, high) => format!("codes of {name} up to {high}"),
-        (low, i128::MAX) => format!("codes of {name} from {low}"),
-        (low, high) => format!("codes of {name} from {low} to {high}"),
+        (i128::MIN, high) => format!("codes of {name} up to {}", shown(high)),
+        (low, i128::MAX) => format!("codes of {name} from {}", shown(low)),
+        (low, high) => format!("codes of {name} from {} to {}", shown(low), shown(high)),
     }
 }
 
@@ -76,5 +84,22 @@ mod tests {
         let bounds: Vec<_> = ranges.iter().map(|range| (range.column, range.low, range.high)).collect();
         assert_eq!(bounds, [(11, 4, 9), (12, -1, -1)]);
         assert_eq!(conjuncts.len(), 3);
+    }
+
+    #[test]
+    fn floats_are_ranges_of_ordinals() {
+        for ty in [DataType::Float64, DataType::Float32] {
+            let column = || Expr::column(ColumnId(1), ty);
+            let number = |v: f64| Expr::literal(Value::Float(v), ty);
+            let mut conjuncts = vec![
+                Expr::compare(CompareOp::GtEq, column(), number(-0.0)),
+                Expr::compare(CompareOp::Lt, column(), number(f64::NAN)),
+                Expr::compare(CompareOp::Gt, number(2.5), column()),
+            ];
+            let ranges = take(&mut conjuncts, &|id: ColumnId| Some(id.0 as usize));
+            assert_eq!((ranges.len(), conjuncts.len()), (1, 0));
+            assert_eq!((ranges[0].low, ranges[0].high), (0, i128::from(float_ordinal(2.5)) - 1));
+            assert_eq!(describe("x", &ranges[0]), "codes of x from 0.0 to 2.4999999999999996");
+        }
     }
 }

@@ -1,13 +1,16 @@
-//! Unpacking with vectors of 64 and of 32 bytes.
+//! Unpacking with vectors of 64 and of 32 bytes: to memory, or straight into a comparison.
 //!
 //! A row is two or four vectors. For each: what a word has of it is shifted down, what the next word has is shifted up, and the
-//! rest is cut off. Rows are unrolled, and kernels compiled for every width, so that the compiler knows all shift counts and masks.
+//! rest is cut off. What comes out is stored, or compared with a range as it stands in the register, which leaves a bit a code. Rows
+//! are unrolled, and kernels compiled for every width, so that the compiler knows all shift counts and masks.
 //!
-//! This is a leaf module with `unsafe`: vector instructions. The slow twin is [`super::unpack_each`].
+//! This is a leaf module with `unsafe`: vector instructions. The slow twins are [`super::unpack_each`] and
+//! comparing what it gives.
 #![allow(unsafe_code)]
 
 use super::{Lane, place};
 use crate::BLOCK_ROWS;
+use crate::block::within::{self, Vectors};
 use std::mem::MaybeUninit;
 
 /// Runs a statement for every row of a block, with its number known to the compiler for up to 32 rows.
@@ -28,125 +31,156 @@ macro_rules! each_row {
 }
 
 macro_rules! kernel {
-    ($name:ident, $features:literal, $vector:ty, $load:ident, $store:ident, $and:ident, $or:ident,
-     $right:ident $right4:ident $right8:ident, $left:ident $left4:ident $left8:ident,
-     $every1:ident $every2:ident $every4:ident $every8:ident) => {
-        /// All codes of a packed block, of a width that the compiler knows, or of any if `WIDTH` is 0.
-        ///
-        /// # Safety
-        /// The machine has the features; `words` has `width` words of all lanes, and `width` is at least 1 and at most the bits
-        /// of a lane.
-        // PERF: the compiler does not make vectors of a plain loop; sums of 17 bits took three times as long with one.
-        #[target_feature(enable = $features)]
-        pub(super) unsafe fn $name<T: Lane, const WIDTH: usize>(
-            words: &[T],
-            width: usize,
-            out: &mut MaybeUninit<[T; BLOCK_ROWS]>,
-        ) {
+    ($vectors:ident, $features:literal, $vector:ty, $load:ident, $store:ident, $and:ident, $or:ident,
+     $right:ident $right4:ident $right8:ident, $left:ident $left4:ident $left8:ident) => {
+        /// Kernels for vectors of one size.
+        pub(super) mod $vectors {
+            use super::*;
             use std::arch::x86_64::*;
-            let width = if WIDTH > 0 { WIDTH } else { width };
-            debug_assert!(words.len() >= width * T::LANES && (1..=T::LANE_BITS).contains(&width));
-            // A number in every lane.
-            let every = |bits: u64| match size_of::<T>() {
-                1 => $every1(bits as i8),
-                2 => $every2(bits as i16),
-                4 => $every4(bits as i32),
-                _ => $every8(bits as i64),
-            };
-            let ones = |count: usize| if count == 0 { 0 } else { u64::MAX >> (64 - count) };
-            // There is no shift of bytes: what comes from a neighbour is cut off behind.
-            let right = |part: $vector, by: usize| {
-                let count = _mm_cvtsi32_si128(by as i32);
-                match size_of::<T>() {
-                    1 => $and($right(part, count), every(ones(8 - by))),
-                    2 => $right(part, count),
-                    4 => $right4(part, count),
-                    _ => $right8(part, count),
-                }
-            };
-            let left = |part: $vector, by: usize| {
-                let count = _mm_cvtsi32_si128(by as i32);
-                match size_of::<T>() {
-                    1 => $and($left(part, count), every(!ones(by))),
-                    2 => $left(part, count),
-                    4 => $left4(part, count),
-                    _ => $left8(part, count),
-                }
-            };
+            use within::$vectors::{every, within};
+
             const PARTS: usize = 128 / size_of::<$vector>();
-            let (from, to) = (words.as_ptr().cast::<$vector>(), out.as_mut_ptr().cast::<$vector>());
-            let kept = every(ones(width));
-            each_row!(T::ROWS, row => {
-                let (word, bit) = place::<T>(row, width);
-                for part in 0..PARTS {
-                    // SAFETY: `word` is below `width`, and so is the next one if the row goes on there; a word of all
-                    // lanes and a row of codes have `PARTS` vectors.
-                    unsafe {
-                        let mut codes = right($load(from.add(word * PARTS + part).cast()), bit);
-                        if bit + width > T::LANE_BITS {
-                            let rest = $load(from.add((word + 1) * PARTS + part).cast());
-                            codes = $or(codes, left(rest, T::LANE_BITS - bit));
-                        }
-                        $store(to.add(row * PARTS + part).cast(), $and(codes, kept));
+
+            /// Calls `each` with every vector of codes of a packed block and the slot of the first one, in their order. The width
+            /// is one that the compiler knows, or any if `WIDTH` is 0.
+            ///
+            /// # Safety
+            /// `words` has `width` words of all lanes, and `width` is at least 1 and at most the bits of a lane.
+            // PERF: the compiler does not make vectors of a plain loop; sums of 17 bits took three times as long with one.
+            #[target_feature(enable = $features)]
+            #[inline]
+            unsafe fn each<T: Lane, const WIDTH: usize>(
+                words: &[T],
+                width: usize,
+                mut each: impl FnMut(usize, $vector),
+            ) {
+                let width = if WIDTH > 0 { WIDTH } else { width };
+                debug_assert!(words.len() >= width * T::LANES && (1..=T::LANE_BITS).contains(&width));
+                let ones = |count: usize| if count == 0 { 0 } else { u64::MAX >> (64 - count) };
+                // There is no shift of bytes: what comes from a neighbour is cut off behind.
+                let right = |part: $vector, by: usize| {
+                    let count = _mm_cvtsi32_si128(by as i32);
+                    match size_of::<T>() {
+                        1 => $and($right(part, count), every(T::of(ones(8 - by)))),
+                        2 => $right(part, count),
+                        4 => $right4(part, count),
+                        _ => $right8(part, count),
                     }
+                };
+                let left = |part: $vector, by: usize| {
+                    let count = _mm_cvtsi32_si128(by as i32);
+                    match size_of::<T>() {
+                        1 => $and($left(part, count), every(T::of(!ones(by)))),
+                        2 => $left(part, count),
+                        4 => $left4(part, count),
+                        _ => $left8(part, count),
+                    }
+                };
+                let from = words.as_ptr().cast::<$vector>();
+                let kept = every(T::of(ones(width)));
+                each_row!(T::ROWS, row => {
+                    let (word, bit) = place::<T>(row, width);
+                    for part in 0..PARTS {
+                        // SAFETY: `word` is below `width`, and so is the next one if the row goes on there; a word of all
+                        // lanes has `PARTS` vectors.
+                        let load = |word: usize| unsafe { $load(from.add(word * PARTS + part).cast()) };
+                        let mut codes = right(load(word), bit);
+                        if bit + width > T::LANE_BITS {
+                            codes = $or(codes, left(load(word + 1), T::LANE_BITS - bit));
+                        }
+                        each(row * T::LANES + part * (T::LANES / PARTS), $and(codes, kept));
+                    }
+                });
+            }
+
+            /// All codes.
+            ///
+            /// # Safety
+            /// As for [`each`].
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn unpack<T: Lane, const WIDTH: usize>(
+                words: &[T],
+                width: usize,
+                out: &mut MaybeUninit<[T; BLOCK_ROWS]>,
+            ) {
+                let to = out.as_mut_ptr().cast::<T>();
+                // SAFETY: the caller's promise; vectors lie within the slots of a block.
+                unsafe { each::<T, WIDTH>(words, width, |slot, codes| $store(to.add(slot).cast(), codes)) };
+            }
+
+            /// The slots whose code lies within `low` and `low + span`.
+            ///
+            /// # Safety
+            /// As for [`each`].
+            #[target_feature(enable = $features)]
+            pub(super) unsafe fn found<T: Lane, const WIDTH: usize>(
+                words: &[T],
+                width: usize,
+                low: T,
+                span: T,
+            ) -> [u64; BLOCK_ROWS / 64] {
+                let mut found = [0; BLOCK_ROWS / 64];
+                let (low, span) = (every(low), every(span));
+                // SAFETY: the caller's promise.
+                unsafe {
+                    each::<T, WIDTH>(words, width, |slot, codes| {
+                        found[slot / 64] |= within::<T>(codes, low, span) << (slot % 64);
+                    });
                 }
-            });
+                found
+            }
         }
     };
 }
 
 kernel!(
-    unpack_avx512, "avx512f,avx512bw", __m512i, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_and_si512,
-    _mm512_or_si512, _mm512_srl_epi16 _mm512_srl_epi32 _mm512_srl_epi64,
-    _mm512_sll_epi16 _mm512_sll_epi32 _mm512_sll_epi64,
-    _mm512_set1_epi8 _mm512_set1_epi16 _mm512_set1_epi32 _mm512_set1_epi64
+    avx512, "avx512f,avx512bw", __m512i, _mm512_loadu_si512, _mm512_storeu_si512, _mm512_and_si512, _mm512_or_si512,
+    _mm512_srl_epi16 _mm512_srl_epi32 _mm512_srl_epi64, _mm512_sll_epi16 _mm512_sll_epi32 _mm512_sll_epi64
 );
 kernel!(
-    unpack_avx2, "avx2", __m256i, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_and_si256,
-    _mm256_or_si256, _mm256_srl_epi16 _mm256_srl_epi32 _mm256_srl_epi64,
-    _mm256_sll_epi16 _mm256_sll_epi32 _mm256_sll_epi64,
-    _mm256_set1_epi8 _mm256_set1_epi16 _mm256_set1_epi32 _mm256_set1_epi64x
+    avx2, "avx2", __m256i, _mm256_loadu_si256, _mm256_storeu_si256, _mm256_and_si256, _mm256_or_si256,
+    _mm256_srl_epi16 _mm256_srl_epi32 _mm256_srl_epi64, _mm256_sll_epi16 _mm256_sll_epi32 _mm256_sll_epi64
 );
 
-/// True if this machine has the vectors.
-#[inline]
-pub(super) fn are_there() -> bool {
-    !cfg!(miri) && is_x86_feature_detected!("avx2")
-}
-
-/// All codes of a packed block, by the widest vectors of this machine.
+/// All codes of a packed block, by vectors that this machine has; `WIDTH` is the width, or 0 for any.
 ///
 /// # Panics
-/// If there are none, or `words` is too short.
+/// If `words` is too short.
 pub(super) fn unpack<'a, T: Lane, const WIDTH: usize>(
+    vectors: Vectors,
     words: &[T],
     width: usize,
     out: &'a mut MaybeUninit<[T; BLOCK_ROWS]>,
 ) -> &'a [T; BLOCK_ROWS] {
-    assert!(words.len() >= width * T::LANES && (1..=T::LANE_BITS).contains(&width) && [0, width].contains(&WIDTH));
-    assert!(are_there());
+    check::<T, WIDTH>(words, width);
     // SAFETY: the features are there, words and width as they are wanted, and the kernels write all codes.
     unsafe {
-        if has_avx512() {
-            unpack_avx512::<T, WIDTH>(words, width, out);
-        } else {
-            unpack_avx2::<T, WIDTH>(words, width, out);
+        match vectors {
+            Vectors::Avx512(_) => avx512::unpack::<T, WIDTH>(words, width, out),
+            Vectors::Avx2(_) => avx2::unpack::<T, WIDTH>(words, width, out),
         }
         out.assume_init_ref()
     }
 }
 
-#[cfg(test)]
-thread_local! {
-    /// For tests: leave the widest vectors alone.
-    pub(super) static ONLY_AVX2: std::cell::Cell<bool> = const { std::cell::Cell::new(false) };
+/// The slots of a packed block whose code lies within `low` and `low + span`, as [`unpack`] does it.
+pub(super) fn found<T: Lane, const WIDTH: usize>(
+    vectors: Vectors,
+    words: &[T],
+    width: usize,
+    low: T,
+    span: T,
+) -> [u64; BLOCK_ROWS / 64] {
+    check::<T, WIDTH>(words, width);
+    // SAFETY: the features are there, words and width as they are wanted.
+    unsafe {
+        match vectors {
+            Vectors::Avx512(_) => avx512::found::<T, WIDTH>(words, width, low, span),
+            Vectors::Avx2(_) => avx2::found::<T, WIDTH>(words, width, low, span),
+        }
+    }
 }
 
-#[inline]
-fn has_avx512() -> bool {
-    #[cfg(test)]
-    if ONLY_AVX2.get() {
-        return false;
-    }
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw")
+fn check<T: Lane, const WIDTH: usize>(words: &[T], width: usize) {
+    assert!(words.len() >= width * T::LANES && (1..=T::LANE_BITS).contains(&width) && [0, width].contains(&WIDTH));
 }

@@ -10,25 +10,26 @@
 //! | [`Packed::new`] | packs | – |
 //! | [`Packed::get`], [`Packed::each_of`] | one code, some | – |
 //! | [`Packed::unpack`] | all codes ([`kernels`]) | [`Packed::get`] |
+//! | [`Packed::narrow`] | the slots with a code of a range ([`kernels`]) | unpacking, and comparing |
 //!
-//! Packed codes are never written in place. A predicate unpacks the block to the first-level cache and compares there, with the
-//! kernel for plain codes: half the speed of both in one, and far above what memory gives. What is not done here: which width,
-//! and what codes mean.
+//! Packed codes are never written in place. What is not done here: which width, and what codes mean.
 
 #[cfg(target_arch = "x86_64")]
 mod kernels;
 
 use super::cells::Slots;
+use super::search::{self, Number};
+use super::within::Vectors;
 use crate::BLOCK_ROWS;
 use crate::tree::link::Ahead;
-use entasis_vector::{Buffer, Native};
+use entasis_vector::Buffer;
 use std::mem::MaybeUninit;
 
 /// Bits of a row.
 const ROW_BITS: usize = 1024;
 
 /// An unsigned integer that codes are packed into.
-pub(crate) trait Lane: Native {
+pub(crate) trait Lane: Number {
     /// Its bits.
     const LANE_BITS: usize = size_of::<Self>() * 8;
     /// How many make a row.
@@ -41,9 +42,15 @@ pub(crate) trait Lane: Native {
     fn code(self) -> u64;
     /// `first` shifted right by `bit`, and above it what is left of `rest`: the lowest `width` bits.
     fn joined(first: Self, rest: Self, bit: usize, width: usize) -> Self;
-    /// All codes of a packed block.
-    fn unpack<'a>(words: &[Self], width: usize, out: &'a mut MaybeUninit<[Self; BLOCK_ROWS]>)
-    -> &'a [Self; BLOCK_ROWS];
+    /// All codes of a packed block, with the help of such vectors.
+    fn unpack<'a>(
+        vectors: Option<Vectors>,
+        words: &[Self],
+        width: usize,
+        out: &'a mut MaybeUninit<[Self; BLOCK_ROWS]>,
+    ) -> &'a [Self; BLOCK_ROWS];
+    /// The slots of a packed block whose code lies within `low` and `low + span`, with the help of such vectors.
+    fn found(vectors: Option<Vectors>, words: &[Self], width: usize, low: Self, span: Self) -> [u64; BLOCK_ROWS / 64];
 }
 
 macro_rules! lane {
@@ -64,18 +71,37 @@ macro_rules! lane {
                 ((first >> bit) | upper) & low
             }
             fn unpack<'a>(
+                vectors: Option<Vectors>,
                 words: &[$t],
                 width: usize,
                 out: &'a mut MaybeUninit<[$t; BLOCK_ROWS]>,
             ) -> &'a [$t; BLOCK_ROWS] {
-                #[cfg(target_arch = "x86_64")]
-                if kernels::are_there() {
-                    return match width {
-                        $($width => kernels::unpack::<$t, $width>(words, width, out),)*
-                        _ => kernels::unpack::<$t, 0>(words, width, out),
-                    };
+                match (vectors, width) {
+                    (None, _) => out.write(unpack_each(words, width)),
+                    $(
+                        #[cfg(target_arch = "x86_64")]
+                        (Some(vectors), $width) => kernels::unpack::<$t, $width>(vectors, words, width, out),
+                    )*
+                    #[cfg(target_arch = "x86_64")]
+                    (Some(vectors), _) => kernels::unpack::<$t, 0>(vectors, words, width, out),
                 }
-                out.write(unpack_each(words, width))
+            }
+            fn found(
+                vectors: Option<Vectors>,
+                words: &[$t],
+                width: usize,
+                low: $t,
+                span: $t,
+            ) -> [u64; BLOCK_ROWS / 64] {
+                match (vectors, width) {
+                    (None, _) => found_each(words, width, low, span),
+                    $(
+                        #[cfg(target_arch = "x86_64")]
+                        (Some(vectors), $width) => kernels::found::<$t, $width>(vectors, words, width, low, span),
+                    )*
+                    #[cfg(target_arch = "x86_64")]
+                    (Some(vectors), _) => kernels::found::<$t, 0>(vectors, words, width, low, span),
+                }
             }
         }
     )* };
@@ -95,6 +121,12 @@ fn place<T: Lane>(row: usize, width: usize) -> (usize, usize) {
 
 fn unpack_each<T: Lane>(words: &[T], width: usize) -> [T; BLOCK_ROWS] {
     std::array::from_fn(|slot| get(words, width, slot))
+}
+
+fn found_each<T: Lane>(words: &[T], width: usize, low: T, span: T) -> [u64; BLOCK_ROWS / 64] {
+    let mut found = [u64::MAX; BLOCK_ROWS / 64];
+    search::narrow_by(None, &unpack_each(words, width)[..], &mut found, low, span);
+    found
 }
 
 /// The code in a slot.
@@ -210,7 +242,16 @@ impl Packed {
     /// All codes, in the lanes of their width.
     #[inline]
     pub(crate) fn unpack<'a, T: Lane>(&self, room: &'a mut Room<T>) -> Slots<'a> {
-        Slots::from(&T::unpack(self.words.as_slice(), self.width(), &mut room.0)[..])
+        Slots::from(&T::unpack(Vectors::widest(), self.words.as_slice(), self.width(), &mut room.0)[..])
+    }
+
+    /// Narrows `masks`, a bit a slot, to the slots whose code is from `low` to `high`, which fit the width.
+    pub(crate) fn narrow(&self, low: u64, high: u64, masks: &mut [u64]) {
+        debug_assert!(low <= high && high >> self.width == 0);
+        let found = with_lanes!(self.width(), T => {
+            T::found(Vectors::widest(), self.words.as_slice(), self.width(), T::of(low), T::of(high - low))
+        });
+        masks.iter_mut().zip(found).for_each(|(mask, found)| *mask &= found);
     }
 }
 
@@ -232,34 +273,60 @@ fn pack<T: Lane>(codes: &[T; BLOCK_ROWS], width: usize, words: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::Random;
+
+    /// Calls `each` with all vectors that there are, and with none.
+    fn each_twin(each: impl Fn(Option<Vectors>)) {
+        each(None);
+        each(Vectors::widest());
+        // What a machine with less runs.
+        #[cfg(target_arch = "x86_64")]
+        each(Vectors::avx2());
+    }
+
+    #[test]
+    fn codes_of_a_range_are_found_at_every_width() {
+        let mut random = Random(7);
+        for width in 1..64 {
+            let greatest = u64::MAX >> (64 - width);
+            let codes: Vec<u64> = (0..BLOCK_ROWS).map(|_| random.next() & greatest).collect();
+            let packed = Packed::new(width, codes.iter().copied());
+            let (a, b) = (codes[17], codes[900]);
+            for (low, high) in
+                [(0, greatest), (a, a), (0, a), (b, greatest), (a.min(b), a.max(b)), (greatest, greatest)]
+            {
+                let is_in = |slot: usize| u64::from((low..=high).contains(&codes[slot]));
+                let twin: Vec<u64> =
+                    (0..BLOCK_ROWS / 64).map(|word| (0..64).map(|bit| is_in(word * 64 + bit) << bit).sum()).collect();
+                each_twin(|vectors| {
+                    let found = with_lanes!(width, T => {
+                        T::found(vectors, packed.words.as_slice(), width, T::of(low), T::of(high - low))
+                    });
+                    assert_eq!(found[..], twin, "{width} bits, {low} to {high}, {vectors:?}");
+                });
+                let mut masks = [!0x10; 9];
+                packed.narrow(low, high, &mut masks);
+                assert!(masks.iter().zip(&twin).all(|(mask, twin)| *mask == twin & !0x10), "{width} bits, part");
+            }
+        }
+    }
 
     #[test]
     fn codes_of_every_width_come_back() {
-        let mut seed = 88_172_645_463_325_252u64;
-        let mut random = || {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            seed
-        };
+        let mut random = Random(88_172_645_463_325_252);
         for width in 1..64 {
             for slots in [BLOCK_ROWS, 1000, 1] {
-                let codes: Vec<u64> = (0..slots).map(|_| random() & (u64::MAX >> (64 - width))).collect();
+                let codes: Vec<u64> = (0..slots).map(|_| random.next() & (u64::MAX >> (64 - width))).collect();
                 let packed = Packed::new(width, codes.iter().copied());
                 assert_eq!(packed.bytes(), Packed::size(width));
                 let unpacked: Vec<u64> = with_lanes!(width, T => {
                     let words = packed.words.as_slice::<T>();
                     let mut room = Room::<T>::new();
-                    let unpacked = *T::unpack(words, width, &mut room.0);
-                    assert_eq!(unpacked, unpack_each(words, width), "{width} bits");
-                    #[cfg(target_arch = "x86_64")]
-                    {
-                        // What a machine with less runs.
-                        kernels::ONLY_AVX2.set(true);
+                    let unpacked = *T::unpack(Vectors::widest(), words, width, &mut room.0);
+                    each_twin(|vectors| {
                         let mut room = Room::<T>::new();
-                        assert_eq!(&unpacked, T::unpack(words, width, &mut room.0), "{width} bits by AVX2");
-                        kernels::ONLY_AVX2.set(false);
-                    }
+                        assert_eq!(&unpacked, T::unpack(vectors, words, width, &mut room.0), "{width} bits, {vectors:?}");
+                    });
                     unpacked.iter().map(|code| code.code()).collect()
                 });
                 for (slot, unpacked) in unpacked.into_iter().enumerate() {
