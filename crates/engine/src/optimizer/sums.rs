@@ -94,24 +94,20 @@ fn is_eligible(call: &AggregateCall) -> bool {
 fn is_cheaper(aggregate: &Aggregate, forms: &[Option<Form>], atoms: &Atoms<'_>, groups: f64) -> bool {
     let scattered = if groups > FEW_GROUPS { SCATTERED } else { 0 };
     let cost = |is_apart: bool| -> Option<usize> {
-        // What is read, and by what: a filter makes it another sum.
+        // What is read, each once; a filter makes it another sum.
         let mut read: Vec<(Expr, Option<&Expr>)> = Vec::new();
         for ((_, call), form) in aggregate.aggregates.iter().zip(forms) {
-            match form.as_ref().filter(|_| is_apart) {
-                Some(form) => {
-                    let products = form.products().map(|(product, _)| atoms.product(product).0);
-                    read.extend(products.map(|product| (product, call.filter.as_ref())));
+            let args: Vec<Expr> = match form.as_ref().filter(|_| is_apart) {
+                Some(form) => form.products().map(|(product, _)| atoms.product(product).0).collect(),
+                None => call.args.iter().take(1).cloned().collect(),
+            };
+            for sum in args.into_iter().map(|arg| (arg, call.filter.as_ref())) {
+                if !read.contains(&sum) {
+                    read.push(sum);
                 }
-                None => read.extend(call.args.first().map(|arg| (arg.clone(), call.filter.as_ref()))),
             }
         }
-        let mut different: Vec<(Expr, Option<&Expr>)> = Vec::new();
-        read.into_iter().for_each(|sum| {
-            if !different.contains(&sum) {
-                different.push(sum)
-            }
-        });
-        let exprs: Vec<Expr> = different.into_iter().map(|(expr, _)| expr).collect();
+        let exprs: Vec<Expr> = read.into_iter().map(|(expr, _)| expr).collect();
         let program = Program::compile_narrow(&exprs, atoms.known, &|_| true).ok()?;
         let sums: usize = program.outputs().iter().map(|output| output.physical.width() + scattered).sum();
         Some(program.written_bytes() + sums)

@@ -14,8 +14,7 @@
 //! than a hash table would be. Whoever calls must be ready for a "no" at any chunk ([`Direct::find`]) and go on with a
 //! hash table.
 
-use super::marked::{self, MASKED_GROUPS, ascend, unmark_others};
-use super::state::NO_GROUP;
+use super::marked::{self, MASKED_GROUPS, NO_GROUP, ascend, unmark_others};
 use crate::exec::materialized::Materialized;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Dictionary, Encoding, Native, PhysicalType, StringView, Vector, selection, simd};

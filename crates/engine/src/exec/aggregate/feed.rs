@@ -6,8 +6,8 @@
 //! vector; only dictionary and constant vectors are flattened first. Memory is kept from chunk to chunk.
 
 use super::layout::Feed;
-use super::marked::{MASKED_GROUPS, ascend};
-use super::state::{NO_GROUP, Rows, State};
+use super::marked::{MASKED_GROUPS, NO_GROUP, ascend};
+use super::state::{Rows, State};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Encoding, PhysicalType, Result, Vector, bitmap};
 
 /// The groups of a chunk's rows.

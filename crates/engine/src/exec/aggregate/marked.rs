@@ -8,13 +8,15 @@
 //!
 //! The slow twin is a loop over the rows ([`super::state::accumulate`]).
 
-use super::state::NO_GROUP;
 use entasis_vector::Native;
 use entasis_vector::simd::{Kernel, widest, widest_of};
 
 /// So few groups that each may have a pass of its own over a chunk.
 // PERF: a pass is a vector loop of 0.1 ns a row; a row that finds its sum by its group takes 1.5 ns.
 pub const MASKED_GROUPS: usize = 8;
+
+/// The mark of a position that is no row.
+pub const NO_GROUP: u8 = u8::MAX;
 
 /// Sums side by side in a pass.
 const LANES: usize = 64;

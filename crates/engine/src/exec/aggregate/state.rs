@@ -65,13 +65,10 @@ pub struct Rows<'a> {
     pub positions: Option<&'a [u16]>,
     /// Their groups; `None`: all belong to group 0, unless there are marks.
     pub groups: Option<&'a [u32]>,
-    /// If there are few groups, instead of them for counts and sums: of each position the group of its row, [`NO_GROUP`] if it
-    /// is no row. No position beyond is a row.
+    /// If there are few groups, instead of them for counts and sums: of each position the group of its row, or [`marked::NO_GROUP`]
+    /// if it is no row. No position beyond is a row.
     pub marks: Option<&'a [u8]>,
 }
-
-/// The mark of a position that is no row.
-pub const NO_GROUP: u8 = u8::MAX;
 
 /// The states of one aggregate for all groups of a table.
 pub enum State {
