@@ -7,6 +7,7 @@
 
 pub mod cost;
 pub mod exec;
+mod facts;
 pub mod optimizer;
 pub mod plan;
 mod reach;

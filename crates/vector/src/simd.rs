@@ -2,15 +2,30 @@
 //!
 //! The programs are built for any x86-64, so that a plain loop runs on vectors of 16 bytes. [`widest`] runs the same loop as it
 //! is compiled for AVX-512 or AVX2, where the machine has these. What is given must be a loop over many values that
-//! the compiler can see to its end: small functions, `#[inline]`.
+//! the compiler can see to its end: small functions, `#[inline]`. A closure of more than a few lines is not put where it is called,
+//! and so is compiled for 16 bytes all the same; such a loop is a [`Kernel`], which says that it must be ([`widest_of`]).
 //!
 //! This is a leaf module with `unsafe`; a kernel without [`widest`] is its slow twin.
 #![allow(unsafe_code)]
+
+/// A loop over many values.
+pub trait Kernel {
+    /// What it returns.
+    type Output;
+    /// Runs it. To be marked `#[inline(always)]`.
+    fn run(self) -> Self::Output;
+}
 
 /// What `kernel` returns.
 // PERF: the test is a load and a branch; a sum of 2048 INTEGERs takes a third of the time.
 #[inline(always)]
 pub fn widest<R>(kernel: impl FnOnce() -> R) -> R {
+    widest_of(Closure(kernel))
+}
+
+/// What `kernel` returns.
+#[inline(always)]
+pub fn widest_of<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     if !cfg!(miri) {
         if is_x86_feature_detected!("avx512bw")
@@ -25,19 +40,31 @@ pub fn widest<R>(kernel: impl FnOnce() -> R) -> R {
             return unsafe { avx2(kernel) };
         }
     }
-    kernel()
+    kernel.run()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
-fn avx512<R>(kernel: impl FnOnce() -> R) -> R {
-    kernel()
+fn avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
-fn avx2<R>(kernel: impl FnOnce() -> R) -> R {
-    kernel()
+fn avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run()
+}
+
+/// A short kernel.
+struct Closure<F>(F);
+
+impl<R, F: FnOnce() -> R> Kernel for Closure<F> {
+    type Output = R;
+
+    #[inline(always)]
+    fn run(self) -> R {
+        (self.0)()
+    }
 }
 
 #[cfg(test)]
@@ -55,7 +82,7 @@ mod tests {
             #[cfg(target_arch = "x86_64")]
             if !cfg!(miri) && is_x86_feature_detected!("avx2") {
                 // SAFETY: the machine has what the function is compiled for.
-                assert_eq!(unsafe { avx2(|| sum(&values[..count])) }, expected);
+                assert_eq!(unsafe { avx2(Closure(|| sum(&values[..count]))) }, expected);
             }
         }
     }

@@ -35,12 +35,13 @@ use crate::exec::set_operation::set_operation;
 use crate::exec::sort::sort;
 use crate::exec::tuple::Choice;
 use crate::exec::values::Chunks;
+use crate::facts::{relation_columns, values_column};
 use crate::optimizer::estimate_rows;
 use crate::plan::display::node_title;
 use crate::plan::{self, Columns, JoinKind, Node, SetKind};
-use crate::relation::{Relation, ScanRequest};
+use crate::relation::ScanRequest;
 use entasis_vector::expr::{ColumnMeta, Expr, Program};
-use entasis_vector::{ColumnId, DataType, Error, PhysicalType, Result, Value};
+use entasis_vector::{ColumnId, DataType, Error, PhysicalType, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -645,56 +646,6 @@ fn residual(conditions: &[Expr], probe: &[ColumnMeta], kept: &[ColumnMeta]) -> R
     let metas: Vec<ColumnMeta> = from_probe.chain(build_columns.iter().map(|&i| kept[i].clone())).collect();
     let program = Program::compile(conditions, &metas)?;
     Ok(Some(Residual { program, probe_columns, build_columns }))
-}
-
-/// What is known of columns of a relation.
-fn relation_columns(relation: &dyn Relation, wanted: &[(ColumnId, usize)], columns: &Columns) -> Vec<ColumnMeta> {
-    if let Some(table) = relation.table() {
-        let column = |&(id, index): &(ColumnId, usize)| {
-            let summary = table.column_statistics(index);
-            let mut meta = ColumnMeta::new(id, columns.ty(id));
-            meta.nullable = summary.nulls > 0;
-            narrow(&mut meta, summary.min.as_ref(), summary.max.as_ref());
-            meta
-        };
-        return wanted.iter().map(column).collect();
-    }
-    let statistics = relation.statistics();
-    let column = |&(id, index): &(ColumnId, usize)| {
-        let mut meta = ColumnMeta::new(id, columns.ty(id));
-        if let Some(known) = statistics.columns.get(index).filter(|known| known.bounds_are_exact) {
-            meta.nullable = known.nulls != Some(0);
-            narrow(&mut meta, known.min.as_ref(), known.max.as_ref());
-        }
-        meta
-    };
-    wanted.iter().map(column).collect()
-}
-
-/// What is known of a column whose values are all there.
-fn values_column<'v>(id: ColumnId, columns: &Columns, values: impl Iterator<Item = &'v Value>) -> ColumnMeta {
-    let mut meta = ColumnMeta::new(id, columns.ty(id));
-    let (mut min, mut max): (Option<&Value>, Option<&Value>) = (None, None);
-    meta.nullable = false;
-    for value in values {
-        if value.is_null() {
-            meta.nullable = true;
-            continue;
-        }
-        min = Some(min.map_or(value, |m| if value.total_cmp(m).is_lt() { value } else { m }));
-        max = Some(max.map_or(value, |m| if value.total_cmp(m).is_gt() { value } else { m }));
-    }
-    narrow(&mut meta, min, max);
-    meta
-}
-
-/// Narrows the range of an integer column to known bounds.
-fn narrow(meta: &mut ColumnMeta, min: Option<&Value>, max: Option<&Value>) {
-    if meta.range.is_some()
-        && let (Some(Value::Integer(min)), Some(Value::Integer(max))) = (min, max)
-    {
-        meta.range = Some((*min, *max));
-    }
 }
 
 /// What is known of a column into which several flow.

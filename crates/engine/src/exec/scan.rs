@@ -89,6 +89,8 @@ pub(crate) struct TableScan {
     filters: Vec<(usize, Arc<FilterSlot>)>,
     /// Index in the table of each column that is read first: all, if nothing filters.
     first: Vec<usize>,
+    /// Index in the table of each column that is read as well where conditions on codes, and there are no others, leave many rows.
+    next: Vec<usize>,
     recorder: Arc<Recorder>,
     chunk_rows: usize,
     /// True if conditions may be tested on codes.
@@ -98,7 +100,7 @@ pub(crate) struct TableScan {
     /// True if rows that no filter looks at stay where they are stored.
     leaves_stored: bool,
     /// The next part.
-    next: Arc<AtomicUsize>,
+    next_part: Arc<AtomicUsize>,
 }
 
 /// What rows are to satisfy.
@@ -166,6 +168,9 @@ impl TableScan {
             (None, None, Some((column, _))) => vec![index(*column)],
             (None, None, None) => (0..columns.len()).filter(|&column| outputs[column]).map(index).collect(),
         };
+        let only_codes = stages.all.is_empty() && join_filters.is_empty() && !ranges.all.is_empty();
+        let outputs_left = (0..columns.len()).filter(|&column| only_codes && outputs[column]).map(index);
+        let next = outputs_left.filter(|index| *index != row_id && !first.contains(index)).collect();
         let parts = found.reach.parts(snapshot.row_groups().len());
         Ok(TableScan {
             row_id,
@@ -175,6 +180,7 @@ impl TableScan {
             ranges,
             stages,
             first: first.into_iter().filter(|&index| index != row_id).collect(),
+            next,
             columns: columns.iter().map(|(_, index)| *index).collect(),
             outputs: outputs.to_vec(),
             metas: metas.to_vec(),
@@ -184,7 +190,7 @@ impl TableScan {
             on_codes,
             is_adaptive: context.settings.adaptive,
             leaves_stored: false,
-            next: Arc::default(),
+            next_part: Arc::default(),
             snapshot,
         })
     }
@@ -278,7 +284,7 @@ impl Source for TableScan {
     }
 
     fn progress(&self) -> Option<f64> {
-        Some(self.next.load(Ordering::Relaxed) as f64 / self.parts.len().max(1) as f64)
+        Some(self.next_part.load(Ordering::Relaxed) as f64 / self.parts.len().max(1) as f64)
     }
 
     fn leaving_stored(&self) -> Option<Arc<dyn Source>> {
@@ -308,6 +314,11 @@ impl Trial {
     /// How many of some rows will be left; all, if nothing is known.
     fn of(&self, rows: usize) -> usize {
         (rows * self.passed).checked_div(self.seen).unwrap_or(rows)
+    }
+
+    /// True if not only few rows were left so far.
+    fn are_many(&self) -> bool {
+        self.seen > 0 && self.passed * SPARSE >= self.seen
     }
 
     /// As many chunks' rows as should leave up to a chunk, if those that pass are few.
@@ -378,6 +389,9 @@ impl SourceWorker for Worker {
             let group = snapshot.row_group(self.walk.number).expect("the row group is open");
             if !matches!(&*self.scan.reach, Reach::Rows(_)) {
                 group.prefetch(self.walk.slot, &self.scan.first, &self.walk.wanted);
+                if self.passed.are_many() {
+                    group.prefetch(self.walk.slot, &self.scan.next, &self.walk.wanted);
+                }
             }
             self.is_implied = stretch.is_implied;
             count = self.find_rows(group, &stretch);

@@ -175,6 +175,19 @@ impl Generator {
         }
     }
 
+    /// Sums and products of columns and constants.
+    fn linear(&mut self, ids: &[ColumnId], depth: u32) -> Expr {
+        if depth == 0 || self.one_in(4) {
+            return if self.one_in(3) { self.small() } else { self.column_of(ids) };
+        }
+        if self.one_in(6) {
+            return Expr::Negate(Box::new(self.linear(ids, depth - 1)));
+        }
+        let op = self.pick(&[ArithmeticOp::Add, ArithmeticOp::Subtract, ArithmeticOp::Multiply]);
+        let (left, right) = (Box::new(self.linear(ids, depth - 1)), Box::new(self.linear(ids, depth - 1)));
+        Expr::Arithmetic { op, left, right, ty: DataType::Int64 }
+    }
+
     fn node(&mut self, depth: u32) -> Node {
         if depth == 0 {
             return self.table();
@@ -246,10 +259,15 @@ impl Generator {
             ty: DataType::Int64,
         };
         let argument = self.column_of(&numbers);
-        let aggregates = vec![
+        let mut aggregates = vec![
             (self.new_column("n"), call(AggregateFunction::CountStar, Vec::new())),
             (self.new_column("m"), call(AggregateFunction::Max, vec![argument])),
         ];
+        for _ in 0..self.below(4) {
+            let sum = call(AggregateFunction::Sum, vec![self.linear(&numbers, 3)]);
+            let filter = if self.one_in(4) { Some(self.predicate(&numbers, 0)) } else { None };
+            aggregates.push((self.new_column("s"), AggregateCall { filter, distinct: self.one_in(8), ..sum }));
+        }
         Node::Aggregate(Aggregate { input: Box::new(input), groups, aggregates })
     }
 

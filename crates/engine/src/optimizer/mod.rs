@@ -4,7 +4,8 @@
 //! The order carries the reasons: a rule stands where those before it have prepared its ground.
 //!
 //! - [`statistics`] and [`selectivity`] estimate rows; [`estimate_rows`] is what the executor asks for build sides.
-//! - [`properties`] and [`nulls`] prove things: uniqueness, at most one row, where NULL cannot pass.
+//! - [`properties`] and [`nulls`] prove things: uniqueness, at most one row, where NULL cannot pass; [`linear`] takes arithmetic
+//!   apart.
 //! - [`validate`] checks the plan after every rule in debug builds.
 //!
 //! A rule never makes a result wrong if an estimate is: estimates choose among equal plans.
@@ -18,6 +19,7 @@ mod groups;
 mod join_graph;
 mod join_order;
 mod limits;
+mod linear;
 mod nulls;
 mod properties;
 mod prune;
@@ -26,6 +28,7 @@ mod reduce;
 mod selectivity;
 mod simplify;
 mod statistics;
+mod sums;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
@@ -55,6 +58,7 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("join order", join_order::apply, "needs all filters in place, to know how many rows are left"),
     ("groups", groups::apply, "functional dependencies become visible as equalities in the ordered joins"),
     ("distincts", distincts::apply, "one call that keeps a key as any_value is split like the others"),
+    ("sums", sums::apply, "late: what others know of sums, they know of plain calls"),
     ("prune", prune::apply, "last: join ordering and grouping have moved what reads what"),
 ];
 

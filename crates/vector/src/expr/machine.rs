@@ -20,7 +20,7 @@ use super::{ExternalFunction, Function};
 use crate::buffer::{Buffer, Native};
 use crate::types::PhysicalType;
 use crate::vector::{Encoding, Vector};
-use crate::{CHUNK_ROWS, Chunk, DataType, Error, Result, Selection, bitmap};
+use crate::{CHUNK_ROWS, Chunk, DataType, Error, Result, Selection, bitmap, selection};
 use std::sync::Arc;
 
 /// One worker's registers for a program.
@@ -60,7 +60,7 @@ impl Machine {
         };
         match (home, computed.indices(rows)) {
             (Home::Group(_), Some(positions)) => {
-                let limit = positions.iter().max().map_or(0, |&p| p as usize + 1);
+                let limit = selection::limit(positions);
                 frame.run(code, Rows::Sparse(positions, limit), &mut |c, into, _| *into = input.vector(c).clone())?;
             }
             (Home::Group(_), None) => {
@@ -73,7 +73,7 @@ impl Machine {
         let mut fresh = None;
         for &register in &code.outputs {
             let passed = match code.registers[register] {
-                Initial::Column(at) => Some(at),
+                Initial::Column(at, ..) => Some(at),
                 _ => None,
             };
             let source = passed.map(|at| input.column(at).group).or(match home {
@@ -203,7 +203,7 @@ impl Frame {
     pub fn new(code: &Code) -> Frame {
         let blank = Vector::new(PhysicalType::Bool);
         let registers = code.registers.iter().map(|initial| match initial {
-            Initial::Column(_) => blank.clone(),
+            Initial::Column(..) => blank.clone(),
             Initial::Constant(vector) => vector.clone(),
             Initial::Computed(physical) => Vector::new(*physical),
         });
@@ -244,7 +244,7 @@ impl Frame {
     /// Lets go of what belongs to the input.
     pub fn release(&mut self, code: &Code) {
         for (register, initial) in self.registers.iter_mut().zip(&code.registers) {
-            if let Initial::Column(_) = initial {
+            if let Initial::Column(..) = initial {
                 *register = self.blank.clone();
             }
         }
@@ -441,7 +441,7 @@ impl Frame {
     }
 
     fn load(&mut self, code: &Code, register: Register, load: Load<'_>) {
-        if let Initial::Column(at) = code.registers[register]
+        if let Initial::Column(at, ..) = code.registers[register]
             && !self.loaded[register]
         {
             load(at, &mut self.registers[register], &mut self.gathered[register]);

@@ -13,6 +13,9 @@
 //! that is the scope of a shared subexpression. What is needed for all rows by any expression is computed for all rows
 //! even where it first occurs in a branch.
 //!
+//! Columns and constants print with the physical type in which they come; a column that is narrower than its SQL type has it
+//! by default, with that one too: `r0 <- column 1 [I32 of I64]`.
+//!
 //! A program of conditions is compiled twice, once to compute them and once to narrow by them, since the two differ.
 
 use super::compile::{Graph, Kind, NodeId};
@@ -64,8 +67,8 @@ pub(super) struct Code {
 /// What a register holds before the first instruction.
 #[derive(Debug)]
 pub(super) enum Initial {
-    /// A column of the chunk.
-    Column(usize),
+    /// A column of the chunk: its number, the physical type in which it comes, and the default one of its SQL type.
+    Column(usize, PhysicalType, PhysicalType),
     /// A constant.
     Constant(Vector),
     /// Nothing; an instruction writes it.
@@ -182,6 +185,15 @@ impl Program {
         &self.outputs
     }
 
+    /// Bytes that its instructions write for a row: a measure of its work.
+    pub fn written_bytes(&self) -> usize {
+        let written = self.values.registers.iter().map(|initial| match initial {
+            Initial::Computed(physical) => physical.width(),
+            Initial::Column(..) | Initial::Constant(_) => 0,
+        });
+        written.sum()
+    }
+
     /// Whether running it may raise an error.
     pub fn is_fallible(&self) -> bool {
         self.fallible
@@ -221,7 +233,7 @@ impl<'a> Emitter<'a> {
         let mut inputs = Vec::new();
         for arg in self.code.instructions.iter().flat_map(|instruction| &instruction.args) {
             match self.code.registers[*arg] {
-                Initial::Column(at) if !inputs.contains(&at) => inputs.push(at),
+                Initial::Column(at, ..) if !inputs.contains(&at) => inputs.push(at),
                 _ => {}
             }
         }
@@ -270,7 +282,7 @@ impl<'a> Emitter<'a> {
             scope = self.parents[scope];
         }
         let register = match &node.kind {
-            Kind::Column(at) => self.register(Initial::Column(*at)),
+            Kind::Column(at) => self.register(Initial::Column(*at, node.physical, node.ty.physical())),
             Kind::Constant(Value::Integer(bits)) if node.ty == DataType::Uuid => {
                 let ordered = Value::Integer(crate::vector::uuid_to_ordered(*bits));
                 self.register(Initial::Constant(Vector::constant(node.physical, &ordered)?))
@@ -381,7 +393,10 @@ impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (r, initial) in self.registers.iter().enumerate() {
             match initial {
-                Initial::Column(at) => writeln!(f, "r{r} <- column {at}")?,
+                Initial::Column(at, physical, held) if physical == held => {
+                    writeln!(f, "r{r} <- column {at} [{physical:?}]")?;
+                }
+                Initial::Column(at, physical, held) => writeln!(f, "r{r} <- column {at} [{physical:?} of {held:?}]")?,
                 Initial::Constant(vector) => {
                     let (physical, ty) = (vector.physical(), plain(vector.physical()));
                     writeln!(f, "r{r} <- {} [{physical:?}]", vector.value(0, ty).display(ty))?;

@@ -5,7 +5,7 @@
 //! and fed to the states like any chunk. Collections of several workers are merged before that, so a value that two of
 //! them have seen still counts once.
 
-use super::feed::{Feeder, true_rows};
+use super::feed::{Feeder, Groups, true_rows};
 use super::layout::DeferredSpec;
 use super::state::State;
 use super::table::{GroupTable, read_keys};
@@ -172,7 +172,7 @@ impl Deferred {
             }
             groups.clear();
             groups.extend_from_slice(&chunk.vector(0).values::<u32>()[..ids.len()]);
-            feeder.feed(&spec.feeds, &chunk, Some(&groups), group_count, states)?;
+            feeder.feed(&spec.feeds, &chunk, Groups::Rows(&groups), group_count, states)?;
         }
         Ok(())
     }

@@ -6,16 +6,18 @@
 //! distinct strings than its share of the array. A boolean contributes itself. NULL is one more value of each key.
 //!
 //! Where most positions of a chunk are rows, indexes are made for all of them, which is a vector loop, and looked up by
-//! the rows; what they are at positions that are no rows does not matter.
+//! the rows; what they are at positions that are no rows does not matter. As long as groups are few, they are not even looked
+//! up: each index is compared with those of all groups, which gives positions their marks ([`super::marked`]).
 //!
 //! No hash, no compare: one array access per row after the index is made. The array mostly stays in the second-level
 //! cache; a single integer key may have a larger one if so many of its values are expected that the array is no larger
 //! than a hash table would be. Whoever calls must be ready for a "no" at any chunk ([`Direct::find`]) and go on with a
 //! hash table.
 
+use super::marked::{self, MASKED_GROUPS, NO_GROUP, ascend, unmark_others};
 use crate::exec::materialized::Materialized;
 use entasis_vector::expr::ColumnMeta;
-use entasis_vector::{Chunk, Dictionary, Encoding, Native, PhysicalType, StringView, Vector, simd};
+use entasis_vector::{Chunk, Dictionary, Encoding, Native, PhysicalType, StringView, Vector, selection, simd};
 use std::collections::HashMap;
 
 /// Entries of the array at most.
@@ -46,6 +48,9 @@ pub struct Direct {
     keys: Vec<Key>,
     /// Index to group.
     slots: Vec<u32>,
+    /// Index of each group, of [`MASKED_GROUPS`] at most: more are left out.
+    few: Vec<u32>,
+    groups: usize,
     indexes: Vec<u32>,
     new_rows: Vec<u16>,
     flat: Vector,
@@ -119,6 +124,8 @@ impl Direct {
         Some(Direct {
             keys,
             slots: vec![NONE; stride as usize],
+            few: Vec::new(),
+            groups: 0,
             indexes: Vec::new(),
             new_rows: Vec::new(),
             flat: Vector::new(PhysicalType::I64),
@@ -155,17 +162,51 @@ impl Direct {
             self.new_rows.clear();
             let mut next = keys.rows() as u32;
             for (row, group) in groups[..chunk.len()].iter_mut().enumerate() {
-                let slot = &mut self.slots[self.indexes[dense.map_or(row, |at| at[row] as usize)] as usize];
+                let index = self.indexes[dense.map_or(row, |at| at[row] as usize)];
+                let slot = &mut self.slots[index as usize];
                 if *slot == NONE {
                     *slot = next;
+                    self.few.extend((next < MASKED_GROUPS as u32).then_some(index));
                     next += 1;
                     self.new_rows.push(row as u16);
                 }
                 *group = *slot;
             }
             keys.append(chunk, columns, Some(&self.new_rows));
+            self.groups = next as usize;
         }
         true
+    }
+
+    /// Marks the positions of the rows with their groups. False, and nothing done, if groups are not few, a row's is new, or
+    /// keys do not stand at the same positions, most of which are rows, ascending.
+    pub fn mark(&mut self, chunk: &Chunk, columns: &[usize], marks: &mut Vec<u8>) -> bool {
+        if self.few.is_empty() || self.few.len() < self.groups {
+            return false;
+        }
+        let all_rows = columns.iter().all(|&column| chunk.positions(column).is_none());
+        let (positions, limit) = match self.dense_positions(chunk, columns) {
+            _ if all_rows => (None, chunk.len()),
+            Some((positions, limit)) if ascend(positions) => (Some(positions), limit),
+            _ => return false,
+        };
+        self.indexes.clear();
+        self.indexes.resize(limit, 0);
+        for (key, &column) in self.keys.iter_mut().zip(columns) {
+            if !key.add_to(&mut self.indexes, chunk, column, None, &mut self.flat) {
+                return false;
+            }
+        }
+        marks.clear();
+        marks.resize(limit, NO_GROUP);
+        for (group, &index) in self.few.iter().enumerate() {
+            let pairs = marks.iter_mut().zip(&self.indexes);
+            simd::widest(|| pairs.for_each(|(mark, &other)| *mark = if other == index { group as u8 } else { *mark }));
+        }
+        if let Some(positions) = positions {
+            unmark_others(positions, marks);
+        }
+        limit - marked::count(marks, NO_GROUP) == chunk.len()
     }
 
     fn look_up(&self, indexes: impl Iterator<Item = u32>, groups: &mut [u32]) {
@@ -185,7 +226,7 @@ impl Direct {
             (KeyKind::Text(_), _) => true,
         };
         // Joins and sorts leave positions in any order.
-        let limit = simd::widest(|| positions.iter().map(|&at| usize::from(at) + 1).max())?;
+        let limit = selection::limit(positions);
         let is_dense = limit <= positions.len() * DENSE;
         (is_dense && columns.iter().all(is_one) && self.keys.iter().zip(columns).all(bears))
             .then_some((positions, limit))
@@ -378,6 +419,8 @@ mod tests {
             let mut direct = Direct::new(&metas, 10).unwrap();
             let mut keys = Materialized::new(&metas);
             let mut groups = vec![0; selected.len()];
+            let mut marks = vec![1, 2, 3];
+            assert!(!direct.mark(&chunk, &[0, 1], &mut marks), "all groups are new");
             for _ in 0..2 {
                 assert!(direct.dense_positions(&chunk, &[0, 1]).is_some());
                 assert!(direct.find(&chunk, &[0, 1], &mut keys, &mut groups));
@@ -387,6 +430,11 @@ mod tests {
                 }
             }
             assert_eq!(keys.rows(), if nullable { 7 } else { 6 });
+            assert!(direct.mark(&chunk, &[0, 1], &mut marks));
+            let mut expected = vec![NO_GROUP; 100];
+            selected.iter().zip(&groups).for_each(|(&position, &group)| expected[usize::from(position)] = group as u8);
+            assert_eq!(marks, &expected[..marks.len()]);
+            assert!(expected[marks.len()..].iter().all(|&mark| mark == NO_GROUP));
         }
     }
 }

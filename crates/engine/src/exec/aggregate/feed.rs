@@ -1,27 +1,57 @@
 //! Feeding: from the columns of a chunk to the rows that each state's loop walks over.
 //!
 //! For each feed: the rows that its filter and the NULLs of its argument leave, then the argument as a flat vector with
-//! positions, then every state of the feed. Where groups are few, each position gets the mark of its group, so that sums are
-//! vector loops, one a group. Without filter and NULLs the loops run straight over the chunk's own
+//! positions, then every state of the feed. Where groups are few, counts and sums take the marks of positions instead of the groups
+//! of rows ([`super::marked`]). Without filter and NULLs the loops run straight over the chunk's own
 //! vector; only dictionary and constant vectors are flattened first. Memory is kept from chunk to chunk.
 
 use super::layout::Feed;
-use super::state::{MASKED_GROUPS, NO_GROUP, Rows, State};
+use super::marked::{MASKED_GROUPS, NO_GROUP, ascend};
+use super::state::{Rows, State};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Encoding, PhysicalType, Result, Vector, bitmap};
+
+/// The groups of a chunk's rows.
+#[derive(Clone, Copy)]
+pub enum Groups<'a> {
+    /// All belong to group 0.
+    One,
+    /// The group of each row.
+    Rows(&'a [u32]),
+    /// The marks of positions ([`super::marked`]), and where the rows stand; `None`: at 0, 1, 2, …
+    Marks(&'a [u8], Option<&'a [u16]>),
+}
+
+impl Groups<'_> {
+    /// The group of each of `rows` rows, if not all are one; written to `scratch` by the first call, if it is not at hand.
+    fn by_row<'a>(&'a self, rows: usize, scratch: &'a mut Vec<u32>) -> Option<&'a [u32]> {
+        match self {
+            Groups::One => None,
+            Groups::Rows(groups) => Some(groups),
+            Groups::Marks(marks, at) => {
+                if scratch.is_empty() {
+                    let position = |row: usize| at.map_or(row, |at| usize::from(at[row]));
+                    scratch.extend((0..rows).map(|row| u32::from(marks[position(row)])));
+                }
+                Some(scratch)
+            }
+        }
+    }
+}
 
 /// Scratch memory of one worker.
 #[derive(Default)]
 pub struct Feeder {
     active: Vec<u16>,
     positions: Vec<u16>,
+    /// By row, if marks were given.
+    by_row: Vec<u32>,
     groups: Vec<u32>,
     args: Vec<Vector>,
     marks: Vec<u8>,
 }
 
 impl Feeder {
-    /// Folds the rows of `chunk` into the states of `feeds`. Row r belongs to group `groups[r]`, or to group 0 without
-    /// `groups`.
+    /// Folds the rows of `chunk`, which belong to `groups`, into the states of `feeds`.
     ///
     /// # Errors
     /// Those of the states.
@@ -29,12 +59,13 @@ impl Feeder {
         &mut self,
         feeds: &[Feed],
         chunk: &Chunk,
-        groups: Option<&[u32]>,
+        groups: Groups<'_>,
         group_count: usize,
         states: &mut [State],
     ) -> Result<()> {
-        // The positions that the marks are of, in this chunk.
+        // Where the marks in `self.marks` are of this chunk, their positions.
         let mut marked: Option<Option<&[u16]>> = None;
+        self.by_row.clear();
         for feed in feeds {
             let restricted = find_active(feed, chunk, &mut self.active);
             let active = restricted.then_some(&self.active[..]);
@@ -42,14 +73,6 @@ impl Feeder {
             if count == 0 {
                 continue;
             }
-            let groups = match (groups, active) {
-                (Some(groups), Some(active)) => {
-                    self.groups.clear();
-                    self.groups.extend(active.iter().map(|&row| groups[row as usize]));
-                    Some(&self.groups[..])
-                }
-                (groups, _) => groups,
-            };
             let only_counts = feed.states.iter().all(|&state| matches!(states[state], State::Count(_)));
             let (args, positions): (&[Vector], _) = if feed.external {
                 flatten_args(feed, chunk, active, &mut self.args);
@@ -75,20 +98,35 @@ impl Feeder {
             } else {
                 (&[], None)
             };
-            let mut rows = Rows { count, positions, groups, marks: None };
-            let sums = |&state: &usize| matches!(states[state], State::Integers(_));
-            if let (Some(groups), Some(&arg), false) = (groups, feed.args.first(), restricted || feed.external)
-                && feed.states.iter().any(sums)
-                && group_count <= MASKED_GROUPS
-                && args.first().is_some_and(|own| std::ptr::eq(own, chunk.vector(arg)))
-            {
-                let at = chunk.positions(arg);
-                if marked.is_none_or(|other| other.map(<[u16]>::as_ptr) != at.map(<[u16]>::as_ptr)) {
-                    mark(at, &groups[..count], &mut self.marks);
-                    marked = Some(at);
+            // Marks are of positions, so the argument must stand where it stood.
+            let own =
+                feed.args.first().filter(|&&arg| args.first().is_some_and(|a| std::ptr::eq(a, chunk.vector(arg))));
+            let takes_marks = |&state: &usize| matches!(states[state], State::Count(_) | State::Integers(_));
+            let may_mark = !restricted && !feed.external && feed.states.iter().all(takes_marks);
+            let marks = match (groups, own) {
+                _ if !may_mark => None,
+                (Groups::Marks(marks, _), _) if only_counts => Some(marks),
+                (Groups::Marks(marks, at), Some(&arg)) if is_same(chunk.positions(arg), at) => Some(marks),
+                (Groups::Rows(groups), Some(&arg)) if group_count <= MASKED_GROUPS => {
+                    let at = chunk.positions(arg);
+                    if !marked.is_some_and(|other| is_same(other, at)) {
+                        mark(at, &groups[..count], &mut self.marks);
+                        marked = Some(at);
+                    }
+                    Some(&self.marks[..]).filter(|marks| !marks.is_empty())
                 }
-                rows.marks = (!self.marks.is_empty()).then_some(&self.marks);
-            }
+                _ => None,
+            };
+            let by_row = if marks.is_some() { None } else { groups.by_row(chunk.len(), &mut self.by_row) };
+            let by_row = match (by_row, active) {
+                (Some(groups), Some(active)) => {
+                    self.groups.clear();
+                    self.groups.extend(active.iter().map(|&row| groups[row as usize]));
+                    Some(&self.groups[..])
+                }
+                (groups, _) => groups,
+            };
+            let rows = Rows { count, positions, groups: by_row, marks };
             for &state in &feed.states {
                 states[state].update(args, &rows, group_count)?;
             }
@@ -97,12 +135,17 @@ impl Feeder {
     }
 }
 
+/// True if both are the same memory, or both all positions.
+fn is_same(a: Option<&[u16]>, b: Option<&[u16]>) -> bool {
+    a.map(<[u16]>::as_ptr) == b.map(<[u16]>::as_ptr)
+}
+
 /// Writes the group of each position to `marks`; nothing, if rows stand far apart or a position is that of several.
 fn mark(positions: Option<&[u16]>, groups: &[u32], marks: &mut Vec<u8>) {
     marks.clear();
     let Some(positions) = positions else { return marks.extend(groups.iter().map(|&group| group as u8)) };
     let limit = positions.last().map_or(0, |&last| last as usize + 1);
-    if limit > groups.len() * 4 || !positions.is_sorted_by(|a, b| a < b) {
+    if limit > groups.len() * 4 || !ascend(positions) {
         return;
     }
     marks.resize(limit, NO_GROUP);

@@ -246,6 +246,13 @@ impl Layout {
         !self.deferred.is_empty() || self.states.iter().any(|state| matches!(state.kind, StateKind::External(_)))
     }
 
+    /// True if there is something to count or to sum that takes marks of positions, and nobody who must have groups of rows.
+    pub fn sums_rows(&self) -> bool {
+        let takes_marks = |&state: &usize| matches!(self.states[state].kind, StateKind::Count | StateKind::Integers);
+        let is_marked = |feed: &Feed| feed.filter.is_none() && !feed.external && feed.states.iter().all(takes_marks);
+        self.deferred.is_empty() && self.feeds.iter().any(is_marked)
+    }
+
     /// For each state the result that an external function gives.
     pub fn results_of_states(&self) -> impl Iterator<Item = Option<&ColumnMeta>> {
         (0..self.states.len()).map(|state| {

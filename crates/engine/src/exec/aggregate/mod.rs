@@ -4,8 +4,8 @@
 //! chunk → program (keys, arguments, filters) → table (group ids) → feeds (rows that count) → states
 //! ```
 //! 1. [`layout`] takes the calls apart, once.
-//! 2. Each worker folds its chunks into a [`partial`]: a [`table`] finds the rows' group ids, then each [`state`] takes
-//!    the whole chunk in one loop. Without keys there are no ids at all and the loops are plain sums; counts, sums and
+//! 2. Each worker folds its chunks into a [`partial`]: a [`table`] finds the rows' group ids, or where groups are few the marks of
+//!    their positions ([`marked`]), then each [`state`] takes the whole chunk in one loop. Without keys there are no ids at all and the loops are plain sums; counts, sums and
 //!    extremes of integer columns are then taken from the blocks of the table itself ([`Stored`]).
 //! 3. A hashed partial that reaches [`MOST_GROUPS`] groups is put aside, so that its table stays in the cache, and a
 //!    new one begins. Where groups do not repeat, looking them up is wasted: after the first [`TRIAL_ROWS`] rows, and
@@ -24,6 +24,7 @@ pub mod extreme;
 pub mod feed;
 pub mod finish;
 pub mod layout;
+pub mod marked;
 pub mod partial;
 pub mod result;
 pub mod state;

@@ -5,7 +5,7 @@
 //! ([`Partial::merge`]), which needs no more than shared access and so runs in parallel.
 
 use super::deferred::Deferred;
-use super::feed::Feeder;
+use super::feed::{Feeder, Groups};
 use super::layout::Layout;
 use super::state::{Rows, State};
 use super::table::{GroupTable, partition_of};
@@ -24,6 +24,8 @@ pub struct Partial {
     /// Rows folded in.
     pub rows: usize,
     groups: Vec<u32>,
+    /// Of positions, where groups are few.
+    marks: Vec<u8>,
     feeder: Feeder,
     context: QueryContext,
     /// What all of this takes.
@@ -58,6 +60,7 @@ impl Partial {
             deferred: layout.deferred.iter().map(|spec| Deferred::new(spec, collide)).collect(),
             rows: 0,
             groups: Vec::new(),
+            marks: Vec::new(),
             feeder: Feeder::default(),
             context: context.clone(),
             reservation: Reservation::new(&context.memory),
@@ -81,11 +84,21 @@ impl Partial {
     /// # Errors
     /// Those of the states; resource.
     pub fn update(&mut self, layout: &Layout, chunk: &Chunk) -> Result<()> {
-        self.find_groups(chunk);
-        let groups = (!layout.keys.is_empty()).then_some(&self.groups[..]);
+        let may_mark = layout.sums_rows() && self.table.mark(chunk, &self.key_columns, &mut self.marks);
+        if may_mark {
+            self.rows += chunk.len();
+        } else {
+            self.find_groups(chunk);
+        }
+        let groups = match layout.keys.is_empty() {
+            true => Groups::One,
+            false if may_mark => Groups::Marks(&self.marks, chunk.positions(0)),
+            false => Groups::Rows(&self.groups),
+        };
         let group_count = self.table.groups();
         self.feeder.feed(&layout.feeds, chunk, groups, group_count, &mut self.states)?;
         for (deferred, spec) in self.deferred.iter_mut().zip(&layout.deferred) {
+            let groups = (!layout.keys.is_empty()).then_some(&self.groups[..]);
             deferred.push(spec, chunk, groups);
         }
         self.reserve()

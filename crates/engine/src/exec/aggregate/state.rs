@@ -14,6 +14,7 @@
 //! magnitude of the column times the rows so far fits, and then go over to 128 bits for good.
 
 use super::extreme::Extreme;
+use super::marked::{self, MASKED_GROUPS};
 use crate::exec::materialized::Materialized;
 use crate::plan::{ExternalAggregate, GroupStates};
 use entasis_vector::expr::ColumnMeta;
@@ -62,20 +63,12 @@ pub struct Rows<'a> {
     pub count: usize,
     /// Where they stand in the argument; `None`: at 0, 1, 2, …
     pub positions: Option<&'a [u16]>,
-    /// Their groups; `None`: all belong to group 0.
+    /// Their groups; `None`: all belong to group 0, unless there are marks.
     pub groups: Option<&'a [u32]>,
-    /// If there are few groups: of each position the group of its row, [`NO_GROUP`] if it is no row. No position beyond
-    /// is a row.
+    /// If there are few groups, instead of them for counts and sums: of each position the group of its row, or [`marked::NO_GROUP`]
+    /// if it is no row. No position beyond is a row.
     pub marks: Option<&'a [u8]>,
 }
-
-/// So few groups that each may have a pass of its own over a chunk.
-// PERF: a pass is a vector loop of 0.1 ns a row; a row that finds its sum by its group takes 1.5 ns.
-pub const MASKED_GROUPS: usize = 8;
-/// Values that are added up in 32 bits, at least, or 64 are as good.
-const SHORTEST_BLOCK: usize = 128;
-/// The mark of a position that is no row.
-pub const NO_GROUP: u8 = u8::MAX;
 
 /// The states of one aggregate for all groups of a table.
 pub enum State {
@@ -130,15 +123,19 @@ impl State {
     /// Overflow, and what an external function raises.
     pub fn update(&mut self, args: &[Vector], rows: &Rows<'_>, group_count: usize) -> Result<()> {
         match self {
-            State::Count(counts) => match rows.groups {
-                None => counts[0] += rows.count as i64,
-                Some(groups) if counts.len() <= MASKED_GROUPS => {
+            State::Count(counts) => match (rows.marks, rows.groups) {
+                (Some(marks), _) => {
+                    let groups = counts.iter_mut().enumerate();
+                    groups.for_each(|(group, count)| *count += marked::count(marks, group as u8) as i64);
+                }
+                (None, None) => counts[0] += rows.count as i64,
+                (None, Some(groups)) if counts.len() <= MASKED_GROUPS => {
                     for (group, count) in counts.iter_mut().enumerate() {
                         let is_in = |g: &&u32| **g == group as u32;
                         *count += widest(|| groups[..rows.count].iter().filter(is_in).count()) as i64;
                     }
                 }
-                Some(groups) => groups[..rows.count].iter().for_each(|&g| counts[g as usize] += 1),
+                (None, Some(groups)) => groups[..rows.count].iter().for_each(|&g| counts[g as usize] += 1),
             },
             State::Integers(sums) => sums.update(&args[0], rows)?,
             State::Floats(sums) => match args[0].physical() {
@@ -251,33 +248,6 @@ pub fn accumulate<T: Native, A: Copy>(values: &[T], rows: &Rows<'_>, states: &mu
     }
 }
 
-/// Adds the values of each group to its sum, in a pass of its own.
-#[inline(always)]
-fn add_marked<T: Native>(values: &[T], marks: &[u8], sums: &mut [i64], widen: impl Fn(T) -> i64 + Copy) {
-    for (group, sum) in sums.iter_mut().enumerate() {
-        let group = group as u8;
-        *sum += widest(|| {
-            let marked = marks.iter().zip(values);
-            marked.fold(0i64, |sum, (&mark, &v)| sum.wrapping_add(if mark == group { widen(v) } else { 0 }))
-        });
-    }
-}
-
-/// As [`add_marked`], for values of which `block` side by side have a sum within 32 bits, whatever group they are of.
-// PERF: sixteen sums a vector instead of eight; for four groups 0.15 ns a row, 0.25 in blocks of 200, instead of 0.38.
-fn add_marked_blocks(values: &[i32], marks: &[u8], sums: &mut [i64], block: usize) {
-    for (group, sum) in sums.iter_mut().enumerate() {
-        let group = group as u8;
-        *sum += widest(|| {
-            marks.chunks(block).zip(values.chunks(block)).fold(0i64, |sum, (marks, values)| {
-                let marked = marks.iter().zip(values);
-                let add = |sum: i32, (&mark, &v): (&u8, &i32)| sum.wrapping_add(if mark == group { v } else { 0 });
-                sum + i64::from(marked.fold(0, add))
-            })
-        });
-    }
-}
-
 /// As [`accumulate`]; a sum without groups runs in eight lanes, since float additions may not be reordered by the
 /// compiler.
 #[inline(always)]
@@ -377,27 +347,32 @@ impl IntegerSums {
     fn update(&mut self, vector: &Vector, rows: &Rows<'_>) -> Result<()> {
         self.make_room(rows.count as u128);
         let may_overflow = self.may_overflow();
-        let block = (i32::MAX as u128 / self.bound.max(1)).min(CHUNK_ROWS as u128) as usize;
+        // So many values have a sum within 32 bits.
+        let most = (i32::MAX as u128 / self.bound.max(1)).min(CHUNK_ROWS as u128) as usize;
         macro_rules! sum {
             ($t:ty) => {
                 match (&mut self.sums, rows.marks) {
-                    (Sums::Narrow(sums), Some(marks)) => add_marked(vector.values::<$t>(), marks, sums, |v| v as i64),
+                    (Sums::Narrow(sums), Some(marks)) => marked::add(vector.values::<$t>(), marks, sums, |v| v as i64),
                     (Sums::Narrow(sums), None) => {
                         accumulate(vector.values::<$t>(), rows, sums, |sum, v: $t| sum + v as i64);
                     }
-                    (Sums::Wide(sums), _) => {
+                    (Sums::Wide(sums), Some(marks)) => {
+                        marked::accumulate(vector.values::<$t>(), marks, sums, |sum, v: $t| sum + v as i128);
+                    }
+                    (Sums::Wide(sums), None) => {
                         accumulate(vector.values::<$t>(), rows, sums, |sum, v: $t| sum + v as i128)
                     }
                 }
             };
         }
-        match vector.physical() {
-            PhysicalType::I32 if block >= SHORTEST_BLOCK && rows.marks.is_some() => {
-                match (&mut self.sums, rows.marks) {
-                    (Sums::Narrow(sums), Some(marks)) => add_marked_blocks(vector.values::<i32>(), marks, sums, block),
-                    _ => sum!(i32),
-                }
+        match (vector.physical(), &mut self.sums, rows.marks) {
+            (PhysicalType::I32, Sums::Narrow(sums), Some(marks)) if most > 1 => {
+                marked::add_narrow(vector.values::<i32>(), marks, sums, most);
+                return Ok(());
             }
+            _ => {}
+        }
+        match vector.physical() {
             PhysicalType::I8 => sum!(i8),
             PhysicalType::I16 => sum!(i16),
             PhysicalType::I32 => sum!(i32),
@@ -409,11 +384,15 @@ impl IntegerSums {
             PhysicalType::I128 if may_overflow => {
                 let Sums::Wide(sums) = &mut self.sums else { unreachable!("widened in make_room") };
                 let overflow = std::cell::Cell::new(false);
-                accumulate(vector.values::<i128>(), rows, sums, |sum, v: i128| {
+                let add = |sum: i128, v: i128| {
                     let (sum, over) = sum.overflowing_add(v);
                     overflow.set(overflow.get() | over);
                     sum
-                });
+                };
+                match rows.marks {
+                    Some(marks) => marked::accumulate(vector.values::<i128>(), marks, sums, add),
+                    None => accumulate(vector.values::<i128>(), rows, sums, add),
+                }
                 if overflow.get() {
                     return Err(sum_overflow());
                 }

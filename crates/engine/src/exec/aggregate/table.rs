@@ -168,6 +168,15 @@ impl GroupTable {
         }
     }
 
+    /// Writes to `marks` the group of each position of `chunk`, if groups are few and indexed by keys that all stand at the same
+    /// positions, ascending ([`super::marked`]). False, and nothing done, if not, or if a row's group is new.
+    pub fn mark(&mut self, chunk: &Chunk, columns: &[usize], marks: &mut Vec<u8>) -> bool {
+        match &mut self.kind {
+            Kind::Direct(direct) => direct.mark(chunk, columns, marks),
+            Kind::One | Kind::Hashed(_) | Kind::Appended(_) => false,
+        }
+    }
+
     /// As [`GroupTable::find`] in a hashed table, for keys whose tags are known from another table.
     pub fn find_tagged(&mut self, chunk: &Chunk, columns: &[usize], tags: &[u32], groups: &mut Vec<u32>) {
         let Kind::Hashed(hashed) = &mut self.kind else { unreachable!("only hashed tables have tags") };

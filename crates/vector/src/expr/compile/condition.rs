@@ -1,0 +1,139 @@
+//! Conditions: `AND`, `OR` and `CASE`.
+//!
+//! Parts that are cheap and cannot fail are computed for all rows and blended; the others are computed for the rows that get
+//! there. What is constant is decided here. Conjuncts run in the order of their cost, except that one that may fail stays behind
+//! all that stood before it.
+
+use super::{Graph, Kind, NodeId, Range};
+use crate::expr::Expr;
+use crate::types::PhysicalType;
+use crate::{DataType, Error, Result, Value};
+
+impl Graph<'_> {
+    pub(super) fn junction(&mut self, or: bool, parts: &[Expr]) -> Result<NodeId> {
+        let mut nodes: Vec<NodeId> = Vec::new();
+        for part in parts {
+            let node = self.lower(part)?;
+            match self.truth(node) {
+                Some(Some(value)) if value != or => {}
+                Some(Some(_)) => {
+                    // Nothing after this part is evaluated, and what is before cannot change the result.
+                    nodes.push(node);
+                    break;
+                }
+                _ if nodes.contains(&node) => {}
+                _ => nodes.push(node),
+            }
+        }
+        if !or {
+            nodes = self.merge_bounds(nodes)?;
+        }
+        let decided = |id: &NodeId| self.truth(*id) == Some(Some(or));
+        if nodes.is_empty() {
+            return Ok(self.literal(&Value::Boolean(!or), DataType::Boolean));
+        }
+        if nodes.iter().any(decided) && nodes.iter().all(|id| !self.node(*id).fallible) {
+            return Ok(self.literal(&Value::Boolean(or), DataType::Boolean));
+        }
+        if nodes.len() == 1 {
+            return Ok(nodes[0]);
+        }
+        let ty = DataType::Boolean;
+        let nullable = nodes.iter().any(|id| self.node(*id).nullable);
+        if nodes.iter().all(|id| self.is_eager(*id)) {
+            let mut all = nodes[0];
+            for &next in &nodes[1..] {
+                let args = vec![all, next];
+                all = self.finish(Kind::Junction { or }, args, ty, ty.physical(), nullable, ty.integer_range());
+            }
+            return Ok(all);
+        }
+        let nodes = self.cheapest_first(nodes);
+        Ok(self.finish(Kind::LazyJunction { or }, nodes, ty, ty.physical(), nullable, ty.integer_range()))
+    }
+
+    /// Cheap parts first, as far as no error comes to light that the written order hides: a part that may fail stays
+    /// behind all parts that stood before it.
+    pub(super) fn cheapest_first(&self, parts: Vec<NodeId>) -> Vec<NodeId> {
+        let mut left = parts;
+        let mut ordered = Vec::with_capacity(left.len());
+        while !left.is_empty() {
+            let candidates = left.iter().enumerate().filter(|(i, part)| *i == 0 || !self.node(**part).fallible);
+            let (at, _) = candidates.min_by_key(|(_, part)| self.node(**part).cost).expect("the first is one");
+            ordered.push(left.remove(at));
+        }
+        ordered
+    }
+
+    pub(super) fn case(&mut self, branches: &[(Expr, Expr)], otherwise: Option<&Expr>, ty: DataType) -> Result<NodeId> {
+        let mut conditions = Vec::new();
+        let mut results = Vec::new();
+        let mut rest = None;
+        for (condition, result) in branches {
+            let condition = self.lower(condition)?;
+            match self.truth(condition) {
+                Some(Some(true)) => {
+                    rest = Some(self.lower(result)?);
+                    break;
+                }
+                Some(_) => {}
+                None => {
+                    conditions.push(condition);
+                    results.push(self.lower(result)?);
+                }
+            }
+        }
+        let rest = match (rest, otherwise) {
+            (Some(rest), _) => rest,
+            (None, Some(otherwise)) => self.lower(otherwise)?,
+            (None, None) => self.literal(&Value::Null, ty),
+        };
+        results.push(rest);
+        // One physical type for all: a decimal in 64 bits if each result is within.
+        let ranges: Vec<Option<Range>> =
+            results.iter().filter(|r| !self.is_null(**r)).map(|r| self.node(*r).range).collect();
+        let range = ranges.iter().copied().reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten();
+        let wide = |id: &NodeId| {
+            !matches!(self.node(*id).kind, Kind::Constant(_)) && self.node(*id).physical != PhysicalType::I32
+        };
+        let computed = |id: &NodeId| !matches!(self.node(*id).kind, Kind::Constant(_));
+        let narrowest = range.map_or(ty.physical(), |range| self.narrowest(ty, range));
+        let physical = match (ty, range) {
+            // As results are held: none is narrowed, and constants alone are not worth it.
+            _ if narrowest == PhysicalType::I32 && results.iter().any(computed) && !results.iter().any(wide) => {
+                narrowest
+            }
+            (DataType::Decimal { .. }, Some(range)) if PhysicalType::I64.holds(range) => PhysicalType::I64,
+            (DataType::Decimal { .. }, Some(_)) => PhysicalType::I128,
+            _ => ty.physical(),
+        };
+        for result in &mut results {
+            if self.is_null(*result) {
+                *result = self.constant(&Value::Null, ty, physical);
+            } else {
+                let resized = self.resize(*result, physical);
+                *result = self.retype(resized, ty);
+            }
+            if self.node(*result).physical != physical {
+                return Err(Error::internal(format!("a result of CASE is not {ty}")));
+            }
+        }
+        let range = range.or(ty.integer_range());
+        let nullable = results.iter().any(|r| self.node(*r).nullable);
+        let rest = results.pop().expect("the rest");
+        if conditions.is_empty() {
+            return Ok(rest);
+        }
+        let parts = || conditions.iter().chain(&results).chain(std::iter::once(&rest));
+        if physical != PhysicalType::Str && parts().all(|part| self.is_eager(*part)) {
+            let mut value = rest;
+            for (&condition, &result) in conditions.iter().zip(&results).rev() {
+                value = self.finish(Kind::Blend, vec![condition, result, value], ty, physical, nullable, range);
+            }
+            return Ok(value);
+        }
+        let mut args: Vec<NodeId> = conditions.into_iter().zip(results).flat_map(|(c, r)| [c, r]).collect();
+        args.push(rest);
+        Ok(self.finish(Kind::Case, args, ty, physical, nullable, range))
+    }
+}
