@@ -45,6 +45,7 @@ pub(super) struct StringBuilder {
     /// Codes of the strings of the dictionary that vectors came with, by its id.
     translated: (u64, Vec<u32>),
     plain: PlainBlocks,
+    /// Of strings that have been interned.
     sketch: Sketch,
 }
 
@@ -121,12 +122,8 @@ impl StringBuilder {
                 None => position,
                 Some(codes) => codes[position] as usize,
             };
-            let text = vector.is_valid(position).then(|| views[entry].as_bytes());
-            if let (true, Some(text)) = (self.effort.sketch, text) {
-                self.sketch.add(hash_bytes(text));
-            }
             if result.is_ok() {
-                result = self.plain.push(text);
+                result = self.plain.push(vector.is_valid(position).then(|| views[entry].as_bytes()));
             }
         });
         result
@@ -135,7 +132,6 @@ impl StringBuilder {
     /// Gives up the dictionary of this row group.
     fn write_out(&mut self) -> Result<()> {
         self.hopeful = false;
-        self.count_interned();
         for &code in &self.codes {
             self.plain.push((code != NULL_CODE).then(|| self.interner.get(code)))?;
         }
@@ -255,7 +251,9 @@ impl ColumnBuilder for StringBuilder {
     }
 
     fn take_sketch(&mut self) -> Sketch {
-        std::mem::take(&mut self.sketch)
+        let mut sketch = std::mem::take(&mut self.sketch);
+        sketch.merge(&std::mem::take(&mut self.plain.sketch));
+        sketch
     }
 
     fn bytes(&self) -> usize {
@@ -276,6 +274,7 @@ struct PlainBlocks {
     nulls: u32,
     blocks: Vec<Block>,
     block_bytes: usize,
+    sketch: Sketch,
 }
 
 impl PlainBlocks {
@@ -291,6 +290,7 @@ impl PlainBlocks {
             nulls: 0,
             blocks: Vec::new(),
             block_bytes: 0,
+            sketch: Sketch::default(),
         }
     }
 
@@ -318,6 +318,11 @@ impl PlainBlocks {
     fn seal(&mut self) {
         let rows = self.ends.len();
         let nulls = self.nulls;
+        if self.effort.sketch {
+            let mut sketch = std::mem::take(&mut self.sketch);
+            self.texts().for_each(|text| sketch.add(hash_bytes(text)));
+            self.sketch = sketch;
+        }
         let block = if nulls as usize == rows {
             Block::all_null(rows)
         } else {
@@ -362,9 +367,7 @@ impl PlainBlocks {
         if !(self.is_forced() || may) {
             return None;
         }
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let texts = starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start as usize..end as usize]);
-        let texts = texts.map(|text| &text[..text.len().min(SAMPLE_BYTES / SAMPLE_TEXTS)]);
+        let texts = self.texts().map(|text| &text[..text.len().min(SAMPLE_BYTES / SAMPLE_TEXTS)]);
         let step = (self.ends.len() / SAMPLE_TEXTS).max(1);
         let sample = texts.step_by(step);
         let table = SymbolTable::train(sample.clone());
@@ -380,31 +383,32 @@ impl PlainBlocks {
         self.form == Form::Cold(Compression::Fsst)
     }
 
+    /// The strings that are not NULL.
+    fn texts(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        let starts = std::iter::once(0).chain(self.ends.iter().copied());
+        let slots = starts.zip(&self.ends).enumerate();
+        let present = slots.filter(|(slot, _)| self.nulls == 0 || bitmap::get(&self.validity, *slot));
+        present.map(|(_, (start, &end))| &self.bytes[start as usize..end as usize])
+    }
+
     /// Least and greatest string, and whether each is greater than the one before; some are not NULL.
     fn bounds(&self) -> (&[u8], &[u8], bool) {
-        let mut start = 0;
-        let mut bounds: Option<(&[u8], &[u8])> = None;
-        let mut ascending = self.nulls == 0;
-        for (slot, &end) in self.ends.iter().enumerate() {
-            let text = &self.bytes[start..end as usize];
-            start = end as usize;
-            if self.nulls > 0 && !bitmap::get(&self.validity, slot) {
-                continue;
-            }
-            match &mut bounds {
-                None => bounds = Some((text, text)),
-                // Ascending texts are greater than all before, others are mostly between the bounds.
-                Some((_, max)) if text > *max => *max = text,
-                Some((min, _)) => {
-                    ascending = false;
-                    if text < *min {
-                        *min = text;
-                    }
+        // PERF: strings mostly differ in their first bytes, which are compared as a number.
+        let mut texts = self.texts().map(|text| (head(text), text));
+        let first = texts.next().expect("not all are NULL");
+        let (mut min, mut max, mut ascending) = (first, first, self.nulls == 0);
+        for text in texts {
+            // Ascending texts are greater than all before, others are mostly between the bounds.
+            if text > max {
+                max = text;
+            } else {
+                ascending = false;
+                if text < min {
+                    min = text;
                 }
             }
         }
-        let (min, max) = bounds.expect("not all are NULL");
-        (min, max, ascending)
+        (min.1, max.1, ascending)
     }
 
     fn finish(&mut self) -> Vec<Block> {
@@ -421,5 +425,13 @@ impl PlainBlocks {
 
     fn bytes(&self) -> usize {
         self.ends.capacity() * 4 + self.bytes.capacity() + self.block_bytes
+    }
+}
+
+/// A number that orders texts as their first eight bytes do.
+fn head(text: &[u8]) -> u64 {
+    match text.first_chunk() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => text.iter().rev().fold(0, |word, &byte| word >> 8 | u64::from(byte) << 56),
     }
 }
