@@ -38,11 +38,11 @@ use std::sync::{Arc, OnceLock};
 
 /// Bytes of a dictionary in a file, as it is compressed, up to which columns are read as codes.
 const DICTIONARY_BYTES: i64 = 16 << 10;
-/// Rows of the parts that row groups are cut into. Each part reads the dictionaries of its columns anew. As many rows as a row group
-/// of a table has, since those of a table that is filled with them are full then.
+/// Parts that the last row groups are cut into, for each worker. More of them end at about the same time, but each reads the
+/// dictionaries of its columns anew.
+const PARTS: u64 = 4;
+/// Rows of a part, or a multiple of that: row groups of a table that is filled with them are full then.
 const PART_ROWS: u64 = ROW_GROUP_ROWS as u64;
-/// Parts of a row group, at most: a damaged footer may say any number of rows.
-const PARTS_MAX: u64 = 64;
 
 /// The files at `paths` as one relation that is called `name`.
 ///
@@ -273,9 +273,11 @@ impl Relation for ParquetRelation {
                 morsels.push(Morsel { file, group, rows: 0..rows });
             }
         }
-        let whole = morsels.len().saturating_sub(context.settings.threads);
-        let last = morsels.split_off(whole);
-        morsels.extend(last.iter().flat_map(Morsel::parts));
+        let workers = context.settings.threads.max(1);
+        let last = morsels.split_off(morsels.len().saturating_sub(workers));
+        let rows = last.iter().fold(0, |rows: u64, morsel| rows.saturating_add(morsel.rows.end));
+        let part = (rows / (workers as u64 * PARTS) + PART_ROWS / 2) / PART_ROWS * PART_ROWS;
+        morsels.extend(last.iter().flat_map(|morsel| morsel.parts(part.max(PART_ROWS))));
         Ok(Arc::new(ParquetSource {
             relation: inner.clone(),
             columns: request.columns.iter().map(|(_, column)| *column).collect(),
@@ -293,10 +295,9 @@ struct Morsel {
 }
 
 impl Morsel {
-    /// It, cut into parts.
-    fn parts(&self) -> impl Iterator<Item = Morsel> {
+    /// It, cut into parts of `length` rows.
+    fn parts(&self, length: u64) -> impl Iterator<Item = Morsel> {
         let Morsel { file, group, rows: Range { start, end } } = *self;
-        let length = (end - start).div_ceil(PART_ROWS * PARTS_MAX) * PART_ROWS;
         let part = move |from: u64| Morsel { file, group, rows: from..end.min(from.saturating_add(length)) };
         (start..end).step_by(length as usize).map(part)
     }
@@ -560,8 +561,6 @@ mod tests {
         let source = relation.scan(&all, &QueryContext::default()).unwrap();
         let (mut chunk, mut workers) = (Chunk::new(), [source.worker().unwrap(), source.worker().unwrap()]);
         assert!(workers.iter_mut().all(|worker| worker.next(&mut chunk).unwrap()), "each has a part");
-        let whole = Morsel { file: 0, group: 0, rows: 0..u64::MAX };
-        assert!(whole.parts().count() as u64 <= PARTS_MAX);
     }
 
     #[test]

@@ -85,11 +85,14 @@ pub(super) fn compress(table: &SymbolTable, ends: &[u32], bytes: &[u8]) -> (Vec<
     let (mut codes, mut code_ends) = (vec![0; 2 * bytes.len()], vec![0; ends.len()]);
     let mut texts = Texts { table, ends, bytes: &padded, codes: &mut codes, code_ends: &mut code_ends };
     let first = |track: usize| ends.len() * track / TRACKS;
-    let mut tracks: [Track; TRACKS] = std::array::from_fn(|track| texts.track(first(track), first(track + 1)));
+    let tracks: [Track; TRACKS] = std::array::from_fn(|track| texts.track(first(track), first(track + 1)));
     let mut go_on = tracks.iter().all(|track| track.text < track.behind);
+    // PERF: a loop over the tracks would keep them in memory.
+    let [mut a, mut b, mut c, mut d] = tracks;
     while go_on {
-        tracks.iter_mut().for_each(|track| go_on &= texts.step(track));
+        go_on = texts.step(&mut a) & texts.step(&mut b) & texts.step(&mut c) & texts.step(&mut d);
     }
+    let mut tracks = [a, b, c, d];
     for track in &mut tracks {
         while track.text < track.behind {
             texts.step(track);

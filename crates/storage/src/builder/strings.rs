@@ -10,7 +10,7 @@ use super::interner::Interner;
 use super::{ColumnBuilder, Effort, for_each_position};
 use crate::BLOCK_ROWS;
 use crate::block::symbols::SymbolTable;
-use crate::block::{Block, Codes, Form, Fsst, StringBytes, Values, string_value};
+use crate::block::{Block, Codes, Form, Fsst, StringBytes, Values, range_of, string_value};
 use crate::hash::hash_bytes;
 use crate::layout::Compression;
 use crate::sketch::Sketch;
@@ -32,6 +32,8 @@ const SAMPLE_BYTES: usize = 16 << 10;
 const SAMPLE_TEXTS: usize = 128;
 /// The code that stands for NULL until blocks are made.
 const NULL_CODE: u32 = u32::MAX;
+/// What an entry of a dictionary translates to that has not been seen yet.
+const NO_CODE: u32 = u32::MAX - 1;
 
 pub(super) struct StringBuilder {
     ty: DataType,
@@ -89,19 +91,32 @@ impl StringBuilder {
                 if translated.0 != dictionary.id() {
                     translated.0 = dictionary.id();
                     translated.1.clear();
-                    translated.1.resize(dictionary.len(), NULL_CODE);
+                    translated.1.resize(dictionary.len(), NO_CODE);
                 }
-                let theirs = vector.codes();
-                for_each_position(positions, rows, |position| {
-                    if !vector.is_valid(position) {
-                        return codes.push(NULL_CODE);
-                    }
-                    let entry = theirs[position] as usize;
-                    if translated.1[entry] == NULL_CODE {
-                        translated.1[entry] = interner.code(entries[entry].as_bytes());
-                    }
-                    codes.push(translated.1[entry]);
-                });
+                let (theirs, first) = (vector.codes(), codes.len());
+                let translation = &mut translated.1;
+                if let (None, None) = (positions, vector.validity()) {
+                    codes.extend(theirs[rows.clone()].iter().map(|&entry| translation[entry as usize]));
+                } else {
+                    for_each_position(positions, rows.clone(), |position| {
+                        let valid = vector.is_valid(position);
+                        codes.push(if valid { translation[theirs[position] as usize] } else { NULL_CODE });
+                    });
+                }
+                // PERF: entries are seen for the first time so rarely that all rows are looked up before any is.
+                if codes[first..].contains(&NO_CODE) {
+                    let mut own = codes[first..].iter_mut();
+                    for_each_position(positions, rows, |position| {
+                        let code = own.next().expect("as many codes as rows");
+                        if *code == NO_CODE {
+                            let entry = theirs[position] as usize;
+                            if translation[entry] == NO_CODE {
+                                translation[entry] = interner.code(entries[entry].as_bytes());
+                            }
+                            *code = translation[entry];
+                        }
+                    });
+                }
             }
         }
     }
@@ -188,9 +203,12 @@ impl StringBuilder {
         if nulls == rows {
             return Block::all_null(rows);
         }
-        let present = || codes.iter().filter(|&&code| code != NULL_CODE).map(|&code| ranks[code as usize]);
-        let min = present().min().expect("not all are NULL");
-        let max = present().max().expect("not all are NULL");
+        // NULL slots hold the least rank.
+        let present = codes.iter().filter(|&&code| code != NULL_CODE).map(|&code| ranks[code as usize]);
+        let least = if nulls == 0 { 0 } else { present.min().expect("not all are NULL") };
+        let ranks = codes.iter().map(|&code| ranks.get(code as usize).copied().unwrap_or(least));
+        let ranks: Vec<u32> = ranks.collect();
+        let (min, max) = range_of(&ranks).expect("a block has rows");
         let mut bound = |rank: u32| {
             let value = &mut bounds[rank as usize];
             if value.is_null() {
@@ -199,11 +217,10 @@ impl StringBuilder {
             value.clone()
         };
         let zone = Zone { min: bound(min), max: bound(max), nulls: nulls as u32 };
-        let rank = |&code: &u32| if code == NULL_CODE { min } else { ranks[code as usize] };
         let values = if min == max && nulls == 0 {
             Values::Constant(zone.min.clone())
         } else {
-            let (max, codes) = (dictionary.len() as u32 - 1, codes.iter().map(rank));
+            let (max, codes) = (dictionary.len() as u32 - 1, ranks.iter().copied());
             let codes = match self.form {
                 Form::Cold(Compression::Auto | Compression::Packed) => Codes::tight(max, slots, codes),
                 _ => Codes::new(max, slots, codes),
@@ -219,7 +236,7 @@ impl StringBuilder {
             }
             words
         });
-        let ascending = nulls == 0 && codes.windows(2).all(|pair| rank(&pair[0]) < rank(&pair[1]));
+        let ascending = nulls == 0 && ranks.is_sorted_by(|one, next| one < next);
         Block::new(slots, values, validity.as_deref(), zone, ascending)
     }
 }
