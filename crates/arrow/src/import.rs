@@ -12,9 +12,9 @@ use crate::arrow_error;
 use crate::types::to_arrow_type;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowDictionaryKeyType, ArrowPrimitiveType, ByteViewType, Date32Type, Decimal64Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
-    Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowDictionaryKeyType, ArrowPrimitiveType, ByteViewType, Date32Type, Decimal64Type, Decimal128Type, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType,
+    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef, GenericByteViewArray, downcast_dictionary_array};
 use arrow_buffer::ArrowNativeType;
@@ -25,7 +25,9 @@ use entasis_vector::simd::widest;
 use entasis_vector::string::INLINE_BYTES;
 use entasis_vector::types::pow10;
 use entasis_vector::vector::{StringsMut, uuid_to_ordered};
-use entasis_vector::{CHUNK_ROWS, DataType, Dictionary, Error, Interval, Native, PhysicalType, Result, StringView, Value, Vector};
+use entasis_vector::{
+    CHUNK_ROWS, DataType, Dictionary, Error, Interval, Native, PhysicalType, Result, StringView, Value, Vector,
+};
 use std::sync::Arc;
 
 /// Buffers of an array of views, up to which they are shared: each costs a little with every chunk.
@@ -273,7 +275,9 @@ fn share_strings<T: ByteViewType>(array: &GenericByteViewArray<T>, offset: usize
     for (i, (view, &theirs)) in views.iter_mut().zip(&array.views()[offset..offset + rows]).enumerate() {
         *view = match ByteView::from(theirs) {
             _ if array.is_null(offset + i) => StringView::default(),
-            ByteView { length, .. } if length as usize <= INLINE_BYTES => StringView::inline(&theirs.to_le_bytes()[4..][..length as usize]),
+            ByteView { length, .. } if length as usize <= INLINE_BYTES => {
+                StringView::inline(&theirs.to_le_bytes()[4..][..length as usize])
+            }
             long => {
                 let start = long.offset as usize;
                 heap.view(numbers[long.buffer_index as usize], start..start + long.length as usize)

@@ -2,9 +2,9 @@
 
 use crate::export::vector_of;
 use crate::{Importer, array_to_vector, to_arrow_type, values_to_array, vector_to_array};
+use arrow_array::cast::AsArray;
 use arrow_array::types::Int8Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
-use arrow_array::cast::AsArray;
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
 use arrow_select::concat::concat;
@@ -128,7 +128,8 @@ fn strings_of_views_stay_where_they_are() {
     let views = cast(&texts, &ArrowType::Utf8View).unwrap();
     let shared = |array: &ArrayRef, out: &mut Vector| {
         array_to_vector(array, 0, array.len(), DataType::Varchar, out).unwrap();
-        let of = |i: usize| (array.as_string_view().value(i).as_ptr(), out.values::<StringView>()[i].as_bytes().as_ptr());
+        let of =
+            |i: usize| (array.as_string_view().value(i).as_ptr(), out.values::<StringView>()[i].as_bytes().as_ptr());
         let (theirs, own) = of(2);
         theirs == own
     };

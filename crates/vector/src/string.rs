@@ -225,7 +225,8 @@ impl StringHeap {
         unsafe { StringView::new(&block[start..]) }
     }
 
-    /// Keeps bytes alive that stay where they are, for [`StringHeap::view`] under the number that is returned.
+    /// Keeps bytes alive that stay where they are, for [`StringHeap::view`] under the number that is returned, until the heap is
+    /// cleared or absorbed.
     pub fn adopt<T: Deref<Target = [u8]> + Send + Sync + 'static>(&mut self, owner: T) -> usize {
         let owner = Arc::new(owner);
         let bytes: *const [u8] = &**owner;

@@ -14,7 +14,7 @@
 use super::prune::{Bounds, may_hold};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
-use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DECIMAL64_MAX_PRECISION, DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
 use entasis_arrow::{Importer, array_to_vector, schema_from_arrow, to_arrow_type};
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
@@ -103,7 +103,9 @@ fn as_they_stand(metadata: &ArrowReaderMetadata) -> Option<ArrowReaderMetadata> 
                 ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(ArrowType::Utf8))
             }
             ArrowType::Utf8 | ArrowType::LargeUtf8 => ArrowType::Utf8View,
-            ArrowType::Decimal128(precision, scale) if integers => ArrowType::Decimal64(*precision, *scale),
+            ArrowType::Decimal128(precision @ ..=DECIMAL64_MAX_PRECISION, scale) if integers => {
+                ArrowType::Decimal64(*precision, *scale)
+            }
             _ => continue,
         };
         *field = Arc::new(field.as_ref().clone().with_data_type(ty));

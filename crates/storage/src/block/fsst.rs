@@ -3,8 +3,8 @@
 //! A scan writes the strings that it wants to the heap of its vector. Where a single string is asked for by reference, as rows by
 //! themselves are, all of the block's are made and kept; no table whose rows are read by key has such blocks.
 
-use super::{StringBytes, abreast};
 use super::symbols::SymbolTable;
+use super::{StringBytes, abreast};
 use entasis_vector::{StringHeap, StringView, bitmap};
 use std::sync::{Arc, OnceLock};
 

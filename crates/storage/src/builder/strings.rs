@@ -402,10 +402,12 @@ impl PlainBlocks {
 
     /// The strings that are not NULL.
     fn texts(&self) -> impl Iterator<Item = &[u8]> + Clone {
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let slots = starts.zip(&self.ends).enumerate();
-        let present = slots.filter(|(slot, _)| self.nulls == 0 || bitmap::get(&self.validity, *slot));
-        present.map(|(_, (start, &end))| &self.bytes[start as usize..end as usize])
+        let mut start = 0;
+        self.ends.iter().enumerate().filter_map(move |(slot, &end)| {
+            let text = &self.bytes[start..end as usize];
+            start = end as usize;
+            (self.nulls == 0 || bitmap::get(&self.validity, slot)).then_some(text)
+        })
     }
 
     /// Least and greatest string, and whether each is greater than the one before; some are not NULL.
