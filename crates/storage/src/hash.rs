@@ -20,32 +20,32 @@ pub fn hash_word(word: u64) -> u64 {
 }
 
 /// The hash of a string of bytes.
-// PERF: sixteen bytes at a time, and the last of them once more where they are fewer: nothing is copied to be filled up.
+// PERF: sixteen bytes at a time. The last ones are read by words that may overlap, so that nothing is copied to be filled up.
 #[inline]
 pub fn hash_bytes(bytes: &[u8]) -> u64 {
-    let pair = |pair: &[u8; 16]| {
-        let (low, high) = pair.split_at(8);
-        [low, high].map(|word| u64::from_le_bytes(word.try_into().expect("eight bytes")))
-    };
     let mut state = (bytes.len() as u64).wrapping_mul(MULTIPLIER);
+    let mut mix = |words: [u64; 2]| state = fold(state ^ words[0], words[1] ^ SECOND_MULTIPLIER);
     let mut rest = bytes;
-    while let (Some((head, behind)), true) = (rest.split_first_chunk(), rest.len() > 16) {
-        let [low, high] = pair(head);
-        state = fold(state ^ low, high ^ SECOND_MULTIPLIER);
+    while rest.len() > 16 {
+        let (pair, behind) = rest.split_at(16);
+        mix(words_of(pair));
         rest = behind;
     }
-    let last = |bytes: &[u8]| match *bytes {
-        [] => [0, 0],
-        [a, .., b] if bytes.len() < 4 => [a.into(), u64::from(bytes[1]) << 8 | u64::from(b)],
-        [a] => [a.into(), 1],
-        _ => match (bytes.first_chunk(), bytes.last_chunk(), bytes.first_chunk(), bytes.last_chunk()) {
-            (Some(low), Some(high), _, _) => [u64::from_le_bytes(*low), u64::from_le_bytes(*high)],
-            (_, _, Some(low), Some(high)) => [u32::from_le_bytes(*low).into(), u32::from_le_bytes(*high).into()],
-            _ => unreachable!("four bytes at least"),
-        },
-    };
-    let [low, high] = bytes.last_chunk().map_or_else(|| last(bytes), pair);
-    fold(fold(state ^ low, high ^ SECOND_MULTIPLIER), MULTIPLIER)
+    mix(words_of(&bytes[bytes.len().saturating_sub(16)..]));
+    fold(state, MULTIPLIER)
+}
+
+/// Up to sixteen bytes as two words; strings of one length that differ have others.
+#[inline(always)]
+fn words_of(bytes: &[u8]) -> [u64; 2] {
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return [first, last].map(|word| u64::from_le_bytes(*word));
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return [first, last].map(|word| u32::from_le_bytes(*word).into());
+    }
+    let byte = |at: usize| bytes.get(at).map_or(0, |&byte| u64::from(byte));
+    [byte(0) | byte(1) << 8 | byte(2) << 16, 0]
 }
 
 #[cfg(test)]

@@ -275,11 +275,13 @@ impl Relation for ParquetRelation {
                 morsels.push(Morsel { file, group, rows: 0..rows });
             }
         }
-        let workers = context.settings.threads.max(1);
-        let last = morsels.split_off(morsels.len().saturating_sub(workers));
-        let rows = last.iter().fold(0, |rows: u64, morsel| rows.saturating_add(morsel.rows.end));
-        let part = (rows / (workers as u64 * PARTS) + PART_ROWS / 2) / PART_ROWS * PART_ROWS;
-        morsels.extend(last.iter().flat_map(|morsel| morsel.parts(part.max(PART_ROWS))));
+        let workers = context.settings.threads;
+        if workers > 1 {
+            let last = morsels.split_off(morsels.len().saturating_sub(workers));
+            let rows = last.iter().fold(0, |rows: u64, morsel| rows.saturating_add(morsel.rows.end));
+            let part = (rows / (workers as u64 * PARTS) + PART_ROWS / 2) / PART_ROWS * PART_ROWS;
+            morsels.extend(last.iter().flat_map(|morsel| morsel.parts(part.max(PART_ROWS))));
+        }
         Ok(Arc::new(ParquetSource {
             relation: inner.clone(),
             columns: request.columns.iter().map(|(_, column)| *column).collect(),
@@ -473,6 +475,7 @@ mod tests {
     use crate::files::test_files::{Directory, read};
     use crate::files::{Options, open};
     use arrow_array::{Date32Array, Float64Array, Int32Array, Int64Array, StringArray};
+    use entasis_engine::exec::Settings;
     use entasis_vector::ErrorKind;
     use entasis_vector::expr::{CompareOp, Expr};
     use parquet::arrow::ArrowWriter;
@@ -559,10 +562,16 @@ mod tests {
         assert_eq!(read.len(), rows as usize);
         assert!(read.iter().enumerate().all(|(i, row)| *row == [i.to_string(), format!("text {i}")]));
 
-        let all = ScanRequest { columns: vec![(ColumnId(0), 0)], filters: vec![] };
-        let source = relation.scan(&all, &QueryContext::default()).unwrap();
-        let (mut chunk, mut workers) = (Chunk::new(), [source.worker().unwrap(), source.worker().unwrap()]);
-        assert!(workers.iter_mut().all(|worker| worker.next(&mut chunk).unwrap()), "each has a part");
+        for (threads, parts) in [(1, 1), (2, 2)] {
+            let settings = Arc::new(Settings { threads, ..Settings::default() });
+            let context = QueryContext { settings, ..QueryContext::default() };
+            let all = ScanRequest { columns: vec![(ColumnId(0), 0)], filters: vec![] };
+            let source = relation.scan(&all, &context).unwrap();
+            let mut workers = [source.worker().unwrap(), source.worker().unwrap()];
+            let mut chunk = Chunk::new();
+            let busy = workers.iter_mut().filter_map(|worker| worker.next(&mut chunk).unwrap().then_some(()));
+            assert_eq!(busy.count(), parts, "{threads} threads");
+        }
     }
 
     #[test]

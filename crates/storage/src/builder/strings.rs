@@ -156,7 +156,7 @@ impl StringBuilder {
 
     fn count_interned(&mut self) {
         if self.effort.sketch {
-            self.interner.hashes().iter().for_each(|&hash| self.sketch.add(hash));
+            self.sketch.add_all(self.interner.hashes(), |hash| hash);
         }
     }
 
@@ -336,9 +336,8 @@ impl PlainBlocks {
         let rows = self.ends.len();
         let nulls = self.nulls;
         if self.effort.sketch {
-            let mut sketch = std::mem::take(&mut self.sketch);
-            self.texts().for_each(|text| sketch.add(hash_bytes(text)));
-            self.sketch = sketch;
+            let hashes: Vec<u64> = self.texts().map(hash_bytes).collect();
+            self.sketch.add_all(&hashes, |hash| hash);
         }
         let block = if nulls as usize == rows {
             Block::all_null(rows)
