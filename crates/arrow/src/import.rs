@@ -1,9 +1,9 @@
 //! Arrays to vectors.
 //!
-//! Arrays of the type that [`to_arrow_type`] names, decimals of 64 bits, and strings of every layout, are copied directly: fixed
-//! widths by one copy of the slice, long strings into the vector's own heap. Bytes that views name stay where they are, and the
-//! heap shares their buffers. Every other array (other units, widths, encodings)
-//! is converted by Arrow first, the wanted rows only.
+//! Arrays of the type that [`to_arrow_type`] names, decimals of 64 bits, and strings of every layout, are taken directly: fixed
+//! widths by one copy of the slice, long strings by a copy to the vector's own heap, or, where the array has views of them, in the
+//! array's buffers, which the heap then shares. Every other array (other units, widths, encodings) is converted by Arrow first, the
+//! wanted rows only.
 //!
 //! A dictionary array stays one: its values become a [`Dictionary`] once, and an [`Importer`] that sees the same values
 //! again, as it does batch after batch of one file, uses the same dictionary, so that results cached per code survive.

@@ -3,8 +3,8 @@
 //! 1. Opening reads the footers: schema, row counts, statistics. Several files must agree on the columns of the first
 //!    one by name; a column that has another type elsewhere is converted.
 //! 2. A scan lists the row groups that may hold wanted rows, by the statistics of the columns that filters name.
-//! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time. The last ones are cut into parts, so
-//!    that no worker waits long for another. Each opens files of its own, because a file's read position is shared by all who
+//! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time. Where there are several workers, the last
+//!    row groups are cut into parts, so that none waits long for another. Each opens files of its own, because a file's read position is shared by all who
 //!    hold it.
 //! 4. Values are read as they stand in the file: text in short dictionaries stays coded, so that strings are copied and hashed once
 //!    for an entry and not for a row; other text stays in its pages; decimals of up to 18 digits take 64 bits.
@@ -89,8 +89,8 @@ fn load(path: &Path) -> Result<ArrowReaderMetadata> {
     guarded(path, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))
 }
 
-/// The footer of a file whose columns are read as arrays of the types that are made with the least work. `None` if these are
-/// the types that the file says.
+/// The footer of a file whose columns are read as arrays of the types that are made with the least work. `None` if the library
+/// refuses them.
 fn as_they_stand(metadata: &ArrowReaderMetadata) -> Option<ArrowReaderMetadata> {
     let (footer, schema) = (metadata.metadata(), metadata.schema());
     let columns = footer.file_metadata().schema_descr();
