@@ -4,8 +4,8 @@
 //!    one by name; a column that has another type elsewhere is converted.
 //! 2. A scan lists the row groups that may hold wanted rows, by the statistics of the columns that filters name.
 //! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time. Where there are several workers, the last
-//!    row groups are cut into parts, so that none waits long for another. Each opens files of its own, because a file's read position is shared by all who
-//!    hold it.
+//!    row groups are cut into parts, so that none waits long for another. Each opens files of its own, because a file's read position
+//!    is shared by all who hold it.
 //! 4. Values are read as they stand in the file: text in short dictionaries stays coded, so that strings are copied and hashed once
 //!    for an entry and not for a row; other text stays in its pages; decimals of up to 18 digits take 64 bits.
 //!
