@@ -1,8 +1,9 @@
 //! Arrays to vectors.
 //!
-//! Arrays of the type that [`to_arrow_type`] names, and strings of every layout, are copied directly: fixed widths by
-//! one copy of the slice, long strings into the vector's own heap. Every other array (other units, widths, encodings)
-//! is converted by Arrow first, the wanted rows only.
+//! Arrays of the type that [`to_arrow_type`] names, decimals of 64 bits, and strings of every layout, are taken directly: fixed
+//! widths by one copy of the slice, long strings by a copy to the vector's own heap, or, where the array has views of them, in the
+//! array's buffers, which the heap then shares. Every other array (other units, widths, encodings) is converted by Arrow first, the
+//! wanted rows only.
 //!
 //! A dictionary array stays one: its values become a [`Dictionary`] once, and an [`Importer`] that sees the same values
 //! again, as it does batch after batch of one file, uses the same dictionary, so that results cached per code survive.
@@ -11,18 +12,26 @@ use crate::arrow_error;
 use crate::types::to_arrow_type;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowDictionaryKeyType, ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type,
-    Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType, TimestampMicrosecondType,
-    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowDictionaryKeyType, ArrowPrimitiveType, ByteViewType, Date32Type, Decimal64Type, Decimal128Type, Float32Type,
+    Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, IntervalMonthDayNanoType, Time64MicrosecondType,
+    TimestampMicrosecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
-use arrow_array::{Array, ArrayRef, downcast_dictionary_array};
+use arrow_array::{Array, ArrayRef, GenericByteViewArray, downcast_dictionary_array};
 use arrow_buffer::ArrowNativeType;
 use arrow_cast::{CastOptions, cast_with_options};
+use arrow_data::ByteView;
 use arrow_schema::{DataType as ArrowType, TimeUnit};
+use entasis_vector::simd::widest;
+use entasis_vector::string::INLINE_BYTES;
 use entasis_vector::types::pow10;
 use entasis_vector::vector::{StringsMut, uuid_to_ordered};
-use entasis_vector::{CHUNK_ROWS, DataType, Dictionary, Error, Interval, Native, PhysicalType, Result, Value, Vector};
+use entasis_vector::{
+    CHUNK_ROWS, DataType, Dictionary, Error, Interval, Native, PhysicalType, Result, StringView, Value, Vector,
+};
 use std::sync::Arc;
+
+/// Buffers of an array of views, up to which they are shared: each costs a little with every chunk.
+const SHARED_BUFFERS: usize = 16;
 
 /// Copies rows `offset .. offset + rows` of `array` to `out`, which becomes a vector of `ty`, row r at position r.
 ///
@@ -157,7 +166,10 @@ fn import_directly(array: &dyn Array, offset: usize, rows: usize, ty: DataType, 
             copy::<TimestampMicrosecondType>(array, offset, rows, out);
         }
         (DataType::Decimal { precision, scale }, ArrowType::Decimal128(_, from)) if *from == scale as i8 => {
-            copy_decimals(array, offset, rows, precision, scale, out)?;
+            copy_decimals::<Decimal128Type>(array, offset, rows, precision, scale, out)?;
+        }
+        (DataType::Decimal { precision, scale }, ArrowType::Decimal64(_, from)) if *from == scale as i8 => {
+            copy_decimals::<Decimal64Type>(array, offset, rows, precision, scale, out)?;
         }
         (DataType::Interval, ArrowType::Interval(arrow_schema::IntervalUnit::MonthDayNano)) => {
             let source = &array.as_primitive::<IntervalMonthDayNanoType>().values()[offset..offset + rows];
@@ -182,8 +194,7 @@ fn import_directly(array: &dyn Array, offset: usize, rows: usize, ty: DataType, 
             copy_strings(array, offset, rows, out, |i| array.value(i).as_bytes());
         }
         (DataType::Varchar, ArrowType::Utf8View) => {
-            let array = array.as_string_view();
-            copy_strings(array, offset, rows, out, |i| array.value(i).as_bytes());
+            share_strings(array.as_string_view(), offset, rows, out);
         }
         (DataType::Blob, ArrowType::Binary) => {
             let array = array.as_binary::<i32>();
@@ -194,8 +205,7 @@ fn import_directly(array: &dyn Array, offset: usize, rows: usize, ty: DataType, 
             copy_strings(array, offset, rows, out, |i| array.value(i));
         }
         (DataType::Blob, ArrowType::BinaryView) => {
-            let array = array.as_binary_view();
-            copy_strings(array, offset, rows, out, |i| array.value(i));
+            share_strings(array.as_binary_view(), offset, rows, out);
         }
         (DataType::Blob, ArrowType::FixedSizeBinary(_)) => {
             let array = array.as_fixed_size_binary();
@@ -219,35 +229,61 @@ where
 
 /// Decimals, narrowed to 64 bits where the type is narrow. Arrow does not promise that values have at most the digits
 /// of their type; kernels rely on it, so it is checked here.
-fn copy_decimals(
+fn copy_decimals<A: ArrowPrimitiveType>(
     array: &dyn Array,
     offset: usize,
     rows: usize,
     precision: u8,
     scale: u8,
     out: &mut Vector,
-) -> Result<()> {
-    let array = array.as_primitive::<Decimal128Type>();
+) -> Result<()>
+where
+    A::Native: Native + Ord + Into<i128>,
+{
+    let array = array.as_primitive::<A>();
     let source = &array.values()[offset..offset + rows];
     let bound = pow10(precision);
-    let fits = |v: i128| v < bound && v > -bound;
-    if !source.iter().all(|&v| fits(v)) {
+    let fits = |v: A::Native| (1 - bound..bound).contains(&v.into());
+    let zero = A::Native::default();
+    let range = || source.iter().fold((zero, zero), |(min, max), &v| (v.min(min), v.max(max)));
+    let (min, max) = widest(range);
+    if !fits(min) || !fits(max) {
         let wrong = (0..rows).find(|&i| array.is_valid(offset + i) && !fits(source[i]));
         if let Some(i) = wrong {
             let ty = DataType::Decimal { precision, scale };
-            let value = Value::Integer(source[i]);
+            let value = Value::Integer(source[i].into());
             return Err(Error::input(format!("{} has more digits than {ty}", value.display(ty))));
         }
     }
     let capacity = rows.max(CHUNK_ROWS);
     if out.physical() == PhysicalType::I64 {
-        for (value, &v) in out.begin_flat::<i64>(capacity).iter_mut().zip(source) {
-            *value = v as i64;
-        }
+        out.begin_flat::<i64>(capacity).iter_mut().zip(source).for_each(|(value, &v)| *value = v.into() as i64);
     } else {
-        out.begin_flat::<i128>(capacity)[..rows].copy_from_slice(source);
+        out.begin_flat::<i128>(capacity).iter_mut().zip(source).for_each(|(value, &v)| *value = v.into());
     }
     Ok(())
+}
+
+/// Strings that are views: short ones are copied, the buffers of long ones are shared.
+fn share_strings<T: ByteViewType>(array: &GenericByteViewArray<T>, offset: usize, rows: usize, out: &mut Vector) {
+    let buffers = array.data_buffers();
+    if buffers.len() > SHARED_BUFFERS {
+        return copy_strings(array, offset, rows, out, |i| array.value(i).as_ref());
+    }
+    let StringsMut { views, heap } = out.begin_strings(rows.max(CHUNK_ROWS));
+    let numbers: Vec<usize> = buffers.iter().map(|buffer| heap.adopt(buffer.clone())).collect();
+    for (i, (view, &theirs)) in views.iter_mut().zip(&array.views()[offset..offset + rows]).enumerate() {
+        *view = match ByteView::from(theirs) {
+            _ if array.is_null(offset + i) => StringView::default(),
+            ByteView { length, .. } if length as usize <= INLINE_BYTES => {
+                StringView::inline(&theirs.to_le_bytes()[4..][..length as usize])
+            }
+            long => {
+                let start = long.offset as usize;
+                heap.view(numbers[long.buffer_index as usize], start..start + long.length as usize)
+            }
+        };
+    }
 }
 
 fn copy_strings<'a>(

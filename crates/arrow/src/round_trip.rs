@@ -2,12 +2,14 @@
 
 use crate::export::vector_of;
 use crate::{Importer, array_to_vector, to_arrow_type, values_to_array, vector_to_array};
+use arrow_array::builder::StringViewBuilder;
+use arrow_array::cast::AsArray;
 use arrow_array::types::Int8Type;
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, StringArray};
 use arrow_cast::cast;
 use arrow_schema::{DataType as ArrowType, IntervalUnit, TimeUnit};
 use entasis_vector::vector::Dictionary;
-use entasis_vector::{DataType, Encoding, Interval, Value, Vector};
+use entasis_vector::{DataType, Encoding, Interval, StringView, Value, Vector};
 use std::sync::Arc;
 
 fn samples(ty: DataType) -> Vec<Value> {
@@ -120,6 +122,30 @@ fn other_layouts_of_the_same_values_are_taken() {
 }
 
 #[test]
+fn strings_of_views_stay_where_they_are() {
+    let values = rows(DataType::Varchar, true);
+    let texts = values_to_array(&values, DataType::Varchar).unwrap();
+    let views = cast(&texts, &ArrowType::Utf8View).unwrap();
+    let shared = |array: &ArrayRef, out: &mut Vector| {
+        array_to_vector(array, 0, array.len(), DataType::Varchar, out).unwrap();
+        let of =
+            |i: usize| (array.as_string_view().value(i).as_ptr(), out.values::<StringView>()[i].as_bytes().as_ptr());
+        let (theirs, own) = of(2);
+        theirs == own
+    };
+    let mut out = Vector::new(DataType::Varchar.physical());
+    assert!(shared(&views, &mut out));
+    drop(views);
+    assert!(values.iter().enumerate().all(|(i, value)| out.value(i, DataType::Varchar) == *value));
+    // Many buffers are not.
+    let mut builder = StringViewBuilder::new().with_fixed_block_size(40);
+    texts.as_string::<i32>().iter().for_each(|text| builder.append_option(text));
+    let many: ArrayRef = Arc::new(builder.finish());
+    assert!(many.as_string_view().data_buffers().len() > 16 && !shared(&many, &mut out));
+    check(&many, 67, 100, DataType::Varchar, &values[67..167]);
+}
+
+#[test]
 fn a_dictionary_is_made_once_for_all_its_batches() {
     let values: ArrayRef = Arc::new(StringArray::from(vec!["x", "a text of more than twelve bytes"]));
     let batch = |keys: Vec<Option<i8>>| DictionaryArray::<Int8Type>::new(keys.into(), values.clone());
@@ -141,7 +167,11 @@ fn values_that_do_not_fit_are_errors() {
     assert!(array_to_vector(&array, 0, 2, DataType::Int8, &mut out).is_err());
 
     let wide = arrow_array::Decimal128Array::from(vec![Some(12345), None]).with_precision_and_scale(4, 2).unwrap();
+    let narrow = arrow_array::Decimal64Array::from(vec![Some(-12345), None]).with_precision_and_scale(4, 2).unwrap();
     let ty = DataType::Decimal { precision: 4, scale: 2 };
-    let error = array_to_vector(&wide, 0, 2, ty, &mut out).unwrap_err();
-    assert_eq!(error.message(), "123.45 has more digits than DECIMAL(4,2)");
+    for (array, shown) in [(&wide as &dyn Array, "123.45"), (&narrow, "-123.45")] {
+        let error = array_to_vector(array, 0, 2, ty, &mut out).unwrap_err();
+        assert_eq!(error.message(), format!("{shown} has more digits than DECIMAL(4,2)"));
+        assert!(array_to_vector(array, 1, 1, ty, &mut out).is_ok());
+    }
 }

@@ -5,6 +5,8 @@
 //! large ones is 1.6 %. A sketch of few values is a list of register updates, so that adding one row to a table does
 //! not cost 4 KB a column.
 
+use entasis_vector::simd::widest;
+
 const REGISTER_BITS: u32 = 12;
 const REGISTERS: usize = 1 << REGISTER_BITS;
 /// Updates kept as a list before the registers are laid out.
@@ -25,24 +27,24 @@ impl Sketch {
         self.raise(register, rank);
     }
 
-    /// Counts many values.
-    // PERF: a third faster than one by one; whether there are registers is asked once.
+    /// Counts some values, of which `hash` is the hash.
+    // PERF: hashes of many values are made with vectors, and the registers are there from the start: a list of few updates is
+    // searched for each value.
     #[inline]
-    pub fn add_all(&mut self, hashes: impl Iterator<Item = u64>) {
-        let mut hashes = hashes;
-        while self.registers.is_none() {
-            match hashes.next() {
-                Some(hash) => self.add(hash),
-                None => return,
-            }
+    pub fn add_all<T: Copy>(&mut self, values: &[T], hash: impl Fn(T) -> u64) {
+        if values.len() < FEW {
+            return values.iter().for_each(|&value| self.add(hash(value)));
         }
-        let registers = self.registers.as_deref_mut().expect("just tested");
-        let registers = registers.first_chunk_mut::<REGISTERS>().expect("there are so many");
-        for hash in hashes {
-            let (register, rank) = update(hash);
-            let old = &mut registers[register as usize];
-            if *old < rank {
-                *old = rank;
+        let registers = self.lay_out().first_chunk_mut::<REGISTERS>().expect("there are so many");
+        let mut hashes = [0; FEW];
+        for values in values.chunks(FEW) {
+            widest(|| hashes.iter_mut().zip(values).for_each(|(slot, &value)| *slot = hash(value)));
+            for &hash in &hashes[..values.len()] {
+                let (register, rank) = update(hash);
+                let old = &mut registers[register as usize];
+                if *old < rank {
+                    *old = rank;
+                }
             }
         }
     }
@@ -136,7 +138,7 @@ mod tests {
                 a.add(hash_word(i / 2));
             }
             let mut at_once = Sketch::default();
-            at_once.add_all((0..count).map(hash_word));
+            at_once.add_all(&(0..count).collect::<Vec<u64>>(), hash_word);
             a.merge(&b);
             assert_eq!(at_once.estimate(), a.estimate());
             let error = a.estimate().abs_diff(count);

@@ -461,8 +461,8 @@ fn count(sketch: &mut Sketch, chunk: &Chunk, column: usize, ty: DataType) {
         T => if plain && vector.physical() == ty.physical() {
             let values = vector.values::<T>();
             return match positions {
-                None => sketch.add_all(values[..rows].iter().map(|value| value.hash())),
-                Some(positions) => sketch.add_all(positions[..rows].iter().map(|&p| values[p as usize].hash())),
+                None => sketch.add_all(&values[..rows], T::hash),
+                Some(positions) => sketch.add_all(&positions[..rows], |p| values[p as usize].hash()),
             };
         },
         ()

@@ -15,7 +15,10 @@
 //! This is a leaf module with `unsafe`: it follows the pointers.
 #![allow(unsafe_code)]
 
+use std::any::Any;
 use std::cmp::Ordering;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
 
 /// Bytes that a view holds by itself.
 pub const INLINE_BYTES: usize = 12;
@@ -162,11 +165,21 @@ const HEAP_BLOCK_MIN: usize = 4 << 10;
 const HEAP_BLOCK_MAX: usize = 1 << 20;
 
 /// A bump allocator for the bytes of long strings. Blocks never move, so views into it survive growth and moves of
-/// the heap itself; they end with [`StringHeap::clear`] or its drop.
+/// the heap itself; they end with [`StringHeap::clear`] or its drop. Strings that somebody else holds already stay where they
+/// are: the heap keeps their owner ([`StringHeap::adopt`]).
 #[derive(Debug, Default)]
 pub struct StringHeap {
     blocks: Vec<Vec<u8>>,
+    adopted: Vec<Adopted>,
     bytes: usize,
+}
+
+/// Bytes of another owner.
+#[derive(Debug)]
+struct Adopted {
+    /// As long as the owner lives.
+    bytes: &'static [u8],
+    _owner: Arc<dyn Any + Send + Sync>,
 }
 
 impl StringHeap {
@@ -212,6 +225,29 @@ impl StringHeap {
         unsafe { StringView::new(&block[start..]) }
     }
 
+    /// Keeps bytes alive that stay where they are, for [`StringHeap::view`] under the number that is returned, until the heap is
+    /// cleared or absorbed.
+    pub fn adopt<T: Deref<Target = [u8]> + Send + Sync + 'static>(&mut self, owner: T) -> usize {
+        let owner = Arc::new(owner);
+        let bytes: *const [u8] = &**owner;
+        // SAFETY: nobody but this heap has the owner, it is dropped behind all views (the contract of this type), and
+        // until then it is only borrowed shared: for so long, what it refers to may be referred to.
+        let bytes = unsafe { &*bytes };
+        self.bytes += bytes.len();
+        self.adopted.push(Adopted { bytes, _owner: owner });
+        self.adopted.len() - 1
+    }
+
+    /// A view of some of the bytes that were adopted under a number. As [`StringHeap::push`].
+    ///
+    /// # Panics
+    /// If nothing was adopted under it, or it has no such bytes.
+    #[inline]
+    pub fn view(&self, adopted: usize, bytes: Range<usize>) -> StringView {
+        // SAFETY: the owner keeps them as long as the heap's contents.
+        unsafe { StringView::new(&self.adopted[adopted].bytes[bytes]) }
+    }
+
     /// The block with room for `len` more bytes.
     fn reserve(&mut self, len: usize) -> &mut Vec<u8> {
         if self.blocks.last().is_none_or(|block| block.capacity() - block.len() < len) {
@@ -225,6 +261,7 @@ impl StringHeap {
 
     /// Forgets all strings and keeps the largest block for the next ones.
     pub fn clear(&mut self) {
+        self.bytes -= self.adopted.drain(..).map(|adopted| adopted.bytes.len()).sum::<usize>();
         if let Some(mut last) = self.blocks.pop() {
             last.clear();
             self.bytes = last.capacity();
@@ -236,6 +273,7 @@ impl StringHeap {
     /// Takes over the strings of `other`; views into it stay good.
     pub fn absorb(&mut self, mut other: StringHeap) {
         self.bytes += other.bytes;
+        self.adopted.append(&mut other.adopted);
         // Keep our own last block last: it is the one with room.
         let at = self.blocks.len().saturating_sub(1);
         self.blocks.splice(at..at, other.blocks.drain(..));
@@ -264,6 +302,24 @@ mod tests {
                 assert_eq!(view_a.cmp(view_b), a.as_bytes().cmp(b.as_bytes()), "{a:?} <=> {b:?}");
             }
         }
+    }
+
+    #[test]
+    fn what_is_adopted_lives_as_long_as_the_heap() {
+        let owner: Arc<[u8]> = Arc::from(&b"some bytes of somebody else"[..]);
+        let mut heap = StringHeap::new();
+        let number = heap.adopt(owner.clone());
+        let views = [heap.view(number, 5..10), heap.view(number, 0..27), heap.push(b"a string of the heap itself")];
+        assert_eq!(Arc::strong_count(&owner), 2);
+        let mut whole = StringHeap::new();
+        whole.absorb(heap);
+        assert!(whole.bytes() > owner.len());
+        assert_eq!(views[0].as_str(), "bytes");
+        assert_eq!(views[1].as_bytes(), &*owner);
+        assert!(std::ptr::eq(views[1].as_bytes(), &*owner), "it stays where it is");
+        assert_eq!(views[2].as_str(), "a string of the heap itself");
+        whole.clear();
+        assert_eq!((Arc::strong_count(&owner), whole.bytes()), (1, HEAP_BLOCK_MIN));
     }
 
     #[test]

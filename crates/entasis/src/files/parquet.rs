@@ -3,19 +3,22 @@
 //! 1. Opening reads the footers: schema, row counts, statistics. Several files must agree on the columns of the first
 //!    one by name; a column that has another type elsewhere is converted.
 //! 2. A scan lists the row groups that may hold wanted rows, by the statistics of the columns that filters name.
-//! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time. Each opens files of its
-//!    own, because a file's read position is shared by all who hold it. Text that the file has in short dictionaries
-//!    stays coded: strings are copied and hashed once for an entry and not for a row.
+//! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time. Where there are several workers, the last
+//!    row groups are cut into parts, so that none waits long for another. Each opens files of its own, because a file's read position
+//!    is shared by all who hold it.
+//! 4. Values are read as they stand in the file: text in short dictionaries stays coded, so that strings are copied and hashed once
+//!    for an entry and not for a row; other text stays in its pages; decimals of up to 18 digits take 64 bits.
 //!
 //! Pages are not pruned and filters are not run while decoding; the engine filters the chunks.
 
 use super::prune::{Bounds, may_hold};
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_cast::cast;
-use arrow_schema::{DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
+use arrow_schema::{DECIMAL64_MAX_PRECISION, DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
 use entasis_arrow::{Importer, array_to_vector, schema_from_arrow, to_arrow_type};
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
+use entasis_storage::ROW_GROUP_ROWS;
 use entasis_vector::{Chunk, ColumnId, DataType, Error, Result, Schema, Selection, Value, Vector};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
@@ -23,9 +26,11 @@ use parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
 };
 use parquet::basic::{Encoding, Type as PhysicalType};
+use parquet::file::metadata::ParquetMetaData;
 use std::any::Any;
 use std::fmt;
 use std::fs::File;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,6 +38,11 @@ use std::sync::{Arc, OnceLock};
 
 /// Bytes of a dictionary in a file, as it is compressed, up to which columns are read as codes.
 const DICTIONARY_BYTES: i64 = 16 << 10;
+/// Parts that the last row groups are cut into, for each worker. More of them end at about the same time, but each reads the
+/// dictionaries of its columns anew.
+const PARTS: u64 = 4;
+/// Rows of a part, or a multiple of that: row groups of a table that is filled with them are full then.
+const PART_ROWS: u64 = ROW_GROUP_ROWS as u64;
 
 /// The files at `paths` as one relation that is called `name`.
 ///
@@ -56,7 +66,7 @@ pub fn open(name: &str, paths: Vec<PathBuf>) -> Result<Arc<dyn Relation>> {
                 path.display()
             ))
         })?;
-        let reading = guarded(&path, || Ok::<_, String>(coded(&metadata)))?.unwrap_or_else(|| metadata.clone());
+        let reading = guarded(&path, || Ok::<_, String>(as_they_stand(&metadata)))?.unwrap_or_else(|| metadata.clone());
         files.push(ParquetFile { path, metadata, reading, columns });
     }
     // Files may hold NULL even where the first one says that it does not.
@@ -69,7 +79,7 @@ pub fn open(name: &str, paths: Vec<PathBuf>) -> Result<Arc<dyn Relation>> {
 struct ParquetFile {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
-    /// The same footer, for readers: some columns of text are to be read as dictionary arrays.
+    /// The same footer, for readers: some columns are to be read as arrays of other types.
     reading: ArrowReaderMetadata,
     columns: Vec<usize>,
 }
@@ -79,35 +89,42 @@ fn load(path: &Path) -> Result<ArrowReaderMetadata> {
     guarded(path, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))
 }
 
-/// The footer of a file whose columns of text are read as dictionary arrays where each row group has them in a short
-/// dictionary and nothing beside it. `None` if there is no such column.
-fn coded(metadata: &ArrowReaderMetadata) -> Option<ArrowReaderMetadata> {
+/// The footer of a file whose columns are read as arrays of the types that are made with the least work. `None` if the library
+/// refuses them.
+fn as_they_stand(metadata: &ArrowReaderMetadata) -> Option<ArrowReaderMetadata> {
     let (footer, schema) = (metadata.metadata(), metadata.schema());
     let columns = footer.file_metadata().schema_descr();
-    let is_coded = |leaf: usize| {
-        let mut chunks = footer.row_groups().iter().map(|group| group.column(leaf));
-        footer.num_row_groups() > 0
-            && chunks.all(|chunk| {
-                let is_only = |encoding| chunk.page_encoding_stats_mask().is_some_and(|mask| mask.is_only(encoding));
-                let length =
-                    chunk.dictionary_page_offset().and_then(|start| chunk.data_page_offset().checked_sub(start));
-                length.is_some_and(|length| (1..=DICTIONARY_BYTES).contains(&length))
-                    && (is_only(Encoding::RLE_DICTIONARY) || is_only(Encoding::PLAIN_DICTIONARY))
-            })
-    };
     let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
-    let mut any = false;
-    for leaf in (0..columns.num_columns()).filter(|&leaf| is_coded(leaf)) {
+    for leaf in 0..columns.num_columns() {
         let field = &mut fields[columns.get_column_root_idx(leaf)];
-        if matches!(field.data_type(), ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8) {
-            let codes = ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(ArrowType::Utf8));
-            *field = Arc::new(field.as_ref().clone().with_data_type(codes));
-            any = true;
-        }
+        let integers = matches!(columns.column(leaf).physical_type(), PhysicalType::INT32 | PhysicalType::INT64);
+        let ty = match field.data_type() {
+            ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8 if is_coded(footer, leaf) => {
+                ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(ArrowType::Utf8))
+            }
+            ArrowType::Utf8 | ArrowType::LargeUtf8 => ArrowType::Utf8View,
+            ArrowType::Decimal128(precision @ ..=DECIMAL64_MAX_PRECISION, scale) if integers => {
+                ArrowType::Decimal64(*precision, *scale)
+            }
+            _ => continue,
+        };
+        *field = Arc::new(field.as_ref().clone().with_data_type(ty));
     }
     let schema = Arc::new(ArrowSchema::new_with_metadata(fields, schema.metadata().clone()));
     let options = ArrowReaderOptions::new().with_schema(schema);
-    any.then(|| ArrowReaderMetadata::try_new(footer.clone(), options).ok()).flatten()
+    ArrowReaderMetadata::try_new(footer.clone(), options).ok()
+}
+
+/// True if each row group has a column in a short dictionary and nothing beside it.
+fn is_coded(footer: &ParquetMetaData, leaf: usize) -> bool {
+    let mut chunks = footer.row_groups().iter().map(|group| group.column(leaf));
+    footer.num_row_groups() > 0
+        && chunks.all(|chunk| {
+            let is_only = |encoding| chunk.page_encoding_stats_mask().is_some_and(|mask| mask.is_only(encoding));
+            let length = chunk.dictionary_page_offset().and_then(|start| chunk.data_page_offset().checked_sub(start));
+            length.is_some_and(|length| (1..=DICTIONARY_BYTES).contains(&length))
+                && (is_only(Encoding::RLE_DICTIONARY) || is_only(Encoding::PLAIN_DICTIONARY))
+        })
 }
 
 /// Runs a call of the Parquet library on `path`. It reads bytes that nobody vouches for, so a panic is an answer too.
@@ -255,8 +272,15 @@ impl Relation for ParquetRelation {
             let bounds = |id: ColumnId| column_of(id).map(|column| inner.bounds(column)[index].clone());
             let rows = inner.rows(file, group);
             if rows > 0 && request.filters.iter().all(|filter| may_hold(filter, &bounds)) {
-                morsels.push(Morsel { index: index as u64, file, group });
+                morsels.push(Morsel { file, group, rows: 0..rows });
             }
+        }
+        let workers = context.settings.threads;
+        if workers > 1 {
+            let last = morsels.split_off(morsels.len().saturating_sub(workers));
+            let rows = last.iter().fold(0, |rows: u64, morsel| rows.saturating_add(morsel.rows.end));
+            let part = (rows / (workers as u64 * PARTS) + PART_ROWS / 2) / PART_ROWS * PART_ROWS;
+            morsels.extend(last.iter().flat_map(|morsel| morsel.parts(part.max(PART_ROWS))));
         }
         Ok(Arc::new(ParquetSource {
             relation: inner.clone(),
@@ -267,14 +291,23 @@ impl Relation for ParquetRelation {
     }
 }
 
-/// One row group to be read.
+/// Rows of one row group, to be read.
 struct Morsel {
-    index: u64,
     file: usize,
     group: usize,
+    rows: Range<u64>,
 }
 
-/// What the workers share: which row group is next.
+impl Morsel {
+    /// It, cut into parts of `length` rows.
+    fn parts(&self, length: u64) -> impl Iterator<Item = Morsel> {
+        let Morsel { file, group, rows: Range { start, end } } = *self;
+        let part = move |from: u64| Morsel { file, group, rows: from..end.min(from.saturating_add(length)) };
+        (start..end).step_by(length as usize).map(part)
+    }
+}
+
+/// What the workers share: which rows are next.
 struct Shared {
     morsels: Vec<Morsel>,
     next: AtomicUsize,
@@ -307,7 +340,7 @@ impl Source for ParquetSource {
     }
 }
 
-/// Where a worker is in its row group.
+/// Where a worker is in its rows.
 enum State {
     /// It has none.
     Between,
@@ -335,15 +368,17 @@ struct ParquetWorker {
 }
 
 impl ParquetWorker {
-    /// Takes the next row group. False if there is none.
+    /// Takes the next rows. False if there are none.
     fn take_morsel(&mut self) -> Result<bool> {
-        let Some(morsel) = self.shared.morsels.get(self.shared.next.fetch_add(1, Ordering::Relaxed)) else {
+        let next = self.shared.next.fetch_add(1, Ordering::Relaxed);
+        let Some(morsel) = self.shared.morsels.get(next) else {
             self.state = State::Between;
             return Ok(false);
         };
-        self.morsel = morsel.index;
+        self.morsel = next as u64;
+        let rows = morsel.rows.end - morsel.rows.start;
         if self.columns.is_empty() {
-            self.state = State::Counting { rows: self.relation.rows(morsel.file, morsel.group) };
+            self.state = State::Counting { rows };
             return Ok(true);
         }
         let file = &self.relation.files[morsel.file];
@@ -356,11 +391,15 @@ impl ParquetWorker {
         wanted.iter_mut().for_each(|column| *column = order.binary_search(column).expect("it is one of them"));
         let handle = File::open(&file.path).map_err(|e| Error::io(format!("'{}'", file.path.display()), &e))?;
         let reader = guarded(&file.path, || {
-            ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.reading.clone())
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.reading.clone())
                 .with_row_groups(vec![morsel.group])
                 .with_projection(mask)
-                .with_batch_size(self.chunk_rows)
-                .build()
+                .with_batch_size(self.chunk_rows);
+            // PERF: readers of whole row groups do not keep a list of rows.
+            if rows == self.relation.rows(morsel.file, morsel.group) {
+                return builder.build();
+            }
+            builder.with_offset(morsel.rows.start as usize).with_limit(rows as usize).build()
         })?;
         self.state = State::Reading {
             file: morsel.file,
@@ -436,6 +475,7 @@ mod tests {
     use crate::files::test_files::{Directory, read};
     use crate::files::{Options, open};
     use arrow_array::{Date32Array, Float64Array, Int32Array, Int64Array, StringArray};
+    use entasis_engine::exec::Settings;
     use entasis_vector::ErrorKind;
     use entasis_vector::expr::{CompareOp, Expr};
     use parquet::arrow::ArrowWriter;
@@ -498,14 +538,39 @@ mod tests {
         let many: ArrayRef = Arc::new(StringArray::from_iter_values((0..5000).map(many)));
         write(&path, vec![("few", few), ("many", many)], 4000);
         let file = load(Path::new(&path)).unwrap();
-        let reading = coded(&file).unwrap();
-        let is_coded = |field: &Arc<Field>| matches!(field.data_type(), ArrowType::Dictionary(..));
-        assert_eq!(reading.schema().fields().iter().map(is_coded).collect::<Vec<_>>(), [true, false]);
+        let reading = as_they_stand(&file).unwrap();
+        let types: Vec<&ArrowType> = reading.schema().fields().iter().map(|field| field.data_type()).collect();
+        assert!(matches!(types[..], [ArrowType::Dictionary(..), ArrowType::Utf8View]), "{types:?}");
         for chunk_rows in [3, 2048] {
             let rows = read(&*open(&path, &Options::default()).unwrap(), vec![], chunk_rows).unwrap();
             let expected = (0..5000).map(|i| word(i).unwrap_or_else(|| "NULL".into()));
             assert!(rows.iter().map(|row| row[0].clone()).eq(expected));
             assert!(rows.iter().enumerate().all(|(i, row)| row[1].starts_with(&format!("{i} "))));
+        }
+    }
+
+    #[test]
+    fn the_last_row_groups_are_read_in_parts() {
+        let directory = Directory::new();
+        let path = directory.path("a.parquet");
+        let rows = PART_ROWS as i32 + 5000;
+        let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..rows));
+        let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..rows).map(|i| format!("text {i}"))));
+        write(&path, vec![("number", numbers), ("text", texts)], rows as usize);
+        let relation = open(&path, &Options::default()).unwrap();
+        let read = read(&*relation, vec![], 2048).unwrap();
+        assert_eq!(read.len(), rows as usize);
+        assert!(read.iter().enumerate().all(|(i, row)| *row == [i.to_string(), format!("text {i}")]));
+
+        for (threads, parts) in [(1, 1), (2, 2)] {
+            let settings = Arc::new(Settings { threads, ..Settings::default() });
+            let context = QueryContext { settings, ..QueryContext::default() };
+            let all = ScanRequest { columns: vec![(ColumnId(0), 0)], filters: vec![] };
+            let source = relation.scan(&all, &context).unwrap();
+            let mut workers = [source.worker().unwrap(), source.worker().unwrap()];
+            let mut chunk = Chunk::new();
+            let busy = workers.iter_mut().filter_map(|worker| worker.next(&mut chunk).unwrap().then_some(()));
+            assert_eq!(busy.count(), parts, "{threads} threads");
         }
     }
 

@@ -3,8 +3,8 @@
 //! A scan writes the strings that it wants to the heap of its vector. Where a single string is asked for by reference, as rows by
 //! themselves are, all of the block's are made and kept; no table whose rows are read by key has such blocks.
 
-use super::StringBytes;
 use super::symbols::SymbolTable;
+use super::{StringBytes, abreast};
 use entasis_vector::{StringHeap, StringView, bitmap};
 use std::sync::{Arc, OnceLock};
 
@@ -22,14 +22,9 @@ pub(crate) struct Fsst {
 impl Fsst {
     /// Strings whose bytes stand in `bytes` and end at `ends`; `None` if their codes take more than `most` bytes.
     pub(crate) fn new(table: Arc<SymbolTable>, ends: &[u32], bytes: &[u8], most: usize) -> Option<Fsst> {
-        let (mut codes, mut code_ends, mut start) = (Vec::new(), Vec::with_capacity(ends.len()), 0);
-        for &end in ends {
-            table.compress(&bytes[start..end as usize], &mut codes);
-            code_ends.push(codes.len() as u32);
-            start = end as usize;
-            if codes.len() > most {
-                return None;
-            }
+        let (code_ends, codes) = abreast::compress(&table, ends, bytes);
+        if codes.len() > most {
+            return None;
         }
         Some(Fsst { table, codes: StringBytes::new(&code_ends, &codes), share: 0, whole: OnceLock::new() })
     }

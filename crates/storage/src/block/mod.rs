@@ -23,6 +23,7 @@
 //! it: so a zone never changes under a reader. NULL slots hold an arbitrary code; the validity bitmap exists only if some
 //! slots, but not all, may be NULL.
 
+mod abreast;
 mod alp;
 pub(crate) mod cells;
 pub(crate) mod choose;

@@ -15,7 +15,7 @@
 //!    of the sample, for speed.
 //! 2. [`SymbolTable::compress`] takes the longest symbol that starts the rest of the text, again and again. It looks
 //!    for a symbol of three or more bytes, of two, and of one, and takes the longest one found. If there is none it
-//!    writes [`ESCAPE`] and the byte itself.
+//!    writes [`ESCAPE`] and the byte itself. Blocks of texts are compressed by [`super::abreast`].
 //! 3. [`SymbolTable::decompress`] puts the symbols of the codes one after the other.
 //!
 //! # Layout
@@ -49,13 +49,13 @@ use std::fmt;
 use std::hint::select_unpredictable;
 
 /// The code which says that the next byte is a byte of the text.
-const ESCAPE: u8 = 255;
+pub(super) const ESCAPE: u8 = 255;
 
 /// The most symbols a table can have: all codes but [`ESCAPE`].
 const MAX_SYMBOLS: usize = 255;
 
 /// The most bytes a symbol can have.
-const MAX_LENGTH: usize = 8;
+pub(super) const MAX_LENGTH: usize = 8;
 
 /// How many tables training builds, each from the counts of the one before.
 const GENERATIONS: usize = 5;
@@ -240,7 +240,7 @@ impl SymbolTable {
 
     /// The longest symbol which starts a text, given its next eight bytes, of which only `remaining` belong to it.
     #[inline(always)]
-    fn longest_match(&self, word: u64, remaining: usize) -> Match {
+    pub(super) fn longest_match(&self, word: u64, remaining: usize) -> Match {
         let single = Match::new(self.singles[word as u8 as usize], 1);
         self.longs.find_or(self.pairs.find_or(single, word, remaining), word, remaining)
     }
@@ -277,7 +277,7 @@ fn last_word(text: &[u8], count: usize) -> u64 {
 ///
 /// PERF: as one number it stays in a register where the longest of three matches is chosen without a branch.
 #[derive(Clone, Copy)]
-struct Match(u16);
+pub(super) struct Match(u16);
 
 impl Match {
     /// The match of a code which stands for `length` bytes.
@@ -288,13 +288,13 @@ impl Match {
 
     /// The code of the symbol, or [`ESCAPE`].
     #[inline(always)]
-    fn code(self) -> u8 {
+    pub(super) fn code(self) -> u8 {
         self.0 as u8
     }
 
     /// How many bytes of the text it stands for.
     #[inline(always)]
-    fn length(self) -> usize {
+    pub(super) fn length(self) -> usize {
         usize::from(self.0 >> 8)
     }
 }

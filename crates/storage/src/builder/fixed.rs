@@ -3,7 +3,7 @@
 use super::{ColumnBuilder, Effort, for_each_position};
 use crate::BLOCK_ROWS;
 use crate::block::choose::encode;
-use crate::block::{Block, Codes, Fixed, Form, Values, range_of};
+use crate::block::{Block, Fixed, Form, Values, range_of};
 use crate::sketch::Sketch;
 use crate::zone::Zone;
 use entasis_vector::{DataType, Encoding, Error, PhysicalType, Result, Value, Vector, bitmap};
@@ -21,6 +21,7 @@ pub(super) struct FixedBuilder<T> {
     nulls: u32,
     /// The blocks that are full.
     blocks: Vec<Block>,
+    block_bytes: usize,
     sketch: Sketch,
 }
 
@@ -34,6 +35,7 @@ impl<T: Fixed> FixedBuilder<T> {
             validity: [u64::MAX; WORDS],
             nulls: 0,
             blocks: Vec::new(),
+            block_bytes: 0,
             sketch: Sketch::default(),
         }
     }
@@ -86,6 +88,7 @@ impl<T: Fixed> FixedBuilder<T> {
                 Block::new(slots, values, validity, Zone { min, max, nulls }, ascending)
             }
         };
+        self.block_bytes += block.bytes();
         self.blocks.push(block);
         self.values.clear();
         self.validity = [u64::MAX; WORDS];
@@ -133,14 +136,7 @@ impl<T: Fixed> FixedBuilder<T> {
         }
         match values {
             Values::Constant(_) => self.sketch.add(min.hash()),
-            Values::FrameOfReference { base, codes: codes @ Codes::U8(_) } => {
-                let mut seen = [false; 256];
-                (0..self.values.len()).for_each(|slot| seen[codes.get(slot) as usize] = true);
-                for (code, _) in seen.iter().enumerate().filter(|(_, seen)| **seen) {
-                    self.sketch.add(T::of_code(*base, code as u64).hash());
-                }
-            }
-            _ => self.sketch.add_all(self.values.iter().map(|v| v.hash())),
+            _ => self.sketch.add_all(&self.values, T::hash),
         }
     }
 
@@ -191,6 +187,7 @@ impl<T: Fixed> ColumnBuilder for FixedBuilder<T> {
         if !self.values.is_empty() {
             self.seal();
         }
+        self.block_bytes = 0;
         std::mem::take(&mut self.blocks)
     }
 
@@ -199,6 +196,6 @@ impl<T: Fixed> ColumnBuilder for FixedBuilder<T> {
     }
 
     fn bytes(&self) -> usize {
-        self.values.capacity() * size_of::<T>() + self.blocks.iter().map(Block::bytes).sum::<usize>()
+        self.values.capacity() * size_of::<T>() + self.block_bytes
     }
 }

@@ -10,7 +10,7 @@ use super::interner::Interner;
 use super::{ColumnBuilder, Effort, for_each_position};
 use crate::BLOCK_ROWS;
 use crate::block::symbols::SymbolTable;
-use crate::block::{Block, Codes, Form, Fsst, StringBytes, Values, string_value};
+use crate::block::{Block, Codes, Form, Fsst, StringBytes, Values, range_of, string_value};
 use crate::hash::hash_bytes;
 use crate::layout::Compression;
 use crate::sketch::Sketch;
@@ -32,6 +32,8 @@ const SAMPLE_BYTES: usize = 16 << 10;
 const SAMPLE_TEXTS: usize = 128;
 /// The code that stands for NULL until blocks are made.
 const NULL_CODE: u32 = u32::MAX;
+/// What an entry of a dictionary translates to that has not been seen yet.
+const NO_CODE: u32 = u32::MAX - 1;
 
 pub(super) struct StringBuilder {
     ty: DataType,
@@ -45,6 +47,7 @@ pub(super) struct StringBuilder {
     /// Codes of the strings of the dictionary that vectors came with, by its id.
     translated: (u64, Vec<u32>),
     plain: PlainBlocks,
+    /// Of strings that have been interned.
     sketch: Sketch,
 }
 
@@ -88,19 +91,32 @@ impl StringBuilder {
                 if translated.0 != dictionary.id() {
                     translated.0 = dictionary.id();
                     translated.1.clear();
-                    translated.1.resize(dictionary.len(), NULL_CODE);
+                    translated.1.resize(dictionary.len(), NO_CODE);
                 }
-                let theirs = vector.codes();
-                for_each_position(positions, rows, |position| {
-                    if !vector.is_valid(position) {
-                        return codes.push(NULL_CODE);
-                    }
-                    let entry = theirs[position] as usize;
-                    if translated.1[entry] == NULL_CODE {
-                        translated.1[entry] = interner.code(entries[entry].as_bytes());
-                    }
-                    codes.push(translated.1[entry]);
-                });
+                let (theirs, first) = (vector.codes(), codes.len());
+                let translation = &mut translated.1;
+                if let (None, None) = (positions, vector.validity()) {
+                    codes.extend(theirs[rows.clone()].iter().map(|&entry| translation[entry as usize]));
+                } else {
+                    for_each_position(positions, rows.clone(), |position| {
+                        let valid = vector.is_valid(position);
+                        codes.push(if valid { translation[theirs[position] as usize] } else { NULL_CODE });
+                    });
+                }
+                // PERF: entries are seen for the first time so rarely that all rows are looked up before any is.
+                if codes[first..].contains(&NO_CODE) {
+                    let mut own = codes[first..].iter_mut();
+                    for_each_position(positions, rows, |position| {
+                        let code = own.next().expect("as many codes as rows");
+                        if *code == NO_CODE {
+                            let entry = theirs[position] as usize;
+                            if translation[entry] == NO_CODE {
+                                translation[entry] = interner.code(entries[entry].as_bytes());
+                            }
+                            *code = translation[entry];
+                        }
+                    });
+                }
             }
         }
     }
@@ -121,12 +137,8 @@ impl StringBuilder {
                 None => position,
                 Some(codes) => codes[position] as usize,
             };
-            let text = vector.is_valid(position).then(|| views[entry].as_bytes());
-            if let (true, Some(text)) = (self.effort.sketch, text) {
-                self.sketch.add(hash_bytes(text));
-            }
             if result.is_ok() {
-                result = self.plain.push(text);
+                result = self.plain.push(vector.is_valid(position).then(|| views[entry].as_bytes()));
             }
         });
         result
@@ -135,7 +147,6 @@ impl StringBuilder {
     /// Gives up the dictionary of this row group.
     fn write_out(&mut self) -> Result<()> {
         self.hopeful = false;
-        self.count_interned();
         for &code in &self.codes {
             self.plain.push((code != NULL_CODE).then(|| self.interner.get(code)))?;
         }
@@ -145,7 +156,7 @@ impl StringBuilder {
 
     fn count_interned(&mut self) {
         if self.effort.sketch {
-            self.interner.hashes().iter().for_each(|&hash| self.sketch.add(hash));
+            self.sketch.add_all(self.interner.hashes(), |hash| hash);
         }
     }
 
@@ -192,9 +203,12 @@ impl StringBuilder {
         if nulls == rows {
             return Block::all_null(rows);
         }
-        let present = || codes.iter().filter(|&&code| code != NULL_CODE).map(|&code| ranks[code as usize]);
-        let min = present().min().expect("not all are NULL");
-        let max = present().max().expect("not all are NULL");
+        // NULL slots hold the least rank.
+        let present = codes.iter().filter(|&&code| code != NULL_CODE).map(|&code| ranks[code as usize]);
+        let least = if nulls == 0 { 0 } else { present.min().expect("not all are NULL") };
+        let ranks = codes.iter().map(|&code| ranks.get(code as usize).copied().unwrap_or(least));
+        let ranks: Vec<u32> = ranks.collect();
+        let (min, max) = range_of(&ranks).expect("a block has rows");
         let mut bound = |rank: u32| {
             let value = &mut bounds[rank as usize];
             if value.is_null() {
@@ -203,11 +217,10 @@ impl StringBuilder {
             value.clone()
         };
         let zone = Zone { min: bound(min), max: bound(max), nulls: nulls as u32 };
-        let rank = |&code: &u32| if code == NULL_CODE { min } else { ranks[code as usize] };
         let values = if min == max && nulls == 0 {
             Values::Constant(zone.min.clone())
         } else {
-            let (max, codes) = (dictionary.len() as u32 - 1, codes.iter().map(rank));
+            let (max, codes) = (dictionary.len() as u32 - 1, ranks.iter().copied());
             let codes = match self.form {
                 Form::Cold(Compression::Auto | Compression::Packed) => Codes::tight(max, slots, codes),
                 _ => Codes::new(max, slots, codes),
@@ -223,7 +236,7 @@ impl StringBuilder {
             }
             words
         });
-        let ascending = nulls == 0 && codes.windows(2).all(|pair| rank(&pair[0]) < rank(&pair[1]));
+        let ascending = nulls == 0 && ranks.is_sorted_by(|one, next| one < next);
         Block::new(slots, values, validity.as_deref(), zone, ascending)
     }
 }
@@ -255,7 +268,9 @@ impl ColumnBuilder for StringBuilder {
     }
 
     fn take_sketch(&mut self) -> Sketch {
-        std::mem::take(&mut self.sketch)
+        let mut sketch = std::mem::take(&mut self.sketch);
+        sketch.merge(&std::mem::take(&mut self.plain.sketch));
+        sketch
     }
 
     fn bytes(&self) -> usize {
@@ -276,6 +291,7 @@ struct PlainBlocks {
     nulls: u32,
     blocks: Vec<Block>,
     block_bytes: usize,
+    sketch: Sketch,
 }
 
 impl PlainBlocks {
@@ -291,6 +307,7 @@ impl PlainBlocks {
             nulls: 0,
             blocks: Vec::new(),
             block_bytes: 0,
+            sketch: Sketch::default(),
         }
     }
 
@@ -318,6 +335,10 @@ impl PlainBlocks {
     fn seal(&mut self) {
         let rows = self.ends.len();
         let nulls = self.nulls;
+        if self.effort.sketch {
+            let hashes: Vec<u64> = self.texts().map(hash_bytes).collect();
+            self.sketch.add_all(&hashes, |hash| hash);
+        }
         let block = if nulls as usize == rows {
             Block::all_null(rows)
         } else {
@@ -362,9 +383,7 @@ impl PlainBlocks {
         if !(self.is_forced() || may) {
             return None;
         }
-        let starts = std::iter::once(0).chain(self.ends.iter().copied());
-        let texts = starts.zip(&self.ends).map(|(start, &end)| &self.bytes[start as usize..end as usize]);
-        let texts = texts.map(|text| &text[..text.len().min(SAMPLE_BYTES / SAMPLE_TEXTS)]);
+        let texts = self.texts().map(|text| &text[..text.len().min(SAMPLE_BYTES / SAMPLE_TEXTS)]);
         let step = (self.ends.len() / SAMPLE_TEXTS).max(1);
         let sample = texts.step_by(step);
         let table = SymbolTable::train(sample.clone());
@@ -380,31 +399,34 @@ impl PlainBlocks {
         self.form == Form::Cold(Compression::Fsst)
     }
 
-    /// Least and greatest string, and whether each is greater than the one before; some are not NULL.
-    fn bounds(&self) -> (&[u8], &[u8], bool) {
+    /// The strings that are not NULL.
+    fn texts(&self) -> impl Iterator<Item = &[u8]> + Clone {
         let mut start = 0;
-        let mut bounds: Option<(&[u8], &[u8])> = None;
-        let mut ascending = self.nulls == 0;
-        for (slot, &end) in self.ends.iter().enumerate() {
+        self.ends.iter().enumerate().filter_map(move |(slot, &end)| {
             let text = &self.bytes[start..end as usize];
             start = end as usize;
-            if self.nulls > 0 && !bitmap::get(&self.validity, slot) {
-                continue;
-            }
-            match &mut bounds {
-                None => bounds = Some((text, text)),
-                // Ascending texts are greater than all before, others are mostly between the bounds.
-                Some((_, max)) if text > *max => *max = text,
-                Some((min, _)) => {
-                    ascending = false;
-                    if text < *min {
-                        *min = text;
-                    }
+            (self.nulls == 0 || bitmap::get(&self.validity, slot)).then_some(text)
+        })
+    }
+
+    /// Least and greatest string, and whether each is greater than the one before; some are not NULL.
+    fn bounds(&self) -> (&[u8], &[u8], bool) {
+        // PERF: strings mostly differ in their first bytes, which are compared as a number.
+        let mut texts = self.texts().map(|text| (head(text), text));
+        let first = texts.next().expect("not all are NULL");
+        let (mut min, mut max, mut ascending) = (first, first, self.nulls == 0);
+        for text in texts {
+            // Ascending texts are greater than all before, others are mostly between the bounds.
+            if text > max {
+                max = text;
+            } else {
+                ascending = false;
+                if text < min {
+                    min = text;
                 }
             }
         }
-        let (min, max) = bounds.expect("not all are NULL");
-        (min, max, ascending)
+        (min.1, max.1, ascending)
     }
 
     fn finish(&mut self) -> Vec<Block> {
@@ -421,5 +443,13 @@ impl PlainBlocks {
 
     fn bytes(&self) -> usize {
         self.ends.capacity() * 4 + self.bytes.capacity() + self.block_bytes
+    }
+}
+
+/// A number that orders texts as their first eight bytes do.
+fn head(text: &[u8]) -> u64 {
+    match text.first_chunk() {
+        Some(first) => u64::from_be_bytes(*first),
+        None => text.iter().rev().fold(0, |word, &byte| word >> 8 | u64::from(byte) << 56),
     }
 }

@@ -23,13 +23,17 @@ use super::within::Vectors;
 use crate::BLOCK_ROWS;
 use crate::tree::link::Ahead;
 use entasis_vector::Buffer;
+use entasis_vector::simd::widest;
 use std::mem::MaybeUninit;
+use std::ops::{BitOr, Shl, Shr};
 
 /// Bits of a row.
 const ROW_BITS: usize = 1024;
 
 /// An unsigned integer that codes are packed into.
-pub(crate) trait Lane: Number {
+pub(crate) trait Lane:
+    Number + Shl<usize, Output = Self> + Shr<usize, Output = Self> + BitOr<Output = Self>
+{
     /// Its bits.
     const LANE_BITS: usize = size_of::<Self>() * 8;
     /// How many make a row.
@@ -257,17 +261,17 @@ impl Packed {
 
 fn pack<T: Lane>(codes: &[T; BLOCK_ROWS], width: usize, words: &mut [T]) {
     debug_assert!(codes.iter().all(|code| code.code() >> width == 0));
-    for (row, codes) in codes.chunks_exact(T::LANES).enumerate() {
-        let (word, bit) = place::<T>(row, width);
-        let add = |words: &mut [T], codes: &[T], shifted: &dyn Fn(u64) -> u64| {
-            let pairs = words.iter_mut().zip(codes);
-            pairs.for_each(|(word, code)| *word = T::of(word.code() | shifted(code.code())));
-        };
-        add(&mut words[word * T::LANES..][..T::LANES], codes, &|code| code << bit);
-        if bit + width > T::LANE_BITS {
-            add(&mut words[(word + 1) * T::LANES..][..T::LANES], codes, &|code| code >> (T::LANE_BITS - bit));
+    // PERF: shifts of lanes, and not of the words that they widen to.
+    widest(|| {
+        for (row, codes) in codes.chunks_exact(T::LANES).enumerate() {
+            let (word, bit) = place::<T>(row, width);
+            let (words, rest) = words[word * T::LANES..].split_at_mut(T::LANES);
+            words.iter_mut().zip(codes).for_each(|(word, &code)| *word = *word | code << bit);
+            if bit + width > T::LANE_BITS {
+                rest.iter_mut().zip(codes).for_each(|(word, &code)| *word = *word | code >> (T::LANE_BITS - bit));
+            }
         }
-    }
+    });
 }
 
 #[cfg(test)]
