@@ -64,8 +64,8 @@ const FEW: usize = 20;
 /// Plain codes are read one by one if at most one in so many is wanted.
 // PERF: a whole block is decoded by vectors, at 7 to 11 values a nanosecond in cache; one in 64 costs as much.
 const FEW_CODES: usize = 64;
-/// Few positions of a window are wanted if they are at most one in so many. Of a vector of which more are wanted, kernels may
-/// look at all: codes are of the dictionary then, and views empty or good.
+/// Few positions of a window are wanted if they are at most one in so many. If more are, all are decoded, but for strings: a
+/// string takes 5 to 31 ns. Of such vectors kernels may look at all positions, so all are defined.
 const SPARSE: usize = 8;
 /// Bytes of flat values that are decoded together in the time of a single value.
 // PERF: of 8 bytes, one in 16 costs as much as all; of 4 bytes, one in 32.
@@ -142,7 +142,7 @@ pub(crate) fn decode_selected<S: Slices>(
     }
     let are_few = positions.len() * SPARSE <= slots_of(window);
     let dictionary = window_dictionary(slices, column, window);
-    if dictionary.is_some() && !are_few {
+    if !are_few && (dictionary.is_some() || out.physical() != PhysicalType::Str) {
         return decode(slices, column, held, window, capacity, out);
     }
     let pieces = || pieces_at(slices, column, window, positions);
@@ -172,7 +172,6 @@ pub(crate) fn decode_selected<S: Slices>(
                     views[..slots_of(window)].fill(StringView::default());
                 }
                 let mut stable = true;
-                // PERF: a string is decoded in 5 to 31 ns, so those that nobody wants are left out, however many are wanted.
                 for (own, piece) in pieces() {
                     let own = &positions[own];
                     for (&position, slot) in own.iter().zip(piece.slots(own)) {
@@ -321,10 +320,8 @@ fn decode_validity<S: Slices>(slices: &S, column: usize, window: &[Range<usize>]
 impl Piece<'_> {
     /// Which of some positions, that ascend, fall into this piece; those before `from` do not.
     fn positions(&self, from: usize, positions: &[u16]) -> Range<usize> {
-        let before = |end: usize| move |position: &&u16| usize::from(**position) < end;
-        let skipped = positions[from..].iter().take_while(before(self.at)).count();
-        let first = from + skipped;
-        first..first + positions[first..].iter().take_while(before(self.at + self.rows)).count()
+        let before = |end: usize| from + positions[from..].partition_point(|&position| usize::from(position) < end);
+        before(self.at)..before(self.at + self.rows)
     }
 
     /// The slots in the block of positions that fall into this piece.

@@ -18,6 +18,7 @@ pub use measure::MEMORY;
 
 use entasis_storage::TableSnapshot;
 
+const MB: f64 = 1048576.0;
 /// Row groups that the blocks of a column are estimated from, and blocks of each.
 const SAMPLE: (usize, usize) = (8, 8);
 /// The same where many columns are asked for and little depends on one.
@@ -52,30 +53,30 @@ impl Default for Costs {
     /// Two virtual cores at 2.5 GHz with AVX-512 (`bench/record/costs-2026-11-22.txt`).
     fn default() -> Costs {
         let value = [
-            ("constant", 0.08),
-            ("frame of reference", 0.1),
-            ("packed", 0.15),
-            ("flat", 0.09),
-            ("sequence", 0.07),
-            ("runs", 0.07),
-            ("patched", 0.32),
-            ("dictionary", 0.23),
-            ("strings", 4.5),
-            ("scaled doubles", 0.56),
-            ("singles", 0.16),
-            ("FSST", 31.0),
+            ("constant", 0.02),
+            ("frame of reference", 0.05),
+            ("packed", 0.07),
+            ("flat", 0.03),
+            ("sequence", 0.02),
+            ("runs", 0.02),
+            ("patched", 0.13),
+            ("dictionary", 0.07),
+            ("strings", 2.0),
+            ("scaled doubles", 0.25),
+            ("singles", 0.07),
+            ("FSST", 15.0),
         ];
         Costs {
-            byte: 0.09,
-            lookup: 265.0,
+            byte: 0.055,
+            lookup: 117.0,
             value: value.to_vec(),
-            step: 2.0,
-            row: 12.0,
-            kept_byte: 0.6,
-            fetch: 3.0,
-            encode: 8.0,
-            field: 11.0,
-            access: vec![(1e6, 0.5), (8e6, 2.0), (32e6, 5.0), (128e6, 10.0)],
+            step: 1.15,
+            row: 4.9,
+            kept_byte: 0.23,
+            fetch: 0.45,
+            encode: 3.5,
+            field: 2.5,
+            access: vec![(MB, 0.7), (8.0 * MB, 2.4), (32.0 * MB, 3.8), (128.0 * MB, 4.6)],
         }
     }
 }
@@ -128,7 +129,7 @@ impl Costs {
             ("join: value encoded", self.encode),
             ("join: encoded value fetched", self.field),
         ];
-        let of_access = self.access.iter().map(|(bytes, cost)| (format!("access: {} MB", bytes / 1e6), *cost));
+        let of_access = self.access.iter().map(|(bytes, cost)| (format!("access: {} MB", *bytes as u64 >> 20), *cost));
         let of_values = self.value.iter().map(|(name, cost)| (format!("value: {name}"), *cost));
         named.into_iter().map(|(name, cost)| (name.to_owned(), cost)).chain(of_access).chain(of_values).collect()
     }
