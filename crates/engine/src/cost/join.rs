@@ -23,9 +23,9 @@ use crate::plan::JoinKind;
 /// Heads and successors of a row, in bytes.
 const TABLE_ROW: f64 = 12.0;
 
-/// Some columns of one side, for a row.
+/// What some columns of one side weigh, for a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Group {
+pub(crate) struct Width {
     /// Columns.
     pub columns: f64,
     /// Bytes, if they are kept as columns.
@@ -34,9 +34,9 @@ pub(crate) struct Group {
     pub read: f64,
 }
 
-impl Group {
+impl Width {
     /// One more column.
-    pub(crate) fn add(&mut self, column: Group) {
+    pub(crate) fn add(&mut self, column: Width) {
         self.columns += column.columns;
         self.bytes += column.bytes;
         self.read += column.read;
@@ -49,9 +49,9 @@ pub(crate) struct Side {
     /// Rows.
     pub rows: f64,
     /// The columns that only the join reads.
-    pub keys: Group,
+    pub keys: Width,
     /// The columns that somebody above reads.
-    pub payload: Group,
+    pub payload: Width,
     /// Bytes of the payload as a tuple, if this is what it will be kept as.
     pub tuple: Option<f64>,
 }
@@ -158,8 +158,8 @@ mod tests {
     use super::*;
 
     fn side(rows: f64, payload: f64) -> Side {
-        let group = |columns: f64| Group { columns, bytes: columns * 8.0, read: 0.0 };
-        Side { rows, keys: group(1.0), payload: group(payload), tuple: None }
+        let width = |columns: f64| Width { columns, bytes: columns * 8.0, read: 0.0 };
+        Side { rows, keys: width(1.0), payload: width(payload), tuple: None }
     }
 
     fn inner(left: Side, right: Side) -> Join {
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_table_that_is_dear_to_decode_is_rather_probed() {
         let plain = side(1e5, 1.0);
-        let dear = |read| Side { payload: Group { read, ..plain.payload }, ..plain };
+        let dear = |read| Side { payload: Width { read, ..plain.payload }, ..plain };
         let join = |read| Join { rows: 1e4, ..inner(Side { rows: 1.3e5, ..plain }, dear(read)) };
         assert!(!keeps_left(join(0.1)));
         assert!(keeps_left(join(50.0)));

@@ -16,17 +16,18 @@
 //!
 //! A constant that is compared with one member of a class is compared with the others too: each relation is filtered.
 
+mod readers;
+
 use super::properties::is_at_most_one_row;
 use super::pushdown::{mirrored, push};
 use super::selectivity::selectivity;
 use super::statistics::{Estimate, estimate, estimate_join, key_selectivity};
 use super::tree::{ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute};
-use super::width::widths;
 use crate::cost::Costs;
-use crate::cost::join::{Group, Side};
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::{CompareOp, Expr};
+use readers::Wanted;
 use std::collections::HashMap;
 
 /// A set of relations, one bit each.
@@ -55,15 +56,7 @@ pub(super) struct Relation {
     node: Option<Node>,
     estimate: Estimate,
     attached: Option<Attached>,
-    weights: Vec<Weight>,
-}
-
-/// A column of a relation that joins or somebody above the region read.
-#[derive(Debug)]
-struct Weight {
-    column: Group,
-    /// The relations that must be together before no join reads it any more; all, if somebody above does.
-    readers: Set,
+    wanted: Vec<Wanted>,
 }
 
 /// How a relation hangs on others.
@@ -126,7 +119,7 @@ impl Graph {
         graph.classify(conditions);
         graph.spread_constants();
         graph.estimate(columns);
-        graph.weigh(columns, above, costs);
+        graph.find_readers(columns, above, costs);
         graph
     }
 
@@ -174,8 +167,8 @@ impl Graph {
     fn add_relation(&mut self, node: Node, visible: Vec<ColumnId>, attached: Option<Attached>) {
         let index = self.relations.len();
         self.source.extend(visible.into_iter().map(|id| (id, index)));
-        let (estimate, weights) = (Estimate::nothing(), Vec::new());
-        self.relations.push(Relation { node: Some(node), estimate, attached, weights });
+        let (estimate, wanted) = (Estimate::nothing(), Vec::new());
+        self.relations.push(Relation { node: Some(node), estimate, attached, wanted });
     }
 
     fn add_leaf(&mut self, node: Node) {
@@ -334,47 +327,6 @@ impl Graph {
                 attached.factor = if before > 0.0 { after / before } else { 1.0 };
             }
         }
-    }
-
-    /// Finds out which columns are read by whom, and what each weighs.
-    fn weigh(&mut self, columns: &Columns, above: &ColumnSet, costs: &Costs) {
-        let mut readers: HashMap<ColumnId, Set> = above.iter().map(|id| (id, !0)).collect();
-        let mut read = |exprs: &mut dyn Iterator<Item = &Expr>, by: Set| {
-            reads_all(exprs).iter().for_each(|id| *readers.entry(id).or_insert(0) |= by);
-        };
-        read(&mut self.above.iter().chain(self.computed.iter().map(|(_, expr)| expr)), !0);
-        for class in &self.classes {
-            let all = class.members.iter().fold(0, |set, member| set | 1 << member.relation);
-            read(&mut class.members.iter().map(|member| &member.expr), all);
-        }
-        self.predicates.iter().for_each(|predicate| read(&mut std::iter::once(&predicate.expr), predicate.reads));
-        for (index, relation) in self.relations.iter().enumerate() {
-            if let Some(Attached { on, residual, needs, .. }) = &relation.attached {
-                read(&mut on.iter().flat_map(|key| [&key.left, &key.right]).chain(residual), needs | 1 << index);
-            }
-        }
-        for relation in &mut self.relations {
-            let node = relation.node.as_ref().expect("relations are there until the plan is built");
-            let widths = widths(node, columns, costs, |id| readers.contains_key(&id));
-            relation.weights =
-                widths.into_iter().map(|(id, column)| Weight { column, readers: readers[&id] }).collect();
-        }
-    }
-
-    /// The side that `set`, of so many rows, is of a join with `other`.
-    pub(super) fn side(&self, set: Set, other: Set, rows: f64) -> Side {
-        let mut side = Side { rows, ..Side::default() };
-        for weight in members(set).flat_map(|i| &self.relations[i].weights) {
-            // What has been joined before has been read before.
-            let read = if set.count_ones() == 1 { weight.column.read } else { 0.0 };
-            let column = Group { read, ..weight.column };
-            if weight.readers & !(set | other) != 0 {
-                side.payload.add(column);
-            } else if weight.readers & !set != 0 {
-                side.keys.add(column);
-            }
-        }
-        side
     }
 
     /// How the relations in `set` join what is on their left.

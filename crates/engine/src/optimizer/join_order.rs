@@ -35,7 +35,7 @@ use std::collections::HashMap;
 
 /// Relations up to which the order is exact.
 const EXACT_RELATIONS: usize = 12;
-/// Pairs after which exact enumeration gives up: about a millisecond.
+/// Pairs after which exact enumeration gives up: a few milliseconds.
 const PAIRS_MAX: usize = 20_000;
 
 /// Orders all joins of the plan.

@@ -5,7 +5,7 @@
 
 use super::tree::{ColumnSet, reads_all};
 use crate::cost::Costs;
-use crate::cost::join::{Group, Side};
+use crate::cost::join::{Side, Width};
 use crate::plan::{Columns, Node};
 use entasis_vector::ColumnId;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(crate) fn widths(
     columns: &Columns,
     costs: &Costs,
     wanted: impl Fn(ColumnId) -> bool,
-) -> Vec<(ColumnId, Group)> {
+) -> Vec<(ColumnId, Width)> {
     let ids = node.columns().into_iter().filter(|id| wanted(*id));
     let scan = match node {
         Node::Scan(scan) => scan.relation.table().map(|table| (scan, table, reads_all(&scan.filters))),
@@ -39,12 +39,12 @@ pub(crate) fn widths(
         let is_stored = *index < table.schema().len() && !filtered.contains(id);
         is_stored.then(|| costs.read(table, *index))
     };
-    let group = |id: ColumnId| Group {
+    let width = |id: ColumnId| Width {
         columns: 1.0,
         bytes: columns.ty(id).physical().width() as f64,
         read: read(id).unwrap_or(0.0),
     };
-    ids.map(|id| (id, group(id))).collect()
+    ids.map(|id| (id, width(id))).collect()
 }
 
 /// The side of a join that `node` is, of so many rows: the join reads the columns `own`, somebody above those in `above`.
@@ -56,8 +56,8 @@ pub(crate) fn side(
     costs: &Costs,
 ) -> Side {
     let mut side = Side { rows, ..Side::default() };
-    for (id, group) in widths(node, columns, costs, |id| own.contains(id) || above.contains(id)) {
-        if above.contains(id) { side.payload.add(group) } else { side.keys.add(group) }
+    for (id, width) in widths(node, columns, costs, |id| own.contains(id) || above.contains(id)) {
+        if above.contains(id) { side.payload.add(width) } else { side.keys.add(width) }
     }
     side
 }
