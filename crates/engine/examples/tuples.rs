@@ -5,7 +5,7 @@
 //! Rows look like the payload of joins over TPC-H at scale 1: some columns of `orders` and of `lineitem`, with the
 //! ranges that their tables' statistics give. Strings are pinned, as those of tables are. Times are the least of
 //! several rounds; random rows are drawn over all rows, 2048 a gather. A digest of what was read is printed, so that
-//! nothing is skipped.
+//! nothing is skipped. At the end, the keys of a million groups are compared with those of rows, as an aggregation does.
 
 use entasis_engine::exec::materialized::{Materialized, column_of};
 use entasis_engine::exec::tuple::Layout;
@@ -86,6 +86,60 @@ fn time(rows: usize, mut run: impl FnMut()) -> f64 {
         start.elapsed().as_nanos() as f64 / rows as f64
     };
     (0..ROUNDS).map(round).fold(f64::INFINITY, f64::min)
+}
+
+/// The keys of groups, in no order, compared with what comes: where they are as columns, and fetched from tuples.
+fn compare() {
+    let columns = [(DataType::Int64, Between(1, 1 << 20)), (DataType::Varchar, OneOf(MODES))];
+    let metas: Vec<ColumnMeta> = columns.iter().map(|(ty, values)| meta(*ty, values)).collect();
+    let layout = Arc::new(Layout::new(&metas, &[false; 2]).expect("two columns fit a tuple"));
+    let mut random = Random(4711);
+    let mut vectors: Vec<Vector> = columns.iter().map(|(ty, values)| vector(*ty, values, &mut random)).collect();
+    vectors.iter_mut().for_each(|vector| vector.set_strings_stable(true));
+    let fill = || {
+        let mut rows = Materialized::new(&metas);
+        (0..512).for_each(|_| rows.append_vectors(&[(&vectors[0], None), (&vectors[1], None)], CHUNK_ROWS));
+        rows
+    };
+    let (plain, mut packed) = (fill(), fill());
+    (0..packed.segments()).for_each(|segment| packed.compress(segment, &layout));
+    let total = plain.rows();
+    let chunks: Vec<(Vec<u32>, [Vector; 2])> = (0..total / CHUNK_ROWS)
+        .map(|_| {
+            let ids: Vec<u32> = (0..CHUNK_ROWS).map(|_| random.below(total as u64) as u32).collect();
+            let mut keys = [DataType::Int64, DataType::Varchar].map(|ty| Vector::new(ty.physical()));
+            plain.gather_all(&[0, 1], &ids, &mut keys);
+            (ids, keys)
+        })
+        .collect();
+    let mut equal = 0;
+    let (mut rows, mut own): (Vec<u16>, Vec<u32>) = Default::default();
+    let as_columns = time(total, || {
+        for (ids, keys) in &chunks {
+            rows.clear();
+            rows.extend(0..CHUNK_ROWS as u16);
+            own.clone_from(ids);
+            (0..2).for_each(|key| plain.retain_equal(key, &keys[key], None, false, &mut rows, &mut own));
+            equal += own.len();
+        }
+    });
+    let mut out = [DataType::Int64, DataType::Varchar].map(|ty| Vector::new(ty.physical()));
+    let as_tuples = time(total, || {
+        for (ids, keys) in &chunks {
+            packed.gather_all(&[0, 1], ids, &mut out);
+            rows.clear();
+            rows.extend(0..CHUNK_ROWS as u16);
+            rows.retain(|&row| {
+                let row = usize::from(row);
+                let numbers = [&keys[0], &out[0]].map(|keys| keys.values::<u64>()[row]);
+                let texts = [&keys[1], &out[1]].map(|keys| keys.values::<StringView>()[row]);
+                numbers[0] == numbers[1] && texts[0] == texts[1]
+            });
+            equal += rows.len();
+        }
+    });
+    assert_eq!(equal, 2 * ROUNDS * total, "each row has the keys of its group");
+    println!("keys of {total} groups, two columns: as columns {as_columns:.1}, as tuples {as_tuples:.1} ns a row");
 }
 
 fn measure(name: &str, chunks: usize, columns: &[(DataType, Values)]) {
@@ -189,4 +243,5 @@ fn main() {
             (DataType::Int64, Between(i64::MIN / 2, i64::MAX / 2)),
         ],
     );
+    compare();
 }

@@ -64,6 +64,9 @@ const FEW: usize = 20;
 /// Plain codes are read one by one if at most one in so many is wanted.
 // PERF: a whole block is decoded by vectors, at 7 to 11 values a nanosecond in cache; one in 64 costs as much.
 const FEW_CODES: usize = 64;
+/// Few positions of a window are wanted if they are at most one in so many. If more are, all are decoded, but for strings: a
+/// string takes 5 to 31 ns. Of such vectors kernels may look at all positions, so all are defined.
+const SPARSE: usize = 8;
 /// Bytes of flat values that are decoded together in the time of a single value.
 // PERF: of 8 bytes, one in 16 costs as much as all; of 4 bytes, one in 32.
 const BYTES_FOR_ONE: usize = 128;
@@ -124,7 +127,7 @@ pub(crate) fn decode<S: Slices>(
     decode_validity(slices, column, window, out);
 }
 
-/// Like [`decode`], but only the given positions, of live slots, need be defined.
+/// Like [`decode`], but only the given positions, which ascend and are of live slots, need be defined.
 pub(crate) fn decode_selected<S: Slices>(
     slices: &S,
     column: usize,
@@ -137,11 +140,21 @@ pub(crate) fn decode_selected<S: Slices>(
     if decode_constant(slices, column, window, out) {
         return;
     }
-    if let Some(dictionary) = window_dictionary(slices, column, window) {
+    let are_few = positions.len() * SPARSE <= slots_of(window);
+    let dictionary = window_dictionary(slices, column, window);
+    if !are_few && (dictionary.is_some() || out.physical() != PhysicalType::Str) {
+        return decode(slices, column, held, window, capacity, out);
+    }
+    let pieces = || pieces_at(slices, column, window, positions);
+    if let Some(dictionary) = dictionary {
         let target = out.begin_codes(dictionary, capacity);
-        for piece in pieces(slices, column, window) {
+        for (own, piece) in pieces() {
+            let own = &positions[own];
             if let Values::Dictionary { codes, .. } = &piece.block.values {
-                piece.each_slot(positions, |position, slot| target[position] = codes.get(slot) as u32);
+                let mut places = own.iter();
+                codes.each_of(piece.slots(own), |code| {
+                    places.next().into_iter().for_each(|&place| target[usize::from(place)] = code as u32);
+                });
             }
         }
     } else {
@@ -149,15 +162,21 @@ pub(crate) fn decode_selected<S: Slices>(
             out.physical(),
             T => {
                 let target = out.begin_flat::<T>(capacity);
-                for piece in pieces(slices, column, window) {
-                    piece.decode_fixed(held, positions, slots_of(window), target);
+                for (own, piece) in pieces() {
+                    piece.decode_fixed(held, &positions[own], target);
                 }
             },
             {
                 let StringsMut { views, heap } = out.begin_strings(capacity);
+                if !are_few {
+                    views[..slots_of(window)].fill(StringView::default());
+                }
                 let mut stable = true;
-                for piece in pieces(slices, column, window) {
-                    piece.each_slot(positions, |position, slot| views[position] = piece.block.view(slot, heap));
+                for (own, piece) in pieces() {
+                    let own = &positions[own];
+                    for (&position, slot) in own.iter().zip(piece.slots(own)) {
+                        views[usize::from(position)] = piece.block.view(slot, heap);
+                    }
                     stable &= !piece.block.has_codes_of_strings();
                 }
                 out.set_strings_stable(stable);
@@ -165,6 +184,22 @@ pub(crate) fn decode_selected<S: Slices>(
         );
     }
     decode_validity(slices, column, window, out);
+}
+
+/// The pieces of a window in which some of its positions fall, which ascend, each with the range of those.
+fn pieces_at<'s, S: Slices>(
+    slices: &'s S,
+    column: usize,
+    window: &[Range<usize>],
+    positions: &[u16],
+) -> impl Iterator<Item = (Range<usize>, Piece<'s>)> {
+    let mut end = 0;
+    let pieces = pieces(slices, column, window).map(move |piece| {
+        let own = piece.positions(end, positions);
+        end = own.end;
+        (own, piece)
+    });
+    pieces.filter(|(own, _)| !own.is_empty())
 }
 
 /// Decodes the given positions of a window, which ascend and are of live slots, one behind the other.
@@ -177,16 +212,7 @@ pub(crate) fn gather<S: Slices>(
     capacity: usize,
     out: &mut Vector,
 ) {
-    // The piece of each position: those of a piece follow one another.
-    let pieces = || {
-        let mut end = 0;
-        let pieces = pieces(slices, column, window).map(move |piece| {
-            let own = piece.positions(end, positions);
-            end = own.end;
-            (own, piece)
-        });
-        pieces.filter(|(own, _)| !own.is_empty())
-    };
+    let pieces = || pieces_at(slices, column, window, positions);
     if decode_constant(slices, column, window, out) {
         return;
     }
@@ -294,10 +320,8 @@ fn decode_validity<S: Slices>(slices: &S, column: usize, window: &[Range<usize>]
 impl Piece<'_> {
     /// Which of some positions, that ascend, fall into this piece; those before `from` do not.
     fn positions(&self, from: usize, positions: &[u16]) -> Range<usize> {
-        let before = |end: usize| move |position: &&u16| usize::from(**position) < end;
-        let skipped = positions[from..].iter().take_while(before(self.at)).count();
-        let first = from + skipped;
-        first..first + positions[first..].iter().take_while(before(self.at + self.rows)).count()
+        let before = |end: usize| from + positions[from..].partition_point(|&position| usize::from(position) < end);
+        before(self.at)..before(self.at + self.rows)
     }
 
     /// The slots in the block of positions that fall into this piece.
@@ -332,35 +356,28 @@ impl Piece<'_> {
         }
     }
 
-    /// Calls `each` with every position that falls into this piece, and its slot in the block.
-    #[inline]
-    fn each_slot(&self, positions: &[u16], mut each: impl FnMut(usize, usize)) {
-        let window = self.at..self.at + self.rows;
-        for &position in positions {
-            let position = position as usize;
-            if window.contains(&position) {
-                each(position, position - self.at + self.from);
-            }
-        }
-    }
-
-    /// Writes the values at those of `positions`, of a window of some `slots`, that fall into this piece to their
-    /// places in `out`; if they are not few, all values of the piece.
-    fn decode_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], slots: usize, out: &mut [T]) {
-        let is_rare = |one_in: usize| positions.len() * one_in < slots;
+    /// Writes the values at positions that fall into this piece to their places in the window's `out`; if they are not few,
+    /// all values of the piece.
+    fn decode_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], out: &mut [T]) {
+        let is_rare = |one_in: usize| positions.len() * one_in < self.rows;
+        let mut places = positions.iter().map(|&position| usize::from(position));
         match &self.block.values {
             Values::Constant(value) => {
                 let value = T::of_value(value);
-                self.each_slot(positions, |position, _| out[position] = value);
+                places.for_each(|place| out[place] = value);
             }
             // PERF: all 1024 codes are unpacked in the time of some 20 single ones.
             Values::FrameOfReference { base, codes }
                 if positions.len() < FEW || (codes.are_plain() && is_rare(FEW_CODES)) =>
             {
-                self.each_slot(positions, |position, slot| out[position] = T::of_code(*base, codes.get(slot)));
+                codes.each_of(self.slots(positions), |code| {
+                    places.next().into_iter().for_each(|place| out[place] = T::of_code(*base, code));
+                });
             }
             Values::Flat(buffer) if held.width() == size_of::<T>() && is_rare(BYTES_FOR_ONE / size_of::<T>()) => {
-                self.each_slot(positions, |position, slot| out[position] = crate::block::cells::load(buffer, slot));
+                for (place, slot) in places.zip(self.slots(positions)) {
+                    out[place] = crate::block::cells::load(buffer, slot);
+                }
             }
             _ => self.block.decode_fixed(held, self.from, &mut out[self.at..self.at + self.rows]),
         }

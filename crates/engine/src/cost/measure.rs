@@ -1,8 +1,10 @@
-//! Measuring what reading costs, in a fifth of a second: small tables, one for each encoding, are looked through again and
-//! again. The fastest pass counts, as a machine has slow moments and no fast ones.
+//! Measuring what reading and joining ([`joins`]) cost, in half a second: small tables, one for each encoding, are looked through
+//! again and again. The fastest pass counts, as a machine has slow moments and no fast ones.
 //!
 //! A condition on integers is compared with the codes of blocks; of all others the values are decoded, which is what the machine
 //! for expressions begins with.
+
+mod joins;
 
 use super::Costs;
 use entasis_storage::{Compression, Condition, Datum, Table, TableOptions, ValueRange};
@@ -19,6 +21,9 @@ const ROWS: usize = 1 << 16;
 const PASSES: usize = 12;
 /// Numbers of 8 bytes that are read from end to end, far more than caches hold.
 const NUMBERS: usize = 16 << 20;
+/// Bytes of memory that is accessed in no order, up to that of all numbers, and how often.
+const ACCESSED: [usize; 4] = [1 << 20, 8 << 20, 32 << 20, NUMBERS * 8];
+const ACCESSES: usize = 1 << 19;
 /// Rows of the table in which rows are looked up, and how many.
 const LOOKUP_ROWS: usize = 1 << 20;
 const LOOKUPS: usize = 20_000;
@@ -26,8 +31,14 @@ const LOOKUPS: usize = 20_000;
 impl Costs {
     /// Measures them on this machine, on the calling thread.
     pub fn measure() -> Costs {
-        let value = Costs::default().value.iter().map(|&(name, _)| (name, value(name))).collect();
-        Costs { byte: byte(), lookup: lookup(), value }
+        let mut costs = Costs::default();
+        costs.value.iter_mut().for_each(|(name, cost)| *cost = value(name));
+        costs.lookup = lookup();
+        joins::measure(&mut costs);
+        let numbers = vec![1u64; NUMBERS];
+        costs.byte = byte(&numbers);
+        costs.access = ACCESSED.iter().map(|&bytes| (bytes as f64, access(&numbers[..bytes / 8]))).collect();
+        costs
     }
 }
 
@@ -41,17 +52,30 @@ fn fastest(passes: usize, mut pass: impl FnMut()) -> f64 {
     times.fold(f64::MAX, f64::min).max(1.0)
 }
 
-fn byte() -> f64 {
-    let numbers = vec![1u64; NUMBERS];
+fn byte(numbers: &[u64]) -> f64 {
     fastest(3, || {
-        black_box(entasis_vector::simd::widest(|| black_box(&numbers).iter().sum::<u64>()));
-    }) / (NUMBERS * 8) as f64
+        black_box(entasis_vector::simd::widest(|| black_box(numbers).iter().sum::<u64>()));
+    }) / size_of_val(numbers) as f64
+}
+
+/// One of some numbers, as many as a power of two.
+fn access(numbers: &[u64]) -> f64 {
+    let mask = numbers.len() - 1;
+    let place = |number: usize| (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) & mask;
+    fastest(3, || {
+        black_box((0..ACCESSES).map(|number| black_box(numbers)[place(number)]).sum::<u64>());
+    }) / ACCESSES as f64
+}
+
+/// A number below a million for each row, in no order.
+fn scattered(row: usize) -> usize {
+    (row * 2_654_435_761) % 1_000_003
 }
 
 /// A row and a value of it, in no order.
 fn lookup() -> f64 {
     let key = |row: usize| row as i64 * 2;
-    let table = table(TableOptions::keyed(vec![0]), DataType::Int64, LOOKUP_ROWS, |rows| {
+    let table = table(TableOptions::keyed(vec![0]), &[DataType::Int64], LOOKUP_ROWS, |_, rows| {
         Vector::from_slice(&rows.map(key).collect::<Vec<_>>())
     });
     let snapshot = table.snapshot();
@@ -71,7 +95,6 @@ fn lookup() -> f64 {
 
 /// A value of an encoding, of data that it is for.
 fn value(encoding: &str) -> f64 {
-    let scattered = |row: usize| (row * 2_654_435_761) % 1_000_003;
     let table = match encoding {
         "constant" => numbers(Compression::Auto, ROWS, |_| 7),
         "frame of reference" => numbers(Compression::Plain, ROWS, |row| scattered(row) as i64 % 50_000),
@@ -113,32 +136,32 @@ fn value(encoding: &str) -> f64 {
 
 /// A table of 64-bit integers under an encoding.
 pub(super) fn numbers(compression: Compression, rows: usize, value: impl Fn(usize) -> i64) -> Arc<Table> {
-    table(TableOptions { compression, ..TableOptions::default() }, DataType::Int64, rows, |rows| {
+    table(TableOptions { compression, ..TableOptions::default() }, &[DataType::Int64], rows, |_, rows| {
         Vector::from_slice(&rows.map(&value).collect::<Vec<_>>())
     })
 }
 
 fn doubles(compression: Compression, value: impl Fn(usize) -> f64) -> Arc<Table> {
-    table(TableOptions { compression, ..TableOptions::default() }, DataType::Float64, ROWS, |rows| {
+    table(TableOptions { compression, ..TableOptions::default() }, &[DataType::Float64], ROWS, |_, rows| {
         Vector::from_slice(&rows.map(&value).collect::<Vec<_>>())
     })
 }
 
 fn strings(compression: Compression, value: impl Fn(usize) -> String) -> Arc<Table> {
-    table(TableOptions { compression, ..TableOptions::default() }, DataType::Varchar, ROWS, |rows| {
+    table(TableOptions { compression, ..TableOptions::default() }, &[DataType::Varchar], ROWS, |_, rows| {
         let values: Vec<Value> = rows.map(|row| Value::Text(value(row).into())).collect();
         Vector::from_values(DataType::Varchar.physical(), &values).expect("they are strings")
     })
 }
 
-/// A table of one column.
+/// A table of columns of these types, whose values are given by column and rows.
 fn table(
     options: TableOptions,
-    ty: DataType,
+    types: &[DataType],
     rows: usize,
-    values: impl Fn(std::ops::Range<usize>) -> Vector,
+    values: impl Fn(usize, std::ops::Range<usize>) -> Vector,
 ) -> Arc<Table> {
-    let schema: Schema = vec![Field { nullable: false, ..Field::new("a", ty) }];
+    let schema: Schema = types.iter().map(|ty| Field { nullable: false, ..Field::new("a", *ty) }).collect();
     let table = Table::with_options("measured", schema, options);
     let mut appender = table.appender();
     let mut chunk = Chunk::new();
@@ -146,7 +169,9 @@ fn table(
         let part = first..rows.min(first + CHUNK_ROWS);
         chunk.reset(part.len());
         let group = chunk.push_group(Selection::ALL);
-        chunk.push_column(values(part), group);
+        for column in 0..types.len() {
+            chunk.push_column(values(column, part.clone()), group);
+        }
         appender.append(&chunk, 0).expect("the rows are of the table's type");
     }
     table.commit(vec![appender.finish()]).expect("nobody else writes");

@@ -1,23 +1,28 @@
-//! What reading costs on this machine: by what a scan is weighed against looking rows up.
+//! What reading and joining cost on this machine: by what a scan is weighed against looking rows up, and orders and sides of
+//! joins against others.
 //!
 //! A scan costs the bytes of the blocks as they are encoded, and for each value what its encoding takes to be looked at, so a
 //! column that is packed is cheaper to scan than a flat one. A row that is looked up costs the same however it is encoded.
-//! Hence compression changes which is chosen.
+//! Hence compression changes which is chosen. What a join costs is in [`join`].
 //!
 //! The figures are nanoseconds of one thread. A database begins with those of a machine that was measured
 //! ([`Costs::default`]); [`Costs::measure`] measures the one that it runs on.
 //!
 //! Paper: *Light-weight compression through the whole engine*, section 5 (the optimizer charges what is read at its compressed size, and
-//! decompression). Not here: the costs of joins, which the optimizer takes by rows, since all orders of joins read the same.
+//! decompression). Not here: sorts and aggregations, for which there is nothing to choose.
 
+pub(crate) mod join;
 mod measure;
 
 pub use measure::MEMORY;
 
 use entasis_storage::TableSnapshot;
 
+const MB: f64 = 1048576.0;
 /// Row groups that the blocks of a column are estimated from, and blocks of each.
 const SAMPLE: (usize, usize) = (8, 8);
+/// The same where many columns are asked for and little depends on one.
+const SMALL_SAMPLE: (usize, usize) = (2, 2);
 
 /// See the module.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,26 +33,51 @@ pub struct Costs {
     pub lookup: f64,
     /// A value that a condition looks at, by encoding, whose bytes are in the cache.
     pub value: Vec<(&'static str, f64)>,
+    /// A probe row that looks for its partners, or a pair that is handed on, in the nearest cache.
+    pub step: f64,
+    /// A row that a join keeps, but for its bytes.
+    pub row: f64,
+    /// A byte of it.
+    pub kept_byte: f64,
+    /// A value that is fetched from kept columns, in the nearest cache.
+    pub fetch: f64,
+    /// A value that becomes part of a tuple.
+    pub encode: f64,
+    /// A value that is fetched from a tuple, in the nearest cache.
+    pub field: f64,
+    /// An access in no order to memory of so many bytes; they ascend.
+    pub access: Vec<(f64, f64)>,
 }
 
 impl Default for Costs {
     /// Two virtual cores at 2.5 GHz with AVX-512 (`bench/record/costs-2026-11-22.txt`).
     fn default() -> Costs {
         let value = [
-            ("constant", 0.08),
-            ("frame of reference", 0.1),
-            ("packed", 0.15),
-            ("flat", 0.09),
-            ("sequence", 0.07),
-            ("runs", 0.07),
-            ("patched", 0.32),
-            ("dictionary", 0.23),
-            ("strings", 4.5),
-            ("scaled doubles", 0.56),
-            ("singles", 0.16),
-            ("FSST", 31.0),
+            ("constant", 0.02),
+            ("frame of reference", 0.05),
+            ("packed", 0.07),
+            ("flat", 0.03),
+            ("sequence", 0.02),
+            ("runs", 0.02),
+            ("patched", 0.13),
+            ("dictionary", 0.07),
+            ("strings", 2.0),
+            ("scaled doubles", 0.25),
+            ("singles", 0.07),
+            ("FSST", 15.0),
         ];
-        Costs { byte: 0.09, lookup: 265.0, value: value.to_vec() }
+        Costs {
+            byte: 0.055,
+            lookup: 117.0,
+            value: value.to_vec(),
+            step: 1.15,
+            row: 4.9,
+            kept_byte: 0.23,
+            fetch: 0.45,
+            encode: 3.5,
+            field: 2.5,
+            access: vec![(MB, 0.7), (8.0 * MB, 2.4), (32.0 * MB, 3.8), (128.0 * MB, 4.6)],
+        }
     }
 }
 
@@ -65,7 +95,15 @@ impl Costs {
 
     /// What it costs to look at a column of all rows of a table, from a sample of its blocks.
     pub(crate) fn scan(&self, table: &TableSnapshot, column: usize) -> f64 {
-        let (groups, blocks) = SAMPLE;
+        self.scan_of(table, column, SAMPLE)
+    }
+
+    /// What it costs to look at a column of one row, about.
+    pub(crate) fn read(&self, table: &TableSnapshot, column: usize) -> f64 {
+        self.scan_of(table, column, SMALL_SAMPLE) / (table.rows() as f64).max(1.0)
+    }
+
+    fn scan_of(&self, table: &TableSnapshot, column: usize, (groups, blocks): (usize, usize)) -> f64 {
         let (mut cost, mut seen) = (0.0, 0);
         for group in spread(table.row_groups().len(), groups).filter_map(|number| table.row_group(number)) {
             for block in spread(group.blocks(), blocks) {
@@ -81,11 +119,19 @@ impl Costs {
 
     /// The figures by name, with what they are.
     pub fn figures(&self) -> Vec<(String, f64)> {
+        let named = [
+            ("byte read", self.byte),
+            ("row looked up", self.lookup),
+            ("join: step", self.step),
+            ("join: row kept", self.row),
+            ("join: byte kept", self.kept_byte),
+            ("join: value fetched", self.fetch),
+            ("join: value encoded", self.encode),
+            ("join: encoded value fetched", self.field),
+        ];
+        let of_access = self.access.iter().map(|(bytes, cost)| (format!("access: {} MB", *bytes as u64 >> 20), *cost));
         let of_values = self.value.iter().map(|(name, cost)| (format!("value: {name}"), *cost));
-        [("byte read".to_owned(), self.byte), ("row looked up".to_owned(), self.lookup)]
-            .into_iter()
-            .chain(of_values)
-            .collect()
+        named.into_iter().map(|(name, cost)| (name.to_owned(), cost)).chain(of_access).chain(of_values).collect()
     }
 }
 

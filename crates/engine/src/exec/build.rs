@@ -12,7 +12,7 @@
 //! side know its keys, through all nodes that would only drop such rows later. Build sides are planned, and run, before
 //! their probe sides, so a slot is filled when the scan starts.
 //!
-//! Build sides are the inputs with fewer rows by the optimizer's estimate.
+//! Build sides are the inputs that are cheaper to keep by the optimizer's estimate ([`crate::cost::join`]).
 
 use crate::exec::QueryContext;
 use crate::exec::aggregate::layout::takes_narrow;
@@ -24,7 +24,7 @@ use crate::exec::join::build::BuildSink;
 use crate::exec::join::filter::{FilterSlot, is_filterable};
 use crate::exec::join::probe::{Probe, Residual};
 use crate::exec::join::rest::BuildRows;
-use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape};
+use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape, side};
 use crate::exec::limit::Limit;
 use crate::exec::operator::{Blocking, OperatorFactory, Sink};
 use crate::exec::pipeline::{Part, Pipeline};
@@ -425,23 +425,25 @@ impl<'a> Builder<'a> {
     }
 
     fn join(&mut self, node: &Node, join: &plan::Join, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
-        let build_left = builds_left(join, self.columns);
+        let chosen = side::choose(join, self.columns, &needed.ids().collect(), self.context);
+        let build_left = chosen.keeps_left;
         let shape = Shape::of(join.kind, build_left)
             .ok_or_else(|| Error::internal(format!("{:?} joins cannot keep their left input", join.kind)))?;
         let recorder = self.recorder(node);
-        let side = |left: bool| if left { &*join.left } else { &*join.right };
+        side::reason(&chosen).into_iter().for_each(|reason| recorder.note(reason));
+        let input = |left: bool| if left { &*join.left } else { &*join.right };
         let keys = |left: bool| -> Vec<Expr> {
             join.on.iter().map(|key| if left { key.left.clone() } else { key.right.clone() }).collect()
         };
         let (build_keys, probe_keys) = (keys(build_left), keys(!build_left));
         let null_equals_null: Vec<bool> = join.on.iter().map(|key| key.null_equals_null).collect();
         let both = with(needed, &join.residual);
-        let build_ids = side(build_left).columns();
+        let build_ids = input(build_left).columns();
 
         // The build side.
         // What goes into the table stays there as it is.
         let build_needed = with(&Needed::kept(both.ids()), &build_keys);
-        let build = self.node(side(build_left), &build_needed, &passing(filters, join, build_left))?;
+        let build = self.node(input(build_left), &build_needed, &passing(filters, join, build_left))?;
         let payload = both.ids().filter(|id| build_ids.contains(id));
         let mut exprs = build_keys.clone();
         for id in payload {
@@ -472,7 +474,7 @@ impl<'a> Builder<'a> {
         let built = BuiltSlot::default();
         let null_aware = matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. });
         let build_recorder = build.recorder.clone();
-        let build_rows = estimate_rows(side(build_left), self.columns);
+        let build_rows = estimate_rows(input(build_left), self.columns);
         let is_key = (0..kept.len()).map(|i| i < build_keys.len()).collect();
         let build_context = recorder.context(self.context);
         let sink = BuildSink {
@@ -494,7 +496,7 @@ impl<'a> Builder<'a> {
         let mut probe_filters = passing(filters, join, !build_left);
         probe_filters.extend(slot);
         let probe_needed = with(&both, &probe_keys);
-        let mut stream = self.node(side(!build_left), &probe_needed, &probe_filters)?;
+        let mut stream = self.node(input(!build_left), &probe_needed, &probe_filters)?;
         for child in if build_left { [&build_recorder, &stream.recorder] } else { [&stream.recorder, &build_recorder] }
         {
             recorder.add_child(child);
@@ -606,20 +608,6 @@ fn with<'e>(needed: &Needed, exprs: impl IntoIterator<Item = &'e Expr>) -> Neede
     let mut all = needed.clone();
     exprs.into_iter().for_each(|expr| all.add_expr(expr, Use::Kept));
     all
-}
-
-/// True if the left input goes into the table.
-fn builds_left(join: &plan::Join, columns: &Columns) -> bool {
-    if Shape::of(join.kind, true).is_none() {
-        return false;
-    }
-    let (left, right) = (estimate_rows(&join.left, columns), estimate_rows(&join.right, columns));
-    match join.kind {
-        // Marks and a second way out cost a little.
-        JoinKind::Left | JoinKind::Semi | JoinKind::Anti => left * 2.0 < right,
-        JoinKind::Right => left <= right * 2.0,
-        _ => left < right,
-    }
 }
 
 /// The filters that may go on to one side of `join`: those that would only drop output rows earlier.

@@ -12,7 +12,7 @@
 //! 3. The other filters run in *stages* ([`stages`]), join filters among them. A stage decodes its own columns, for the
 //!    rows that are still in question, and narrows these. Filters about the layout key alone are left out where all
 //!    rows are within its range.
-//! 4. The other columns are decoded, if a row is left: only at the rows' positions if those are few.
+//! 4. The other columns are decoded, if a row is left: at the rows' positions, or all where that is faster.
 //!
 //! The index after the table's last column stands for the row's id ([`RowId`]).
 //!
@@ -55,7 +55,7 @@ use stored::StoredRuns;
 use truths::Truths;
 use walk::{Stretch, Walk};
 
-/// A column is decoded at single positions if at most one row in so many is left.
+/// Few rows are left if it is at most one in so many.
 const SPARSE: usize = 8;
 /// Chunks whose slots are looked at together, at most, where few rows are left.
 const LONG_CHUNKS: usize = 16;
@@ -406,7 +406,7 @@ impl SourceWorker for Worker {
         }
         for column in 0..self.decoded.len() {
             match self.scan.outputs[column] {
-                true => self.decode(group, column, count),
+                true => self.decode(group, column),
                 false if self.decoded[column] => {}
                 false => self.blank(column),
             }
@@ -541,7 +541,7 @@ impl Worker {
             return Ok(false);
         }
         for i in 0..self.scan.stages.all[stage].columns.len() {
-            self.decode(group, self.scan.stages.all[stage].columns[i], count);
+            self.decode(group, self.scan.stages.all[stage].columns[i]);
         }
         self.input.reset(if self.all { count } else { self.rows.len() });
         let selection = self.selection();
@@ -579,7 +579,7 @@ impl Worker {
         let trial = self.trials[filter];
         let is_useless = trial.seen > TRIAL_ROWS && trial.passed * 100 > trial.seen * USELESS_PERCENT;
         let Some(keys) = slot.get().filter(|_| !is_useless) else { return false };
-        self.decode(group, column, count);
+        self.decode(group, column);
         if self.all {
             self.rows.extend(0..count as u16);
             self.all = false;
@@ -603,7 +603,7 @@ impl Worker {
     }
 
     /// Decodes a column for the rows that are left.
-    fn decode(&mut self, group: &RowGroup, column: usize, count: usize) {
+    fn decode(&mut self, group: &RowGroup, column: usize) {
         if std::mem::replace(&mut self.decoded[column], true) {
             return;
         }
@@ -625,7 +625,7 @@ impl Worker {
             }
         } else if !self.gathered.is_empty() {
             group.gather_runs(index, held, &self.walk.runs, &self.found[self.gathered.clone()], vector);
-        } else if self.all || self.rows.len() * SPARSE > count {
+        } else if self.all {
             group.decode_runs(index, held, &self.walk.runs, vector);
         } else {
             group.decode_selected_runs(index, held, &self.walk.runs, &self.rows, vector);

@@ -16,14 +16,18 @@
 //!
 //! A constant that is compared with one member of a class is compared with the others too: each relation is filtered.
 
+mod readers;
+
 use super::properties::is_at_most_one_row;
 use super::pushdown::{mirrored, push};
 use super::selectivity::selectivity;
 use super::statistics::{Estimate, estimate, estimate_join, key_selectivity};
 use super::tree::{ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute};
+use crate::cost::Costs;
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::{CompareOp, Expr};
+use readers::Wanted;
 use std::collections::HashMap;
 
 /// A set of relations, one bit each.
@@ -52,6 +56,7 @@ pub(super) struct Relation {
     node: Option<Node>,
     estimate: Estimate,
     attached: Option<Attached>,
+    wanted: Vec<Wanted>,
 }
 
 /// How a relation hangs on others.
@@ -99,14 +104,22 @@ pub(super) enum Link {
 }
 
 impl Graph {
-    /// Takes the region with the root `node` apart. Subplans of the region are first passed through `order`.
-    pub(super) fn of(node: Node, columns: &Columns, order: &mut dyn FnMut(Node) -> Node) -> Graph {
+    /// Takes the region with the root `node` apart, of which the columns `above` are read above. Subplans of the region are
+    /// first passed through `order`.
+    pub(super) fn of(
+        node: Node,
+        columns: &Columns,
+        above: &ColumnSet,
+        costs: &Costs,
+        order: &mut dyn FnMut(Node) -> Node,
+    ) -> Graph {
         let mut graph = Graph::default();
         let mut conditions = Vec::new();
         graph.collect(node, &mut conditions, order);
         graph.classify(conditions);
         graph.spread_constants();
         graph.estimate(columns);
+        graph.find_readers(columns, above, costs);
         graph
     }
 
@@ -154,7 +167,8 @@ impl Graph {
     fn add_relation(&mut self, node: Node, visible: Vec<ColumnId>, attached: Option<Attached>) {
         let index = self.relations.len();
         self.source.extend(visible.into_iter().map(|id| (id, index)));
-        self.relations.push(Relation { node: Some(node), estimate: Estimate::nothing(), attached });
+        let (estimate, wanted) = (Estimate::nothing(), Vec::new());
+        self.relations.push(Relation { node: Some(node), estimate, attached, wanted });
     }
 
     fn add_leaf(&mut self, node: Node) {
@@ -313,6 +327,12 @@ impl Graph {
                 attached.factor = if before > 0.0 { after / before } else { 1.0 };
             }
         }
+    }
+
+    /// How the relations in `set` join what is on their left.
+    pub(super) fn kind(&self, set: Set) -> JoinKind {
+        let first = &self.relations[set.trailing_zeros() as usize];
+        first.attached.as_ref().filter(|_| self.is_attached(set)).map_or(JoinKind::Inner, |attached| attached.kind)
     }
 
     /// True for one attached relation alone, which cannot stand for itself.

@@ -21,36 +21,70 @@
 //! Above that, or where a clique has more than [`PAIRS_MAX`] pairs, the order is greedy: join the two subplans whose
 //! join adds least to the cost, again and again (greedy operator ordering, Fegaras 1998).
 //!
-//! **Cost** is in units of a row handed on: rows of every intermediate result (C_out), plus building a hash table on
-//! the smaller side, plus probing it, both dearer the further the table outgrows the caches. Nested loops cost pairs.
-//! Scans cost the same in all orders. Unconnected parts are joined by cross products, where they cost least.
+//! The **cost** of an order is that of its joins ([`cost::join`]), by the rows and bytes of both sides: which columns a set of
+//! relations carries follows from who reads them later. Unconnected parts are joined by cross products, where they cost least.
 
 use super::join_graph::{Graph, Link, RELATIONS_MAX, Set, members};
-use super::tree::take;
+use super::prune::aggregate_reads;
+use super::tree::{ColumnSet, reads_all, take};
+use super::width;
+use crate::cost::{self, Costs};
 use crate::plan::{Columns, JoinKind, Node, Plan};
 use entasis_vector::Result;
 use std::collections::HashMap;
 
 /// Relations up to which the order is exact.
 const EXACT_RELATIONS: usize = 12;
-/// Pairs after which exact enumeration gives up: about a millisecond.
+/// Pairs after which exact enumeration gives up: a few milliseconds.
 const PAIRS_MAX: usize = 20_000;
 
 /// Orders all joins of the plan.
 pub(super) fn apply(plan: &mut Plan) -> Result<()> {
     let root = take(&mut plan.root);
-    plan.root = order(root, &plan.columns);
+    let read = plan.output.iter().map(|output| output.column).collect();
+    plan.root = order(root, &plan.columns, &read);
     Ok(())
 }
 
-fn order(mut node: Node, columns: &Columns) -> Node {
+/// Orders what is below `node`, of which `above` is read above.
+fn order(mut node: Node, columns: &Columns, above: &ColumnSet) -> Node {
     if is_region(&node) && leaves(&node) <= RELATIONS_MAX {
-        return order_region(node, columns);
+        return order_region(node, columns, above);
     }
-    for child in node.children_mut() {
-        *child = order(take(child), columns);
-    }
+    order_children(&mut node, columns, above);
     node
+}
+
+fn order_children(node: &mut Node, columns: &Columns, above: &ColumnSet) {
+    let mut read = above.clone();
+    add_reads(node, &mut read);
+    for child in node.children_mut() {
+        *child = order(take(child), columns, &read);
+    }
+}
+
+/// Adds the columns that `node` itself reads.
+fn add_reads(node: &Node, read: &mut ColumnSet) {
+    match node {
+        Node::Scan(_) | Node::Values(_) | Node::Limit(_) => {}
+        Node::Filter(filter) => read.add(&reads_all(&filter.predicates)),
+        Node::Project(project) => read.add(&reads_all(project.exprs.iter().map(|(_, expr)| expr))),
+        Node::Join(join) => {
+            read.add(&reads_all(join.on.iter().flat_map(|key| [&key.left, &key.right]).chain(&join.residual)));
+        }
+        Node::Aggregate(aggregate) => read.add(&aggregate_reads(aggregate)),
+        Node::Distinct(distinct) => distinct.keys.iter().for_each(|id| read.insert(*id)),
+        Node::Sort(sort) => read.add(&reads_all(sort.keys.iter().map(|key| &key.expr))),
+        Node::SetOperation(set) => set.inputs.iter().flat_map(|(_, ids)| ids).for_each(|id| read.insert(*id)),
+    }
+}
+
+/// Adds the columns that the nodes of a region read.
+fn add_region_reads(node: &Node, read: &mut ColumnSet) {
+    if let Node::Filter(_) | Node::Project(_) | Node::Join(_) = node {
+        add_reads(node, read);
+        node.children().into_iter().for_each(|child| add_region_reads(child, read));
+    }
 }
 
 /// True at the top of a tree of joins.
@@ -74,10 +108,13 @@ fn leaves(node: &Node) -> usize {
     }
 }
 
-fn order_region(node: Node, columns: &Columns) -> Node {
-    let mut graph = Graph::of(node, columns, &mut |subplan| order_inside(subplan, columns));
+fn order_region(node: Node, columns: &Columns, above: &ColumnSet) -> Node {
+    let costs = width::costs(&node);
+    let mut read = above.clone();
+    add_region_reads(&node, &mut read);
+    let mut graph = Graph::of(node, columns, above, &costs, &mut |subplan| order_inside(subplan, columns, &read));
     let all: Set = if graph.relations.len() == 64 { !0 } else { (1 << graph.relations.len()) - 1 };
-    let mut search = Search::new(&graph);
+    let mut search = Search::new(&graph, &costs);
     if graph.relations.len() > EXACT_RELATIONS || !search.exact(all) {
         search.greedy(all);
     }
@@ -88,13 +125,11 @@ fn order_region(node: Node, columns: &Columns) -> Node {
 
 /// Orders a subplan that is a leaf of a region. A leaf that is itself the root of a join that ends the region must not
 /// be taken for a region again.
-fn order_inside(mut node: Node, columns: &Columns) -> Node {
+fn order_inside(mut node: Node, columns: &Columns, above: &ColumnSet) -> Node {
     if is_region(&node) {
-        return order(node, columns);
+        return order(node, columns, above);
     }
-    for child in node.children_mut() {
-        *child = order(take(child), columns);
-    }
+    order_children(&mut node, columns, above);
     node
 }
 
@@ -113,24 +148,25 @@ fn build(graph: &mut Graph, best: &HashMap<Set, Choice>, set: Set) -> Node {
 struct Choice {
     cost: f64,
     rows: f64,
-    /// The two sets that are joined, the larger result (or what an attached relation hangs on) first.
+    /// The two sets that are joined, the one to be kept (or the attached relation) second.
     halves: Option<(Set, Set)>,
 }
 
 struct Search<'a> {
     graph: &'a Graph,
+    costs: &'a Costs,
     neighbours: Vec<Set>,
     best: HashMap<Set, Choice>,
     pairs: usize,
 }
 
 impl<'a> Search<'a> {
-    fn new(graph: &'a Graph) -> Search<'a> {
+    fn new(graph: &'a Graph, costs: &'a Costs) -> Search<'a> {
         let mut neighbours = graph.neighbours();
         connect(&mut neighbours);
         let single = |i: usize| (1u64 << i, Choice { cost: 0.0, rows: graph.rows(1 << i), halves: None });
         let best = (0..graph.relations.len()).map(single).collect();
-        Search { graph, neighbours, best, pairs: 0 }
+        Search { graph, costs, neighbours, best, pairs: 0 }
     }
 
     /// The plan for joining two sets that have plans; `None` if they cannot be joined.
@@ -139,8 +175,16 @@ impl<'a> Search<'a> {
         let (one, two) = (self.best.get(&a)?, self.best.get(&b)?);
         let link = self.graph.link(a, b)?;
         let rows = self.best.get(&(a | b)).map_or_else(|| self.graph.rows(a | b), |known| known.rows);
-        let cost = one.cost + two.cost + join_cost(one.rows, two.rows, rows, link);
-        let turned = one.rows < two.rows && !self.graph.is_attached(b);
+        let chosen = self.costs.join(&cost::join::Join {
+            kind: self.graph.kind(b),
+            by_keys: link == Link::Equal,
+            left: self.graph.side(a, b, one.rows),
+            right: self.graph.side(b, a, two.rows),
+            rows,
+            memory: f64::INFINITY,
+        });
+        let turned = chosen.keeps_left && !self.graph.is_attached(b);
+        let cost = one.cost + two.cost + chosen.cost;
         Some(Choice { cost, rows, halves: Some(if turned { (b, a) } else { (a, b) }) })
     }
 
@@ -285,22 +329,17 @@ fn connect(neighbours: &mut [Set]) {
     }
 }
 
-/// What a join adds to the cost.
-fn join_cost(left: f64, right: f64, out: f64, link: Link) -> f64 {
-    let (build, probe) = (left.min(right), left.max(right));
-    // A table beyond the caches makes every access dearer, by the logarithm of how far beyond.
-    let miss = ((build / 32_768.0).max(1.0).log2() / 4.0).min(3.0);
-    match link {
-        Link::Equal => 3.0 * build * (1.0 + miss) + probe * (1.0 + miss) + out,
-        Link::Condition | Link::Cross => build + probe + 0.5 * build * probe + out,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::testing::Builder;
     use super::*;
     use crate::plan::{Join, JoinKey};
+
+    /// The graph of a region of which every second column is read above.
+    fn graph(region: Node, columns: &Columns) -> Graph {
+        let above = region.columns().into_iter().step_by(2).collect();
+        Graph::of(region, columns, &above, &Costs::default(), &mut |leaf| leaf)
+    }
 
     /// The obvious way: every split of every set, whether connected or not, by rising size.
     fn all_splits(search: &mut Search<'_>, all: Set) {
@@ -349,14 +388,15 @@ mod tests {
 
     #[test]
     fn the_exact_order_is_the_best_of_all_without_needless_cross_products() {
+        let costs = Costs::default();
         for seed in 0..60 {
             let relations = 3 + seed as usize % 5;
             let (node, columns) = random_region(seed, relations);
-            let graph = Graph::of(node, &columns, &mut |leaf| leaf);
+            let graph = graph(node, &columns);
             let all: Set = (1 << graph.relations.len()) - 1;
-            let mut exact = Search::new(&graph);
+            let mut exact = Search::new(&graph, &costs);
             assert!(exact.exact(all), "seed {seed}");
-            let mut twin = Search::new(&graph);
+            let mut twin = Search::new(&graph, &costs);
             all_splits(&mut twin, all);
             let (found, best) = (exact.best[&all].cost, twin.best[&all].cost);
             // The twin may use cross products; where it does not, the costs agree.
@@ -367,7 +407,7 @@ mod tests {
             if !crosses(&twin) {
                 assert!(found <= best * 1.000_001, "seed {seed}: {found} instead of {best}");
             }
-            let mut greedy = Search::new(&graph);
+            let mut greedy = Search::new(&graph, &costs);
             greedy.greedy(all);
             assert!(greedy.best[&all].cost >= best * 0.999_999, "seed {seed}");
         }
@@ -384,8 +424,9 @@ mod tests {
             let (left, right) = (Box::new(tree), Box::new(table));
             tree = Node::Join(Join { left, right, kind: JoinKind::Inner, on, residual: Vec::new() });
         }
-        let graph = Graph::of(tree, &b.columns, &mut |leaf| leaf);
-        let mut search = Search::new(&graph);
+        let graph = graph(tree, &b.columns);
+        let costs = Costs::default();
+        let mut search = Search::new(&graph, &costs);
         assert!(search.exact((1 << 8) - 1));
         // A chain of n has (n^3 - n) / 6 pairs.
         assert_eq!(search.pairs, (512 - 8) / 6);

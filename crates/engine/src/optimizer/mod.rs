@@ -4,6 +4,7 @@
 //! The order carries the reasons: a rule stands where those before it have prepared its ground.
 //!
 //! - [`statistics`] and [`selectivity`] estimate rows; [`estimate_rows`] is what the executor asks for build sides.
+//! - [`width`] says what a row weighs that a join keeps.
 //! - [`properties`] and [`nulls`] prove things: uniqueness, at most one row, where NULL cannot pass; [`linear`] takes arithmetic
 //!   apart.
 //! - [`validate`] checks the plan after every rule in debug builds.
@@ -35,9 +36,11 @@ mod testing;
 mod tests;
 mod tree;
 mod validate;
+pub(crate) mod width;
 
 pub use statistics::estimate_rows;
-pub(crate) use tree::for_each_expr;
+pub(crate) use statistics::{Estimate, estimate, estimate_join};
+pub(crate) use tree::{ColumnSet, for_each_expr, reads_all};
 
 use crate::exec::Settings;
 use crate::plan::Plan;

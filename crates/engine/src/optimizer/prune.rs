@@ -86,7 +86,8 @@ fn prune(node: &mut Node, mut wanted: ColumnSet) {
     }
 }
 
-fn aggregate_reads(aggregate: &Aggregate) -> ColumnSet {
+/// The columns that an aggregation reads.
+pub(super) fn aggregate_reads(aggregate: &Aggregate) -> ColumnSet {
     let mut read = reads_all(aggregate.groups.iter().map(|(_, e)| e));
     for (_, call) in &aggregate.aggregates {
         read.add(&reads_all(&call.args));

@@ -19,7 +19,7 @@ use crate::plan::{
     Aggregate, AggregateCall, AggregateFunction, Columns, JoinKey, JoinKind, Node, Scan, SetKind, SetOperation, Values,
 };
 use crate::relation::ColumnStatistics;
-use entasis_vector::expr::{ArithmeticOp, DatePart, Expr, Function};
+use entasis_vector::expr::{ArithmeticOp, ColumnMeta, DatePart, Expr, Function};
 use entasis_vector::{ColumnId, DataType, Value};
 use std::collections::{HashMap, HashSet};
 
@@ -111,6 +111,14 @@ impl Estimate {
     /// What is believed of column `id`: at worst that all rows differ.
     pub(crate) fn column(&self, id: ColumnId) -> ColumnEstimate {
         self.columns.get(&id).copied().unwrap_or_else(|| ColumnEstimate::of_distinct(self.rows))
+    }
+
+    /// What is believed of column `id`, of type `ty`, as far as it says how many bytes its values need.
+    pub(crate) fn meta(&self, id: ColumnId, ty: DataType) -> ColumnMeta {
+        let column = self.column(id);
+        let known = ColumnMeta::new(id, ty);
+        let range = column.range.filter(|_| known.range.is_some()).map(|(low, high)| (low as i128, high as i128));
+        ColumnMeta { nullable: column.nulls > 0.0, range: range.or(known.range), ..known }
     }
 
     pub(crate) fn column_mut(&mut self, id: ColumnId) -> Option<&mut ColumnEstimate> {

@@ -190,12 +190,12 @@ fn an_aggregate_makes_only_the_groups_that_are_asked_for() {
         "
         HashJoin inner on lp = pk#0 where (q < n)
           Scan l [lp, q]
-          HashJoin inner on pk#0 = key
-            Scan p [pk#0, brand#1] where (brand#1 = 3)
+          HashJoin inner on key = pk#0
             Aggregate by lp2 AS key: count(*) AS n
               HashJoin semi on lp2 = pk#7
                 Scan l2 [lp2]
-                Scan p [pk#7, brand#8] where (brand#8 = 3)",
+                Scan p [pk#7, brand#8] where (brand#8 = 3)
+            Scan p [pk#0, brand#1] where (brand#1 = 3)",
     );
 }
 

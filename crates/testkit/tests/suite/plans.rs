@@ -61,3 +61,33 @@ fn compression_decides_between_an_index_and_a_scan() {
         panic!("{difference}");
     }
 }
+
+/// An inner join shows the input that is kept last. The table of few rows is, but if many of its columns are read above, or its
+/// strings are compressed: they would all be decoded, and of a table that is probed only those that match are.
+#[test]
+fn width_and_compression_decide_which_side_is_kept() {
+    let connection = Database::in_memory(Config::default()).expect("a database").connect();
+    let mut text = String::new();
+    for compression in ["none", "fsst"] {
+        for sql in [
+            &format!("SET compression = '{compression}'"),
+            &format!(
+                "CREATE TABLE few_{compression} AS SELECT 8 * i AS k, i AS a, i AS b, i AS c, i AS d, i AS e, i AS f, i AS g, \
+                 i AS h, 'a comment of some length, the number of which is ' || i AS comment FROM range(100000) r(i)"
+            ),
+            &format!("CREATE TABLE many_{compression} AS SELECT i AS k, i % 3 AS x FROM range(810000) r(i)"),
+        ] {
+            connection.query(sql, &[]).expect("the statement is valid");
+        }
+        for read in ["a", "a + b + c + d + e + f + g + h", "comment"] {
+            let tables = format!("few_{compression} JOIN many_{compression} USING (k)");
+            let sql = format!("SELECT max({read}) AS most FROM {tables} WHERE x = 1");
+            let plan = connection.plan(&sql).expect("the query is valid");
+            let (plan, _) = optimize_traced(plan, &Settings::default()).expect("the rules keep the plan sound");
+            text += &format!("max({read}), compression = {compression}\n{plan}\n");
+        }
+    }
+    if let Err(difference) = golden::check("plans/kept_side.txt", &text) {
+        panic!("{difference}");
+    }
+}

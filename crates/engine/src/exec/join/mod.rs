@@ -26,6 +26,7 @@ pub(crate) mod build;
 pub(crate) mod filter;
 pub(crate) mod probe;
 pub(crate) mod rest;
+pub(crate) mod side;
 pub(crate) mod table;
 
 use crate::exec::Reservation;

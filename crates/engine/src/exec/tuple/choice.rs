@@ -59,6 +59,20 @@ fn pays(columns: usize, tuples: usize) -> bool {
     tuples <= columns / 4 * 3
 }
 
+/// Bytes of a row as a tuple, about, if rows that are not yet there are expected to become tuples: so many rows, of so many
+/// bytes each as columns.
+pub(crate) fn expected_bytes(columns: &[ColumnMeta], (rows, bytes): (f64, f64), context: &QueryContext) -> Option<f64> {
+    let setting = context.settings.temp_compression;
+    let asks = match setting {
+        TempCompression::On => true,
+        TempCompression::Off => false,
+        TempCompression::Auto => are_large((rows * bytes) as usize, 1, context.memory.free()),
+    };
+    let layout = Layout::new(columns, &vec![false; columns.len()]).filter(|_| asks)?;
+    let is_wanted = setting == TempCompression::On || pays(bytes as usize, layout.longest);
+    is_wanted.then_some(layout.longest as f64)
+}
+
 /// What one operator does with its rows. See the module.
 pub struct Choice {
     setting: TempCompression,
@@ -229,6 +243,23 @@ mod tests {
         assert!(rows.bytes() < 8 << 20);
         let report = report.unwrap();
         assert!(report.contains("MB of rows in a worker of 1"), "{report}");
+    }
+
+    #[test]
+    fn what_is_expected_is_what_comes() {
+        let meta =
+            |range| ColumnMeta { nullable: false, range: Some(range), ..ColumnMeta::new(ColumnId(0), DataType::Int64) };
+        let columns = [meta((0, 200)), meta((0, 60_000)), meta((0, 1 << 30))];
+        let expected = |temp_compression, rows, limit| {
+            let settings = Arc::new(Settings { temp_compression, ..Settings::default() });
+            let memory = Arc::new(MemoryBudget::new(limit));
+            expected_bytes(&columns, (rows, 24.0), &QueryContext { settings, memory, ..QueryContext::default() })
+        };
+        // One and two bytes, codes, four bytes.
+        assert_eq!(expected(TempCompression::On, 10.0, usize::MAX), Some(8.0));
+        assert_eq!(expected(TempCompression::Off, 1e6, 1 << 20), None);
+        assert_eq!(expected(TempCompression::Auto, 1e6, 1 << 30), None);
+        assert_eq!(expected(TempCompression::Auto, 1e6, 90 << 20), Some(8.0));
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct Layout {
     pub(super) codes_at: usize,
     /// Bytes of parts 1 to 3.
     pub(super) fixed: usize,
-    /// Most bytes of a tuple.
+    /// Most bytes of a tuple, which most tuples nearly have.
     pub(super) longest: usize,
 }
 

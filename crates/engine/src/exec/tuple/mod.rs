@@ -35,6 +35,7 @@ mod tests;
 #[cfg(test)]
 mod twin;
 
+pub(crate) use choice::expected_bytes;
 pub use choice::{Choice, TempCompression};
 pub(super) use decode::{BATCH_ROWS, Batch};
 pub(super) use encode::Source;

@@ -1,0 +1,227 @@
+//! What a join costs, by the rows and bytes of both sides: which side is kept in the table, and which order is cheapest.
+//!
+//! ```text
+//! build side   rows × (row + byte × bytes + access(table))        and its columns are read for all its rows
+//! probe side   rows × (step + access(table))                      and its keys are read for all its rows
+//! pairs        pairs × (step + columns × (fetch + access(kept)))  and the probe side's other columns for these rows
+//! ```
+//!
+//! - *access(size)* is an access in no order to memory of that size: [`Costs::access`].
+//! - *table* is the heads, successors and keys of the build side; *kept* is its payload, *bytes* are both. Values are kept in
+//!   their types' default physical types, or as part of a [tuple](crate::exec::tuple): shorter, but dearer to write and to fetch.
+//! - *columns* are those of the build side that somebody above reads.
+//! - Reading is weighed where it depends on the order. The keys of the build side filter the scan below the probe side,
+//!   so that it reads its other columns for the rows that match only. A column that is dear to decode makes its table dear to build.
+//!
+//! Paper: Westmann et al., *The Implementation and Performance of Compressed Databases*, section 3.4 (decompression counts, and
+//! rows at the size that they have). Not here: that clustered keys walk through a table in order, spilling, and which table a
+//! build side will get.
+
+use super::Costs;
+use crate::plan::JoinKind;
+
+/// Heads and successors of a row, in bytes.
+const TABLE_ROW: f64 = 12.0;
+
+/// What some columns of one side weigh, for a row.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Width {
+    /// Columns.
+    pub columns: f64,
+    /// Bytes, if they are kept as columns.
+    pub bytes: f64,
+    /// Nanoseconds to read them from their table, if the side is a scan.
+    pub read: f64,
+}
+
+impl Width {
+    /// One more column.
+    pub(crate) fn add(&mut self, column: Width) {
+        self.columns += column.columns;
+        self.bytes += column.bytes;
+        self.read += column.read;
+    }
+}
+
+/// One side of a join.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Side {
+    /// Rows.
+    pub rows: f64,
+    /// The columns that only the join reads.
+    pub keys: Width,
+    /// The columns that somebody above reads.
+    pub payload: Width,
+    /// Bytes of the payload as a tuple, if this is what it will be kept as.
+    pub tuple: Option<f64>,
+}
+
+impl Side {
+    /// Bytes of all rows, if they are kept.
+    fn bytes(&self) -> f64 {
+        self.rows * (TABLE_ROW + self.keys.bytes + self.tuple.unwrap_or(self.payload.bytes))
+    }
+}
+
+/// A join to be weighed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Join {
+    pub kind: JoinKind,
+    /// By equal keys; otherwise all pairs are looked at.
+    pub by_keys: bool,
+    pub left: Side,
+    pub right: Side,
+    /// Rows of the result.
+    pub rows: f64,
+    /// Bytes that may be kept.
+    pub memory: f64,
+}
+
+/// What a join costs, and how.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Chosen {
+    /// The left side is kept.
+    pub keeps_left: bool,
+    /// Nanoseconds.
+    pub cost: f64,
+    /// Nanoseconds with the other side kept; `None` if that cannot be.
+    pub other: Option<f64>,
+}
+
+impl Costs {
+    /// The side to keep, and what the join costs then. A side that does not fit into memory is kept only if the other one
+    /// cannot be.
+    pub(crate) fn join(&self, join: &Join) -> Chosen {
+        let right = self.keeping(join, false);
+        if matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single) {
+            return Chosen { keeps_left: false, cost: right, other: None };
+        }
+        let left = self.keeping(join, true);
+        let too_large = |side: &Side| side.bytes() > join.memory;
+        let keeps_left = match (too_large(&join.left), too_large(&join.right)) {
+            (true, false) => false,
+            (false, true) => true,
+            _ => left < right,
+        };
+        let (cost, other) = if keeps_left { (left, right) } else { (right, left) };
+        Chosen { keeps_left, cost, other: Some(other) }
+    }
+
+    /// The formula of the module.
+    fn keeping(&self, join: &Join, left: bool) -> f64 {
+        let (build, probe) = if left { (&join.left, &join.right) } else { (&join.right, &join.left) };
+        let pairs = join.rows;
+        let table = self.access(build.rows * (TABLE_ROW + build.keys.bytes));
+        let mut row = self.row + self.kept_byte * (build.keys.bytes + build.payload.bytes) + table;
+        let mut fetch = build.payload.columns * self.fetch;
+        match build.tuple {
+            None => fetch += build.payload.columns * self.access(build.rows * build.payload.bytes),
+            Some(bytes) => {
+                row += build.payload.columns * self.encode;
+                fetch = build.payload.columns * self.field + self.access(build.rows * bytes);
+            }
+        }
+        let building = build.rows * (row + build.keys.read + build.payload.read);
+        let steps = if join.by_keys { self.step + table } else { self.step * build.rows.max(1.0) };
+        let probing = probe.rows * (steps + probe.keys.read) + pairs.min(probe.rows) * probe.payload.read;
+        // Kept rows that are marked come out later, one behind the other.
+        let comes_later = match join.kind {
+            JoinKind::Left | JoinKind::Semi | JoinKind::Anti => left,
+            JoinKind::Right => !left,
+            _ => false,
+        };
+        let later = if comes_later { build.rows * (self.step + build.payload.columns * self.fetch) } else { 0.0 };
+        building + probing + pairs * (self.step + fetch) + later
+    }
+
+    /// An access in no order to memory of so many bytes, by the logarithm of its size between sizes that were measured.
+    pub(crate) fn access(&self, bytes: f64) -> f64 {
+        let [first, .., last] = &self.access[..] else { return 0.0 };
+        if bytes <= first.0 {
+            return first.1;
+        }
+        let place = |size: f64| size.log2();
+        let between = |a: &(f64, f64), b: &(f64, f64)| {
+            a.1 + (b.1 - a.1) * (place(bytes) - place(a.0)) / (place(b.0) - place(a.0))
+        };
+        let pairs = || self.access.windows(2);
+        match pairs().find(|pair| bytes <= pair[1].0) {
+            Some(pair) => between(&pair[0], &pair[1]),
+            // Beyond, the walk over the tables of pages gets longer as it did before.
+            None => pairs().last().map_or(last.1, |pair| between(&pair[0], &pair[1]).max(last.1)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn side(rows: f64, payload: f64) -> Side {
+        let width = |columns: f64| Width { columns, bytes: columns * 8.0, read: 0.0 };
+        Side { rows, keys: width(1.0), payload: width(payload), tuple: None }
+    }
+
+    fn inner(left: Side, right: Side) -> Join {
+        let rows = left.rows.min(right.rows);
+        Join { kind: JoinKind::Inner, by_keys: true, left, right, rows, memory: f64::INFINITY }
+    }
+
+    fn keeps_left(join: Join) -> bool {
+        Costs::default().join(&join).keeps_left
+    }
+
+    #[test]
+    fn the_smaller_side_is_kept_if_rows_are_equally_wide() {
+        assert!(keeps_left(inner(side(1e4, 1.0), side(1e5, 1.0))));
+        assert!(!keeps_left(inner(side(1e5, 1.0), side(1e4, 1.0))));
+        let nested = Join { by_keys: false, ..inner(side(10.0, 1.0), side(1e4, 1.0)) };
+        assert!(keeps_left(nested));
+    }
+
+    #[test]
+    fn the_narrower_side_is_kept_if_rows_are_nearly_as_many() {
+        assert!(keeps_left(inner(side(1.2e6, 0.0), side(1e6, 10.0))));
+        assert!(!keeps_left(inner(side(1.2e6, 10.0), side(1e6, 10.0))));
+    }
+
+    #[test]
+    fn a_table_that_is_dear_to_decode_is_rather_probed() {
+        let plain = side(1e5, 1.0);
+        let dear = |read| Side { payload: Width { read, ..plain.payload }, ..plain };
+        let join = |read| Join { rows: 1e4, ..inner(Side { rows: 1.3e5, ..plain }, dear(read)) };
+        assert!(!keeps_left(join(0.1)));
+        assert!(keeps_left(join(50.0)));
+    }
+
+    #[test]
+    fn tuples_are_smaller_and_take_time() {
+        let rows = |tuple| Side { tuple, ..side(1e6, 6.0) };
+        let join = |tuple| Join { memory: 50e6, ..inner(side(1.1e6, 6.0), rows(tuple)) };
+        let costs = Costs::default();
+        assert!(costs.keeping(&join(Some(24.0)), false) > costs.keeping(&join(None), false));
+        // As tuples one side fits into memory; if neither does, the cheaper one is kept.
+        assert!(!keeps_left(join(Some(24.0))));
+        assert!(!keeps_left(join(None)));
+        assert!(keeps_left(Join { memory: f64::INFINITY, ..join(Some(24.0)) }));
+    }
+
+    #[test]
+    fn some_joins_keep_the_right_side_only() {
+        for kind in [JoinKind::NullAwareAnti, JoinKind::Single] {
+            assert!(!keeps_left(Join { kind, ..inner(side(10.0, 1.0), side(1e6, 1.0)) }));
+        }
+        assert!(keeps_left(Join { kind: JoinKind::Semi, ..inner(side(10.0, 1.0), side(1e6, 0.0)) }));
+        // A second way out costs a little.
+        assert!(!keeps_left(Join { kind: JoinKind::Semi, ..inner(side(1e5, 1.0), side(1e5, 1.0)) }));
+    }
+
+    #[test]
+    fn an_access_costs_more_the_more_memory_there_is() {
+        let costs = Costs::default();
+        let all: Vec<f64> = (0..40).map(|power| costs.access(f64::from(power).exp2())).collect();
+        assert!(all.is_sorted() && all[39] > all[30] && all[0] > 0.0, "{all:?}");
+        let middle = Costs { access: vec![(1e6, 1.0), (4e6, 3.0)], ..costs };
+        assert!((middle.access(2e6) - 2.0).abs() < 1e-9);
+    }
+}

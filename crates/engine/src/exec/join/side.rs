@@ -1,0 +1,44 @@
+//! Which input of a join is kept in the table: the one with which the join costs less ([`Costs::join`](crate::cost::Costs)).
+//!
+//! Here more is known than when joins are ordered: which columns are read above, how much memory is left, and hence whether the
+//! rows will become tuples.
+
+use crate::cost::join::{Chosen, Join};
+use crate::exec::QueryContext;
+use crate::exec::tuple::expected_bytes;
+use crate::optimizer::{ColumnSet, Estimate, estimate, estimate_join, reads_all, width};
+use crate::plan::{self, Columns, Node};
+use entasis_vector::expr::ColumnMeta;
+
+/// The input of `join` to keep, if the columns `above` are read above.
+pub(crate) fn choose(join: &plan::Join, columns: &Columns, above: &ColumnSet, context: &QueryContext) -> Chosen {
+    let costs = width::costs(&join.left);
+    let residual = reads_all(&join.residual);
+    let side = |node: &Node, estimate: &Estimate, mut own: ColumnSet| {
+        own.add(&residual);
+        let mut side = width::side(node, estimate.rows, (&own, above), columns, &costs);
+        let kept = node.columns().into_iter().filter(|id| above.contains(*id));
+        let metas: Vec<ColumnMeta> = kept.map(|id| estimate.meta(id, columns.ty(id))).collect();
+        side.tuple = expected_bytes(&metas, (estimate.rows, side.payload.bytes), context);
+        side
+    };
+    let (left, right) = (estimate(&join.left, columns), estimate(&join.right, columns));
+    costs.join(&Join {
+        kind: join.kind,
+        by_keys: !join.on.is_empty(),
+        left: side(&join.left, &left, reads_all(join.on.iter().map(|key| &key.left))),
+        right: side(&join.right, &right, reads_all(join.on.iter().map(|key| &key.right))),
+        rows: estimate_join(join.kind, &join.on, &join.residual, left, right).rows,
+        memory: context.memory.free() as f64,
+    })
+}
+
+/// What was chosen and why, for the profile; `None` if there was nothing to choose.
+pub(crate) fn reason(chosen: &Chosen) -> Option<String> {
+    let (kept, other) = if chosen.keeps_left { ("left", "right") } else { ("right", "left") };
+    let milliseconds = |cost: f64| cost / 1e6;
+    chosen.other.map(|cost| {
+        let [own, cost] = [chosen.cost, cost].map(milliseconds);
+        format!("the {kept} input is kept: {own:.3} ms by estimate, with the {other} one {cost:.3} ms")
+    })
+}
