@@ -205,6 +205,10 @@ impl Reservation {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
+    /// Bytes that it may still grow by.
+    pub fn free(&self) -> usize {
+        self.budget.free()
+    }
     /// Makes the reservation `bytes` in all.
     ///
     /// # Errors

@@ -22,6 +22,7 @@ use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
+use entasis_vector::prefetch::prefetch;
 use entasis_vector::value::cmp_float;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, DataType, Encoding, Native, PhysicalType, StringHeap, StringView};
 use entasis_vector::{Interval, Result, Value, Vector};
@@ -279,11 +280,15 @@ impl Materialized {
     /// Those of the tasks.
     pub fn rearranged(mut self, ids: &[u32], kept: &[bool], tasks: &dyn Tasks) -> Result<Materialized> {
         debug_assert!(self.layout.is_none() && kept.len() == self.columns.len());
+        let stays = ids.len() == self.rows && ids.iter().enumerate().all(|(i, &id)| i == id as usize);
         let mut bytes = 0;
         for (column, &kept) in self.columns.iter_mut().zip(kept) {
             let segments = ids.chunks(SEGMENT_ROWS).map(|ids| (ids, Buffer::zeroed(0), None));
             let mut segments: Vec<(&[u32], Buffer, Option<Buffer>)> = segments.collect();
-            if kept {
+            if kept && stays {
+                let buffers = std::mem::take(&mut column.values).into_iter().zip(std::mem::take(&mut column.validity));
+                segments.iter_mut().zip(buffers).for_each(|(to, (values, words))| (to.1, to.2) = (values, words));
+            } else if kept {
                 in_parallel(tasks, segments.iter_mut().collect(), &|_, (ids, values, validity)| {
                     (*values, *validity) = column.picked(ids);
                     Ok(())
@@ -474,6 +479,15 @@ impl Materialized {
                 let missing = rows.iter().enumerate().filter(|(_, row)| **row == Materialized::NO_ROW);
                 missing.for_each(|(at, _)| bitmap::set(words, at, false));
             }
+        }
+    }
+
+    /// Asks for the values of `column` in the given rows, none of which is [`Materialized::NO_ROW`].
+    pub fn prefetch(&self, column: usize, rows: &[u32]) {
+        let column = &self.columns[column];
+        let width = column.physical.width();
+        for &row in rows {
+            prefetch(column.values[(row >> 16) as usize].as_slice::<u8>(), (row & 0xffff) as usize * width);
         }
     }
 

@@ -69,8 +69,7 @@ impl Sink for BuildSink {
         }
         drop(reservations);
         let mut memory = Reservation::new(&self.context.memory);
-        // Tables take up to 16 bytes a row, and as much while they are built.
-        memory.resize(rows.bytes() + 24 * rows.rows())?;
+        memory.resize(rows.bytes())?;
 
         let nulls = &self.null_equals_null;
         let bounds = key_bounds(&rows, nulls, tasks)?;
@@ -86,7 +85,7 @@ impl Sink for BuildSink {
         let facts = Facts { keys: nulls.len(), bounds, bits };
         let mut null_keys = if self.null_aware { null_keys_of(&rows, nulls) } else { Vec::new() };
         let Chosen { rows, table, reason } =
-            choose(&wish, &facts, rows, nulls, self.context.settings.hash_collisions, tasks)?;
+            choose(&wish, &facts, rows, nulls, self.context.settings.hash_collisions, &mut memory, tasks)?;
         self.recorder.note(reason);
         tuples.into_iter().for_each(|report| self.recorder.note(report));
         if !null_keys.is_empty() && !rows.is_empty() {

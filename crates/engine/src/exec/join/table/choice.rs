@@ -10,8 +10,10 @@ use super::chained::Chained;
 use super::cht::Cht;
 use super::everything::Everything;
 use super::indexed::Indexed;
+use super::keys::sample;
 use super::places::Packing;
 use super::{Arranged, BuildInput, JoinTable};
+use crate::exec::Reservation;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use entasis_vector::Result;
@@ -111,24 +113,34 @@ const CAT_PLACES: u64 = 64;
 const BITMAP_PLACES: u64 = 128;
 /// Places for each row that an array may have: 16 bytes a row.
 const ARRAY_PLACES: u64 = 4;
+/// Places of an array up to which it is not slower than a concise array table: 16 MB.
+const CACHED_PLACES: u64 = 4 << 20;
 /// Places that a table may have beyond these, however few its rows are.
 const FEW_PLACES: u64 = 4096;
+/// Share of a sample that must be inside of a window.
+const WINDOW_SHARE: f64 = 0.95;
+/// Chains are large once they are more than this part of the memory that is left.
+const LARGE_PART: usize = 4;
+/// Part of the rows of a concise hash table that may overflow.
+const OVERFLOW_PART: usize = 16;
 /// How often it is tried to draw a key for the window of a concise array table.
 const SAMPLE: usize = 1024;
 
-/// The table for these facts.
+/// The table for these facts. `memory` is that of the rows; it comes back as the most that was needed.
 ///
 /// # Errors
-/// Those of the tasks.
+/// Those of the tasks; resource.
 pub(crate) fn choose(
     wish: &Wish<'_>,
     facts: &Facts,
     rows: Materialized,
     null_equals_null: &[bool],
     hash_collisions: bool,
+    memory: &mut Reservation,
     tasks: &dyn Tasks,
 ) -> Result<Chosen> {
-    Ladder { wish, facts, null_equals_null, hash_collisions, tasks }.choose(rows)
+    let mut ladder = Ladder { wish, facts, null_equals_null, hash_collisions, memory, tasks };
+    ladder.choose(rows)
 }
 
 /// A table to be built.
@@ -138,6 +150,21 @@ enum Step {
     Cat(Packing),
     Cht,
     Chained,
+}
+
+impl Step {
+    /// Bytes that the table needs at most while it is built over so many rows.
+    fn bytes(&self, rows: usize) -> usize {
+        // Where rows move: 8 bytes a row to spread them or, after that, a column of new ones, and 4 for their order.
+        let moving = 20 * rows;
+        match self {
+            Step::Direct(packing) => packing.places() as usize * 4 + 4 * rows,
+            Step::Ranked(packing) => packing.places() as usize / 4 + 8 * rows,
+            Step::Cat(packing) => packing.places() as usize / 4 + 4 * rows + moving,
+            Step::Cht => 2 * rows + moving,
+            Step::Chained => 20 * rows,
+        }
+    }
 }
 
 /// True if rows may be brought in another order: tuples stay where they are.
@@ -150,16 +177,21 @@ struct Ladder<'a> {
     facts: &'a Facts,
     null_equals_null: &'a [bool],
     hash_collisions: bool,
+    memory: &'a mut Reservation,
     tasks: &'a dyn Tasks,
 }
 
 impl Ladder<'_> {
     fn input<'b>(&'b self, rows: &'b Materialized) -> BuildInput<'b> {
-        let Ladder { null_equals_null, hash_collisions, tasks, .. } = *self;
-        BuildInput { rows, null_equals_null, hash_collisions, tasks }
+        BuildInput {
+            rows,
+            null_equals_null: self.null_equals_null,
+            hash_collisions: self.hash_collisions,
+            tasks: self.tasks,
+        }
     }
 
-    fn choose(&self, rows: Materialized) -> Result<Chosen> {
+    fn choose(&mut self, rows: Materialized) -> Result<Chosen> {
         if self.facts.keys == 0 {
             let table = Everything::new(&rows);
             return Ok(chosen(rows, table, "nested loop: no equality to search by".into()));
@@ -169,6 +201,7 @@ impl Ladder<'_> {
             && self.wish.asked != Asked::Rows
             && let Some(packing) = self.packing(&rows, BITMAP_PLACES)
         {
+            self.memory.resize(rows.bytes() + (packing.places() / 8) as usize)?;
             let bits = match &self.facts.bits {
                 Some(bits) => bits.clone(),
                 None => Arc::new(Bits::of(&rows, &packing, self.tasks)?),
@@ -198,7 +231,10 @@ impl Ladder<'_> {
             TableKind::Auto | TableKind::Bitmap => None,
             TableKind::Array => self.packing(rows, CAT_PLACES).map(Step::Direct),
             TableKind::Ranked => self.packing(rows, CAT_PLACES).map(Step::Ranked),
-            TableKind::Cat if may_move => self.packing(rows, CAT_PLACES).or_else(|| self.window(rows)).map(Step::Cat),
+            TableKind::Cat if may_move => {
+                let window = || self.window(rows).map(|(packing, _)| packing);
+                self.packing(rows, CAT_PLACES).or_else(window).map(Step::Cat)
+            }
             TableKind::Cht if may_move => Some(Step::Cht),
             TableKind::Cat | TableKind::Cht => None,
             TableKind::Chained => Some(Step::Chained),
@@ -207,17 +243,33 @@ impl Ladder<'_> {
 
     /// The table that was measured to be best.
     fn best(&self, rows: &Materialized) -> Step {
-        if let Some(packing) = self.packing(rows, ARRAY_PLACES) {
+        let may_move = may_move(rows);
+        if let Some(packing) = self.packing(rows, ARRAY_PLACES)
+            && (packing.places() <= CACHED_PLACES || !may_move)
+        {
             return Step::Direct(packing);
         }
-        if let Some(packing) = self.packing(rows, CAT_PLACES) {
-            return Step::Ranked(packing);
+        match self.packing(rows, CAT_PLACES) {
+            Some(packing) if may_move => return Step::Cat(packing),
+            Some(packing) => return Step::Ranked(packing),
+            None => {}
+        }
+        if may_move {
+            if let Some((packing, share)) = self.window(rows)
+                && share >= WINDOW_SHARE
+            {
+                return Step::Cat(packing);
+            }
+            if Step::Chained.bytes(rows.rows()) > self.memory.free() / LARGE_PART {
+                return Step::Cht;
+            }
         }
         Step::Chained
     }
 
-    fn build(&self, step: Step, rows: Materialized) -> Result<Chosen> {
+    fn build(&mut self, step: Step, rows: Materialized) -> Result<Chosen> {
         let (count, keys) = (rows.rows(), self.describe());
+        self.memory.resize(rows.bytes() + step.bytes(count))?;
         match step {
             Step::Direct(packing) => {
                 let table = Indexed::direct(&self.input(&rows), packing)?;
@@ -254,10 +306,14 @@ impl Ladder<'_> {
         }
     }
 
-    /// A packing for most keys, if there is one key and most are near each other.
-    fn window(&self, rows: &Materialized) -> Option<Packing> {
+    /// If there is one key: a packing for those near each other, and the share of them in a sample.
+    fn window(&self, rows: &Materialized) -> Option<(Packing, f64)> {
         let Some([_]) = self.facts.bounds.as_deref() else { return None };
-        Packing::around(&mut super::keys::sample(rows, SAMPLE), CAT_PLACES * rows.rows() as u64 + FEW_PLACES)
+        let mut sample = sample(rows, SAMPLE);
+        let packing = Packing::around(&mut sample, CAT_PLACES * rows.rows() as u64 + FEW_PLACES)?;
+        let (min, max) = packing.window();
+        let inside = sample.iter().filter(|key| (min..=max).contains(key)).count();
+        Some((packing, inside as f64 / sample.len() as f64))
     }
 
     fn cat(&self, rows: Materialized, packing: Packing, keys: &str) -> Result<Chosen> {
@@ -276,9 +332,12 @@ impl Ladder<'_> {
         Ok(chosen(rows, table, reason))
     }
 
-    fn cht(&self, rows: Materialized, keys: &str) -> Result<Chosen> {
+    fn cht(&mut self, rows: Materialized, keys: &str) -> Result<Chosen> {
         let count = rows.rows();
         let (mut table, arranged) = Cht::build(&self.input(&rows))?;
+        if self.wish.kind != TableKind::Cht && arranged.overflow > count / OVERFLOW_PART {
+            return self.build(Step::Chained, rows);
+        }
         let rows = self.arrange(rows, &arranged, true)?;
         table.add_overflow(&self.input(&rows), &arranged)?;
         let share = 100.0 * arranged.overflow as f64 / count.max(1) as f64;

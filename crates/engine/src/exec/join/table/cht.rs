@@ -19,7 +19,7 @@
 use super::chained::Chained;
 use super::directory::{Directory, WORD_PLACES, count, rank_in};
 use super::keys::KeyHashes;
-use super::partitions::{Partitions, cut};
+use super::partitions::{Partitions, cut, shift_for};
 use super::places::NOWHERE;
 use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys};
 use crate::exec::operator::in_parallel;
@@ -27,8 +27,6 @@ use entasis_vector::{CHUNK_ROWS, Result};
 
 /// Buckets for each row.
 const SPARSITY: u64 = 8;
-/// The binary logarithm of a partition's buckets, if there is more than one.
-const PARTITION_SHIFT: u32 = 18;
 
 /// Ranks of buckets as row ids.
 pub(super) struct Cht {
@@ -48,7 +46,7 @@ struct Buckets {
 impl Buckets {
     fn for_rows(rows: usize) -> Buckets {
         let wanted = (rows as u64 * SPARSITY).max(1);
-        let shift = wanted.next_power_of_two().trailing_zeros().clamp(10, PARTITION_SHIFT);
+        let shift = shift_for(wanted, rows);
         Buckets { count: wanted.next_multiple_of(1 << shift), shift }
     }
     /// The bucket of a hash.
@@ -152,7 +150,11 @@ impl JoinTable for Cht {
         let second = &mut cursor.second;
         second.resize(hashes.len());
         let mut seconds = 0;
+        let pf = super::pf() & 1 != 0;
         pairs.fill(rows, hashes.len(), |row| {
+            if pf {
+                self.directory.prefetch(self.buckets.of(hashes[(row + 16).min(hashes.len() - 1)]));
+            }
             let bucket = self.buckets.of(hashes[row]);
             let first = self.directory.rank(bucket);
             let after = self.directory.rank(self.buckets.after(bucket));

@@ -3,6 +3,8 @@
 //! A word of 64 bits stands for 32 places: 32 bits that say which are taken, and the count of all that are taken in
 //! earlier words. So one access gives a place's *rank*, two bits of memory a place (Barber et al., section 2).
 
+use entasis_vector::prefetch::prefetch;
+
 /// Which places are taken, and their ranks.
 #[derive(Debug)]
 pub(super) struct Directory {
@@ -31,6 +33,12 @@ impl Directory {
     pub(super) fn rank(&self, place: u64) -> usize {
         let (word, bit) = (self.word(place), 1u32 << (place % WORD_PLACES));
         if word as u32 & bit != 0 { rank_in(word, place) } else { usize::MAX }
+    }
+
+    /// Asks for the word of `place`.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, place: u64) {
+        prefetch(&self.words, (place / WORD_PLACES) as usize);
     }
 
     /// Bytes of memory in use.

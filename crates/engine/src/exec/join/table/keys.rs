@@ -83,16 +83,16 @@ pub(crate) fn is_integer(physical: PhysicalType) -> bool {
 pub(super) fn sample(rows: &Materialized, count: usize) -> Vec<i64> {
     let mut keys = Vec::with_capacity(count);
     let step = rows.rows().div_ceil(count).max(1);
-    let mut ids = 0..;
+    let mut first = 0;
     for segment in 0..rows.segments() {
         let validity = rows.validity(0, segment);
+        let count = rows.segment_rows(segment);
+        let drawn = (first..count).step_by(step);
+        first = first + drawn.len() * step - count;
+        let drawn = drawn.filter(|offset| validity.is_none_or(|words| bitmap::get(words, *offset)));
         for_each_integer!(rows.columns()[0].physical, |T| {
-            for (offset, &key) in rows.values::<T>(0, segment).iter().enumerate() {
-                let is_drawn = ids.next().is_some_and(|i: usize| i.is_multiple_of(step));
-                if is_drawn && validity.is_none_or(|words| bitmap::get(words, offset)) {
-                    keys.push(key as i64);
-                }
-            }
+            let values = rows.values::<T>(0, segment);
+            keys.extend(drawn.map(|offset| values[offset] as i64));
         });
     }
     keys

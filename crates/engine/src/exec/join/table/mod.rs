@@ -119,3 +119,8 @@ impl Arranged {
 fn empty_chains(count: usize) -> Vec<AtomicU32> {
     (0..count).map(|_| AtomicU32::new(NO_ROW)).collect()
 }
+
+pub(crate) fn pf() -> u32 {
+    static PF: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    *PF.get_or_init(|| std::env::var("PF").ok().and_then(|t| t.parse().ok()).unwrap_or(0))
+}
