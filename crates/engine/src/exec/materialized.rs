@@ -22,7 +22,6 @@ use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
-use entasis_vector::prefetch::prefetch;
 use entasis_vector::value::cmp_float;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, DataType, Encoding, Native, PhysicalType, StringHeap, StringView};
 use entasis_vector::{Interval, Result, Value, Vector};
@@ -479,15 +478,6 @@ impl Materialized {
                 let missing = rows.iter().enumerate().filter(|(_, row)| **row == Materialized::NO_ROW);
                 missing.for_each(|(at, _)| bitmap::set(words, at, false));
             }
-        }
-    }
-
-    /// Asks for the values of `column` in the given rows, none of which is [`Materialized::NO_ROW`].
-    pub fn prefetch(&self, column: usize, rows: &[u32]) {
-        let column = &self.columns[column];
-        let width = column.physical.width();
-        for &row in rows {
-            prefetch(column.values[(row >> 16) as usize].as_slice::<u8>(), (row & 0xffff) as usize * width);
         }
     }
 

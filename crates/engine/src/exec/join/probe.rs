@@ -134,14 +134,6 @@ impl Worker {
         self.state.clear();
         self.state.resize(chunk.len(), UNMATCHED);
         built.table.first(&mut self.probe_keys, &mut self.candidates, &mut self.cursor);
-        if !built.rows.is_empty() {
-            if super::table::pf() & 2 != 0 && !built.table.is_exact(&self.cursor) {
-                (0..self.join.null_equals_null.len()).for_each(|key| built.rows.prefetch(key, &self.candidates.ids));
-            }
-            if super::table::pf() & 4 != 0 {
-                self.join.build_columns.iter().for_each(|&column| built.rows.prefetch(column, &self.candidates.ids));
-            }
-        }
         let mut unmatched = chunk.len();
         while self.candidates.len() > 0 {
             self.hits.clear();

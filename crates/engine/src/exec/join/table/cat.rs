@@ -11,7 +11,7 @@
 //! Build: rows by partition of their places; bits; counts; the order of the rows. Then the rows move.
 
 use super::chained::Chained;
-use super::directory::{Directory, count, rank_in};
+use super::directory::{Directory, NO_RANK, count, rank_in};
 use super::partitions::{Partitions, cut, shift_for};
 use super::places::{OUTSIDE, Packing};
 use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
@@ -41,7 +41,8 @@ impl Cat {
         let of = |segment: usize, give: &mut dyn FnMut(usize, &[u64])| for_each_batch(rows, segment, &packing, give);
         let partitions = Partitions::spread(rows, places, shift_for(places, rows.rows()), &of, tasks)?;
 
-        let mut words = vec![0u64; places.div_ceil(32) as usize];
+        let mut room = Directory::room(places);
+        let (_, words) = room.split_last_mut().expect("there is one more");
         let mut keys = vec![0usize; partitions.count()];
         let parts = words.chunks_mut(partitions.words()).zip(&mut keys).collect();
         in_parallel(tasks, parts, &|partition, (words, keys)| {
@@ -83,7 +84,7 @@ impl Cat {
         let rest = partitions.outside().chain(partitions.nowhere());
         order[ranked..].iter_mut().zip(rest).for_each(|(to, id)| *to = id);
         let arranged = Arranged { order, ranked, overflow: partitions.outside().count() };
-        let directory = (distinct as u64 != places).then(|| Directory::of(words));
+        let directory = (distinct as u64 != places).then(|| Directory::of(room));
         Ok((Cat { packing, directory, firsts, keys: distinct, outside: None }, arranged))
     }
 
@@ -112,34 +113,6 @@ impl Cat {
         self.packing.window()
     }
 
-    /// The candidates by rank; `rank` gives a number beyond all keys where there is none.
-    #[inline(always)]
-    fn fill(
-        &self,
-        rows: Option<&[u16]>,
-        places: &[u64],
-        pairs: &mut Pairs,
-        ends: &mut Vec<u32>,
-        rank: impl Fn(u64) -> usize,
-    ) {
-        if self.firsts.is_empty() {
-            pairs.fill(rows, places.len(), |row| {
-                let rank = rank(places[row]);
-                if rank < self.keys { rank as u32 } else { NO_ROW }
-            });
-            return;
-        }
-        ends.resize(places.len().max(ends.len()), 0);
-        pairs.fill(rows, places.len(), |row| {
-            let rank = rank(places[row]);
-            if rank >= self.keys {
-                return NO_ROW;
-            }
-            ends[row] = self.firsts[rank + 1];
-            self.firsts[rank]
-        });
-    }
-
     /// Where there are no candidates left, those outside are next.
     fn go_outside(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         if let Some(outside) = &self.outside
@@ -156,9 +129,26 @@ impl JoinTable for Cat {
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         cursor.begin();
         let (rows, places) = keys.places(&self.packing);
+        let Cursor { ranks, ends, .. } = cursor;
+        ranks.resize(places.len().max(ranks.len()), NO_RANK);
         match &self.directory {
-            None => self.fill(rows, places, pairs, &mut cursor.ends, |place| place as usize),
-            Some(directory) => self.fill(rows, places, pairs, &mut cursor.ends, |place| directory.rank(place)),
+            None => ranks.iter_mut().zip(places).for_each(|(to, &place)| {
+                *to = if place < self.keys as u64 { place as u32 } else { NO_RANK };
+            }),
+            Some(directory) => directory.ranks(places, ranks),
+        }
+        if self.firsts.is_empty() {
+            pairs.fill(rows, places.len(), |row| ranks[row]);
+        } else {
+            ends.resize(ranks.len(), 0);
+            pairs.fill(rows, places.len(), |row| {
+                let Some(&[first, end]) = self.firsts.get(ranks[row] as usize..).and_then(|f| f.first_chunk::<2>())
+                else {
+                    return NO_ROW;
+                };
+                ends[row] = end;
+                first
+            });
         }
         if self.outside.is_some() {
             let is_outside = |row: &u16| places[*row as usize] == OUTSIDE;

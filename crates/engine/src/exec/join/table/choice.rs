@@ -113,8 +113,8 @@ const CAT_PLACES: u64 = 64;
 const BITMAP_PLACES: u64 = 128;
 /// Places for each row that an array may have: 16 bytes a row.
 const ARRAY_PLACES: u64 = 4;
-/// Places of an array up to which it is not slower than a concise array table: 16 MB.
-const CACHED_PLACES: u64 = 4 << 20;
+/// Places of an array up to which it is not slower than a concise array table: 64 MB.
+const CACHED_PLACES: u64 = 16 << 20;
 /// Places that a table may have beyond these, however few its rows are.
 const FEW_PLACES: u64 = 4096;
 /// Share of a sample that must be inside of a window.

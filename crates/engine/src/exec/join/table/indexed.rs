@@ -4,7 +4,7 @@
 //! cost two bits a place instead of a head. Candidates are matches; nothing is hashed or compared. Successors stand in
 //! an array of their own; where no key occurs twice there is none.
 
-use super::directory::Directory;
+use super::directory::{Directory, count};
 use super::places::{NOWHERE, Packing};
 use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains, for_each_batch};
 use entasis_vector::Result;
@@ -34,7 +34,7 @@ impl Slots for Offsets {
 impl Slots for Directory {
     #[inline(always)]
     fn slot(&self, place: u64) -> usize {
-        self.rank(place)
+        self.rank(place) as usize
     }
     fn bytes(&self) -> usize {
         Directory::bytes(self)
@@ -71,10 +71,11 @@ impl Indexed<Directory> {
             });
             Ok(())
         })?;
-        let words: Vec<u64> = taken.into_iter().map(|bits| bits.into_inner().into()).collect();
-        let keys = words.iter().map(|word| word.count_ones() as usize).sum();
+        let mut words = Directory::room(packing.places());
+        words.iter_mut().zip(taken).for_each(|(word, bits)| *word = bits.into_inner().into());
+        let keys = count(&mut words, 0);
         // As many keys as rows: none occurs twice.
-        Indexed::fill(input, packing, Directory::counted(words), keys, keys == rows.rows())
+        Indexed::fill(input, packing, Directory::of(words), keys, keys == rows.rows())
     }
 }
 

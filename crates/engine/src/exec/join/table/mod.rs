@@ -46,6 +46,11 @@ use keys::for_each_batch;
 use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 
+/// How many probe rows ahead memory is asked for.
+const AHEAD: usize = 16;
+/// Bytes from which on a table is asked for ahead: what the nearer caches hold is there as soon.
+const FAR_BYTES: usize = 1 << 20;
+
 /// No row: the end of a chain.
 const NO_ROW: u32 = Materialized::NO_ROW;
 
@@ -54,6 +59,8 @@ const NO_ROW: u32 = Materialized::NO_ROW;
 pub(crate) struct Cursor {
     /// Build rows that have been candidates, of a probe that goes through all of them.
     at: usize,
+    /// By probe row: the rank of its key.
+    ranks: Vec<u32>,
     /// By probe row: the end of its candidates, where these stand side by side.
     ends: Vec<u32>,
     /// Candidates of the next step.
@@ -118,9 +125,4 @@ impl Arranged {
 /// `count` chains without rows.
 fn empty_chains(count: usize) -> Vec<AtomicU32> {
     (0..count).map(|_| AtomicU32::new(NO_ROW)).collect()
-}
-
-pub(crate) fn pf() -> u32 {
-    static PF: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-    *PF.get_or_init(|| std::env::var("PF").ok().and_then(|t| t.parse().ok()).unwrap_or(0))
 }
