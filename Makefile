@@ -7,7 +7,7 @@ SF     ?= 1
 ROWS   ?= 10000000
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-build clean
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-joins bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -83,6 +83,10 @@ bench-kernels:
 ## Kept rows as compressed tuples and as columns: bytes, and times to write and to read them.
 bench-tuples:
 	cargo run --release -p entasis-engine --example tuples
+
+## Joins with each table: times a build row and a probe row, bytes: make bench-joins JOIN_ROWS="1000000 10000000"
+bench-joins:
+	cargo run --release -p entasis-engine --example joins $(JOIN_ROWS)
 
 bench-build: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt

@@ -3,7 +3,7 @@
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
-use entasis_engine::exec::TempCompression;
+use entasis_engine::exec::{TableKind, TempCompression};
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
@@ -60,6 +60,12 @@ const SETTINGS: &[Setting] = &[
         temp_compression,
         parse_temp_compression
     ),
+    engine_setting!(
+        "join_table",
+        "which table joins make of one side, if its keys allow: auto, bitmap, array, ranked, cat, cht, chained",
+        join_table,
+        parse_join_table
+    ),
     engine_setting!("chunk_size", "rows of a chunk, 1 to 2048 (for tests)", chunk_rows, parse_chunk_rows),
     engine_setting!("hash_collisions", "give all rows the same hash (for tests)", hash_collisions, parse_bool),
     engine_setting!(
@@ -78,6 +84,13 @@ fn parse_temp_compression(text: &str) -> Result<TempCompression> {
         Err(_) => TempCompression::parse(&text.trim().to_ascii_lowercase()),
     };
     known.ok_or_else(|| Error::input(format!("temp_compression must be auto, on or off, not '{text}'")))
+}
+
+fn parse_join_table(text: &str) -> Result<TableKind> {
+    TableKind::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
+        let names = TableKind::NAMES.map(|(_, name)| name).join(", ");
+        Error::input(format!("join_table must be one of {names}, not '{text}'"))
+    })
 }
 
 fn parse_chunk_rows(text: &str) -> Result<usize> {

@@ -12,6 +12,7 @@ pub mod chunk;
 pub mod error;
 pub mod expr;
 pub mod hash;
+pub mod prefetch;
 pub mod selection;
 pub mod simd;
 pub mod stored;

@@ -28,6 +28,9 @@ pub fn widest<R>(kernel: impl FnOnce() -> R) -> R {
 pub fn widest_of<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     if !cfg!(miri) {
+        if !is_x86_feature_detected!("popcnt") {
+            return kernel.run();
+        }
         if is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512dq")
@@ -44,13 +47,13 @@ pub fn widest_of<K: Kernel>(kernel: K) -> K::Output {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq")]
+#[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,popcnt")]
 fn avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run()
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2")]
+#[target_feature(enable = "avx2,popcnt")]
 fn avx2<K: Kernel>(kernel: K) -> K::Output {
     kernel.run()
 }
@@ -80,7 +83,7 @@ mod tests {
             assert_eq!(widest(|| sum(&values[..count])), expected);
             // What a machine with less runs.
             #[cfg(target_arch = "x86_64")]
-            if !cfg!(miri) && is_x86_feature_detected!("avx2") {
+            if !cfg!(miri) && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
                 // SAFETY: the machine has what the function is compiled for.
                 assert_eq!(unsafe { avx2(Closure(|| sum(&values[..count]))) }, expected);
             }

@@ -472,10 +472,20 @@ impl<'a> Builder<'a> {
             _ => None,
         };
         let built = BuiltSlot::default();
+        let wanted = |metas: &[ColumnMeta]| -> Vec<usize> {
+            (0..metas.len()).filter(|&i| needed.contains(&metas[i].id)).collect()
+        };
+        let build_columns = wanted(&kept);
         let null_aware = matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. });
         let build_recorder = build.recorder.clone();
         let build_rows = estimate_rows(input(build_left), self.columns);
-        let is_key = (0..kept.len()).map(|i| i < build_keys.len()).collect();
+        let is_key: Vec<bool> = (0..kept.len()).map(|i| i < build_keys.len()).collect();
+        // Comparisons with NULLs go through keys.
+        let in_residual = with(&Needed::default(), &join.residual);
+        let read = |(i, meta): (usize, &ColumnMeta)| {
+            build_columns.contains(&i) || in_residual.contains(&meta.id) || (null_aware && is_key[i])
+        };
+        let plain = build_columns.is_empty() && join.residual.is_empty() && !(null_aware && null_equals_null.len() > 1);
         let build_context = recorder.context(self.context);
         let sink = BuildSink {
             columns: computed,
@@ -483,6 +493,8 @@ impl<'a> Builder<'a> {
             null_equals_null: null_equals_null.clone(),
             null_aware,
             marks: shape.rest != Rest::Nothing,
+            asked: shape.asks(plain),
+            read: kept.iter().enumerate().map(read).collect(),
             filter: slot.as_ref().map(|pushed| pushed.slot.clone()),
             built: built.clone(),
             parts: Arc::default(),
@@ -502,10 +514,7 @@ impl<'a> Builder<'a> {
             recorder.add_child(child);
         }
         stream = self.compacted(stream, &recorder);
-        let wanted = |metas: &[ColumnMeta]| -> Vec<usize> {
-            (0..metas.len()).filter(|&i| needed.contains(&metas[i].id)).collect()
-        };
-        let (probe_columns, build_columns) = (wanted(&stream.columns), wanted(&kept));
+        let probe_columns = wanted(&stream.columns);
         let operator = Probe {
             shape,
             keys: Computed::new(&probe_keys, &stream.columns)?,

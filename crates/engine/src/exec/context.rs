@@ -1,5 +1,6 @@
 //! What a running statement carries: settings, memory budget, cancellation, progress.
 
+use crate::exec::join::table::TableKind;
 use crate::exec::scheduler::WorkerPool;
 use crate::exec::tuple::TempCompression;
 use entasis_vector::{CHUNK_ROWS, Error, Result};
@@ -21,6 +22,8 @@ pub struct Settings {
     pub optimize: bool,
     /// Whether rows that operators keep become compressed tuples.
     pub temp_compression: TempCompression,
+    /// Which table joins make of their build side.
+    pub join_table: TableKind,
     /// Scans order conjuncts by what they are measured to do; off leaves them as the plan has them. For tests.
     pub adaptive: bool,
 }
@@ -38,6 +41,7 @@ impl Default for Settings {
             profile: false,
             optimize: true,
             temp_compression: TempCompression::Auto,
+            join_table: TableKind::Auto,
             adaptive: true,
         }
     }
@@ -200,6 +204,10 @@ impl Reservation {
     /// Bytes reserved.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+    /// Bytes that it may still grow by.
+    pub fn free(&self) -> usize {
+        self.budget.free()
     }
     /// Makes the reservation `bytes` in all.
     ///

@@ -18,12 +18,13 @@
 
 mod equal;
 
+use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::value::cmp_float;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, DataType, Encoding, Native, PhysicalType, StringHeap, StringView};
-use entasis_vector::{Interval, Value, Vector};
+use entasis_vector::{Interval, Result, Value, Vector};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
@@ -269,6 +270,37 @@ impl Materialized {
         drop(scratch);
         out.heap = std::mem::take(&mut self.heap);
         out
+    }
+
+    /// The rows `ids`, all that are wanted, in that order, each with a new id from 0 on: by all workers, column by column.
+    /// Columns that are not `kept` lose their values and must not be read any more. No row is a tuple, none may come.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub fn rearranged(mut self, ids: &[u32], kept: &[bool], tasks: &dyn Tasks) -> Result<Materialized> {
+        debug_assert!(self.layout.is_none() && kept.len() == self.columns.len());
+        let stays = ids.len() == self.rows && ids.iter().enumerate().all(|(i, &id)| i == id as usize);
+        let mut bytes = 0;
+        for (column, &kept) in self.columns.iter_mut().zip(kept) {
+            let segments = ids.chunks(SEGMENT_ROWS).map(|ids| (ids, Buffer::zeroed(0), None));
+            let mut segments: Vec<(&[u32], Buffer, Option<Buffer>)> = segments.collect();
+            if kept && stays {
+                let buffers = std::mem::take(&mut column.values).into_iter().zip(std::mem::take(&mut column.validity));
+                segments.iter_mut().zip(buffers).for_each(|(to, (values, words))| (to.1, to.2) = (values, words));
+            } else if kept {
+                in_parallel(tasks, segments.iter_mut().collect(), &|_, (ids, values, validity)| {
+                    (*values, *validity) = column.picked(ids);
+                    Ok(())
+                })?;
+            }
+            (column.values, column.validity) = segments.into_iter().map(|(_, values, words)| (values, words)).unzip();
+            let buffers = column.values.iter().chain(column.validity.iter().flatten());
+            bytes += buffers.map(Buffer::capacity).sum::<usize>();
+        }
+        self.segments = ids.chunks(SEGMENT_ROWS).map(<[u32]>::len).collect();
+        self.tuples = self.segments.iter().map(|_| None).collect();
+        (self.rows, self.room, self.bytes) = (ids.len(), 0, bytes);
+        Ok(self)
     }
 
     /// Room in the last segment for up to `rows` rows: the offset of the first, and how many.
@@ -571,6 +603,25 @@ impl Column {
             8 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u64>()[first..]),
             _ => gather_values(&self.values, rows, missing, &mut out.values_mut::<i128>()[first..]),
         }
+    }
+
+    /// The values in the given rows and, if some are NULL, which are valid, as a segment has them.
+    fn picked(&self, rows: &[u32]) -> (Buffer, Option<Buffer>) {
+        let mut values = Buffer::zeroed(rows.len() * self.physical.width());
+        match self.physical.width() {
+            1 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u8>()[..rows.len()]),
+            2 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u16>()[..rows.len()]),
+            4 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u32>()[..rows.len()]),
+            8 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u64>()[..rows.len()]),
+            _ => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<i128>()[..rows.len()]),
+        }
+        let all_valid = !self.has_nulls || rows.iter().all(|&row| self.is_valid(row));
+        let validity = (!all_valid).then(|| {
+            let mut words = Buffer::zeroed(SEGMENT_ROWS / 8);
+            rows.iter().enumerate().for_each(|(i, &row)| bitmap::set(words.as_mut_slice(), i, self.is_valid(row)));
+            words
+        });
+        (values, validity)
     }
 
     #[inline(always)]

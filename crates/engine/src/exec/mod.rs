@@ -23,6 +23,7 @@ pub mod tuple;
 mod values;
 
 pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation, Settings};
+pub use join::table::TableKind;
 pub use profile::{Profile, ProfileNode};
 pub use result::{Collector, ResultSet};
 pub use scheduler::WorkerPool;

@@ -12,7 +12,7 @@
 use crate::relation::Source;
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Result};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Whether more rows are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +123,20 @@ pub trait Tasks: Sync {
     /// # Errors
     /// Interrupted.
     fn check(&self) -> Result<()>;
+}
+
+/// Calls `work` with each part and its number, on all workers: what each writes to is its own.
+///
+/// # Errors
+/// The first error of `work`; the rest may not run.
+pub fn in_parallel<T: Send>(
+    tasks: &dyn Tasks,
+    parts: Vec<T>,
+    work: &(dyn Fn(usize, &mut T) -> Result<()> + Sync),
+) -> Result<()> {
+    // Each lock is taken once, by nobody else.
+    let parts: Vec<Mutex<T>> = parts.into_iter().map(Mutex::new).collect();
+    tasks.run(parts.len(), &|i| work(i, &mut parts[i].lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
 /// An operator that takes all its input before it gives output: sink of one pipeline (or several), source of the next.

@@ -3,7 +3,7 @@
 //! The optimizer may move a filter below something that fails, or above it. So an error on one side only is excused if
 //! the reference, over the optimized plan, agrees with the engine.
 
-use entasis_engine::exec::{Collector, QueryContext, Settings, execute};
+use entasis_engine::exec::{Collector, QueryContext, Settings, TableKind, execute};
 use entasis_engine::optimizer::optimize;
 use entasis_engine::plan::Plan;
 use entasis_testkit::compare::{Rows, difference};
@@ -87,6 +87,16 @@ fn one_thread_and_chunks_of_3() {
 #[test]
 fn two_threads_and_collisions() {
     run(Settings { threads: 2, hash_collisions: true, ..Settings::default() }, 20_000, 400);
+}
+
+#[test]
+fn concise_array_tables() {
+    run(Settings { threads: 2, chunk_rows: 3, join_table: TableKind::Cat, ..Settings::default() }, 40_000, 400);
+}
+
+#[test]
+fn concise_hash_tables() {
+    run(Settings { threads: 2, join_table: TableKind::Cht, ..Settings::default() }, 50_000, 400);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The build side of a join: a sink that keeps rows and, when all are there, makes the table.
 
 use super::filter::{FilterSlot, KeySet};
-use super::table::{BuildInput, Facts, choose, key_span};
+use super::table::{Asked, Chosen, Facts, Wish, choose, key_bounds};
 use super::{Built, BuiltSlot, Computed, ComputedWorker};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
@@ -25,6 +25,10 @@ pub(crate) struct BuildSink {
     pub null_aware: bool,
     /// Marks of matched rows will be asked for.
     pub marks: bool,
+    /// What the table will be asked.
+    pub asked: Asked,
+    /// Which of the columns are read, apart from comparing keys.
+    pub read: Vec<bool>,
     /// Told which keys there are, for the probe side's scans.
     pub filter: Option<Arc<FilterSlot>>,
     /// Where the result goes.
@@ -65,30 +69,39 @@ impl Sink for BuildSink {
         }
         drop(reservations);
         let mut memory = Reservation::new(&self.context.memory);
-        memory.resize(rows.bytes() + 12 * rows.rows())?;
+        memory.resize(rows.bytes())?;
 
         let nulls = &self.null_equals_null;
-        let span = key_span(&rows, nulls, tasks)?;
-        let facts = Facts { rows: rows.rows(), keys: nulls.len(), span };
-        let hash_collisions = self.context.settings.hash_collisions;
-        let input = BuildInput { rows: &rows, null_equals_null: nulls, hash_collisions, tasks };
-        let (table, reason) = choose(facts, &input)?;
-        self.recorder.note(reason);
-        self.choice.report(&rows).into_iter().for_each(|report| self.recorder.note(report));
+        let bounds = key_bounds(&rows, nulls, tasks)?;
+        let mut bits = None;
         if let Some(slot) = &self.filter {
-            slot.publish(KeySet::of(&rows, span, tasks)?);
+            let keys = KeySet::of(&rows, bounds.as_deref(), tasks)?;
+            bits = keys.bits();
+            slot.publish(keys);
         }
-        let null_keys = if self.null_aware { null_keys(&rows, nulls) } else { Vec::new() };
+        let tuples = self.choice.report(&rows);
+        let any = !rows.is_empty();
+        let wish = Wish { kind: self.context.settings.join_table, asked: self.asked, read: &self.read };
+        let facts = Facts { keys: nulls.len(), bounds, bits };
+        let mut null_keys = if self.null_aware { null_keys_of(&rows, nulls) } else { Vec::new() };
+        let Chosen { rows, table, reason } =
+            choose(&wish, &facts, rows, nulls, self.context.settings.hash_collisions, &mut memory, tasks)?;
+        self.recorder.note(reason);
+        tuples.into_iter().for_each(|report| self.recorder.note(report));
+        if !null_keys.is_empty() && !rows.is_empty() {
+            // The rows may have moved.
+            null_keys = null_keys_of(&rows, nulls);
+        }
         let words = if self.marks { rows.id_space().div_ceil(64) } else { 0 };
         let matched: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
         memory.resize(rows.bytes() + table.bytes() + null_keys.len() * 4 + words * 8)?;
-        let built = Built { rows, table, null_keys, matched, _memory: memory };
+        let built = Built { rows, any, table, null_keys, matched, _memory: memory };
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
     }
 }
 
 /// Rows with a NULL in a key that NULL does not equal.
-fn null_keys(rows: &Materialized, null_equals_null: &[bool]) -> Vec<u32> {
+fn null_keys_of(rows: &Materialized, null_equals_null: &[bool]) -> Vec<u32> {
     let keys: Vec<usize> = (0..null_equals_null.len()).filter(|&k| !null_equals_null[k] && rows.has_nulls(k)).collect();
     if keys.is_empty() {
         return Vec::new();

@@ -4,12 +4,11 @@
 //! range of its keys, and for spans up to [`MAX_BITS`] an exact bitmap. A scan skips blocks by the range, then tests
 //! the rows that its own filters left. A filter that lets most rows pass switches itself off.
 
-use super::table::{for_each_key, is_integer};
+use super::table::{Bits, is_integer};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use entasis_vector::{DataType, Encoding, PhysicalType, Result, Vector, bitmap};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// The widest span of keys that a bitmap is made for: 2 MB.
 const MAX_BITS: u64 = 16 << 20;
@@ -41,35 +40,27 @@ pub(crate) struct KeySet {
     /// The smallest and largest; `None` if there are no keys at all.
     pub span: Option<(i64, i64)>,
     /// A bit for each value of the span, if it is narrow enough.
-    bits: Vec<AtomicU64>,
+    bits: Option<Arc<Bits>>,
 }
 
 impl KeySet {
-    /// The keys in the first column of `rows`, whose smallest and largest are `span`.
+    /// The keys in the only key column of `rows`, of which `bounds` are the smallest and largest.
     ///
     /// # Errors
     /// Those of the tasks.
-    pub(crate) fn of(rows: &Materialized, span: Option<(i64, i64)>, tasks: &dyn Tasks) -> Result<KeySet> {
-        let Some((min, max)) = span else { return Ok(KeySet { span, bits: Vec::new() }) };
-        let width = max.abs_diff(min);
-        if width >= MAX_BITS {
-            return Ok(KeySet { span, bits: Vec::new() });
-        }
-        let bits: Vec<AtomicU64> = (0..=width / 64).map(|_| AtomicU64::new(0)).collect();
-        tasks.run(rows.segments(), &|segment| {
-            let validity = rows.validity(0, segment);
-            for_each_key(rows, segment, |offset, key| {
-                if validity.is_none_or(|words| bitmap::get(words, offset)) {
-                    let at = key.wrapping_sub(min) as u64;
-                    let (word, bit) = (&bits[(at / 64) as usize], 1 << (at % 64));
-                    if word.load(Ordering::Relaxed) & bit == 0 {
-                        word.fetch_or(bit, Ordering::Relaxed);
-                    }
-                }
-            });
-            Ok(())
-        })?;
+    pub(crate) fn of(rows: &Materialized, bounds: Option<&[(i64, i64)]>, tasks: &dyn Tasks) -> Result<KeySet> {
+        let span = bounds.and_then(|bounds| bounds.first().copied());
+        let is_narrow = |(min, max): (i64, i64)| max.abs_diff(min) < MAX_BITS;
+        let bits = match span.filter(|span| is_narrow(*span)) {
+            Some(span) => Bits::between(rows, span, tasks)?.map(Arc::new),
+            None => None,
+        };
         Ok(KeySet { span, bits })
+    }
+
+    /// The bits, if there are any: those of the places of the keys' bounds.
+    pub(crate) fn bits(&self) -> Option<Arc<Bits>> {
+        self.bits.clone()
     }
 
     /// Keeps in `rows` those whose value in `vector` may be a key; NULL is none. Row r stands at position r.
@@ -105,11 +96,9 @@ impl KeySet {
         for i in 0..rows.len() {
             let row = rows[i];
             let at = place(values[if constant { 0 } else { row as usize }]);
-            let hit = if self.bits.is_empty() {
-                at <= width
-            } else {
-                let word = self.bits.get((at / 64) as usize).map_or(0, |word| word.load(Ordering::Relaxed));
-                word >> (at % 64) & 1 != 0
+            let hit = match &self.bits {
+                None => at <= width,
+                Some(bits) => bits.is_taken(at),
             };
             rows[kept] = row;
             kept += usize::from(hit);

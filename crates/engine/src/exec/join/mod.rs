@@ -9,7 +9,8 @@
 //! ```
 //! The build side's columns are kept in a [`Materialized`], where those that are no keys may become
 //! [tuples](super::tuple); a [`table::JoinTable`] knows only its row ids. Which table it
-//! is, is decided once all build rows are there and their number and span are known.
+//! is, is decided once all build rows are there and their number and bounds are known; it may ask for them in another
+//! order.
 //!
 //! Probing is a handful of passes over a chunk instead of a loop over rows. The table names a candidate for each row,
 //! the candidates' keys are compared column by column, the residual conditions run on the pairs that are left, and the
@@ -20,7 +21,7 @@
 //! Every kind of join is one [`Shape`]: what the probe gives, and what the build side gives afterwards. A join without
 //! keys is the same operator over a table in which every row is a candidate.
 //!
-//! Not done here: partitioning, spilling, and the other tables of the join ladder.
+//! Not done here: partitioned probes, spilling, and Bloom filters over hashes.
 
 pub(crate) mod build;
 pub(crate) mod filter;
@@ -108,6 +109,16 @@ impl Shape {
         matches!(self.probe, ProbeOutput::Pairs | ProbeOutput::Matched | ProbeOutput::Nothing)
     }
 
+    /// What the join asks its table; `plain`: it has no conditions beside the keys and no column of the build side is read.
+    pub(crate) fn asks(self, plain: bool) -> table::Asked {
+        use table::Asked::*;
+        match self.probe {
+            _ if !plain || self.rest != Rest::Nothing => Rows,
+            _ if self.gives_pairs() => Number,
+            _ => Existence,
+        }
+    }
+
     /// True if columns of the build side come out of the probe.
     pub(crate) fn gives_pairs(self) -> bool {
         matches!(self.probe, ProbeOutput::Pairs | ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls)
@@ -119,8 +130,10 @@ pub(crate) type BuiltSlot = Arc<OnceLock<Built>>;
 
 /// See [`BuiltSlot`].
 pub(crate) struct Built {
-    /// The rows: keys first, then payload.
+    /// The rows: keys first, then payload; none where the table knows all that is asked.
     pub rows: Materialized,
+    /// There were rows.
+    pub any: bool,
     /// Finds rows by key.
     pub table: Box<dyn JoinTable>,
     /// Rows with a NULL in a key that NULL does not equal; kept only for null-aware joins.

@@ -66,6 +66,7 @@ impl OperatorFactory for Probe {
             probe_keys: ProbeKeys::new(self.null_equals_null.len(), self.context.settings.hash_collisions),
             composer: Composer::new(&self.probe_columns, &self.build_columns, &vectors),
             residual,
+            cursor: Cursor::default(),
             candidates: Pairs::default(),
             hits: Pairs::default(),
             out: Pairs::default(),
@@ -94,6 +95,7 @@ struct Worker {
     probe_keys: ProbeKeys,
     residual: Option<ResidualWorker>,
     composer: Composer,
+    cursor: Cursor,
     /// The current candidates.
     candidates: Pairs,
     /// Those of them that match.
@@ -111,7 +113,7 @@ impl Operator for Worker {
     fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
         let slot = self.join.built.clone();
         let built = slot.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
-        if built.rows.is_empty() && self.join.shape.drops_unmatched_probe_rows() {
+        if !built.any && self.join.shape.drops_unmatched_probe_rows() {
             return Ok(Flow::Stop);
         }
         let flow = self.match_rows(built, chunk, next);
@@ -131,13 +133,12 @@ impl Worker {
         self.probe_keys.begin(keys, positions, &self.join.null_equals_null);
         self.state.clear();
         self.state.resize(chunk.len(), UNMATCHED);
-        let mut cursor = Cursor::default();
-        built.table.first(&mut self.probe_keys, &mut self.candidates, &mut cursor);
+        built.table.first(&mut self.probe_keys, &mut self.candidates, &mut self.cursor);
         let mut unmatched = chunk.len();
         while self.candidates.len() > 0 {
             self.hits.clear();
             self.hits.extend(&self.candidates);
-            if !built.table.is_exact() {
+            if !built.table.is_exact(&self.cursor) {
                 self.compare(built);
             }
             if let Some(residual) = &mut self.residual {
@@ -155,7 +156,7 @@ impl Worker {
             {
                 return Ok(Flow::Stop);
             }
-            built.table.next(&mut self.candidates, &mut cursor);
+            built.table.next(&mut self.probe_keys, &mut self.candidates, &mut self.cursor);
             // Long chains and large cross products: the statement can be stopped in the middle of a chunk.
             self.join.context.check()?;
         }
@@ -231,7 +232,7 @@ impl Worker {
             }
             let has_null = self.probe_keys.has_null(row, &self.join.null_equals_null);
             let unknown = if simple {
-                if has_null { !built.rows.is_empty() } else { !built.null_keys.is_empty() }
+                if has_null { built.any } else { !built.null_keys.is_empty() }
             } else {
                 let ids =
                     if has_null { all_ids.get_or_insert_with(|| built.rows.ids().collect()) } else { &built.null_keys };

@@ -1,6 +1,7 @@
 //! Rows of all types and encodings, as columns and as tuples.
 
 use super::*;
+use crate::exec::testing::TwoThreads;
 use entasis_vector::{Dictionary, Selection};
 
 fn text(i: usize) -> Value {
@@ -124,4 +125,29 @@ fn floats_and_narrow_integers_compare_as_sql_does() {
     let (mut p, mut b) = (vec![0, 1, 2], vec![0, 1, 1]);
     rows.retain_equal(1, &numbers, None, false, &mut p, &mut b);
     assert_eq!((p, b), (vec![0, 1], vec![0, 1]));
+}
+
+#[test]
+fn rearranged_rows_are_reordered_ones() {
+    let make = || {
+        let [mut rows, mut other] = [Materialized::new(&columns()), Materialized::new(&columns())];
+        (0..140).for_each(|i| rows.append(&chunk(i * 1000, 1000), &[0, 1, 2], None));
+        (140..150).for_each(|i| other.append(&chunk(i * 1000, 1000), &[0, 1, 2], None));
+        rows.absorb(other);
+        rows
+    };
+    let mut ids: Vec<u32> = make().ids().collect();
+    let count = ids.len();
+    (0..count).for_each(|i| ids.swap(i, i * 7919 % count));
+    let twin = make().reordered(&ids);
+    let rows = make().rearranged(&ids, &[true, true, false], &TwoThreads).unwrap();
+    assert_eq!((rows.rows(), rows.segments(), rows.id_space()), (count, twin.segments(), count));
+    assert!(rows.bytes() < twin.bytes());
+    for id in (0..count as u32).filter(|id| id % 61 < 3) {
+        for column in 0..2 {
+            assert_eq!(rows.value(id, column), twin.value(id, column));
+        }
+    }
+    let none = make().rearranged(&[], &[true; 3], &TwoThreads).unwrap();
+    assert_eq!((none.rows(), none.segments()), (0, 0));
 }

@@ -4,10 +4,16 @@
 //! without match are turned away without touching a row (Leis et al., *Morsel-Driven Parallelism*, SIGMOD 2014, section
 //! 4.2; here in bits of their own instead of a pointer's spare ones). There are at least as many heads as rows, so
 //! chains of distinct keys are short.
+//!
+//! It may be over some of the rows only: those that a concise table has no place for.
 
-use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
-use entasis_vector::hash::{HashCache, hash_column};
-use entasis_vector::{CHUNK_ROWS, Result, Vector};
+use super::keys::KeyHashes;
+use super::{AHEAD, BuildInput, Cursor, FAR_BYTES, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
+use crate::exec::materialized::SEGMENT_ROWS;
+use entasis_vector::Result;
+use entasis_vector::hash::hash_u64;
+use entasis_vector::prefetch::prefetch;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Heads by hash.
@@ -16,51 +22,60 @@ pub(crate) struct Chained {
     heads: Vec<AtomicU64>,
     /// The slot is the hash shifted by so much.
     shift: u32,
+    /// By row id, from the first row's on.
     next: Vec<AtomicU32>,
+    first: usize,
+    /// Rows are found by a hash of their hash.
+    rehashed: bool,
 }
 
 impl Chained {
+    /// A table over all rows.
     pub(super) fn build(input: &BuildInput<'_>) -> Result<Chained> {
-        let slots = input.rows.rows().next_power_of_two().max(2);
+        Chained::over(input, 0..input.rows.id_space(), false)
+    }
+
+    /// A table over the rows with these ids; `rehashed`: by a second hash, in which those do not collide that do in the
+    /// first one's high bits.
+    pub(super) fn over(input: &BuildInput<'_>, ids: Range<usize>, rehashed: bool) -> Result<Chained> {
+        let slots = ids.len().min(input.rows.rows()).next_power_of_two().max(2);
         let table = Chained {
             heads: (0..slots).map(|_| AtomicU64::new(u64::from(NO_ROW))).collect(),
             shift: 64 - slots.trailing_zeros(),
-            next: empty_chains(input.rows.id_space()),
+            next: empty_chains(ids.len()),
+            first: ids.start,
+            rehashed,
         };
-        let shared = input.rows.segments() > 1;
-        input.tasks.run(input.rows.segments(), &|segment| {
-            table.insert(input, segment, shared);
+        let segments = ids.start / SEGMENT_ROWS..ids.end.div_ceil(SEGMENT_ROWS);
+        let shared = segments.len() > 1;
+        input.tasks.run(segments.len(), &|task| {
+            let segment = segments.start + task;
+            let start = segment * SEGMENT_ROWS;
+            let end = (start + input.rows.segment_rows(segment)).min(ids.end);
+            KeyHashes::new(input).for_each(
+                input,
+                segment,
+                ids.start.max(start) - start..end - start,
+                |first, hashes, nulls| {
+                    let mut nulls = nulls.iter().peekable();
+                    for (i, &hash) in hashes.iter().enumerate() {
+                        if nulls.next_if(|&&null| null as usize == i).is_some() {
+                            continue;
+                        }
+                        let id = start + first + i;
+                        let old = table.push(table.rehash(hash), id as u32, shared);
+                        table.next[id - table.first].store(old, Ordering::Relaxed);
+                    }
+                },
+            );
             Ok(())
         })?;
         Ok(table)
     }
 
-    fn insert(&self, input: &BuildInput<'_>, segment: usize, shared: bool) {
-        let rows = input.rows;
-        let metas = &rows.columns()[..input.null_equals_null.len()];
-        let mut columns: Vec<Vector> = metas.iter().map(|meta| Vector::new(meta.physical)).collect();
-        let mut cache = HashCache::default();
-        let mut hashes = [0u64; CHUNK_ROWS];
-        for first in (0..rows.segment_rows(segment)).step_by(CHUNK_ROWS) {
-            let count = CHUNK_ROWS.min(rows.segment_rows(segment) - first);
-            for (i, column) in columns.iter_mut().enumerate() {
-                rows.read(i, segment, first, count, column);
-                hash_column(column, None, count, i > 0, &mut cache, &mut hashes[..count]);
-            }
-            if input.hash_collisions {
-                hashes[..count].fill(0);
-            }
-            let keys = || columns.iter().zip(input.null_equals_null);
-            let nulls = keys().any(|(column, &equal)| !equal && column.validity().is_some());
-            for (i, &hash) in hashes[..count].iter().enumerate() {
-                if nulls && keys().any(|(column, &equal)| !equal && !column.is_valid(i)) {
-                    continue;
-                }
-                let id = (segment << 16 | (first + i)) as u32;
-                let old = self.push(hash, id, shared);
-                self.next[id as usize].store(old, Ordering::Relaxed);
-            }
-        }
+    #[inline(always)]
+    fn rehash(&self, hash: u64) -> u64 {
+        if self.rehashed { hash_u64(hash) } else { hash }
     }
 
     /// Makes `id` the head of its chain and returns the old head.
@@ -78,6 +93,27 @@ impl Chained {
         }
         old as u32
     }
+
+    /// The head of a hash's chain.
+    #[inline(always)]
+    fn head(&self, hash: u64) -> u32 {
+        let head = self.heads[(hash >> self.shift) as usize & (self.heads.len() - 1)].load(Ordering::Relaxed);
+        let maybe = head >> 32 & filter_bit(hash) != 0;
+        if maybe { head as u32 } else { NO_ROW }
+    }
+
+    /// Replaces `pairs` by the first candidates of the given rows of the chunk.
+    pub(super) fn first_of(&self, rows: &[u16], hashes: &[u64], pairs: &mut Pairs) {
+        pairs.fill(Some(rows), hashes.len(), |row| self.head(self.rehash(hashes[row])));
+    }
+    /// Moves each pair to its row's next candidate; pairs without one vanish.
+    pub(super) fn advance(&self, pairs: &mut Pairs) {
+        pairs.advance(|id| self.next[id as usize - self.first].load(Ordering::Relaxed));
+    }
+    /// Bytes of memory in use.
+    pub(super) fn bytes(&self) -> usize {
+        self.heads.len() * 8 + self.next.len() * 4
+    }
 }
 
 /// The filter's bit of a hash, from bits that do not choose the slot.
@@ -89,21 +125,21 @@ fn filter_bit(hash: u64) -> u64 {
 impl JoinTable for Chained {
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
         let (rows, hashes) = keys.hashes();
-        let mask = self.heads.len() - 1;
+        let (last, is_far) = (hashes.len().saturating_sub(1), self.heads.len() * 8 > FAR_BYTES);
         pairs.fill(rows, hashes.len(), |row| {
-            let hash = hashes[row];
-            let head = self.heads[(hash >> self.shift) as usize & mask].load(Ordering::Relaxed);
-            let maybe = head >> 32 & filter_bit(hash) != 0;
-            if maybe { head as u32 } else { NO_ROW }
+            if is_far {
+                prefetch(&self.heads, (hashes[(row + AHEAD).min(last)] >> self.shift) as usize);
+            }
+            self.head(hashes[row])
         });
     }
-    fn next(&self, pairs: &mut Pairs, _: &mut Cursor) {
-        pairs.advance(&self.next);
+    fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
+        self.advance(pairs);
     }
-    fn is_exact(&self) -> bool {
+    fn is_exact(&self, _: &Cursor) -> bool {
         false
     }
     fn bytes(&self) -> usize {
-        self.heads.len() * 8 + self.next.len() * 4
+        Chained::bytes(self)
     }
 }

@@ -15,28 +15,24 @@ impl Everything {
     pub(super) fn new(rows: &Materialized) -> Everything {
         Everything { ids: rows.ids().collect() }
     }
-
-    fn fill(&self, pairs: &mut Pairs, cursor: &mut Cursor) {
-        pairs.clear();
-        let stride = (CHUNK_ROWS / cursor.count.max(1)).max(1);
-        let end = (cursor.at + stride).min(self.ids.len());
-        for &id in &self.ids[cursor.at..end] {
-            pairs.rows.extend(0..cursor.count as u16);
-            pairs.ids.resize(pairs.rows.len(), id);
-        }
-        cursor.at = end;
-    }
 }
 
 impl JoinTable for Everything {
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
-        *cursor = Cursor { at: 0, count: keys.count() };
-        self.fill(pairs, cursor);
+        cursor.at = 0;
+        self.next(keys, pairs, cursor);
     }
-    fn next(&self, pairs: &mut Pairs, cursor: &mut Cursor) {
-        self.fill(pairs, cursor);
+    fn next(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
+        pairs.clear();
+        let stride = (CHUNK_ROWS / keys.count().max(1)).max(1);
+        let end = (cursor.at + stride).min(self.ids.len());
+        for &id in &self.ids[cursor.at..end] {
+            pairs.rows.extend(0..keys.count() as u16);
+            pairs.ids.resize(pairs.rows.len(), id);
+        }
+        cursor.at = end;
     }
-    fn is_exact(&self) -> bool {
+    fn is_exact(&self, _: &Cursor) -> bool {
         true
     }
     fn bytes(&self) -> usize {

@@ -1,61 +1,49 @@
-//! Tables over one integer key that is itself the way to its rows: no hash, no comparison, and the order of the keys is
-//! kept, so that probes in key order walk through memory.
+//! Tables over integer keys whose rows stay where they are: places lead to the head of a chain of rows.
 //!
-//! [`Offsets`] is a plain array over the span of the keys. [`Ranks`] has a bit for each value of the span and counts
-//! the bits before: the n-th key in order has the n-th head, so that sparse keys cost two bits a value instead of a
-//! head (the concise array table of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.4, with chains
-//! for keys that occur twice).
+//! With [`Offsets`] there is a head for each place, with a [`Directory`] one for each place that is taken: sparse keys
+//! cost two bits a place instead of a head. Candidates are matches; nothing is hashed or compared. Successors stand in
+//! an array of their own; where no key occurs twice there is none.
 
-use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains, for_each_key};
-use entasis_vector::{Result, bitmap};
+use super::directory::{Directory, count};
+use super::places::{NOWHERE, Packing};
+use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains, for_each_batch};
+use entasis_vector::Result;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// The slot of a key.
+/// The slot of a place.
 pub(super) trait Slots: Send + Sync {
-    /// The slot, or any number beyond the slots if the key has none.
-    fn slot(&self, key: i64) -> usize;
+    /// The slot, or any number beyond the slots if there is none.
+    fn slot(&self, place: u64) -> usize;
     /// Bytes of memory in use.
     fn bytes(&self) -> usize;
 }
 
-/// A slot for each value from the smallest key on.
-pub(super) struct Offsets {
-    min: i64,
-}
+/// A slot for each place.
+pub(super) struct Offsets;
 
 impl Slots for Offsets {
     #[inline(always)]
-    fn slot(&self, key: i64) -> usize {
-        key.wrapping_sub(self.min) as u64 as usize
+    fn slot(&self, place: u64) -> usize {
+        place as usize
     }
     fn bytes(&self) -> usize {
         0
     }
 }
 
-/// A slot for each value that occurs, in order.
-pub(super) struct Ranks {
-    min: i64,
-    /// For 32 values each. Low half: which occur. High half: how many occur before.
-    words: Vec<u64>,
-}
-
-impl Slots for Ranks {
+impl Slots for Directory {
     #[inline(always)]
-    fn slot(&self, key: i64) -> usize {
-        let at = key.wrapping_sub(self.min) as u64;
-        let word = self.words.get((at / 32) as usize).copied().unwrap_or(0);
-        let (bits, bit) = (word as u32, 1u32 << (at % 32));
-        let rank = (word >> 32) as usize + (bits & (bit - 1)).count_ones() as usize;
-        if bits & bit != 0 { rank } else { usize::MAX }
+    fn slot(&self, place: u64) -> usize {
+        self.rank(place) as usize
     }
     fn bytes(&self) -> usize {
-        self.words.len() * 8
+        Directory::bytes(self)
     }
 }
 
 /// Heads of chains by slot.
 pub(super) struct Indexed<S> {
+    packing: Packing,
     slots: S,
     heads: Vec<AtomicU32>,
     /// By row id; empty if no key occurs twice.
@@ -63,44 +51,44 @@ pub(super) struct Indexed<S> {
 }
 
 impl Indexed<Offsets> {
-    /// A table over keys from `min` to `min + span`.
-    pub(super) fn direct(input: &BuildInput<'_>, min: i64, span: u64) -> Result<Indexed<Offsets>> {
-        Indexed::fill(input, Offsets { min }, span as usize + 1, true)
+    /// A head for each place.
+    pub(super) fn direct(input: &BuildInput<'_>, packing: Packing) -> Result<Indexed<Offsets>> {
+        let places = packing.places() as usize;
+        Indexed::fill(input, packing, Offsets, places, true)
     }
 }
 
-impl Indexed<Ranks> {
-    /// A table over keys from `min` to `min + span`.
-    pub(super) fn ranked(input: &BuildInput<'_>, min: i64, span: u64) -> Result<Indexed<Ranks>> {
+impl Indexed<Directory> {
+    /// A head for each place that is taken.
+    pub(super) fn ranked(input: &BuildInput<'_>, packing: Packing) -> Result<Indexed<Directory>> {
         let rows = input.rows;
-        let occurs: Vec<AtomicU32> = (0..=span / 32).map(|_| AtomicU32::new(0)).collect();
+        let taken: Vec<AtomicU32> = (0..packing.places().div_ceil(32)).map(|_| AtomicU32::new(0)).collect();
         input.tasks.run(rows.segments(), &|segment| {
-            let validity = rows.validity(0, segment);
-            for_each_key(rows, segment, |offset, key| {
-                if validity.is_none_or(|words| bitmap::get(words, offset)) {
-                    let at = key.wrapping_sub(min) as u64;
-                    occurs[(at / 32) as usize].fetch_or(1 << (at % 32), Ordering::Relaxed);
+            for_each_batch(rows, segment, &packing, &mut |_, places| {
+                for &place in places.iter().filter(|&&place| place != NOWHERE) {
+                    taken[(place / 32) as usize].fetch_or(1 << (place % 32), Ordering::Relaxed);
                 }
             });
             Ok(())
         })?;
-        let mut before = 0u64;
-        let words = occurs.into_iter().map(|bits| {
-            let bits = bits.into_inner();
-            let word = before << 32 | u64::from(bits);
-            before += u64::from(bits.count_ones());
-            word
-        });
-        let ranks = Ranks { min, words: words.collect() };
+        let mut words = Directory::room(packing.places());
+        words.iter_mut().zip(taken).for_each(|(word, bits)| *word = bits.into_inner().into());
+        let keys = count(&mut words, 0);
         // As many keys as rows: none occurs twice.
-        Indexed::fill(input, ranks, before as usize, before as usize == rows.rows())
+        Indexed::fill(input, packing, Directory::of(words), keys, keys == rows.rows())
     }
 }
 
 impl<S: Slots> Indexed<S> {
     /// Inserts all rows; tries without successors first if the keys are `perhaps_unique`.
-    fn fill(input: &BuildInput<'_>, slots: S, count: usize, perhaps_unique: bool) -> Result<Indexed<S>> {
-        let mut table = Indexed { slots, heads: empty_chains(count), next: Vec::new() };
+    fn fill(
+        input: &BuildInput<'_>,
+        packing: Packing,
+        slots: S,
+        count: usize,
+        perhaps_unique: bool,
+    ) -> Result<Indexed<S>> {
+        let mut table = Indexed { packing, slots, heads: empty_chains(count), next: Vec::new() };
         if perhaps_unique && table.insert_all(input)? {
             return Ok(table);
         }
@@ -124,17 +112,15 @@ impl<S: Slots> Indexed<S> {
             if repeated.load(Ordering::Relaxed) && self.next.is_empty() {
                 return Ok(());
             }
-            let validity = rows.validity(0, segment);
             let mut collided = false;
-            for_each_key(rows, segment, |offset, key| {
-                if validity.is_some_and(|words| !bitmap::get(words, offset)) {
-                    return;
-                }
-                let id = (segment << 16 | offset) as u32;
-                let old = exchange(&self.heads[self.slots.slot(key)], id, shared);
-                match self.next.get(id as usize) {
-                    Some(next) => next.store(old, Ordering::Relaxed),
-                    None => collided |= old != NO_ROW,
+            for_each_batch(rows, segment, &self.packing, &mut |first, places| {
+                for (i, &place) in places.iter().enumerate().filter(|(_, place)| **place != NOWHERE) {
+                    let id = (segment << 16 | (first + i)) as u32;
+                    let old = exchange(&self.heads[self.slots.slot(place)], id, shared);
+                    match self.next.get(id as usize) {
+                        Some(next) => next.store(old, Ordering::Relaxed),
+                        None => collided |= old != NO_ROW,
+                    }
                 }
             });
             repeated.fetch_or(collided, Ordering::Relaxed);
@@ -157,19 +143,19 @@ fn exchange(slot: &AtomicU32, row: u32, shared: bool) -> u32 {
 
 impl<S: Slots> JoinTable for Indexed<S> {
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
-        let (rows, integers) = keys.integers();
-        pairs.fill(rows, integers.len(), |row| {
-            self.heads.get(self.slots.slot(integers[row])).map_or(NO_ROW, |head| head.load(Ordering::Relaxed))
+        let (rows, places) = keys.places(&self.packing);
+        pairs.fill(rows, places.len(), |row| {
+            self.heads.get(self.slots.slot(places[row])).map_or(NO_ROW, |head| head.load(Ordering::Relaxed))
         });
     }
-    fn next(&self, pairs: &mut Pairs, _: &mut Cursor) {
+    fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
         if self.is_unique() {
             pairs.clear();
         } else {
-            pairs.advance(&self.next);
+            pairs.advance(|id| self.next[id as usize].load(Ordering::Relaxed));
         }
     }
-    fn is_exact(&self) -> bool {
+    fn is_exact(&self, _: &Cursor) -> bool {
         true
     }
     fn bytes(&self) -> usize {

@@ -1,41 +1,76 @@
-//! Keys of both sides, in the forms that tables ask for: as integers or as hashes.
+//! Keys of both sides, in the forms that tables ask for: as places or as hashes.
 
+use super::BuildInput;
+use super::places::Packing;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use entasis_vector::hash::{HashCache, hash_column};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Encoding, PhysicalType, Result, Selection, Vector, bitmap};
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Smallest and largest key of a build side, if [`super::Facts::span`] has them.
+/// Runs an expression with `$t` as the type of an integer physical type.
+macro_rules! for_each_integer {
+    ($physical:expr, |$t:ident| $body:expr) => {{
+        use entasis_vector::PhysicalType::*;
+        for_each_integer!(@ $physical, $t, $body; I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
+    }};
+    (@ $physical:expr, $t:ident, $body:expr; $($p:ident $native:ty),*) => {
+        match $physical {
+            $($p => {
+                type $t = $native;
+                $body
+            })*
+            other => unreachable!("a key of {other:?} is no integer"),
+        }
+    };
+}
+pub(super) use for_each_integer;
+
+/// Smallest and largest value of each key of a build side, if [`super::Facts::bounds`] has them.
 ///
 /// # Errors
 /// Those of the tasks.
-pub(crate) fn key_span(
+pub(crate) fn key_bounds(
     rows: &Materialized,
     null_equals_null: &[bool],
     tasks: &dyn Tasks,
-) -> Result<Option<(i64, i64)>> {
-    let ([meta, ..], [false]) = (rows.columns(), null_equals_null) else { return Ok(None) };
-    if !is_integer(meta.physical) || meta.ty == DataType::Boolean {
+) -> Result<Option<Vec<(i64, i64)>>> {
+    let metas = &rows.columns()[..null_equals_null.len()];
+    let is_place = |meta: &entasis_vector::expr::ColumnMeta| is_integer(meta.physical) && meta.ty != DataType::Boolean;
+    if !metas.iter().all(is_place) || null_equals_null.contains(&true) || metas.is_empty() {
         return Ok(None);
     }
-    let spans = Mutex::new(Vec::new());
+    let all = Mutex::new(vec![(i64::MAX, i64::MIN); metas.len()]);
     tasks.run(rows.segments(), &|segment| {
-        let mut span = (i64::MAX, i64::MIN);
-        let validity = rows.validity(0, segment);
-        for_each_key(rows, segment, |offset, key| {
-            if validity.is_none_or(|words| bitmap::get(words, offset)) {
-                span = (span.0.min(key), span.1.max(key));
-            }
-        });
-        spans.lock().unwrap_or_else(PoisonError::into_inner).push(span);
+        let bounds: Vec<(i64, i64)> = (0..metas.len()).map(|key| segment_bounds(rows, key, segment)).collect();
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter_mut().zip(bounds).for_each(|(all, own)| *all = (all.0.min(own.0), all.1.max(own.1)));
         Ok(())
     })?;
-    let spans = spans.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let (min, max) = spans.into_iter().fold((i64::MAX, i64::MIN), |a, b| (a.0.min(b.0), a.1.max(b.1)));
-    // Unsigned keys beyond the signed range look negative.
-    let wrapped = meta.physical == PhysicalType::U64 && min < 0;
-    Ok((min <= max && !wrapped).then_some((min, max)))
+    let all = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let is_usable = |(meta, &(min, max)): (&entasis_vector::expr::ColumnMeta, &(i64, i64))| {
+        // Unsigned keys beyond the signed range look negative.
+        min <= max && !(meta.physical == PhysicalType::U64 && min < 0)
+    };
+    Ok(metas.iter().zip(&all).all(is_usable).then_some(all))
+}
+
+/// Smallest and largest value of a key column in `segment`.
+fn segment_bounds(rows: &Materialized, key: usize, segment: usize) -> (i64, i64) {
+    let mut bounds = (i64::MAX, i64::MIN);
+    let mut add = |key: i64| bounds = (bounds.0.min(key), bounds.1.max(key));
+    let validity = rows.validity(key, segment);
+    for_each_integer!(rows.columns()[key].physical, |T| {
+        let values = rows.values::<T>(key, segment);
+        match validity {
+            None => values.iter().for_each(|&v| add(v as i64)),
+            Some(words) => {
+                values.iter().enumerate().filter(|(i, _)| bitmap::get(words, *i)).for_each(|(_, &v)| add(v as i64));
+            }
+        }
+    });
+    bounds
 }
 
 /// True for the physical types whose values 64 bits hold as an integer.
@@ -44,22 +79,80 @@ pub(crate) fn is_integer(physical: PhysicalType) -> bool {
     matches!(physical, I8 | I16 | I32 | I64 | U8 | U16 | U32 | U64)
 }
 
-/// Calls `f` with offset and key of every row of `segment`; NULL rows have an arbitrary key.
-#[inline(always)]
-pub(crate) fn for_each_key(rows: &Materialized, segment: usize, mut f: impl FnMut(usize, i64)) {
-    macro_rules! keys {
-        ($($p:ident => $t:ty),*) => {
-            match rows.columns()[0].physical {
-                $(PhysicalType::$p => {
-                    for (offset, &key) in rows.values::<$t>(0, segment).iter().enumerate() {
-                        f(offset, key as i64);
-                    }
-                })*
-                _ => unreachable!("only integers are asked for"),
-            }
-        };
+/// Up to `count` values of the first key of a build side, evenly drawn, in any order.
+pub(super) fn sample(rows: &Materialized, count: usize) -> Vec<i64> {
+    let mut keys = Vec::with_capacity(count);
+    let step = rows.rows().div_ceil(count).max(1);
+    let mut first = 0;
+    for segment in 0..rows.segments() {
+        let validity = rows.validity(0, segment);
+        let count = rows.segment_rows(segment);
+        let drawn = (first..count).step_by(step);
+        first = first + drawn.len() * step - count;
+        let drawn = drawn.filter(|offset| validity.is_none_or(|words| bitmap::get(words, *offset)));
+        for_each_integer!(rows.columns()[0].physical, |T| {
+            let values = rows.values::<T>(0, segment);
+            keys.extend(drawn.map(|offset| values[offset] as i64));
+        });
     }
-    keys!(I8 => i8, I16 => i16, I32 => i32, I64 => i64, U8 => u8, U16 => u16, U32 => u32, U64 => u64);
+    keys
+}
+
+/// Calls `f` with the offset of a first row and the places of that row and those that follow, for all rows of `segment`.
+pub(super) fn for_each_batch(rows: &Materialized, segment: usize, packing: &Packing, f: &mut dyn FnMut(usize, &[u64])) {
+    let mut places = [0u64; CHUNK_ROWS];
+    let count = rows.segment_rows(segment);
+    for first in (0..count).step_by(CHUNK_ROWS) {
+        let places = &mut places[..CHUNK_ROWS.min(count - first)];
+        packing.of_rows(rows, segment, first, places);
+        f(first, places);
+    }
+}
+
+/// Hashes of build rows.
+pub(super) struct KeyHashes {
+    columns: Vec<Vector>,
+    cache: HashCache,
+    /// Rows of a batch with a NULL in a key that NULL does not equal.
+    nulls: Vec<u16>,
+}
+
+impl KeyHashes {
+    pub(super) fn new(input: &BuildInput<'_>) -> KeyHashes {
+        let metas = &input.rows.columns()[..input.null_equals_null.len()];
+        let columns = metas.iter().map(|meta| Vector::new(meta.physical)).collect();
+        KeyHashes { columns, cache: HashCache::default(), nulls: Vec::new() }
+    }
+
+    /// Calls `f` with the offset of a first row, the hashes of that row and those that follow, and which of these cannot
+    /// match, ascending; for the rows of `segment` at the given offsets.
+    pub(super) fn for_each(
+        &mut self,
+        input: &BuildInput<'_>,
+        segment: usize,
+        offsets: Range<usize>,
+        mut f: impl FnMut(usize, &[u64], &[u16]),
+    ) {
+        let mut hashes = [0u64; CHUNK_ROWS];
+        for first in offsets.clone().step_by(CHUNK_ROWS) {
+            let count = CHUNK_ROWS.min(offsets.end - first);
+            let hashes = &mut hashes[..count];
+            self.nulls.clear();
+            for (i, column) in self.columns.iter_mut().enumerate() {
+                input.rows.read(i, segment, first, count, column);
+                hash_column(column, None, count, i > 0, &mut self.cache, hashes);
+            }
+            let keys = || self.columns.iter().zip(input.null_equals_null).filter(|(_, equal)| !**equal);
+            if keys().any(|(column, _)| column.validity().is_some()) {
+                let is_null = |row: &u16| keys().any(|(column, _)| !column.is_valid(*row as usize));
+                self.nulls.extend((0..count as u16).filter(is_null));
+            }
+            if input.hash_collisions {
+                hashes.fill(0);
+            }
+            f(first, hashes, &self.nulls);
+        }
+    }
 }
 
 /// The keys of a probe chunk, in the forms that tables ask for.
@@ -70,7 +163,7 @@ pub(crate) struct ProbeKeys {
     /// Rows that can match, or all.
     rows: Vec<u16>,
     all_rows: bool,
-    integers: Vec<i64>,
+    places: Vec<u64>,
     hashes: Vec<u64>,
     caches: Vec<HashCache>,
     flat: Option<Vector>,
@@ -152,33 +245,31 @@ impl ProbeKeys {
         (self.rows(), &self.hashes[..self.count])
     }
 
-    /// The rows that can match (`None`: all), and each row's one key as an integer.
-    pub(super) fn integers(&mut self) -> (Option<&[u16]>, &[i64]) {
-        let (vector, group) = &self.columns[0];
-        let mut positions = self.groups[*group].indices(self.count);
-        let mut vector = vector;
-        if vector.encoding() != Encoding::Flat {
-            let flat = self.flat.get_or_insert_with(|| Vector::new(vector.physical()));
-            vector.flatten_into(positions, self.count, flat);
-            (vector, positions) = (flat, None);
-        }
-        self.integers.resize(CHUNK_ROWS.max(self.count), 0);
-        let integers = &mut self.integers[..self.count];
-        macro_rules! widen {
-            ($($p:ident => $t:ty),*) => {
-                match vector.physical() {
-                    $(PhysicalType::$p => {
-                        let values = vector.values::<$t>();
-                        match positions {
-                            None => integers.iter_mut().zip(values).for_each(|(to, &v)| *to = v as i64),
-                            Some(at) => integers.iter_mut().zip(at).for_each(|(to, &p)| *to = values[p as usize] as i64),
-                        }
-                    })*
-                    other => unreachable!("an integer key has no {other:?} on the other side"),
+    /// The hashes that [`ProbeKeys::hashes`] has computed for this chunk.
+    pub(super) fn known_hashes(&self) -> &[u64] {
+        &self.hashes[..self.count]
+    }
+
+    /// The rows that can match (`None`: all), and the place of each row's keys.
+    pub(super) fn places(&mut self, packing: &Packing) -> (Option<&[u16]>, &[u64]) {
+        self.places.resize(CHUNK_ROWS.max(self.count), 0);
+        let places = &mut self.places[..self.count];
+        for (part, (vector, group)) in self.columns.iter().enumerate() {
+            let mut positions = self.groups[*group].indices(self.count);
+            let mut vector = vector;
+            if vector.encoding() != Encoding::Flat {
+                let flat = self.flat.get_or_insert_with(|| Vector::new(vector.physical()));
+                vector.flatten_into(positions, self.count, flat);
+                (vector, positions) = (flat, None);
+            }
+            for_each_integer!(vector.physical(), |T| {
+                let values = vector.values::<T>();
+                match positions {
+                    None => packing.add(part, values.iter().map(|&v| v as i64), places),
+                    Some(at) => packing.add(part, at.iter().map(|&p| values[p as usize] as i64), places),
                 }
-            };
+            });
         }
-        widen!(I8 => i8, I16 => i16, I32 => i32, I64 => i64, U8 => u8, U16 => u16, U32 => u32, U64 => u64);
-        (self.rows(), &self.integers[..self.count])
+        (self.rows(), &self.places[..self.count])
     }
 }

@@ -1,74 +1,98 @@
 //! Join tables: from a key to the build rows that may have it.
 //!
-//! A table sees row ids and either hashes or integers, never columns. The interface is that of a chain: the first
-//! candidate of each probe row, then each pair's next one. [`choose`] picks the kind when the facts are known and says
-//! why; further kinds plug in there.
+//! A table sees row ids and either places or hashes of keys, never columns. The interface is that of a chain: the first
+//! candidate of each probe row, then each pair's next one. [`choice::choose`] picks the kind when the facts are known
+//! and says why.
 //!
-//! | table | when | candidate |
+//! | table | keys | candidate |
 //! |---|---|---|
-//! | [`Indexed::direct`] | one integer key whose values span less than `4 n + 1024` | `heads[key - min]`, always a match |
-//! | [`Indexed::ranked`] | one integer key, at least one value in 64 occupied | `heads[rank of the key]`, always a match |
-//! | [`Chained`] | all else | `heads[high bits of the hash]`, keys must be compared |
-//! | [`Everything`] | no keys | every row |
+//! | [`bits::BitsOnly`] | integers; only their being there counts | row 0, always a match |
+//! | [`indexed::Indexed`] over offsets | integers, dense | `heads[place]`, always a match |
+//! | [`indexed::Indexed`] over ranks | integers | `heads[rank of the place]`, always a match |
+//! | [`cat::Cat`] | integers | the row at the rank of the place, always a match |
+//! | [`cht::Cht`] | any, hardly repeated | the rows at the ranks of two buckets, keys are compared |
+//! | [`chained::Chained`] | any | `heads[high bits of the hash]`, keys are compared |
+//! | [`everything::Everything`] | none | every row |
 //!
-//! The kinds that search are built by all workers at once without locks: a row becomes the head of its chain by one
-//! atomic exchange and remembers the old head as its successor. Successors stand in an array of their own, indexed by
-//! row id; where no key occurs twice there is none.
+//! The concise tables (bits, CAT, CHT) are those of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014. CAT and CHT
+//! move the rows: a row's id is its rank. They are built by partitions ([`partitions`]), each by one worker. Those with
+//! heads leave the rows where they are and are built by all workers at once without locks: a row becomes the head of its
+//! chain by one atomic exchange and remembers the old head as its successor.
 
+mod bits;
+mod cat;
 mod chained;
+mod choice;
+mod cht;
+mod directory;
 mod everything;
 mod indexed;
 mod keys;
 mod pairs;
+mod partitions;
+mod places;
+#[cfg(test)]
+mod tests;
 
-pub(crate) use keys::{ProbeKeys, for_each_key, is_integer, key_span};
+pub(crate) use bits::Bits;
+pub use choice::TableKind;
+pub(crate) use choice::{Asked, Chosen, Facts, Wish, choose};
+pub(crate) use keys::{ProbeKeys, is_integer, key_bounds};
 pub(crate) use pairs::Pairs;
 
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
-use chained::Chained;
-use entasis_vector::Result;
-use everything::Everything;
-use indexed::Indexed;
+use keys::for_each_batch;
+use std::ops::Range;
 use std::sync::atomic::AtomicU32;
+
+/// How many probe rows ahead memory is asked for.
+const AHEAD: usize = 16;
+/// Bytes from which on a table is asked for ahead: what the nearer caches hold is there as soon.
+const FAR_BYTES: usize = 1 << 20;
 
 /// No row: the end of a chain.
 const NO_ROW: u32 = Materialized::NO_ROW;
 
-/// How far a probe is that goes through all build rows.
-#[derive(Debug, Clone, Copy, Default)]
+/// How far the probe of one chunk is, and what it has put off.
+#[derive(Debug, Default)]
 pub(crate) struct Cursor {
-    /// Build rows that have been candidates.
+    /// Build rows that have been candidates, of a probe that goes through all of them.
     at: usize,
-    /// Rows of the probe chunk.
-    count: usize,
+    /// By probe row: the rank of its key.
+    ranks: Vec<u32>,
+    /// By probe row: the end of its candidates, where these stand side by side.
+    ends: Vec<u32>,
+    /// Candidates of the next step.
+    second: Pairs,
+    /// Probe rows that are looked up by hash when there are no other candidates left.
+    late: Vec<u16>,
+    /// That has begun.
+    is_late: bool,
+}
+
+impl Cursor {
+    fn begin(&mut self) {
+        self.second.clear();
+        self.late.clear();
+        self.is_late = false;
+    }
 }
 
 /// Finds the build rows that may match a probe row.
 pub(crate) trait JoinTable: Send + Sync {
     /// Replaces `pairs` by the first candidate of each probe row that has one. `cursor` is this probe's own, for
-    /// [`JoinTable::next`].
+    /// [`JoinTable::next`]. There are candidates as long as `pairs` is not empty.
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor);
-    /// Moves each pair to its row's next candidate; pairs without one vanish.
-    fn next(&self, pairs: &mut Pairs, cursor: &mut Cursor);
-    /// True if candidates need no comparison of keys.
-    fn is_exact(&self) -> bool;
+    /// Replaces pairs by their rows' next candidates. A row whose pair is gone may have some, or none any more.
+    fn next(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor);
+    /// True if the keys of the last candidates need no comparison.
+    fn is_exact(&self, cursor: &Cursor) -> bool;
     /// Bytes of memory in use.
     fn bytes(&self) -> usize;
 }
 
-/// What is known of a finished build side.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Facts {
-    /// Rows.
-    pub rows: usize,
-    /// Number of key columns.
-    pub keys: usize,
-    /// Smallest and largest key, if the key is one integer that 64 bits hold and NULL equals nothing.
-    pub span: Option<(i64, i64)>,
-}
-
-/// How a table is built from the rows of one build side.
+/// What a table is built from.
 pub(crate) struct BuildInput<'a> {
     /// The rows; keys are the first columns.
     pub rows: &'a Materialized,
@@ -80,39 +104,22 @@ pub(crate) struct BuildInput<'a> {
     pub tasks: &'a dyn Tasks,
 }
 
-/// The table for these facts, and the reason.
-///
-/// # Errors
-/// Those of the tasks.
-pub(crate) fn choose(facts: Facts, input: &BuildInput<'_>) -> Result<(Box<dyn JoinTable>, String)> {
-    if facts.keys == 0 {
-        return Ok((Box::new(Everything::new(input.rows)), "nested loop: no equality to search by".into()));
+/// The order of rows that a table asks for: those that it finds by rank, those that it finds by hash, those that it does
+/// not find.
+struct Arranged {
+    /// All row ids.
+    order: Vec<u32>,
+    /// How many are found by rank.
+    ranked: usize,
+    /// How many are found by hash.
+    overflow: usize,
+}
+
+impl Arranged {
+    /// The new ids of the rows that are found by hash.
+    fn overflow_ids(&self) -> Range<usize> {
+        self.ranked..self.ranked + self.overflow
     }
-    let Facts { rows, .. } = facts;
-    if let Some((min, max)) = facts.span {
-        let span = max.abs_diff(min);
-        let uniqueness = |unique: bool| if unique { "unique" } else { "repeated" };
-        if span < 4 * rows as u64 + 1024 {
-            let table = Indexed::direct(input, min, span)?;
-            let unique = uniqueness(table.is_unique());
-            return Ok((Box::new(table), format!("direct array: {rows} rows, {unique} keys from {min} to {max}")));
-        }
-        if span / 64 <= rows as u64 {
-            let table = Indexed::ranked(input, min, span)?;
-            let unique = uniqueness(table.is_unique());
-            return Ok((
-                Box::new(table),
-                format!("ranked array: {rows} rows, {unique} sparse keys from {min} to {max}"),
-            ));
-        }
-        let table = Chained::build(input)?;
-        return Ok((
-            Box::new(table),
-            format!("chained: {rows} rows, keys from {min} to {max} are too sparse to index"),
-        ));
-    }
-    let keys = if facts.keys == 1 { "a key that is not an integer".into() } else { format!("{} keys", facts.keys) };
-    Ok((Box::new(Chained::build(input)?), format!("chained: {rows} rows, {keys}")))
 }
 
 /// `count` chains without rows.

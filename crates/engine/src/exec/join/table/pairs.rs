@@ -1,7 +1,6 @@
 //! Pairs of rows: what probing passes from step to step.
 
 use super::NO_ROW;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Pairs of a probe row and a build row, in two lists of one length.
 #[derive(Debug, Default)]
@@ -44,8 +43,7 @@ impl Pairs {
     #[inline(always)]
     pub(super) fn fill(&mut self, rows: Option<&[u16]>, count: usize, mut head: impl FnMut(usize) -> u32) {
         let room = rows.map_or(count, <[u16]>::len);
-        self.rows.resize(room, 0);
-        self.ids.resize(room, 0);
+        self.resize(room);
         let mut found = 0;
         // Branch-free: every row writes, a row with a candidate advances.
         let mut put = |row: usize| {
@@ -60,16 +58,33 @@ impl Pairs {
         }
         self.truncate(found);
     }
-    /// Replaces each pair's build row by its successor; pairs at the end of their chain vanish.
+    /// Replaces each pair's build row by its successor, [`NO_ROW`] at the end; pairs without one vanish.
     #[inline(always)]
-    pub(super) fn advance(&mut self, next: &[AtomicU32]) {
+    pub(super) fn advance(&mut self, next: impl Fn(u32) -> u32) {
         let mut found = 0;
         for i in 0..self.len() {
-            let id = next[self.ids[i] as usize].load(Ordering::Relaxed);
+            let id = next(self.ids[i]);
             self.rows[found] = self.rows[i];
             self.ids[found] = id;
             found += usize::from(id != NO_ROW);
         }
         self.truncate(found);
+    }
+    /// Replaces each pair's build row by the one after it, if it is before the end that `ends` has for the pair's probe
+    /// row; other pairs vanish.
+    pub(super) fn step(&mut self, ends: &[u32]) {
+        let mut found = 0;
+        for i in 0..self.len() {
+            let (row, id) = (self.rows[i], self.ids[i] + 1);
+            self.rows[found] = row;
+            self.ids[found] = id;
+            found += usize::from(id < ends[row as usize]);
+        }
+        self.truncate(found);
+    }
+    /// Room for `len` pairs, to be written.
+    pub(super) fn resize(&mut self, len: usize) {
+        self.rows.resize(len, 0);
+        self.ids.resize(len, 0);
     }
 }

@@ -1,0 +1,266 @@
+//! Joins with each table: nanoseconds a build row and a probe row, bytes of the table and of the rows that it keeps.
+//!
+//! `make bench-joins`, or `cargo run --release -p entasis-engine --example joins [ROWS …]`
+//!
+//! As in Barber et al., *Memory-Efficient Hash Joins*, section 4: n distinct keys of 8 bytes, drawn from 2n values, with
+//! a payload of 8 bytes, by which the matches are summed up; probes are drawn from the keys. Further: probes in the order
+//! of their keys, of which half find nothing; keys that are all there; keys far from each other, or some of them; keys that occur
+//! four times; and a semi join. Building includes keeping the rows. Times are the least of several rounds, on as many threads
+//! as the machine has.
+
+use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker, Settings, TableKind, execute};
+use entasis_engine::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Scan};
+use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
+use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Field, Result, Schema, Selection, Vector};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+const ROUNDS: usize = 2;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+    fn shuffle(&mut self, keys: &mut [i64]) {
+        (1..keys.len()).rev().for_each(|i| keys.swap(i, self.below(i as u64 + 1) as usize));
+    }
+}
+
+/// Chunks of keys, and of payloads beside them.
+#[derive(Debug)]
+struct Ready {
+    schema: Schema,
+    chunks: Arc<Vec<Chunk>>,
+    claimed: u64,
+}
+
+impl Ready {
+    /// Rows (key, key with other bits), which the optimizer takes for `claimed`.
+    fn new(keys: &[i64], claimed: u64) -> Ready {
+        let chunk = |keys: &[i64]| {
+            let mut chunk = Chunk::new();
+            chunk.reset(keys.len());
+            let group = chunk.push_group(Selection::ALL);
+            chunk.push_column(Vector::from_slice(keys), group);
+            chunk.push_column(Vector::from_slice(&keys.iter().map(|key| key ^ 0x5555).collect::<Vec<i64>>()), group);
+            chunk
+        };
+        let schema: Schema = ["k", "v"].map(|name| Field::new(name, DataType::Int64)).to_vec().into();
+        Ready { schema, chunks: Arc::new(keys.chunks(CHUNK_ROWS).map(chunk).collect()), claimed }
+    }
+}
+
+impl Relation for Ready {
+    fn name(&self) -> &str {
+        "ready"
+    }
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+    fn statistics(&self) -> Statistics {
+        Statistics { rows: Some(self.claimed), columns: Vec::new() }
+    }
+    fn scan(&self, request: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
+        let columns = request.columns.iter().map(|(_, column)| *column).collect();
+        Ok(Arc::new(Handing { chunks: self.chunks.clone(), columns, next: Arc::default() }))
+    }
+}
+
+#[derive(Clone)]
+struct Handing {
+    chunks: Arc<Vec<Chunk>>,
+    columns: Vec<usize>,
+    next: Arc<AtomicUsize>,
+}
+
+impl Source for Handing {
+    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
+        Ok(Box::new(self.clone()))
+    }
+}
+
+impl SourceWorker for Handing {
+    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        let Some(ready) = self.chunks.get(next) else { return Ok(false) };
+        chunk.reset(ready.len());
+        let group = chunk.push_group(Selection::ALL);
+        self.columns.iter().for_each(|&column| chunk.push_column(ready.vector(column).clone(), group));
+        Ok(true)
+    }
+    fn morsel(&self) -> u64 {
+        0
+    }
+}
+
+/// Adds up the last column.
+#[derive(Default)]
+struct Sum(Arc<AtomicI64>);
+
+impl ResultSink for Sum {
+    fn worker(&self) -> Result<Box<dyn ResultWorker>> {
+        Ok(Box::new(SumWorker { total: self.0.clone(), own: 0 }))
+    }
+}
+
+struct SumWorker {
+    total: Arc<AtomicI64>,
+    own: i64,
+}
+
+impl ResultWorker for SumWorker {
+    fn push(&mut self, chunk: &Chunk) -> Result<()> {
+        let column = chunk.columns().len() - 1;
+        let values = chunk.vector(column).values::<i64>();
+        let sum: i64 = match chunk.positions(column) {
+            None if chunk.vector(column).is_constant() => values[0].wrapping_mul(chunk.len() as i64),
+            None => values[..chunk.len()].iter().fold(0, |sum, v| sum.wrapping_add(*v)),
+            Some(at) => at.iter().fold(0, |sum, &p| sum.wrapping_add(values[p as usize])),
+        };
+        self.own = self.own.wrapping_add(sum);
+        Ok(())
+    }
+    fn finish(&mut self) -> Result<()> {
+        self.total.fetch_add(self.own, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+struct Case {
+    name: &'static str,
+    kind: JoinKind,
+    build: Vec<i64>,
+    probe: Vec<i64>,
+    tables: &'static [TableKind],
+}
+
+/// Nanoseconds, the sum, why the table was chosen, and the most memory that was reserved.
+fn run(kind: JoinKind, build: &Arc<Ready>, probe: &Arc<Ready>, table: TableKind) -> (u64, i64, String, usize) {
+    let mut columns = Columns::default();
+    let mut scan = |relation: &Arc<Ready>, name: &str| {
+        let ids: Vec<ColumnId> =
+            ["k", "v"].iter().map(|column| columns.add(format!("{name}.{column}"), DataType::Int64, false)).collect();
+        let columns = ids.iter().copied().zip(0..).collect();
+        (Box::new(Node::Scan(Scan { relation: relation.clone(), columns, filters: Vec::new() })), ids)
+    };
+    let ((left, l), (right, r)) = (scan(probe, "probe"), scan(build, "build"));
+    let on = vec![JoinKey { left: columns.expr(l[0]), right: columns.expr(r[0]), null_equals_null: false }];
+    let root = Node::Join(Join { left, right, kind, on, residual: Vec::new() });
+    let last = if kind == JoinKind::Semi { l[0] } else { r[1] };
+    let plan = Plan { root, columns, output: vec![Output { name: "v".into(), column: last }] };
+    let settings = Settings { join_table: table, profile: true, ..Settings::default() };
+    let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
+    let sum = Sum::default();
+    let start = Instant::now();
+    let profile = execute(&plan, &context, &sum).expect("a join of integers runs");
+    let nanoseconds = start.elapsed().as_nanos() as u64;
+    let root = profile.root.expect("asked for");
+    (nanoseconds, sum.0.load(Ordering::Relaxed), root.details.join("; "), root.bytes as usize)
+}
+
+fn measure(case: &Case) {
+    // The side that is said to be small is kept.
+    let build = Arc::new(Ready::new(&case.build, 1));
+    let probe = Arc::new(Ready::new(&case.probe, 1 << 40));
+    let few = Arc::new(Ready::new(&case.probe[..CHUNK_ROWS], 1 << 40));
+    println!("{}: {} build rows, {} probe rows", case.name, case.build.len(), case.probe.len());
+    let mut best = vec![(u64::MAX, u64::MAX); case.tables.len()];
+    let mut notes = vec![(0, String::new(), 0); case.tables.len()];
+    for _ in 0..ROUNDS {
+        for (i, &table) in case.tables.iter().enumerate() {
+            let (built, ..) = run(case.kind, &build, &few, table);
+            let (all, sum, reason, bytes) = run(case.kind, &build, &probe, table);
+            best[i] = (best[i].0.min(built), best[i].1.min(all));
+            notes[i] = (sum, reason, bytes);
+        }
+    }
+    let sums: Vec<i64> = notes.iter().map(|(sum, ..)| *sum).collect();
+    assert!(sums.iter().all(|&sum| sum == sums[0]), "all tables give the same");
+    for ((table, (built, all)), (_, reason, bytes)) in case.tables.iter().zip(best).zip(notes) {
+        let build_ns = built as f64 / case.build.len() as f64;
+        let probe_ns = all.saturating_sub(built) as f64 / case.probe.len() as f64;
+        println!(
+            "  {:8} build {build_ns:6.1} ns, probe {probe_ns:6.2} ns a row, {:6.1} MB at most; {reason}",
+            table.to_string(),
+            bytes as f64 / f64::from(1 << 20),
+        );
+    }
+}
+
+fn main() {
+    use TableKind::{Array, Auto, Bitmap, Cat, Chained, Cht, Ranked};
+    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
+    let sizes = if sizes.is_empty() { vec![100_000, 1_000_000, 10_000_000] } else { sizes };
+    let only = Mutex::new(std::env::var("CASE").ok());
+    for n in sizes {
+        let probes = (4 * n).clamp(10_000_000, 40_000_000);
+        let mut random = Random(4711);
+        let random = &mut random;
+        // Half of the values up to 2n: of each two neighbours one.
+        let mut keys: Vec<i64> = (0..n as i64).map(|i| 2 * i + random.below(2) as i64).collect();
+        let drawn = |keys: &[i64], random: &mut Random| -> Vec<i64> {
+            (0..probes).map(|_| keys[random.below(keys.len() as u64) as usize]).collect()
+        };
+        let in_order: Vec<i64> = (0..probes).map(|i| (i as u64 * 2 * n as u64 / probes as u64) as i64).collect();
+        let ascending = keys.clone();
+        random.shuffle(&mut keys);
+        let mut full: Vec<i64> = (0..n as i64).collect();
+        let full_ascending = full.clone();
+        random.shuffle(&mut full);
+        let far: Vec<i64> = keys.iter().map(|key| key * 1_000_003).collect();
+        let few_far: Vec<i64> = keys.iter().map(|key| if key % 100 == 7 { key << 32 } else { *key }).collect();
+        let thin: Vec<i64> = keys.iter().map(|key| key * 16).collect();
+        let mut four: Vec<i64> = (0..n as i64).map(|i| i / 4 * 8).collect();
+        random.shuffle(&mut four);
+        let half: Vec<i64> = drawn(&keys, random).iter().map(|key| key ^ random.below(2) as i64).collect();
+        let all: &[TableKind] = &[Auto, Array, Ranked, Cat, Cht, Chained];
+        let hashed: &[TableKind] = &[Auto, Cht, Chained];
+        let (inner, left) = (JoinKind::Inner, JoinKind::Left);
+        let case = |name, kind, build: &[i64], probe: Vec<i64>, tables| Case {
+            name,
+            kind,
+            build: build.to_vec(),
+            probe,
+            tables,
+        };
+        let cases = [
+            case("every second value", inner, &keys, drawn(&keys, random), all),
+            case("every second value, half of the probes match", left, &keys, half.clone(), all),
+            case("every second value in order, probes in order", left, &ascending, in_order.clone(), all),
+            case("every 32nd value", inner, &thin, drawn(&thin, random), all),
+            case("all values", inner, &full, drawn(&full, random), all),
+            case("all values in order", inner, &full_ascending, drawn(&full, random), all),
+            case("far values", inner, &far, drawn(&far, random), hashed),
+            case(
+                "far values, half of the probes match",
+                left,
+                &far,
+                half.iter().map(|k| k * 1_000_003).collect(),
+                hashed,
+            ),
+            case(
+                "every second value, a hundredth far",
+                inner,
+                &few_far,
+                drawn(&few_far, random),
+                &[Auto, Cat, Cht, Chained],
+            ),
+            case("each key four times", inner, &four, drawn(&four, random)[..probes / 4].to_vec(), all),
+            case(
+                "semi join, half of the probes match",
+                JoinKind::Semi,
+                &keys,
+                half,
+                &[Auto, Bitmap, Cat, Cht, Chained],
+            ),
+        ];
+        let only = only.lock().expect("nobody else has it").clone();
+        cases.iter().filter(|case| only.as_ref().is_none_or(|only| case.name.contains(only))).for_each(measure);
+    }
+}

@@ -1,0 +1,362 @@
+//! Which table a join gets: forced by a setting, or chosen by what is known of the finished build side.
+//!
+//! The ladder, from the least memory to the most: bits only, an array, a concise array table, a concise hash table,
+//! chains. `auto` takes the first that the keys allow and that was measured to be worth it (`docs/design/joins.md`). A
+//! kind that is forced and cannot be is replaced by what `auto` takes, and the reason says so.
+
+use super::bits::{Bits, BitsOnly};
+use super::cat::Cat;
+use super::chained::Chained;
+use super::cht::Cht;
+use super::everything::Everything;
+use super::indexed::Indexed;
+use super::keys::sample;
+use super::places::Packing;
+use super::{Arranged, BuildInput, JoinTable};
+use crate::exec::Reservation;
+use crate::exec::materialized::Materialized;
+use crate::exec::operator::Tasks;
+use entasis_vector::Result;
+use std::fmt;
+use std::sync::Arc;
+
+/// A kind of join table. The setting `join_table`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TableKind {
+    /// Whatever the finished build side suggests.
+    #[default]
+    Auto,
+    /// A bit for each key, where nothing else is asked.
+    Bitmap,
+    /// A head for each value between the smallest and the largest key.
+    Array,
+    /// A head for each key, found by rank.
+    Ranked,
+    /// The concise array table.
+    Cat,
+    /// The concise hash table.
+    Cht,
+    /// Heads and chains by hash.
+    Chained,
+}
+
+impl TableKind {
+    /// All, with their names in SQL.
+    pub const NAMES: [(TableKind, &str); 7] = [
+        (TableKind::Auto, "auto"),
+        (TableKind::Bitmap, "bitmap"),
+        (TableKind::Array, "array"),
+        (TableKind::Ranked, "ranked"),
+        (TableKind::Cat, "cat"),
+        (TableKind::Cht, "cht"),
+        (TableKind::Chained, "chained"),
+    ];
+
+    /// The one of this name; `None` if there is none.
+    pub fn parse(name: &str) -> Option<TableKind> {
+        TableKind::NAMES.iter().find(|(_, own)| *own == name).map(|(kind, _)| *kind)
+    }
+}
+
+impl fmt::Display for TableKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (_, name) = TableKind::NAMES.iter().find(|(kind, _)| kind == self).expect("all have a name");
+        f.write_str(name)
+    }
+}
+
+/// What a join asks its table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// Whether a key is there.
+    Existence,
+    /// How often it is there.
+    Number,
+    /// Which rows have it.
+    Rows,
+}
+
+/// What is wanted of a table.
+pub(crate) struct Wish<'a> {
+    /// The setting.
+    pub kind: TableKind,
+    /// What the join asks.
+    pub asked: Asked,
+    /// Columns of the rows that are read, whatever the table.
+    pub read: &'a [bool],
+}
+
+/// What is known of a finished build side.
+#[derive(Debug, Clone)]
+pub(crate) struct Facts {
+    /// Number of key columns.
+    pub keys: usize,
+    /// Smallest and largest value of each key, if all are integers that 64 bits hold and NULL equals nothing.
+    pub bounds: Option<Vec<(i64, i64)>>,
+    /// Which keys there are, if it is known already.
+    pub bits: Option<Arc<Bits>>,
+}
+
+/// A table, and what has become of the rows.
+pub(crate) struct Chosen {
+    /// The rows, perhaps in another order and without columns that nobody reads.
+    pub rows: Materialized,
+    /// The table over them.
+    pub table: Box<dyn JoinTable>,
+    /// Which table it is, and why.
+    pub reason: String,
+}
+
+/// Places for each row that a directory may have: 16 bytes a row.
+const CAT_PLACES: u64 = 64;
+/// Places for each row that bits may have: 16 bytes a row.
+const BITMAP_PLACES: u64 = 128;
+/// Places for each row that an array may have: 16 bytes a row.
+const ARRAY_PLACES: u64 = 4;
+/// Places of an array up to which it is not slower than a concise array table: 64 MB.
+const CACHED_PLACES: u64 = 16 << 20;
+/// Places that a table may have beyond these, however few its rows are.
+const FEW_PLACES: u64 = 4096;
+/// Share of a sample that must be inside of a window.
+const WINDOW_SHARE: f64 = 0.95;
+/// Chains are large once they are more than this part of the memory that is left.
+const LARGE_PART: usize = 4;
+/// Part of the rows of a concise hash table that may overflow.
+const OVERFLOW_PART: usize = 16;
+/// How often it is tried to draw a key for the window of a concise array table.
+const SAMPLE: usize = 1024;
+
+/// The table for these facts. `memory` is that of the rows; it comes back as the most that was needed.
+///
+/// # Errors
+/// Those of the tasks; resource.
+pub(crate) fn choose(
+    wish: &Wish<'_>,
+    facts: &Facts,
+    rows: Materialized,
+    null_equals_null: &[bool],
+    hash_collisions: bool,
+    memory: &mut Reservation,
+    tasks: &dyn Tasks,
+) -> Result<Chosen> {
+    let mut ladder = Ladder { wish, facts, null_equals_null, hash_collisions, memory, tasks };
+    ladder.choose(rows)
+}
+
+/// A table to be built.
+enum Step {
+    Direct(Packing),
+    Ranked(Packing),
+    Cat(Packing),
+    Cht,
+    Chained,
+}
+
+impl Step {
+    /// Bytes that the table needs at most while it is built over so many rows.
+    fn bytes(&self, rows: usize) -> usize {
+        // Where rows move: 8 bytes a row to spread them or, after that, a column of new ones, and 4 for their order.
+        let moving = 20 * rows;
+        match self {
+            Step::Direct(packing) => packing.places() as usize * 4 + 4 * rows,
+            Step::Ranked(packing) => packing.places() as usize / 4 + 8 * rows,
+            Step::Cat(packing) => packing.places() as usize / 4 + 4 * rows + moving,
+            Step::Cht => 2 * rows + moving,
+            Step::Chained => 20 * rows,
+        }
+    }
+}
+
+/// True if rows may be brought in another order: tuples stay where they are.
+fn may_move(rows: &Materialized) -> bool {
+    rows.compressed().0 == 0
+}
+
+struct Ladder<'a> {
+    wish: &'a Wish<'a>,
+    facts: &'a Facts,
+    null_equals_null: &'a [bool],
+    hash_collisions: bool,
+    memory: &'a mut Reservation,
+    tasks: &'a dyn Tasks,
+}
+
+impl Ladder<'_> {
+    fn input<'b>(&'b self, rows: &'b Materialized) -> BuildInput<'b> {
+        BuildInput {
+            rows,
+            null_equals_null: self.null_equals_null,
+            hash_collisions: self.hash_collisions,
+            tasks: self.tasks,
+        }
+    }
+
+    fn choose(&mut self, rows: Materialized) -> Result<Chosen> {
+        if self.facts.keys == 0 {
+            let table = Everything::new(&rows);
+            return Ok(chosen(rows, table, "nested loop: no equality to search by".into()));
+        }
+        let kind = self.wish.kind;
+        if (kind == TableKind::Auto || kind == TableKind::Bitmap)
+            && self.wish.asked != Asked::Rows
+            && let Some(packing) = self.packing(&rows, BITMAP_PLACES)
+        {
+            self.memory.resize(rows.bytes() + (packing.places() / 8) as usize)?;
+            let bits = match &self.facts.bits {
+                Some(bits) => bits.clone(),
+                None => Arc::new(Bits::of(&rows, &packing, self.tasks)?),
+            };
+            if self.wish.asked == Asked::Existence || bits.is_unique() {
+                let (count, keys) = (rows.rows(), self.describe());
+                let reason = format!("bitmap: {count} rows, {} distinct {keys}; no column is read", bits.keys());
+                return Ok(chosen(Materialized::new(rows.columns()), BitsOnly { packing, bits }, reason));
+            }
+        }
+        match self.forced(&rows) {
+            Some(step) => self.build(step, rows),
+            None => {
+                let mut chosen = self.build(self.best(&rows), rows)?;
+                if kind != TableKind::Auto {
+                    chosen.reason += &format!("; join_table = {kind} is not possible");
+                }
+                Ok(chosen)
+            }
+        }
+    }
+
+    /// The table that is forced, if it is possible.
+    fn forced(&self, rows: &Materialized) -> Option<Step> {
+        let may_move = may_move(rows);
+        match self.wish.kind {
+            TableKind::Auto | TableKind::Bitmap => None,
+            TableKind::Array => self.packing(rows, CAT_PLACES).map(Step::Direct),
+            TableKind::Ranked => self.packing(rows, CAT_PLACES).map(Step::Ranked),
+            TableKind::Cat if may_move => {
+                let window = || self.window(rows).map(|(packing, _)| packing);
+                self.packing(rows, CAT_PLACES).or_else(window).map(Step::Cat)
+            }
+            TableKind::Cht if may_move => Some(Step::Cht),
+            TableKind::Cat | TableKind::Cht => None,
+            TableKind::Chained => Some(Step::Chained),
+        }
+    }
+
+    /// The table that was measured to be best.
+    fn best(&self, rows: &Materialized) -> Step {
+        let may_move = may_move(rows);
+        if let Some(packing) = self.packing(rows, ARRAY_PLACES)
+            && (packing.places() <= CACHED_PLACES || !may_move)
+        {
+            return Step::Direct(packing);
+        }
+        match self.packing(rows, CAT_PLACES) {
+            Some(packing) if may_move => return Step::Cat(packing),
+            Some(packing) => return Step::Ranked(packing),
+            None => {}
+        }
+        if may_move {
+            if let Some((packing, share)) = self.window(rows)
+                && share >= WINDOW_SHARE
+            {
+                return Step::Cat(packing);
+            }
+            if Step::Chained.bytes(rows.rows()) > self.memory.free() / LARGE_PART {
+                return Step::Cht;
+            }
+        }
+        Step::Chained
+    }
+
+    fn build(&mut self, step: Step, rows: Materialized) -> Result<Chosen> {
+        let (count, keys) = (rows.rows(), self.describe());
+        self.memory.resize(rows.bytes() + step.bytes(count))?;
+        match step {
+            Step::Direct(packing) => {
+                let table = Indexed::direct(&self.input(&rows), packing)?;
+                let reason = format!("direct array: {count} rows, {} {keys}", uniqueness(table.is_unique()));
+                Ok(chosen(rows, table, reason))
+            }
+            Step::Ranked(packing) => {
+                let table = Indexed::ranked(&self.input(&rows), packing)?;
+                let reason = format!("ranked array: {count} rows, {} sparse {keys}", uniqueness(table.is_unique()));
+                Ok(chosen(rows, table, reason))
+            }
+            Step::Cat(packing) => self.cat(rows, packing, &keys),
+            Step::Cht => self.cht(rows, &keys),
+            Step::Chained => {
+                let table = Chained::build(&self.input(&rows))?;
+                Ok(chosen(rows, table, format!("chained: {count} rows, {keys}")))
+            }
+        }
+    }
+
+    /// The places of the keys, if they are integers and there are at most so many places for each row.
+    fn packing(&self, rows: &Materialized, for_each: u64) -> Option<Packing> {
+        let packing = Packing::of(self.facts.bounds.as_deref()?)?;
+        (packing.places() <= for_each * rows.rows() as u64 + FEW_PLACES).then_some(packing)
+    }
+
+    /// What keys there are.
+    fn describe(&self) -> String {
+        match self.facts.bounds.as_deref() {
+            Some([(min, max)]) => format!("keys from {min} to {max}"),
+            Some(_) => format!("keys of {} integers", self.facts.keys),
+            None if self.facts.keys == 1 => "keys that are no integers".into(),
+            None => format!("keys of {} columns", self.facts.keys),
+        }
+    }
+
+    /// If there is one key: a packing for those near each other, and the share of them in a sample.
+    fn window(&self, rows: &Materialized) -> Option<(Packing, f64)> {
+        let Some([_]) = self.facts.bounds.as_deref() else { return None };
+        let mut sample = sample(rows, SAMPLE);
+        let packing = Packing::around(&mut sample, CAT_PLACES * rows.rows() as u64 + FEW_PLACES)?;
+        let (min, max) = packing.window();
+        let inside = sample.iter().filter(|key| (min..=max).contains(key)).count();
+        Some((packing, inside as f64 / sample.len() as f64))
+    }
+
+    fn cat(&self, rows: Materialized, packing: Packing, keys: &str) -> Result<Chosen> {
+        let count = rows.rows();
+        let (mut table, arranged) = Cat::build(&self.input(&rows), packing)?;
+        let rows = self.arrange(rows, &arranged, arranged.overflow > 0)?;
+        table.add_outside(&self.input(&rows), &arranged)?;
+        let mut reason = format!("concise array table: {count} rows, {} {keys}", uniqueness(table.is_unique()));
+        if table.is_full() {
+            reason += ", every value";
+        }
+        if arranged.overflow > 0 {
+            let (min, max) = table.window();
+            reason += &format!(", {} rows outside of {min} to {max}", arranged.overflow);
+        }
+        Ok(chosen(rows, table, reason))
+    }
+
+    fn cht(&mut self, rows: Materialized, keys: &str) -> Result<Chosen> {
+        let count = rows.rows();
+        let (mut table, arranged) = Cht::build(&self.input(&rows))?;
+        if self.wish.kind != TableKind::Cht && arranged.overflow > count / OVERFLOW_PART {
+            return self.build(Step::Chained, rows);
+        }
+        let rows = self.arrange(rows, &arranged, true)?;
+        table.add_overflow(&self.input(&rows), &arranged)?;
+        let share = 100.0 * arranged.overflow as f64 / count.max(1) as f64;
+        Ok(chosen(rows, table, format!("concise hash table: {count} rows, {share:.1} % overflow, {keys}")))
+    }
+
+    /// The rows in the order that a table asks for, without columns that nobody reads; `compared`: keys are.
+    fn arrange(&self, rows: Materialized, arranged: &Arranged, compared: bool) -> Result<Materialized> {
+        let kept: Vec<bool> =
+            self.wish.read.iter().enumerate().map(|(i, read)| *read || compared && i < self.facts.keys).collect();
+        rows.rearranged(&arranged.order, &kept, self.tasks)
+    }
+}
+
+fn chosen(rows: Materialized, table: impl JoinTable + 'static, reason: String) -> Chosen {
+    let reason = format!("{reason}; table of {} bytes, rows of {} bytes", table.bytes(), rows.bytes());
+    Chosen { rows, table: Box::new(table), reason }
+}
+
+fn uniqueness(unique: bool) -> &'static str {
+    if unique { "unique" } else { "repeated" }
+}

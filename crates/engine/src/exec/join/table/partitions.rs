@@ -1,0 +1,184 @@
+//! Build rows by partition of their places, so that workers build a table side by side without latches.
+//!
+//! A partition is a range of places, a power of two of them: it owns a range of the table's directory and a range of its
+//! rows, small enough for the second-level cache. Rows are spread in two passes over the segments, which count and then
+//! write; within a partition they stand in the order of their ids, whatever the workers did. After that each partition
+//! is one task ([`in_parallel`]). The table that comes of it is one, and probes know nothing of partitions (Barber et
+//! al., section 2.3, with counting in place of lists of pages).
+//!
+//! Not done as in the paper: scrambling keys against skew. It would give up their order, which probes in key order
+//! profit from; a partition has no more distinct keys than places, so it cannot grow much larger than the others unless
+//! keys are repeated.
+
+use super::places::{NOWHERE, OUTSIDE};
+use crate::exec::materialized::Materialized;
+use crate::exec::operator::{Tasks, in_parallel};
+use entasis_vector::Result;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Rows that a partition should have.
+const PARTITION_ROWS: u64 = 32 << 10;
+/// The most partitions: each has an open line of cache when rows are spread.
+const MAX_PARTITIONS: u64 = 1024;
+/// The fewest places of a partition: a power of two, a multiple of what a word of a directory holds.
+const MIN_SHIFT: u32 = 10;
+
+/// Calls back with the offset of a first row of a segment and the places of that row and those that follow.
+pub(super) type PlacesOf<'a> = &'a (dyn Fn(usize, &mut dyn FnMut(usize, &[u64])) + Sync);
+
+/// Rows by partition.
+pub(super) struct Partitions {
+    /// High half: the place within the partition. Low half: the row id. Behind all partitions those outside, then those
+    /// nowhere.
+    entries: Vec<AtomicU64>,
+    /// Where each partition starts; then where those outside start, those nowhere, and the end.
+    starts: Vec<usize>,
+    shift: u32,
+}
+
+/// The binary logarithm of a partition's places, for a table of so many places and rows.
+pub(super) fn shift_for(places: u64, rows: usize) -> u32 {
+    let partitions = (rows as u64).div_ceil(PARTITION_ROWS).clamp(1, MAX_PARTITIONS);
+    let width = places.div_ceil(partitions).next_power_of_two();
+    width.trailing_zeros().clamp(MIN_SHIFT, 32)
+}
+
+impl Partitions {
+    /// Spreads `rows`, whose places are below `places`, or [`OUTSIDE`] or [`NOWHERE`].
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(super) fn spread(
+        rows: &Materialized,
+        places: u64,
+        shift: u32,
+        places_of: PlacesOf<'_>,
+        tasks: &dyn Tasks,
+    ) -> Result<Partitions> {
+        let partitions = places.div_ceil(1 << shift) as usize;
+        let partition_of = |place: u64| match place {
+            OUTSIDE => partitions,
+            NOWHERE => partitions + 1,
+            _ => (place >> shift) as usize,
+        };
+        let segments = rows.segments();
+        let mut counts: Vec<Vec<usize>> = vec![vec![0; partitions + 2]; segments];
+        in_parallel(tasks, counts.iter_mut().collect(), &|segment, counts| {
+            places_of(segment, &mut |_, places| places.iter().for_each(|&place| counts[partition_of(place)] += 1));
+            Ok(())
+        })?;
+        let mut starts = Vec::with_capacity(partitions + 3);
+        let mut at = 0;
+        for partition in 0..partitions + 2 {
+            starts.push(at);
+            for counts in &mut counts {
+                at += std::mem::replace(&mut counts[partition], at);
+            }
+        }
+        starts.push(at);
+        let entries: Vec<AtomicU64> = (0..at).map(|_| AtomicU64::new(0)).collect();
+        let within = (1u64 << shift) - 1;
+        in_parallel(tasks, counts.iter_mut().collect(), &|segment, next| {
+            places_of(segment, &mut |first, places| {
+                for (i, &place) in places.iter().enumerate() {
+                    let id = (segment << 16 | (first + i)) as u64;
+                    let slot = &mut next[partition_of(place)];
+                    entries[*slot].store((place & within) << 32 | id, Ordering::Relaxed);
+                    *slot += 1;
+                }
+            });
+            Ok(())
+        })?;
+        Ok(Partitions { entries, starts, shift })
+    }
+
+    /// Partitions.
+    pub(super) fn count(&self) -> usize {
+        self.starts.len() - 3
+    }
+    /// Words of 32 places of a partition; the last one may have fewer.
+    pub(super) fn words(&self) -> usize {
+        1 << (self.shift - 5)
+    }
+    /// Rows of the partitions before `partition`.
+    pub(super) fn start(&self, partition: usize) -> usize {
+        self.starts[partition]
+    }
+    /// The rows of a partition: place within it, and row id.
+    #[inline(always)]
+    pub(super) fn rows(&self, partition: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
+        let entries = &self.entries[self.starts[partition]..self.starts[partition + 1]];
+        entries.iter().map(|entry| {
+            let entry = entry.load(Ordering::Relaxed);
+            ((entry >> 32) as usize, entry as u32)
+        })
+    }
+    /// Row ids of those outside.
+    pub(super) fn outside(&self) -> impl Iterator<Item = u32> + '_ {
+        self.rows(self.count()).map(|(_, id)| id)
+    }
+    /// Row ids of those nowhere.
+    pub(super) fn nowhere(&self) -> impl Iterator<Item = u32> + '_ {
+        self.rows(self.count() + 1).map(|(_, id)| id)
+    }
+}
+
+/// Cuts `values` into parts of the given lengths, which may leave a rest.
+pub(super) fn cut<T>(mut values: &mut [T], lengths: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
+    let mut parts = Vec::new();
+    for length in lengths {
+        let (part, rest) = std::mem::take(&mut values).split_at_mut(length);
+        parts.push(part);
+        values = rest;
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::materialized::column_of;
+    use crate::exec::testing::{Chance, TwoThreads};
+    use entasis_vector::{CHUNK_ROWS, DataType, Vector};
+
+    #[test]
+    fn every_row_is_in_the_partition_of_its_place_in_the_order_of_ids() {
+        let mut rows = Materialized::new(&[column_of(DataType::UInt64)]);
+        let mut chance = Chance(5);
+        let count = 100 * CHUNK_ROWS + 17;
+        let places: Vec<u64> = (0..count)
+            .map(|_| match chance.below(10) {
+                0 => OUTSIDE,
+                1 => NOWHERE,
+                _ => chance.below(5000),
+            })
+            .collect();
+        for places in places.chunks(CHUNK_ROWS) {
+            rows.append_vectors(&[(&Vector::from_slice(places), None)], places.len());
+        }
+        let of = |segment: usize, give: &mut dyn FnMut(usize, &[u64])| {
+            for (i, places) in rows.values::<u64>(0, segment).chunks(1000).enumerate() {
+                give(i * 1000, places);
+            }
+        };
+        for shift in [10, 12, 13] {
+            let partitions = Partitions::spread(&rows, 5000, shift, &of, &TwoThreads).unwrap();
+            assert_eq!(partitions.count(), 5000usize.div_ceil(1 << shift));
+            for partition in 0..partitions.count() {
+                let expected = (0..count).filter(|&id| places[id] >> shift == partition as u64);
+                let expected = expected.map(|id| (places[id] as usize & ((1 << shift) - 1), id as u32));
+                assert!(partitions.rows(partition).eq(expected));
+            }
+            assert!(partitions.outside().eq((0..count as u32).filter(|&id| places[id as usize] == OUTSIDE)));
+            assert!(partitions.nowhere().eq((0..count as u32).filter(|&id| places[id as usize] == NOWHERE)));
+        }
+    }
+
+    #[test]
+    fn partitions_hold_a_share_of_the_rows() {
+        assert_eq!(shift_for(100, 10), MIN_SHIFT);
+        assert_eq!(shift_for(1 << 20, 1 << 15), 20);
+        assert_eq!(shift_for(1 << 20, 1 << 17), 18);
+        assert_eq!(shift_for(1 << 40, 1 << 30), 30);
+    }
+}

@@ -1,0 +1,267 @@
+//! Every table against a map from keys to rows: build sides of several segments from two workers, keys of all kinds,
+//! probes in chunks of every encoding.
+
+use super::*;
+use crate::exec::materialized::column_of;
+use crate::exec::testing::{Chance, TwoThreads, chunk_of, column};
+use crate::exec::{MemoryBudget, Reservation};
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{CHUNK_ROWS, DataType, Value, Vector};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+type Key = Vec<Value>;
+
+/// A build side and what is probed.
+struct Case {
+    name: &'static str,
+    types: Vec<DataType>,
+    null_equals_null: Vec<bool>,
+    build: Vec<Key>,
+    probe: Vec<Key>,
+}
+
+fn int(v: i64) -> Value {
+    Value::Integer(v.into())
+}
+
+fn one(keys: impl Iterator<Item = i64>) -> Vec<Key> {
+    keys.map(|key| vec![int(key)]).collect()
+}
+
+/// The same values in an order by chance.
+fn shuffled(mut keys: Vec<Key>, chance: &mut Chance) -> Vec<Key> {
+    (1..keys.len()).rev().for_each(|i| keys.swap(i, chance.below(i as u64 + 1) as usize));
+    keys
+}
+
+fn cases() -> Vec<Case> {
+    let mut chance = Chance(2014);
+    let chance = &mut chance;
+    let case = |name, types: &[DataType], build: Vec<Key>, probe: Vec<Key>| Case {
+        name,
+        types: types.to_vec(),
+        null_equals_null: vec![false; types.len()],
+        build,
+        probe,
+    };
+    let (long, text) = (DataType::Int64, DataType::Varchar);
+    let mut cases = Vec::new();
+    // Enough rows for several segments and partitions.
+    let many = 150_000;
+    let dense = shuffled(one(-500..many - 500), chance);
+    cases.push(case("dense", &[long], dense, one((-600..3000).chain(many - 700..many + 10))));
+    let sparse = shuffled(one((0..many).map(|i| i * 7 - i % 3)), chance);
+    cases.push(case("sparse", &[long], sparse, one((-10..9000).chain(many * 7 - 20..many * 7 + 20))));
+    let mut repeated: Vec<Key> = (0..30_000).map(|_| vec![int(chance.below(9000) as i64 * 5)]).collect();
+    (0..30_000).step_by(13).for_each(|i| repeated[i] = vec![Value::Null]);
+    let mut probe = one(-5..6000);
+    (0..6000).step_by(7).for_each(|i| probe[i] = vec![Value::Null]);
+    cases.push(case("repeated, some NULL", &[long], repeated.clone(), probe.clone()));
+    let null_safe = vec![true];
+    cases.push(Case { null_equals_null: null_safe, ..case("NULL is NULL", &[long], repeated, probe) });
+    // Most near each other, some far away, some of these repeated.
+    let far = [i64::MIN, i64::MAX, 1 << 50, 1 << 50, -(1 << 60)];
+    let outliers = shuffled(one((0..5000).map(|i| i * 3).chain(far).chain((0..40).map(|i| i << 40))), chance);
+    cases.push(case("outliers", &[long], outliers, one((-50..9000).chain(far).chain((0..50).map(|i| i << 40)))));
+    let two = |a: i64, b: i64| vec![int(a), int(b)];
+    let mut pairs: Vec<Key> =
+        (0..20_000).map(|_| two(chance.below(300) as i64, 7 - chance.below(100) as i64)).collect();
+    (0..20_000).step_by(17).for_each(|i| pairs[i][i % 2] = Value::Null);
+    let probe = (0..6000).map(|_| two(chance.below(320) as i64 - 10, 10 - chance.below(120) as i64)).collect();
+    cases.push(case("two integers", &[long, DataType::Int16], pairs, probe));
+    let name = |i: u64| Value::Text(format!("key number {i}").into());
+    let texts = (0..10_000).map(|i| vec![if i % 19 == 0 { Value::Null } else { name(chance.below(9000)) }]).collect();
+    let probe = (0..5000).map(|_| vec![name(chance.below(12_000))]).collect();
+    cases.push(case("texts", &[text], texts, probe));
+    let mixed = (0..10_000).map(|_| vec![name(chance.below(300)), int(chance.below(40) as i64)]).collect();
+    let probe = (0..5000).map(|_| vec![name(chance.below(330)), int(chance.below(44) as i64)]).collect();
+    cases.push(case("text and integer", &[text, long], mixed, probe));
+    cases.push(case("one row", &[long], one(42..43), one(40..45)));
+    cases.push(case("NULLs only", &[long], vec![vec![Value::Null]; 3], one(0..3)));
+    cases.push(case("no rows", &[long], Vec::new(), one(0..3)));
+    let same = one((0..3000).map(|_| 5));
+    cases.push(case("one key", &[long], same, one(0..10)));
+    let unsigned = (0..100u64).map(|i| vec![Value::Integer(i128::from(u64::MAX - i))]).collect();
+    let probe = (0..50u64).map(|i| vec![Value::Integer(i128::from(u64::MAX - 3 * i))]).chain(one(-3..3));
+    let probe = probe.filter(|key| key[0].total_cmp(&int(0)).is_ge()).collect();
+    cases.push(case("beyond the signed range", &[DataType::UInt64], unsigned, probe));
+    cases
+}
+
+/// The build side in two workers' rows, the number of each row behind its keys.
+fn build_rows(case: &Case, chance: &mut Chance) -> Materialized {
+    let metas: Vec<ColumnMeta> = case.types.iter().chain([&DataType::Int64]).map(|&ty| column_of(ty)).collect();
+    let mut parts = [Materialized::new(&metas), Materialized::new(&metas)];
+    let numbered = case.build.iter().enumerate().map(|(i, key)| [key.clone(), vec![int(i as i64)]].concat());
+    let numbered: Vec<Key> = numbered.collect();
+    let positions: Vec<usize> = (0..metas.len()).collect();
+    for rows in numbered.chunks(CHUNK_ROWS) {
+        parts[chance.below(2) as usize].append(&chunk_of(&metas, rows, chance), &positions, None);
+    }
+    let [mut rows, other] = parts;
+    rows.absorb(other);
+    rows
+}
+
+/// The numbers of the build rows that match each probe row.
+fn expected(case: &Case) -> Vec<Vec<i64>> {
+    let name = |key: &Key| format!("{key:?}");
+    let can_match = |key: &Key| key.iter().zip(&case.null_equals_null).all(|(v, &equal)| equal || !v.is_null());
+    let mut map: BTreeMap<String, Vec<i64>> = BTreeMap::new();
+    for (i, key) in case.build.iter().enumerate().filter(|(_, key)| can_match(key)) {
+        map.entry(name(key)).or_default().push(i as i64);
+    }
+    let of = |key: &Key| if can_match(key) { map.get(&name(key)).cloned().unwrap_or_default() } else { Vec::new() };
+    case.probe.iter().map(of).collect()
+}
+
+/// Builds the table of this kind and returns why it was chosen.
+fn check(kind: TableKind, asked: Asked, case: &Case, hash_collisions: bool, chance: &mut Chance) -> String {
+    let keys = case.types.len();
+    let rows = build_rows(case, chance);
+    let nulls = &case.null_equals_null;
+    let facts = Facts { keys, bounds: key_bounds(&rows, nulls, &TwoThreads).unwrap(), bits: None };
+    let mut read = vec![false; keys];
+    read.push(true);
+    let wish = Wish { kind, asked, read: &read };
+    let chosen = choose(&wish, &facts, rows, nulls, hash_collisions, &mut Reservation::default(), &TwoThreads).unwrap();
+    let Chosen { rows, table, reason } = chosen;
+    let what = format!("{}: {reason}", case.name);
+
+    let metas: Vec<ColumnMeta> = case.types.iter().enumerate().map(|(i, &ty)| column(i as u32, ty)).collect();
+    let positions: Vec<usize> = (0..keys).collect();
+    let mut probe_keys = ProbeKeys::new(keys, hash_collisions);
+    let (mut pairs, mut hits, mut cursor) = (Pairs::default(), Pairs::default(), Cursor::default());
+    let mut numbers = Vector::new(DataType::Int64.physical());
+    let expected = expected(case);
+    let (mut at, mut size) = (0, 1);
+    while at < case.probe.len() {
+        let end = case.probe.len().min(at + size);
+        size = (size * 3).min(CHUNK_ROWS);
+        let chunk = chunk_of(&metas, &case.probe[at..end], chance);
+        probe_keys.begin(&chunk, &positions, nulls);
+        let mut found: Vec<Vec<i64>> = vec![Vec::new(); end - at];
+        table.first(&mut probe_keys, &mut pairs, &mut cursor);
+        while pairs.len() > 0 {
+            assert!(pairs.len() <= chunk.len().max(CHUNK_ROWS), "{what}");
+            hits.clear();
+            hits.extend(&pairs);
+            if !table.is_exact(&cursor) {
+                for (key, &null_equals_null) in nulls.iter().enumerate() {
+                    let (vector, positions) = probe_keys.column(key);
+                    let Pairs { rows: probe, ids } = &mut hits;
+                    rows.retain_equal(key, vector, positions, null_equals_null, probe, ids);
+                }
+            }
+            if asked == Asked::Rows {
+                rows.gather(keys, &hits.ids, &mut numbers);
+                hits.rows.iter().zip(numbers.values::<i64>()).for_each(|(&row, &n)| found[row as usize].push(n));
+            } else {
+                hits.rows.iter().for_each(|&row| found[row as usize].push(0));
+            }
+            table.next(&mut probe_keys, &mut pairs, &mut cursor);
+        }
+        probe_keys.release();
+        for (row, (mut found, expected)) in found.into_iter().zip(&expected[at..end]).enumerate() {
+            found.sort_unstable();
+            match asked {
+                Asked::Rows => assert_eq!(found, *expected, "{what}, key {:?}", case.probe[at + row]),
+                Asked::Number => assert_eq!(found.len(), expected.len(), "{what}"),
+                Asked::Existence => assert_eq!(found.is_empty(), expected.is_empty(), "{what}"),
+            }
+        }
+        at = end;
+    }
+    reason
+}
+
+#[test]
+fn every_table_finds_the_rows_of_every_key() {
+    let mut chance = Chance(4711);
+    for case in cases() {
+        let is_small = case.build.len() <= 30_000;
+        for (kind, _) in TableKind::NAMES {
+            for hash_collisions in [false, true] {
+                // One chain of all rows takes too long.
+                if hash_collisions && case.build.len() > 3000 {
+                    continue;
+                }
+                let reason = check(kind, Asked::Rows, &case, hash_collisions, &mut chance);
+                let is_integer = !matches!(
+                    case.name,
+                    "texts"
+                        | "text and integer"
+                        | "NULL is NULL"
+                        | "NULLs only"
+                        | "no rows"
+                        | "beyond the signed range"
+                );
+                let wanted = match kind {
+                    TableKind::Auto if case.name == "dense" => "direct array",
+                    TableKind::Auto if matches!(case.name, "sparse" | "outliers") => "concise array table",
+                    TableKind::Auto if !is_integer => "chained",
+                    TableKind::Chained => "chained",
+                    TableKind::Cht => "concise hash table",
+                    TableKind::Cat if is_integer => "concise array table",
+                    TableKind::Array if is_integer && case.name != "outliers" => "direct array",
+                    TableKind::Ranked if is_integer && case.name != "outliers" => "ranked array",
+                    _ => "",
+                };
+                assert!(reason.starts_with(wanted), "{}: wanted {wanted}, got {reason}", case.name);
+                let has_window = case.name == "outliers" && !matches!(kind, TableKind::Cht | TableKind::Chained);
+                assert_eq!(reason.contains("rows outside"), has_window, "{reason}");
+            }
+        }
+        for asked in [Asked::Number, Asked::Existence] {
+            let reason = check(TableKind::Bitmap, asked, &case, false, &mut chance);
+            if is_small && asked == Asked::Existence && matches!(case.name, "repeated, some NULL" | "two integers") {
+                assert!(reason.starts_with("bitmap"), "{reason}");
+            }
+        }
+    }
+}
+
+#[test]
+fn hashes_are_kept_concisely_where_memory_is_short_and_keys_are_distinct() {
+    let mut chance = Chance(8);
+    for (repeated, left, wanted) in
+        [(1, usize::MAX, "chained"), (1, 300_000, "concise hash table"), (9, 300_000, "chained")]
+    {
+        let keys: Vec<i64> = (0..5000).map(|_| chance.below(1 << 60) as i64).collect();
+        let build = one((0..5000).map(|i| keys[i / repeated]));
+        let (types, nulls) = (vec![DataType::Int64], vec![false]);
+        let case = Case { name: "far", types, null_equals_null: nulls.clone(), build, probe: Vec::new() };
+        let rows = build_rows(&case, &mut chance);
+        let budget = Arc::new(MemoryBudget::new(rows.bytes().saturating_add(left)));
+        let mut memory = Reservation::new(&budget);
+        memory.resize(rows.bytes()).unwrap();
+        let facts = Facts { keys: 1, bounds: key_bounds(&rows, &nulls, &TwoThreads).unwrap(), bits: None };
+        let wish = Wish { kind: TableKind::Auto, asked: Asked::Rows, read: &[false, true] };
+        let chosen = choose(&wish, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();
+        assert!(chosen.reason.starts_with(wanted), "{}", chosen.reason);
+    }
+}
+
+/// A table that answers all with overflow is right too, so this says what the numbers are for.
+#[test]
+fn hardly_a_row_of_distinct_keys_overflows() {
+    let mut chance = Chance(31);
+    let keys = one((0..200_000).map(|_| chance.below(1 << 60) as i64));
+    let case = Case {
+        name: "distinct",
+        types: vec![DataType::Int64],
+        null_equals_null: vec![false],
+        probe: keys[..1000].to_vec(),
+        build: keys,
+    };
+    let rows = build_rows(&case, &mut chance);
+    let input = BuildInput { rows: &rows, null_equals_null: &[false], hash_collisions: false, tasks: &TwoThreads };
+    let (table, arranged) = cht::Cht::build(&input).unwrap();
+    // The paper's estimate is 0.7 to 0.8 % of the rows; two bytes a row.
+    assert!((1000..2000).contains(&arranged.overflow), "{}", arranged.overflow);
+    assert!((400_000..480_000).contains(&table.bytes()), "{}", table.bytes());
+    let mut order = arranged.order.clone();
+    order.sort_unstable();
+    assert!(order.into_iter().eq(rows.ids()), "every row has one place");
+}
