@@ -51,7 +51,7 @@ impl Ready {
             chunk.push_column(Vector::from_slice(&keys.iter().map(|key| key ^ 0x5555).collect::<Vec<i64>>()), group);
             chunk
         };
-        let schema: Schema = ["k", "v"].map(|name| Field::new(name, DataType::Int64)).to_vec().into();
+        let schema: Schema = ["k", "v"].map(|name| Field::new(name, DataType::Int64)).to_vec();
         Ready { schema, chunks: Arc::new(keys.chunks(CHUNK_ROWS).map(chunk).collect()), claimed }
     }
 }
