@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-const ROUNDS: usize = 2;
+const ROUNDS: usize = 3;
 
 struct Random(u64);
 
