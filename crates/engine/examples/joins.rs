@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-const ROUNDS: usize = 2;
+const ROUNDS: usize = 3;
 
 struct Random(u64);
 
@@ -51,7 +51,7 @@ impl Ready {
             chunk.push_column(Vector::from_slice(&keys.iter().map(|key| key ^ 0x5555).collect::<Vec<i64>>()), group);
             chunk
         };
-        let schema: Schema = ["k", "v"].map(|name| Field::new(name, DataType::Int64)).to_vec().into();
+        let schema: Schema = ["k", "v"].map(|name| Field::new(name, DataType::Int64)).to_vec();
         Ready { schema, chunks: Arc::new(keys.chunks(CHUNK_ROWS).map(chunk).collect()), claimed }
     }
 }

@@ -28,7 +28,6 @@ configurations!(
     join_cat,
     join_chained,
     join_cht,
-    join_cht_colliding,
     join_ranked,
     one_thread,
     optimizer_off,

@@ -8,11 +8,10 @@
 //! It may be over some of the rows only: those that a concise table has no place for.
 
 use super::keys::KeyHashes;
-use super::{AHEAD, BuildInput, Cursor, FAR_BYTES, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
+use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
 use crate::exec::materialized::SEGMENT_ROWS;
 use entasis_vector::Result;
 use entasis_vector::hash::hash_u64;
-use entasis_vector::prefetch::prefetch;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -125,13 +124,7 @@ fn filter_bit(hash: u64) -> u64 {
 impl JoinTable for Chained {
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
         let (rows, hashes) = keys.hashes();
-        let (last, is_far) = (hashes.len().saturating_sub(1), self.heads.len() * 8 > FAR_BYTES);
-        pairs.fill(rows, hashes.len(), |row| {
-            if is_far {
-                prefetch(&self.heads, (hashes[(row + AHEAD).min(last)] >> self.shift) as usize);
-            }
-            self.head(hashes[row])
-        });
+        pairs.fill(rows, hashes.len(), |row| self.head(hashes[row]));
     }
     fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
         self.advance(pairs);

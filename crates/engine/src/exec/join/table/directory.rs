@@ -39,7 +39,7 @@ impl Directory {
 
     /// Writes the ranks of `places`.
     pub(super) fn ranks(&self, places: &[u64], out: &mut [u32]) {
-        // PERF: gathered by vector code, without a branch.
+        // One loop without a branch, for vector code.
         widest(|| out.iter_mut().zip(places).for_each(|(to, &place)| *to = rank_of(&self.words, place)));
     }
 

@@ -17,7 +17,8 @@ macro_rules! for_each_integer {
     }};
     (@ $physical:expr, $t:ident, $body:expr; $($p:ident $native:ty),*) => {
         match $physical {
-            $($p => {
+            $(#[allow(clippy::unnecessary_cast)] // One of the types is the one that all become.
+            $p => {
                 type $t = $native;
                 $body
             })*
