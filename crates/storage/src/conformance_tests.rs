@@ -8,7 +8,7 @@ use crate::block::{Form, Values, choose, range_of, with_fixed};
 use crate::random::Random;
 use crate::{Compression, Condition, Datum, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
 use entasis_vector::value::float_ordinal;
-use entasis_vector::{CHUNK_ROWS, DataType, Field, Native, PhysicalType, Value, Vector};
+use entasis_vector::{CHUNK_ROWS, DataType, Encoding, Field, Native, PhysicalType, StringView, Value, Vector};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -208,21 +208,31 @@ fn check_vectors(
             let window = std::slice::from_ref(&window);
             group.decode_runs(1, held, window, &mut out);
             (0..rows).for_each(|at| check(&out, at, first + at));
-            for every in [1, 37, 1000] {
+            for every in [1, 3, 37, 1000] {
                 let positions: Vec<u16> = (0..rows as u16).step_by(every).collect();
                 group.decode_selected_runs(1, held, window, &positions, &mut out);
                 positions.iter().for_each(|&at| check(&out, at as usize, first + at as usize));
+                if every == 3 && physical == PhysicalType::Str && out.encoding() == Encoding::Flat {
+                    // Kernels may look at the others too.
+                    let is_there = |at: &usize| out.is_valid(*at) && !out.values::<StringView>()[*at].is_empty();
+                    (0..rows).filter(is_there).for_each(|at| check(&out, at, first + at));
+                }
                 group.gather_runs(1, held, window, &positions, &mut out);
                 positions.iter().enumerate().for_each(|(i, &at)| check(&out, i, first + at as usize));
             }
         }
     }
-    // Two runs, positions in both.
-    let runs = [0..count / 3, count / 2..count];
+    // Two runs, positions in both; of a chunk's size at most.
+    let runs = [0..count / 3, count / 2..count - count / 8];
     let slots: Vec<usize> = runs.iter().flat_map(|run| run.clone()).collect();
     let positions: Vec<u16> = (0..slots.len() as u16).step_by(3).collect();
     group.gather_runs(1, held, &runs, &positions, &mut out);
     positions.iter().enumerate().for_each(|(i, &at)| check(&out, i, slots[at as usize]));
+    for every in [3, 37] {
+        let positions: Vec<u16> = (0..slots.len() as u16).step_by(every).collect();
+        group.decode_selected_runs(1, held, &runs, &positions, &mut out);
+        positions.iter().for_each(|&at| check(&out, at as usize, slots[at as usize]));
+    }
 }
 
 /// Ranges of floats from and to values of the data, and to what no number is.

@@ -22,6 +22,8 @@ use crate::plan::JoinKind;
 
 /// Heads and successors of a row, in bytes.
 const TABLE_ROW: f64 = 12.0;
+/// More than this part of the memory that is left is much.
+const LARGE_PART: f64 = 4.0;
 
 /// What some columns of one side weigh, for a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -89,20 +91,19 @@ pub(crate) struct Chosen {
 }
 
 impl Costs {
-    /// The side to keep, and what the join costs then. A side that does not fit into memory is kept only if the other one
-    /// cannot be.
+    /// The side to keep, and what the join costs then. A side that would take a large part of the memory is kept only if it
+    /// needs fewer bytes than the other one, or if that cannot be kept.
     pub(crate) fn join(&self, join: &Join) -> Chosen {
         let right = self.keeping(join, false);
         if matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single) {
             return Chosen { keeps_left: false, cost: right, other: None };
         }
         let left = self.keeping(join, true);
-        let too_large = |side: &Side| side.bytes() > join.memory;
-        let keeps_left = match (too_large(&join.left), too_large(&join.right)) {
-            (true, false) => false,
-            (false, true) => true,
-            _ => left < right,
-        };
+        let mut keeps_left = left < right;
+        let (kept, other) = if keeps_left { (&join.left, &join.right) } else { (&join.right, &join.left) };
+        if kept.bytes() > join.memory / LARGE_PART && other.bytes() < kept.bytes() {
+            keeps_left = !keeps_left;
+        }
         let (cost, other) = if keeps_left { (left, right) } else { (right, left) };
         Chosen { keeps_left, cost, other: Some(other) }
     }
@@ -200,10 +201,10 @@ mod tests {
         let join = |tuple| Join { memory: 50e6, ..inner(side(1.1e6, 6.0), rows(tuple)) };
         let costs = Costs::default();
         assert!(costs.keeping(&join(Some(24.0)), false) > costs.keeping(&join(None), false));
-        // As tuples one side fits into memory; if neither does, the cheaper one is kept.
+        assert!(keeps_left(Join { memory: f64::INFINITY, ..join(Some(24.0)) }));
+        // Where memory is short, bytes decide.
         assert!(!keeps_left(join(Some(24.0))));
         assert!(!keeps_left(join(None)));
-        assert!(keeps_left(Join { memory: f64::INFINITY, ..join(Some(24.0)) }));
     }
 
     #[test]

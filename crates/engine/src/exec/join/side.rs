@@ -39,6 +39,7 @@ pub(crate) fn reason(chosen: &Chosen) -> Option<String> {
     let milliseconds = |cost: f64| cost / 1e6;
     chosen.other.map(|cost| {
         let [own, cost] = [chosen.cost, cost].map(milliseconds);
-        format!("the {kept} input is kept: {own:.3} ms by estimate, with the {other} one {cost:.3} ms")
+        let but = if cost < own { " and more memory" } else { "" };
+        format!("the {kept} input is kept: {own:.3} ms by estimate, with the {other} one {cost:.3} ms{but}")
     })
 }
