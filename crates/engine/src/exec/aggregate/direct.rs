@@ -431,7 +431,7 @@ mod tests {
             }
             assert_eq!(keys.rows(), if nullable { 7 } else { 6 });
             assert!(direct.mark(&chunk, &[0, 1], &mut marks));
-            let mut expected = vec![NO_GROUP; 100];
+            let mut expected = [NO_GROUP; 100];
             selected.iter().zip(&groups).for_each(|(&position, &group)| expected[usize::from(position)] = group as u8);
             assert_eq!(marks, &expected[..marks.len()]);
             assert!(expected[marks.len()..].iter().all(|&mark| mark == NO_GROUP));
