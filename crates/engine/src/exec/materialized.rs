@@ -1,8 +1,8 @@
 //! Rows kept in memory, column by column: the build side of a join, the groups of an aggregation, the input of a sort.
 //!
-//! Rows lie in segments of at most 65,536. A *row id* is `segment << 16 | offset`, four bytes, and never changes; as
-//! long as rows only come by [`Materialized::append`], ids are the numbers 0, 1, 2, … in the order of arrival. Workers
-//! fill a `Materialized` each, and [`Materialized::absorb`] puts them together without copying a value.
+//! Rows lie in segments of at most 65,536. A *row id* is `segment << 16 | offset`, four bytes, and changes only if a table brings
+//! all rows in another order; as long as rows only come by [`Materialized::append`], ids are the numbers 0, 1, 2, … in the order of
+//! arrival. Workers fill a `Materialized` each, and [`Materialized::absorb`] puts them together without copying a value.
 //!
 //! A column holds the physical type that its [`ColumnMeta`] names; integers that arrive narrower are widened. A segment
 //! keeps a validity only if it has a NULL. Short strings and stable ones are kept as the views that they are, the bytes

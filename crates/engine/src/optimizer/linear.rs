@@ -1,9 +1,10 @@
 //! Linear forms: a number as constants times products of *atoms*, and a constant.
 //!
 //! Atoms are columns, and all other expressions that are no arithmetic of constants, sums and products. Casts between integers and
-//! decimals that lose nothing vanish: a form is of unscaled integers, with a scale. It equals its expression wherever that raises
+//! decimals that fit whatever the value vanish, others are atoms: a form is of unscaled integers, with a scale. It equals its expression wherever that raises
 //! no error.
 
+use super::tree::is_safe_cast;
 use entasis_vector::expr::{ArithmeticOp, ColumnMeta, Expr, Program};
 use entasis_vector::types::pow10;
 use entasis_vector::{DataType, Value};
@@ -121,7 +122,9 @@ impl<'a> Atoms<'a> {
                 let terms = if *value == 0 { Vec::new() } else { vec![(Product::new(), *value)] };
                 Some(Form { scale: own, terms, atoms: Vec::new() })
             }
-            Expr::Cast { input, lenient: false, .. } if scale(input.ty()).is_some_and(|scale| scale <= own) => {
+            Expr::Cast { input, ty, lenient: false }
+                if scale(input.ty()).is_some() && is_safe_cast(input.ty(), *ty) =>
+            {
                 self.expand(input)?.rescaled(own)
             }
             Expr::Negate(input) => {

@@ -7,7 +7,7 @@
 //!    row groups are cut into parts, so that none waits long for another. Each opens files of its own, because a file's read position
 //!    is shared by all who hold it.
 //! 4. Values are read as they stand in the file: text in short dictionaries stays coded, so that strings are copied and hashed once
-//!    for an entry and not for a row; other text stays in its pages; decimals of up to 18 digits take 64 bits.
+//!    for an entry and not for a row; other text stays in its pages; decimals that stand in 32 or 64 bits take 64.
 //!
 //! Pages are not pruned and filters are not run while decoding; the engine filters the chunks.
 

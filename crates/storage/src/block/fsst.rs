@@ -8,6 +8,10 @@ use super::{StringBytes, abreast};
 use entasis_vector::{StringHeap, StringView, bitmap};
 use std::sync::{Arc, OnceLock};
 
+/// Bytes up to which the texts of a block are compressed side by side, which takes memory for the worst case. Beyond, one follows
+/// the other, until it shows that it does not pay.
+const ABREAST_MAX: usize = 4 << 20;
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Fsst {
@@ -22,7 +26,10 @@ pub(crate) struct Fsst {
 impl Fsst {
     /// Strings whose bytes stand in `bytes` and end at `ends`; `None` if their codes take more than `most` bytes.
     pub(crate) fn new(table: Arc<SymbolTable>, ends: &[u32], bytes: &[u8], most: usize) -> Option<Fsst> {
-        let (code_ends, codes) = abreast::compress(&table, ends, bytes);
+        let (code_ends, codes) = match bytes.len() <= ABREAST_MAX {
+            true => abreast::compress(&table, ends, bytes),
+            false => one_by_one(&table, ends, bytes, most)?,
+        };
         if codes.len() > most {
             return None;
         }
@@ -76,5 +83,42 @@ impl Fsst {
         for (i, view) in out.iter_mut().enumerate() {
             *view = if bitmap::get(live, from + i) { self.view(from + i, heap) } else { StringView::default() };
         }
+    }
+}
+
+/// Where the codes of each text end, and all of them; `None` as soon as they take more than `most` bytes.
+fn one_by_one(table: &SymbolTable, ends: &[u32], bytes: &[u8], most: usize) -> Option<(Vec<u32>, Vec<u8>)> {
+    let (mut codes, mut code_ends, mut start) = (Vec::new(), Vec::with_capacity(ends.len()), 0);
+    for &end in ends {
+        table.compress(&bytes[start..end as usize], &mut codes);
+        if codes.len() > most {
+            return None;
+        }
+        code_ends.push(codes.len() as u32);
+        start = end as usize;
+    }
+    Some((code_ends, codes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_one_by_one_have_the_codes_of_texts_abreast() {
+        let texts: Vec<String> = (0..40).map(|i| "packages haggle ".repeat(i % 5)).collect();
+        let table = SymbolTable::train(texts.iter().map(|text| text.as_bytes()));
+        let bytes = texts.concat().into_bytes();
+        let ends: Vec<u32> = texts
+            .iter()
+            .scan(0, |end, text| {
+                *end += text.len() as u32;
+                Some(*end)
+            })
+            .collect();
+        let together = abreast::compress(&table, &ends, &bytes);
+        let least = together.1.len();
+        assert_eq!(one_by_one(&table, &ends, &bytes, least), Some(together));
+        assert_eq!(one_by_one(&table, &ends, &bytes, least - 1), None);
     }
 }

@@ -76,7 +76,7 @@ impl Core {
 
     /// The code of a value by its distance from the least; `None` if it is a patch.
     fn code(self, distance: u64) -> Option<u64> {
-        let code = distance.wrapping_sub(self.first);
+        let code = distance.checked_sub(self.first)?;
         (code >> self.width == 0).then_some(code)
     }
 }
@@ -139,6 +139,7 @@ impl Patched {
 mod tests {
     use super::*;
     use crate::random::Random;
+    use std::cmp::Ordering;
 
     #[test]
     fn the_best_core_is_that_of_all() {
@@ -162,6 +163,33 @@ mod tests {
             assert_eq!(found.map(|core| core.bytes), least, "{values:?}");
             if let Some(core) = found {
                 assert_eq!(Patched::new(&values, min, core).bytes(), core.bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn a_patch_may_be_as_far_away_as_the_type_goes() {
+        let values: Vec<i64> = (0..1024).map(|i| if i == 500 { i64::MIN } else { i64::MAX - i * 37 % 101 }).collect();
+        let core = Core::best(&values, i64::MIN).expect("one patch leaves seven bits");
+        let patched = Patched::new(&values, i64::MIN, core);
+        assert_eq!((patched.codes().0, patched.bytes()), (i128::from(i64::MAX) - 100, core.bytes));
+        let mut decoded = vec![0i64; values.len()];
+        patched.decode(0, &mut decoded);
+        assert_eq!(decoded, values);
+        for (slot, &value) in values.iter().enumerate() {
+            assert_eq!(patched.datum(slot, PhysicalType::I64).total_cmp(Datum::Integer(value.into())), Ordering::Equal);
+        }
+        let base_sum = |count: i128| count * patched.codes().0;
+        let codes: i128 = (0..1024).map(|slot| i128::from(patched.codes().1.get(slot))).sum();
+        assert_eq!(
+            base_sum(1024) + codes + patched.excess(0, 1024),
+            values.iter().map(|&value| i128::from(value)).sum::<i128>()
+        );
+        for (low, high) in [(i128::MIN, -1), (5, i128::MAX), (i64::MIN.into(), i64::MIN.into())] {
+            let mut masks = [u64::MAX; 16];
+            patched.narrow(low, high, &mut masks, PhysicalType::I64);
+            for (slot, &value) in values.iter().enumerate() {
+                assert_eq!(masks[slot / 64] >> (slot % 64) & 1 == 1, (low..=high).contains(&value.into()));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Which table a join gets: forced by a setting, or chosen by what is known of the finished build side.
 //!
-//! The ladder, from the least memory to the most: bits only, an array, a concise array table, a concise hash table,
-//! chains. `auto` takes the first that the keys allow and that was measured to be worth it (`docs/design/joins.md`). A
+//! The ladder, from the fastest to the slowest: bits only, an array, a concise array table, a concise hash table where memory
+//! is short, chains. `auto` takes the first that the keys allow and that there is memory for (`docs/design/joins.md`). A
 //! kind that is forced and cannot be is replaced by what `auto` takes, and the reason says so.
 
 use super::bits::{Bits, BitsOnly};
@@ -153,7 +153,7 @@ enum Step {
 }
 
 impl Step {
-    /// Bytes that the table needs at most while it is built over so many rows.
+    /// Bytes that the table needs at most while it is built over so many rows, without those that it finds by hash.
     fn bytes(&self, rows: usize) -> usize {
         // Where rows move: 8 bytes a row to spread them or, after that, a column of new ones, and 4 for their order.
         let moving = 20 * rows;
@@ -200,6 +200,7 @@ impl Ladder<'_> {
         if (kind == TableKind::Auto || kind == TableKind::Bitmap)
             && self.wish.asked != Asked::Rows
             && let Some(packing) = self.packing(&rows, BITMAP_PLACES)
+            && self.has_memory(&rows, (packing.places() / 8) as usize)
         {
             self.memory.resize(rows.bytes() + (packing.places() / 8) as usize)?;
             let bits = match &self.facts.bits {
@@ -241,30 +242,40 @@ impl Ladder<'_> {
         }
     }
 
-    /// The table that was measured to be best.
+    /// The table that was measured to be best, of those that there is memory for; if for none, the smallest.
     fn best(&self, rows: &Materialized) -> Step {
+        let count = rows.rows();
+        let mut steps = self.steps(rows);
+        let fits = steps.iter().position(|step| self.has_memory(rows, step.bytes(count)));
+        let smallest = || (0..steps.len()).min_by_key(|&at| steps[at].bytes(count));
+        let at = fits.or_else(smallest).expect("chains are always possible");
+        steps.swap_remove(at)
+    }
+
+    /// The tables that are possible, from the best to the worst.
+    fn steps(&self, rows: &Materialized) -> Vec<Step> {
         let may_move = may_move(rows);
+        let mut steps = Vec::new();
         if let Some(packing) = self.packing(rows, ARRAY_PLACES)
             && (packing.places() <= CACHED_PLACES || !may_move)
         {
-            return Step::Direct(packing);
-        }
-        match self.packing(rows, CAT_PLACES) {
-            Some(packing) if may_move => return Step::Cat(packing),
-            Some(packing) => return Step::Ranked(packing),
-            None => {}
+            steps.push(Step::Direct(packing));
         }
         if may_move {
-            if let Some((packing, share)) = self.window(rows)
-                && share >= WINDOW_SHARE
-            {
-                return Step::Cat(packing);
-            }
-            if Step::Chained.bytes(rows.rows()) > self.memory.free() / LARGE_PART {
-                return Step::Cht;
-            }
+            let near = || self.window(rows).filter(|(_, share)| *share >= WINDOW_SHARE).map(|(packing, _)| packing);
+            steps.extend(self.packing(rows, CAT_PLACES).or_else(near).map(Step::Cat));
         }
-        Step::Chained
+        steps.extend(self.packing(rows, CAT_PLACES).map(Step::Ranked));
+        if may_move && Step::Chained.bytes(rows.rows()) > self.memory.free() / LARGE_PART {
+            steps.push(Step::Cht);
+        }
+        steps.push(Step::Chained);
+        steps
+    }
+
+    /// True if so many bytes beside the rows may be used.
+    fn has_memory(&self, rows: &Materialized, bytes: usize) -> bool {
+        (rows.bytes() + bytes).saturating_sub(self.memory.bytes()) <= self.memory.free()
     }
 
     fn build(&mut self, step: Step, rows: Materialized) -> Result<Chosen> {
@@ -316,9 +327,10 @@ impl Ladder<'_> {
         Some((packing, inside as f64 / sample.len() as f64))
     }
 
-    fn cat(&self, rows: Materialized, packing: Packing, keys: &str) -> Result<Chosen> {
+    fn cat(&mut self, rows: Materialized, packing: Packing, keys: &str) -> Result<Chosen> {
         let count = rows.rows();
         let (mut table, arranged) = Cat::build(&self.input(&rows), packing)?;
+        self.reserve_overflow(&arranged)?;
         let rows = self.arrange(rows, &arranged, arranged.overflow > 0)?;
         table.add_outside(&self.input(&rows), &arranged)?;
         let mut reason = format!("concise array table: {count} rows, {} {keys}", uniqueness(table.is_unique()));
@@ -336,12 +348,19 @@ impl Ladder<'_> {
         let count = rows.rows();
         let (mut table, arranged) = Cht::build(&self.input(&rows))?;
         if self.wish.kind != TableKind::Cht && arranged.overflow > count / OVERFLOW_PART {
+            drop((table, arranged));
             return self.build(Step::Chained, rows);
         }
+        self.reserve_overflow(&arranged)?;
         let rows = self.arrange(rows, &arranged, true)?;
         table.add_overflow(&self.input(&rows), &arranged)?;
         let share = 100.0 * arranged.overflow as f64 / count.max(1) as f64;
         Ok(chosen(rows, table, format!("concise hash table: {count} rows, {share:.1} % overflow, {keys}")))
+    }
+
+    /// Reserves the chains of rows that are found by hash.
+    fn reserve_overflow(&mut self, arranged: &Arranged) -> Result<()> {
+        self.memory.resize(self.memory.bytes() + Step::Chained.bytes(arranged.overflow))
     }
 
     /// The rows in the order that a table asks for, without columns that nobody reads; `compared`: keys are.

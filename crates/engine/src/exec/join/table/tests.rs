@@ -223,12 +223,20 @@ fn every_table_finds_the_rows_of_every_key() {
 }
 
 #[test]
-fn hashes_are_kept_concisely_where_memory_is_short_and_keys_are_distinct() {
+fn the_table_is_one_that_there_is_memory_for() {
     let mut chance = Chance(8);
-    for (repeated, left, wanted) in
-        [(1, usize::MAX, "chained"), (1, 300_000, "concise hash table"), (9, 300_000, "chained")]
-    {
-        let keys: Vec<i64> = (0..5000).map(|_| chance.below(1 << 60) as i64).collect();
+    let far = 1 << 48;
+    for (apart, repeated, left, wanted) in [
+        (far, 1, usize::MAX, "chained"),
+        (far, 1, 300_000, "concise hash table"),
+        (far, 9, 300_000, "chained"),
+        // A directory takes 16 bytes a row, and moving the rows 24 more.
+        (60, 1, usize::MAX, "concise array table"),
+        (60, 1, 150_000, "ranked array"),
+        (60, 1, 109_000, "chained"),
+    ] {
+        let mut keys: Vec<i64> = (0..5000).map(|i| i * apart + chance.below(apart as u64) as i64).collect();
+        keys.sort_by_cached_key(|_| chance.below(1 << 30));
         let build = one((0..5000).map(|i| keys[i / repeated]));
         let (types, nulls) = (vec![DataType::Int64], vec![false]);
         let case = Case { name: "far", types, null_equals_null: nulls.clone(), build, probe: Vec::new() };
