@@ -8,28 +8,21 @@
 //! four times; and a semi join. Building includes keeping the rows. Times are the least of several rounds, on as many threads
 //! as the machine has.
 
+mod random;
+
 use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker, Settings, TableKind, execute};
 use entasis_engine::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Scan};
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Field, Result, Schema, Selection, Vector};
+use random::Random;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 const ROUNDS: usize = 3;
 
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-    fn shuffle(&mut self, keys: &mut [i64]) {
-        (1..keys.len()).rev().for_each(|i| keys.swap(i, self.below(i as u64 + 1) as usize));
-    }
+fn shuffle(random: &mut Random, keys: &mut [i64]) {
+    (1..keys.len()).rev().for_each(|i| keys.swap(i, random.below(i as u64 + 1) as usize));
 }
 
 /// Chunks of keys, and of payloads beside them.
@@ -209,15 +202,15 @@ fn main() {
         };
         let in_order: Vec<i64> = (0..probes).map(|i| (i as u64 * 2 * n as u64 / probes as u64) as i64).collect();
         let ascending = keys.clone();
-        random.shuffle(&mut keys);
+        shuffle(random, &mut keys);
         let mut full: Vec<i64> = (0..n as i64).collect();
         let full_ascending = full.clone();
-        random.shuffle(&mut full);
+        shuffle(random, &mut full);
         let far: Vec<i64> = keys.iter().map(|key| key * 1_000_003).collect();
         let few_far: Vec<i64> = keys.iter().map(|key| if key % 100 == 7 { key << 32 } else { *key }).collect();
         let thin: Vec<i64> = keys.iter().map(|key| key * 16).collect();
         let mut four: Vec<i64> = (0..n as i64).map(|i| i / 4 * 8).collect();
-        random.shuffle(&mut four);
+        shuffle(random, &mut four);
         let half: Vec<i64> = drawn(&keys, random).iter().map(|key| key ^ random.below(2) as i64).collect();
         let all: &[TableKind] = &[Auto, Array, Ranked, Cat, Cht, Chained];
         let hashed: &[TableKind] = &[Auto, Cht, Chained];

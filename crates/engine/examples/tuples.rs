@@ -7,10 +7,13 @@
 //! several rounds; random rows are drawn over all rows, 2048 a gather. A digest of what was read is printed, so that
 //! nothing is skipped. At the end, the keys of a million groups are compared with those of rows, as an aggregation does.
 
+mod random;
+
 use entasis_engine::exec::materialized::{Materialized, column_of};
 use entasis_engine::exec::tuple::Layout;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, DataType, StringView, Vector};
+use random::Random;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -29,17 +32,6 @@ const PRIORITIES: &[&str] = &["1-URGENT", "2-HIGH", "3-MEDIUM", "4-NOT SPECIFIED
 const MODES: &[&str] = &["AIR", "FOB", "MAIL", "RAIL", "REG AIR", "SHIP", "TRUCK"];
 const COMMENTS: &[&str] = &["egular courts above the", "ly final dependencies: slyly bold", "arefully slyly ex"];
 const MONEY: DataType = DataType::Decimal { precision: 15, scale: 2 };
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % n
-    }
-}
 
 fn meta(ty: DataType, values: &Values) -> ColumnMeta {
     let range = match values {
