@@ -42,8 +42,9 @@ pub(crate) fn find_each(root: &Root, shape: &Shape, datums: &[Datum<'_>], mut ea
         return;
     }
     for number in root.fences.parts_of(&normal) {
+        let guess = root.groups[number].prefetch_part(&normal);
         let group = &*root.groups[number];
-        for partition in group.fences.parts_of(&normal) {
+        for partition in group.fences.parts_near(&normal, guess) {
             let slots = group.partitions[partition].slots();
             let proceed =
                 group.find(key, shape, slots, datums, |slot| each(RowId { group: number as u32, slot: slot as u32 }));

@@ -13,11 +13,12 @@
 use crate::BLOCK_ROWS;
 use crate::block::Block;
 use crate::code_set::Condition;
-use crate::key::Fences;
+use crate::block::cells;
+use crate::key::{Fences, Key, NEAR};
 use crate::positions::push_bits;
 use crate::read::{self, Slices};
 use crate::sync::{AtomicBool, Ordering};
-use crate::tree::link::Linked;
+use crate::tree::link::{Ahead, Linked};
 use crate::tree::slice::WORDS;
 use crate::tree::{Edit, Link, Node, Slice, Stamp};
 use crate::write::bits_inside;
@@ -85,9 +86,58 @@ pub struct RowGroup {
     pub(crate) is_touched: AtomicBool,
 }
 
+/// What readers of a row group that look for a key go to next.
+#[derive(Clone, Copy)]
+pub(crate) struct GroupAhead {
+    fences: Ahead,
+    partitions: Ahead,
+    slices: Ahead,
+    /// Partitions.
+    parts: u32,
+    slice_count: u32,
+    /// The second fence (the first may be below all keys) and the last.
+    bounds: (u64, u64),
+}
+
 impl Linked for RowGroup {
-    type Ahead = ();
-    fn ahead(&self) {}
+    type Ahead = GroupAhead;
+    fn ahead(&self) -> GroupAhead {
+        let (fences, bounds) = match &self.fences {
+            Fences::Words(words) if words.len() > 2 => (Ahead::to(words.as_ptr()), (words[1], words[words.len() - 1])),
+            _ => (Ahead::NONE, (0, 0)),
+        };
+        GroupAhead {
+            fences,
+            partitions: Ahead::to(self.partitions.as_ptr()),
+            slices: Ahead::to(self.slices.as_ptr()),
+            parts: self.partitions.len() as u32,
+            slice_count: self.slices.len() as u32,
+            bounds,
+        }
+    }
+}
+
+impl Link<RowGroup> {
+    /// Guesses the partition of a key, as if keys were spread evenly, and asks for what leads from there to a slice: fences,
+    /// partitions and links to slices are read one after the other.
+    #[inline]
+    pub(crate) fn prefetch_part(self, key: &Key) -> usize {
+        self.prefetch();
+        let GroupAhead { fences, partitions, slices, parts, slice_count, bounds: (low, high) } = self.ahead();
+        let Key::Word(key) = key else { return 0 };
+        if low >= high {
+            return 0;
+        }
+        let share = key.saturating_sub(low) as f64 / (high - low) as f64;
+        // A key that is far above all fences gives the greatest number, which is cut off.
+        let guess = ((share * f64::from(parts.saturating_sub(2))) as usize).saturating_add(1).min(parts as usize - 1);
+        let slice = guess * slice_count as usize / parts as usize;
+        let first = guess.saturating_sub(NEAR / 2);
+        cells::prefetch_all(fences.start().wrapping_add(first * size_of::<u64>()), NEAR * size_of::<u64>());
+        cells::prefetch_all(partitions.start().wrapping_add(guess * size_of::<Partition>()), size_of::<Partition>());
+        cells::prefetch_all(slices.start().wrapping_add(slice * size_of::<Link<Slice>>()), 2 * size_of::<Link<Slice>>());
+        guess
+    }
 }
 
 impl Node for RowGroup {

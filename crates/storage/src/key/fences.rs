@@ -5,7 +5,7 @@
 //! fence is not above it; a new row goes to the latter.
 
 use super::Key;
-use super::search::{count_below, count_not_above};
+use super::search::{count_below, count_not_above, count_not_above_near};
 use std::ops::{Range, RangeInclusive};
 use std::sync::Arc;
 
@@ -42,6 +42,15 @@ impl Fences {
         not_above.saturating_sub(1)
     }
 
+    /// [`Fences::part_for`], if it is probably near `guess`.
+    #[inline]
+    pub(crate) fn part_near(&self, key: &Key, guess: usize) -> usize {
+        match (self, key) {
+            (Fences::Words(words), Key::Word(key)) => count_not_above_near(words, *key, guess + 1).saturating_sub(1),
+            _ => self.part_for(key),
+        }
+    }
+
     /// The first part that may hold `key`.
     #[inline]
     pub(crate) fn first_part_of(&self, key: &Key) -> usize {
@@ -56,7 +65,18 @@ impl Fences {
     /// The parts that may hold `key`.
     #[inline]
     pub(crate) fn parts_of(&self, key: &Key) -> RangeInclusive<usize> {
-        let last = self.part_for(key);
+        self.parts_to(key, self.part_for(key))
+    }
+
+    /// [`Fences::parts_of`], if they are probably near `guess`.
+    #[inline]
+    pub(crate) fn parts_near(&self, key: &Key, guess: usize) -> RangeInclusive<usize> {
+        self.parts_to(key, self.part_near(key, guess))
+    }
+
+    /// The parts that may hold `key`, of which `last` is the last.
+    #[inline]
+    fn parts_to(&self, key: &Key, last: usize) -> RangeInclusive<usize> {
         // Only a fence that is equal to the key lets it stand in the part before as well.
         let equal = match (self, key) {
             (Fences::Words(words), Key::Word(key)) => words[last] == *key,

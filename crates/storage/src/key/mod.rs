@@ -12,7 +12,7 @@ mod fences;
 mod search;
 
 pub(crate) use fences::Fences;
-pub(crate) use search::count_not_above;
+pub(crate) use search::{NEAR, count_not_above};
 
 use crate::datum::Datum;
 use entasis_vector::value::canonical_bits;

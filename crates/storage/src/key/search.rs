@@ -6,6 +6,9 @@
 //! This is a leaf module with `unsafe`: AVX-512 gathers and comparisons. The slow twin is `partition_point`.
 #![allow(unsafe_code)]
 
+/// Words that are near a guess: as many as are compared without a search.
+pub(crate) const NEAR: usize = 16;
+
 /// Words of `words`, which ascend, that are below `word`.
 #[inline]
 pub(crate) fn count_below(words: &[u64], word: u64) -> usize {
@@ -24,6 +27,20 @@ pub(crate) fn count_not_above(words: &[u64], word: u64) -> usize {
         return unsafe { avx512(words, word) };
     }
     words.partition_point(|&other| other <= word)
+}
+
+/// [`count_not_above`], if it is probably near `guess`: then it is one look at the words around.
+#[inline]
+pub(crate) fn count_not_above_near(words: &[u64], word: u64, guess: usize) -> usize {
+    let from = guess.saturating_sub(NEAR / 2).min(words.len().saturating_sub(NEAR));
+    let to = (from + NEAR).min(words.len());
+    let is_behind_start = from == 0 || words[from] <= word;
+    let is_before_end = to == words.len() || words[to - 1] > word;
+    if is_behind_start && is_before_end {
+        from + count_not_above(&words[from..to], word)
+    } else {
+        count_not_above(words, word)
+    }
 }
 
 // PERF: binary search over 128 words takes 7 dependent loads and mispredicts half of its branches.
@@ -75,6 +92,10 @@ mod tests {
             for word in (0..beyond).step_by(if len > 200 { 11 } else { 1 }).chain([u64::MAX]) {
                 assert_eq!(count_not_above(&words, word), words.partition_point(|&w| w <= word), "{len} {word}");
                 assert_eq!(count_below(&words, word), words.partition_point(|&w| w < word), "{len} {word}");
+                let right = words.partition_point(|&w| w <= word);
+                for guess in [0, right.saturating_sub(8), right, right + 1, right + 8, right + 9, len as usize + 20] {
+                    assert_eq!(count_not_above_near(&words, word, guess), right, "{len} {word} {guess}");
+                }
             }
         }
     }

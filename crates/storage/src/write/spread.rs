@@ -111,6 +111,8 @@ impl Writer<'_> {
         }
         node.is_hot = true;
         old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
+        let Branch { root, edit } = &mut *self.branch;
+        root.edit(edit).groups[group].renew();
     }
 
     /// Splits a row group in two, at a border of partitions and slices if there is one near the middle.
@@ -201,6 +203,7 @@ impl Writer<'_> {
             is_hot: true,
             is_touched: AtomicBool::new(false),
         };
+        root.groups[group].renew();
         root.groups.insert(group + 1, Link::new(new));
         root.fences.splice(group + 1..group + 1, vec![fence]);
     }

@@ -113,6 +113,7 @@ impl Writer<'_> {
             left.fences.append(&right.fences);
             root.fences.splice(group + 1..group + 2, Vec::new());
         }
+        root.groups[group].renew();
         edit.retire_group(right);
     }
 }
