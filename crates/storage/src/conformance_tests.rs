@@ -145,7 +145,7 @@ fn check_promises(group: &RowGroup, ty: DataType, compression: Compression, what
             ty.physical(),
             T => {
                 // NULL slots are as they were encoded.
-                let mut values = vec![T::default(); block.slots];
+                let mut values = vec![T::default(); block.slots()];
                 block.decode_fixed(T::PHYSICAL, 0, &mut values);
                 let (min, max) = range_of(&values).expect("a block has slots");
                 let promised = choose::promised(&values, min, max, Form::Cold(compression));

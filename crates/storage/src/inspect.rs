@@ -47,8 +47,8 @@ impl RowGroup {
         BlockInfo {
             encoding,
             rows: slice.rows(),
-            slots: own.slots,
-            bits_per_value: bytes as f64 * 8.0 / own.slots.max(1) as f64,
+            slots: own.slots(),
+            bits_per_value: bytes as f64 * 8.0 / own.slots().max(1) as f64,
             bytes: own.bytes(),
             zone: &own.zone,
             is_hot: slice.is_hot(),

@@ -51,7 +51,7 @@ pub(crate) fn pieces<'s, S: Slices>(
         (run.start / width..run.end.div_ceil(width)).map(move |slice| {
             let (block, live) = slices.block(slice, column);
             let start = slice * width;
-            let (first, last) = (run.start.max(start), run.end.min(start + width).min(start + block.slots));
+            let (first, last) = (run.start.max(start), run.end.min(start + width).min(start + block.slots()));
             let at = run_at + first - run.start;
             Piece { slice, block, live, from: first - start, at, rows: last.saturating_sub(first) }
         })

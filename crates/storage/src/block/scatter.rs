@@ -29,9 +29,9 @@ impl Block {
 }
 
 fn scatter_fixed<T: Fixed>(old: &Block, new: Scattered<'_>, live: &[u64], ty: DataType) -> Block {
-    let mut values = vec![T::default(); old.slots];
+    let mut values = vec![T::default(); old.slots()];
     old.decode_fixed(T::PHYSICAL, 0, &mut values);
-    let words = bitmap::words_for(old.slots);
+    let words = bitmap::words_for(old.slots());
     let mut valid: Vec<u64> = (0..words).map(|word| old.valid_word(word)).collect();
     let is_plain = new.vector.encoding() == Encoding::Flat
         && new.vector.physical() == ty.physical()
@@ -76,18 +76,18 @@ fn scatter_fixed<T: Fixed>(old: &Block, new: Scattered<'_>, live: &[u64], ty: Da
             }
         });
     }
-    let Some((min, max)) = range else { return write::empty(old.slots, nulls) };
+    let Some((min, max)) = range else { return write::empty(old.slots(), nulls) };
     let (low, high) = write::bounds(min.datum(), max.datum(), ty);
     let zone = crate::zone::Zone { min: low, max: high, nulls };
-    let values = T::encode_plain(&values, min, max, old.slots, true);
-    Block::new(old.slots, values, (nulls > 0).then_some(&valid[..]), zone, false)
+    let values = T::encode_plain(&values, min, max, old.slots(), true);
+    Block::new(old.slots(), values, (nulls > 0).then_some(&valid[..]), zone, false)
 }
 
 fn scatter_strings(old: &Block, new: Scattered<'_>, live: &[u64], ty: DataType) -> Block {
     // Which of the new values each slot gets.
-    let mut number = vec![u16::MAX; old.slots];
+    let mut number = vec![u16::MAX; old.slots()];
     new.slots.iter().enumerate().for_each(|(i, &slot)| number[slot as usize] = i as u16);
-    Block::of(old.slots, old.slots, ty, |slot| match number[slot] {
+    Block::of(old.slots(), old.slots(), ty, |slot| match number[slot] {
         u16::MAX => bitmap::get(live, slot).then(|| old.datum(slot, ty.physical())),
         i => Some(Datum::of_vector(new.vector, new.at[i as usize].into())),
     })

@@ -22,7 +22,7 @@ impl Block {
     /// True if `datum` may be stored in `slot`, which is dead for all readers, though the block is shared.
     #[inline]
     pub(crate) fn admits(&self, slot: usize, datum: Datum<'_>) -> bool {
-        if slot >= self.slots || self.ascending {
+        if slot >= self.slots() || self.ascending {
             return false;
         }
         if datum.is_null() {
@@ -107,7 +107,7 @@ impl Block {
         if !self.values.are_writable() {
             self.values = self.warm(physical);
         }
-        if slot >= self.slots {
+        if slot >= self.slots() {
             return self.encode_anew(Some((slot, datum)), live, ty, limit);
         }
         if let (Values::Views(views), true) = (&mut self.values, old_is_live) {
@@ -123,7 +123,7 @@ impl Block {
         if datum.is_null() {
             self.ascending = false;
             if !self.is_all_null() && self.validity.is_none() {
-                self.validity = Some(all_valid(self.slots));
+                self.validity = Some(all_valid(self.slots()));
             }
             self.zone.nulls = self.zone.nulls.saturating_add(u32::from(!old_is_live || self.is_valid(slot)));
         } else if self.is_all_null() || !self.fits(datum) {
@@ -139,14 +139,14 @@ impl Block {
     fn encode_anew(&mut self, change: Option<(usize, Datum<'_>)>, live: &[u64], ty: DataType, limit: usize) {
         let needed = change.map_or(0, |(slot, _)| slot + 1);
         let slots =
-            if needed <= self.slots { self.slots } else { needed.next_power_of_two().max(SLOTS_MIN).min(limit) };
+            if needed <= self.slots() { self.slots() } else { needed.next_power_of_two().max(SLOTS_MIN).min(limit) };
         let physical = ty.physical();
         let ascending = self.ascending
             && change.is_none_or(|(slot, datum)| !datum.is_null() && ascends(&self.zone, slot, datum, live));
         let old = &*self;
         let get = |slot: usize| match change {
             Some((changed, datum)) if changed == slot => Some(datum),
-            _ if slot < old.slots && bitmap::get(live, slot) => Some(old.datum(slot, physical)),
+            _ if slot < old.slots() && bitmap::get(live, slot) => Some(old.datum(slot, physical)),
             _ => None,
         };
         let mut new = Block::of(slots, slots, ty, get);
@@ -216,15 +216,15 @@ impl Block {
             Values::Strings(strings) => Values::Strings(strings.clone()),
             Values::Fsst(fsst) => Values::Fsst(fsst.copy()),
             Values::Dictionary { dictionary, codes } => {
-                Values::Dictionary { dictionary: dictionary.clone(), codes: codes.copy(self.slots) }
+                Values::Dictionary { dictionary: dictionary.clone(), codes: codes.copy(self.slots()) }
             }
             _ => with_fixed!(
                 physical,
                 T => {
-                    let mut values = vec![T::default(); self.slots];
+                    let mut values = vec![T::default(); self.slots()];
                     self.decode_fixed(T::PHYSICAL, 0, &mut values);
                     let (min, max) = range_of(&values).expect("a block without slots is constant");
-                    choose::encode(&values, min, max, self.slots, Form::Cold(Compression::Auto))
+                    choose::encode(&values, min, max, self.slots(), Form::Cold(Compression::Auto))
                 },
                 unreachable!("strings have no fixed width")
             ),
@@ -249,7 +249,7 @@ impl Block {
 
     /// A copy to be written by the owner of `stamp`, while others go on reading this one.
     pub(crate) fn copy(&self, stamp: Stamp, live: &[u64], physical: PhysicalType) -> Block {
-        let slots = self.slots;
+        let slots = self.slots();
         let values = match &self.values {
             Values::Constant(value) => Values::Constant(value.clone()),
             Values::FrameOfReference { base, codes } if codes.are_plain() => {
@@ -267,29 +267,29 @@ impl Block {
             _ => self.warm(physical),
         };
         let validity = self.copy_validity();
-        Block { stamp, slots, values, validity, zone: self.zone.clone(), ascending: self.ascending }
+        Block { stamp, slots: self.slots, values, validity, zone: self.zone.clone(), ascending: self.ascending }
     }
 
     /// The values in an encoding that is written in place.
     fn warm(&self, physical: PhysicalType) -> Values {
         match &self.values {
             Values::Dictionary { dictionary, codes } => {
-                let all = (0..self.slots).map(|slot| codes.get(slot) as u32);
-                let codes = Codes::new(dictionary.len() as u32 - 1, self.slots, all);
+                let all = (0..self.slots()).map(|slot| codes.get(slot) as u32);
+                let codes = Codes::new(dictionary.len() as u32 - 1, self.slots(), all);
                 Values::Dictionary { dictionary: dictionary.clone(), codes }
             }
-            Values::Strings(strings) => Values::Views(Views::new(self.slots, self.slots, |slot| strings.get(slot))),
+            Values::Strings(strings) => Values::Views(Views::new(self.slots(), self.slots(), |slot| strings.get(slot))),
             Values::Fsst(fsst) => {
                 let strings = fsst.strings();
-                Values::Views(Views::new(self.slots, self.slots, |slot| strings.get(slot)))
+                Values::Views(Views::new(self.slots(), self.slots(), |slot| strings.get(slot)))
             }
             _ => with_fixed!(
                 physical,
                 T => {
-                    let mut values = vec![T::default(); self.slots];
+                    let mut values = vec![T::default(); self.slots()];
                     self.decode_fixed(T::PHYSICAL, 0, &mut values);
                     match range_of(&values) {
-                        Some((min, max)) => T::encode_plain(&values, min, max, self.slots, true),
+                        Some((min, max)) => T::encode_plain(&values, min, max, self.slots(), true),
                         None => Values::Constant(Value::Null),
                     }
                 },
@@ -440,7 +440,7 @@ fn from_few_blocks<T: Fixed>(sources: &[Option<(&Block, usize)>]) -> Option<Vec<
                 Some(found) => found,
                 None if decoded.len() == MOST_DECODED || block.may_be_null() => return None,
                 None => {
-                    let mut all = vec![T::default(); block.slots];
+                    let mut all = vec![T::default(); block.slots()];
                     block.decode_fixed(T::PHYSICAL, 0, &mut all);
                     decoded.push((block, all));
                     decoded.len() - 1

@@ -41,7 +41,7 @@ fn check_slices(group: &RowGroup, shape: &Shape) {
             let (physical, zone) = (shape.schema[column].ty.physical(), &group.zones[column]);
             let mut last = None;
             for slot in (0..width).filter(live) {
-                assert!(slot < block.slots, "a live slot has memory");
+                assert!(slot < block.slots(), "a live slot has memory");
                 let datum = block.datum(slot, physical);
                 if datum.is_null() {
                     assert!(block.zone.nulls > 0 && zone.nulls > 0 && !block.ascending);

@@ -257,7 +257,7 @@ impl Slice {
     pub(crate) fn shed(&mut self, edit: &mut Edit) {
         debug_assert!(self.rows == 0);
         for link in &mut self.blocks {
-            if link.slots > 0 {
+            if link.slots() > 0 {
                 let empty = Block { stamp: edit.stamp, ascending: true, ..Block::all_null(0) };
                 edit.count(empty.bytes() as isize - (link.bytes() + link.dictionary_share()) as isize);
                 edit.retire_block(std::mem::replace(link, Link::new(empty)));

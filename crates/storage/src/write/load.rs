@@ -227,7 +227,7 @@ fn fill<T: Fixed>(
     let mut of_rows = &buckets.of_rows[..];
     for part in parts {
         let block = part.blocks[column];
-        values.resize(block.slots, T::default());
+        values.resize(block.slots(), T::default());
         block.decode_fixed(T::PHYSICAL, 0, &mut values);
         let rows = bitmap::count_ones(part.live, BLOCK_ROWS);
         let (own, rest) = of_rows.split_at(rows);
