@@ -10,7 +10,8 @@ for: execute and fetch. The median of each operation is printed in microseconds,
 round, since a machine has faster and slower minutes; the fastest round is printed as well.
 
 The flat benchmark has a process for each table (1 M and 10 M rows in ascending order, 10 M in random order), and in each
-round all take turns, operation by operation; what counts is the ratio within a round.
+round all take turns, operation by operation; what counts is the ratio within a round. There the first half of an operation's
+runs warms the caches, which the other processes had before, and the second half is measured.
 
 With Entasis alone the same operations run from Rust, and once more while another thread scans the table without a pause
 ("beside scans"); then come the bulk statements with the memory that they leave.
@@ -111,45 +112,53 @@ KEYED = ["point", "insert", "update payload", "delete", "update key"]
 
 
 def operations(rows, seed):
-    """Name, statement, parameters by number, number of runs. Each operation takes rows of its own."""
+    """Name, statement, parameters by number, number of runs. Each operation takes rows of its own.
+
+    Parameters are made when they are needed, as a program does: ten thousand lists made beforehand would have left the caches.
+    """
     dice = random.Random(seed)
     span = rows // 50  # of keys, which are even: 1 % of the rows
     free = (2 * dice.randrange(rows) + 1 for _ in iter(int, 1))
-    low = [dice.randrange(2 * rows - span) for _ in range(400)]
     inserted = list(dict.fromkeys(next(free) for _ in range(10_000)))
     moved = [2 * k for k in dice.sample(range(rows), 10_000)]
     targets = list(dict.fromkeys(next(free) for _ in range(10_500)))
     targets = [k for k in targets if k not in set(inserted)][: len(moved)]
     key = lambda: 2 * dice.randrange(rows)
+    value = lambda: dice.randrange(1_000_003)
+    ranges = lambda: ((k, k + span - 1) for k in (dice.randrange(2 * rows - span) for _ in range(400)))
     return [
-        ("point", POINT, [(key(),) for _ in range(40_000)]),
-        ("count 1 %", COUNT, [(k, k + span - 1) for k in low]),
-        ("sum 1 %", SUM, [(k, k + span - 1) for k in low]),
-        ("insert", INSERT, [(k, *(dice.randrange(1_000_003) for _ in COLUMNS)) for k in inserted]),
-        ("update payload", UPDATE, [(dice.randrange(1_000_003), key()) for _ in range(10_000)]),
-        ("delete", DELETE, [(k,) for k in inserted]),
-        ("update key", UPDATE_KEY, list(zip(targets, moved))),
+        ("point", POINT, ((key(),) for _ in range(40_000))),
+        ("count 1 %", COUNT, ranges()),
+        ("sum 1 %", SUM, ranges()),
+        ("insert", INSERT, ((k, *(value() for _ in COLUMNS)) for k in inserted)),
+        ("update payload", UPDATE, ((value(), key()) for _ in range(10_000))),
+        ("delete", DELETE, ((k,) for k in inserted)),
+        ("update key", UPDATE_KEY, zip(targets, moved)),
         ("scan", SCAN, [()] * 15),
     ]
 
 
-def measure(engine, rows, seed, only=(), budget=5.0):
-    """Median microseconds by operation, of all or of those in `only`; slow ones stop after `budget` seconds."""
+def measure(engine, rows, seed, only=(), settle=False, budget=5.0):
+    """Median microseconds by operation, of all or of those in `only`; slow ones stop after `budget` seconds.
+
+    `settle`: of the second half of the runs, since before it another process had the caches.
+    """
     medians = {}
     for name, sql, sets in operations(rows, seed):
         if only and name not in only:
             continue
-        times, end = [], time.perf_counter() + budget
+        times, moves, end = [], [], time.perf_counter() + budget
         for parameters in sets:
             start = time.perf_counter_ns()
             engine.run(sql, parameters)
             times.append((time.perf_counter_ns() - start) / 1000)
+            if name == "update key":
+                moves.append(parameters)
             if time.perf_counter() > end:
                 break
-        medians[name] = statistics.median(times)
-        if name == "update key":  # Back again, for the next round.
-            for to, old in sets[: len(times)]:
-                engine.run(sql, (old, to))
+        medians[name] = statistics.median(times[len(times) // 2 :] if settle else times)
+        for to, old in moves:  # Back again, for the next round.
+            engine.run(sql, (old, to))
     return medians
 
 
@@ -261,7 +270,7 @@ def flat(args):
         python = {name: {} for name in tables}
         for operation in KEYED:
             for name, (rows, _) in tables.items():
-                python[name] |= workers[name].ask("measure", rows, seed, [operation])
+                python[name] |= workers[name].ask("measure", rows, seed, [operation], True)
         for name, (rows, order) in tables.items():
             rounds["Python"][name].append(python[name])
             rounds["Rust"][name].append(rust(args.bench, rows, order))

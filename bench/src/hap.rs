@@ -1,7 +1,9 @@
 //! The HAP table driven from Rust: what an operation costs without Python around it. `hap.py` calls this and says what it is.
 
 use entasis::{Config, Connection, DataType, Database, Value};
+use std::collections::HashSet;
 use std::error::Error;
+use std::iter;
 use std::time::Instant;
 
 const POINT: &str = "SELECT a0, a1, a2, a3 FROM hap WHERE k = ?";
@@ -24,8 +26,9 @@ impl Random {
     }
 }
 
-fn median(connection: &Connection, sql: &str, sets: &[Vec<i64>]) -> entasis::Result<f64> {
-    let mut times = Vec::with_capacity(sets.len());
+/// Median microseconds of a statement under each of some parameters, which are made when they are needed.
+fn median(connection: &Connection, sql: &str, sets: impl Iterator<Item = Vec<i64>>) -> entasis::Result<f64> {
+    let mut times = Vec::new();
     for set in sets {
         let parameters: Vec<(Value, DataType)> =
             set.iter().map(|&value| (Value::Integer(value.into()), DataType::Int64)).collect();
@@ -54,35 +57,38 @@ pub fn run(rows: u64, is_random: bool) -> Result<(), Box<dyn Error>> {
     ))?;
     let mut random = Random(88_172_645_463_325_252);
     let span = (rows / 50) as i64;
-    let mut keys = |count: usize, odd: i64| -> Vec<i64> { (0..count).map(|_| 2 * random.below(rows) + odd).collect() };
-    let single = |keys: &[i64]| -> Vec<Vec<i64>> { keys.iter().map(|&key| vec![key]).collect() };
-    let distinct = |mut keys: Vec<i64>| {
-        let mut seen = std::collections::HashSet::new();
-        keys.retain(|key| seen.insert(*key));
-        keys
+    let mut odd = |count: usize| -> Vec<i64> {
+        let mut seen = HashSet::new();
+        (0..count).map(|_| 2 * random.below(rows) + 1).filter(|&key| seen.insert(key)).collect()
     };
-    let points = single(&keys(40_000, 0));
-    let ranges: Vec<Vec<i64>> = keys(400, 0).iter().map(|&low| vec![low, low + span - 1]).collect();
-    let new = distinct(keys(20_000, 1));
+    let new = odd(20_000);
     let (inserted, targets) = new.split_at(new.len() / 2);
-    let mut payload = Random(1_234_567_891);
-    let rows_inserted: Vec<Vec<i64>> = inserted
-        .iter()
-        .map(|&key| [key].into_iter().chain((0..16).map(|_| payload.below(1_000_003))).collect())
-        .collect();
-    let moved: Vec<Vec<i64>> =
-        targets.iter().zip(distinct(keys(10_500, 0))).map(|(&to, from)| vec![to, from]).collect();
-    let payloads: Vec<Vec<i64>> = keys(10_000, 0).iter().map(|&key| vec![payload.below(1_000_003), key]).collect();
+    let mut dice = Random(1_234_567_891);
+    let mut seen = HashSet::new();
+    let points = (0..40_000).map(|_| vec![2 * dice.below(rows)]);
+    let point = median(&connection, POINT, points)?;
+    let mut ranges = |sql| {
+        let lows = (0..400).map(|_| 2 * dice.below(rows));
+        median(&connection, sql, lows.map(|low| vec![low, low + span - 1]))
+    };
+    let (count, sum) = (ranges(COUNT)?, ranges(SUM)?);
     let insert = format!("INSERT INTO hap VALUES ({})", vec!["?"; 17].join(", "));
+    let rows_inserted =
+        inserted.iter().map(|&key| [key].into_iter().chain((0..16).map(|_| dice.below(1_000_003))).collect());
+    let inserts = median(&connection, &insert, rows_inserted)?;
+    let payloads = (0..10_000).map(|_| vec![dice.below(1_000_003), 2 * dice.below(rows)]);
     let figures = [
-        ("point", median(&connection, POINT, &points)?),
-        ("count 1 %", median(&connection, COUNT, &ranges)?),
-        ("sum 1 %", median(&connection, SUM, &ranges)?),
-        ("insert", median(&connection, &insert, &rows_inserted)?),
-        ("update payload", median(&connection, UPDATE, &payloads)?),
-        ("delete", median(&connection, DELETE, &single(inserted))?),
-        ("update key", median(&connection, UPDATE_KEY, &moved)?),
-        ("scan", median(&connection, SCAN, &vec![vec![]; 15])?),
+        ("point", point),
+        ("count 1 %", count),
+        ("sum 1 %", sum),
+        ("insert", inserts),
+        ("update payload", median(&connection, UPDATE, payloads)?),
+        ("delete", median(&connection, DELETE, inserted.iter().map(|&key| vec![key]))?),
+        ("update key", {
+            let old = iter::repeat_with(|| 2 * dice.below(rows)).filter(|&key| seen.insert(key));
+            median(&connection, UPDATE_KEY, targets.iter().zip(old).map(|(&to, from)| vec![to, from]))?
+        }),
+        ("scan", median(&connection, SCAN, iter::repeat_n(vec![], 15))?),
     ];
     let json: Vec<String> = figures.iter().map(|(name, figure)| format!("\"{name}\": {figure:.2}")).collect();
     println!("{{{}}}", json.join(", "));
