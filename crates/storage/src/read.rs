@@ -216,9 +216,11 @@ pub(crate) fn gather<S: Slices>(
     if decode_constant(slices, column, window, out) {
         return;
     }
+    let mut may_be_null = false;
     if let Some(dictionary) = window_dictionary(slices, column, window) {
         let target = out.begin_codes(dictionary, capacity);
         for (own, piece) in pieces() {
+            may_be_null |= piece.block.may_be_null();
             if let Values::Dictionary { codes, .. } = &piece.block.values {
                 let slots = piece.slots(&positions[own.clone()]);
                 target[own].iter_mut().zip(slots).for_each(|(code, slot)| *code = codes.get(slot) as u32);
@@ -230,6 +232,7 @@ pub(crate) fn gather<S: Slices>(
             T => {
                 let target = out.begin_flat::<T>(capacity);
                 for (own, piece) in pieces() {
+                    may_be_null |= piece.block.may_be_null();
                     piece.gather_fixed(held, &positions[own.clone()], &mut target[own]);
                 }
             },
@@ -237,6 +240,7 @@ pub(crate) fn gather<S: Slices>(
                 let StringsMut { views, heap } = out.begin_strings(capacity);
                 let mut stable = true;
                 for (own, piece) in pieces() {
+                    may_be_null |= piece.block.may_be_null();
                     let slots = piece.slots(&positions[own.clone()]);
                     views[own].iter_mut().zip(slots).for_each(|(view, slot)| *view = piece.block.view(slot, heap));
                     stable &= !piece.block.has_codes_of_strings();
@@ -245,7 +249,7 @@ pub(crate) fn gather<S: Slices>(
             }
         );
     }
-    if pieces().any(|(_, piece)| piece.block.may_be_null()) {
+    if may_be_null {
         let words = out.validity_mut(positions.len());
         for (own, piece) in pieces().filter(|(_, piece)| piece.block.may_be_null()) {
             let slots = piece.slots(&positions[own.clone()]);
@@ -318,10 +322,25 @@ fn decode_validity<S: Slices>(slices: &S, column: usize, window: &[Range<usize>]
 }
 
 impl Piece<'_> {
-    /// Which of some positions, that ascend, fall into this piece; those before `from` do not.
+    /// Which of some positions, that ascend, fall into this piece; those before `from` fall into pieces before it, all others
+    /// into this one or those behind.
+    // PERF: counted by vectors. A binary search through the positions of many blocks takes as long as unpacking one.
     fn positions(&self, from: usize, positions: &[u16]) -> Range<usize> {
-        let before = |end: usize| from + positions[from..].partition_point(|&position| usize::from(position) < end);
-        before(self.at)..before(self.at + self.rows)
+        const STEP: usize = 32;
+        let end = self.at + self.rows;
+        let is_inside = |position: &u16| usize::from(*position) < end;
+        let mut to = from;
+        for step in positions[from..].chunks(STEP) {
+            to += match step.last().is_some_and(is_inside) {
+                true => step.len(),
+                false => step.iter().map(|position| u16::from(is_inside(position))).sum::<u16>().into(),
+            };
+            if to < positions.len() && !is_inside(&positions[to]) {
+                break;
+            }
+        }
+        debug_assert!(positions.get(from).is_none_or(|&first| usize::from(first) >= self.at));
+        from..to
     }
 
     /// The slots in the block of positions that fall into this piece.

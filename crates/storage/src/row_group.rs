@@ -301,6 +301,15 @@ impl RowGroup {
         ahead(1).for_each(|slice| columns.iter().for_each(|&column| slice.prefetch_stream(column, true)));
     }
 
+    /// Asks for the bounds of `columns` in a block that is looked at soon after `block`, and for what leads to those of a later
+    /// one.
+    pub fn prefetch_zones(&self, block: usize, columns: &[usize]) {
+        const LEAD: usize = 4;
+        let ahead = |steps: usize| self.slices.get(block + steps * LEAD).into_iter();
+        ahead(2).for_each(|slice| slice.prefetch_with(columns.iter().copied()));
+        ahead(1).for_each(|slice| columns.iter().for_each(|&column| slice.prefetch_stream(column, false)));
+    }
+
     /// The first run of live slots among some, as long as may be.
     pub fn next_run(&self, slots: Range<usize>) -> Option<Range<usize>> {
         let width = self.block_slots;

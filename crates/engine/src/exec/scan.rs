@@ -85,6 +85,8 @@ pub(crate) struct TableScan {
     /// What else is to hold.
     stages: Conditions<Stage>,
     tests: Vec<Test>,
+    /// Index in the table of each column whose bounds are looked at.
+    bounded: Vec<usize>,
     /// Join filters and the output columns that they apply to.
     filters: Vec<(usize, Arc<FilterSlot>)>,
     /// Index in the table of each column that is read first: all, if nothing filters.
@@ -155,6 +157,12 @@ impl TableScan {
         conjuncts.into_iter().zip(implies).for_each(|(c, &is)| if is { implied.push(c) } else { others.push(c) });
         // Rows that an index names are looked at one by one.
         let on_codes = context.settings.optimize && !matches!(found.reach, Reach::Rows(_));
+        let mut ids: Vec<ColumnId> = Vec::new();
+        others.iter().for_each(|conjunct| conjunct.collect_columns(&mut ids));
+        let mut bounded: Vec<usize> = ids.into_iter().filter_map(place).collect();
+        bounded.extend(join_filters.iter().map(|(column, _)| columns[*column].1));
+        bounded.sort_unstable();
+        bounded.dedup();
         let take = |conjuncts: &mut Vec<Expr>| if on_codes { ranges::take(conjuncts, &place) } else { Vec::new() };
         let ranges = Conditions::new(take(&mut implied), take(&mut others));
         // What made the reach rules out no block of it.
@@ -177,6 +185,7 @@ impl TableScan {
             parts: parts.into(),
             reach: Arc::new(found.reach),
             tests,
+            bounded,
             ranges,
             stages,
             first: first.into_iter().filter(|&index| index != row_id).collect(),

@@ -221,6 +221,7 @@ impl Walk {
         }
         let may_have_rows = scan.may_have_rows(&|column| group.column_zone(column));
         for (block, wanted) in self.wanted.iter_mut().enumerate().filter(|(_, wanted)| **wanted) {
+            group.prefetch_zones(block, &scan.bounded);
             *wanted = may_have_rows && scan.may_have_rows(&|column| group.zone(column, block));
         }
         let wanted = self.wanted.iter().filter(|&&wanted| wanted).count();
