@@ -15,7 +15,7 @@ join ROWS rows of which each finds one; the payload of the kept side (8 bytes, i
 - memory: bytes that one join adds to a fresh process, its probe side streamed from `range()`, of ROWS / 2, ROWS, 2 ROWS and,
   with --long, 10 ROWS rows
 
-Sides take turns in each round; times are medians of the rounds (of one round for more than 3e7 keys). How build and probe are
+Sides take turns in each round; times are medians of the rounds (of one run for more than 3e7 keys). How build and probe are
 told apart, and how memory is measured: bench/joins.py. Where n is more than ROWS / 5, a column of the probe side is summed too:
 without it, keeping the probe side's keys would need less memory than keeping the build side.
 
@@ -178,6 +178,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--parts", default=",".join(PARTS), help="only these")
+    parser.add_argument("--only", default="", help="only cells of these names, as 1e6,1e7")
     parser.add_argument("--tables", default=",".join(TABLES), help="those of these that there are")
     parser.add_argument("--long", action="store_true", help="stream ten times as many rows, too")
     parser.add_argument("--gather", default="target/release/examples/gather", help="the program for the part gather")
@@ -196,9 +197,11 @@ def main():
             parts[part] = []
             print(f"  {'':12}{'s':>9}{'build s':>9}{'probe ns':>10}{'table MB':>12}{'/ duckdb':>9}")
             for one in cells(part, args.rows):
+                if args.only and one.name not in args.only.split(","):
+                    continue
                 print(f" {one.name}", flush=True)
-                rounds = 1 if one.facts["keys"] > MANY_KEYS else args.rounds
-                parts[part].append(measure(one, tables, rounds, args.threads))
+                many = one.facts["keys"] > MANY_KEYS
+                parts[part].append(measure(one, tables, 1 if many else args.rounds, args.threads, warm_up=not many))
                 show(parts[part][-1])
     if not args.no_record:
         content = {"rows": args.rows, "threads": args.threads, "rounds": args.rounds, "tables": tables}

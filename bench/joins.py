@@ -267,7 +267,7 @@ class Cell:
         return queries
 
 
-def measure(cell, tables, rounds, threads, rivals=("duckdb",)):
+def measure(cell, tables, rounds, threads, warm_up=True, rivals=("duckdb",)):
     """Figures of a cell by side: the engine with each of the tables, and the rivals."""
     engines = {name: Engine(name, threads) for name in ["entasis", *rivals]}
     try:
@@ -277,14 +277,14 @@ def measure(cell, tables, rounds, threads, rivals=("duckdb",)):
         queries = cell.queries()
         times = {side: [[] for _ in queries] for side in sides}
         results = [set() for _ in queries]
-        for turn in range(rounds + 1):
+        for turn in range(rounds + warm_up):
             for side, name in sides.items():
                 if side != name:
                     engines[name].run(f"SET join_table = '{side}'")
                 for i, (sql, _) in enumerate(queries):
                     answer = engines[name].run(sql)
                     results[i].add(json.dumps(answer["rows"]))
-                    if turn > 0:  # The first one warms up.
+                    if turn >= warm_up:
                         times[side][i].append(answer["seconds"])
         if any(len(found) > 1 for found in results):
             raise RuntimeError(f"{cell.name}: results differ: {results}")
