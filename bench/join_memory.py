@@ -204,8 +204,8 @@ def main():
                 parts[part].append(measure(one, tables, 1 if many else args.rounds, args.threads, warm_up=not many))
                 show(parts[part][-1])
     if not args.no_record:
-        content = {"rows": args.rows, "threads": args.threads, "rounds": args.rounds, "tables": tables}
-        path, parts = keep_parts("join-memory", f"join-memory-{args.rows}", content, parts)
+        how = {"rows": args.rows, "threads": args.threads, "rounds": args.rounds, "tables": tables}
+        path, parts = keep_parts("join-memory", f"join-memory-{args.rows}", how, parts)
         plots(parts, path.with_suffix(".svg"))
     print()
     for name, reached, limit in goals(parts, args.rows):

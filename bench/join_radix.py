@@ -117,8 +117,8 @@ def main():
             parts[part].append(measure(one, tables, args.rounds, args.threads))
             show(parts[part][-1])
     if not args.no_record:
-        content = {"scale": args.scale, "threads": args.threads, "rounds": args.rounds, "tables": tables}
-        path, parts = keep_parts("join-radix", f"join-radix-{args.scale:g}", content, parts)
+        how = {"scale": args.scale, "threads": args.threads, "rounds": args.rounds, "tables": tables}
+        path, parts = keep_parts("join-radix", f"join-radix-{args.scale:g}", how, parts)
         plots(parts, path.with_suffix(".svg"))
     ratios = [best(result)[1] for results in parts.values() for result in results]
     good = sum(ratio <= GOAL for ratio in ratios)

@@ -332,14 +332,17 @@ def series(results, key, figure):
     return {s: [(key(r), figure(r, r["sides"][s])) for r in results if s in r["sides"]] for s in sides}
 
 
-def keep_parts(benchmark, file, content, parts):
-    """Writes a record, which keeps the other parts that it has from earlier runs of the day. Where it is, and all parts."""
+def keep_parts(benchmark, file, how, parts):
+    """Writes a record, which keeps the other parts that it has from earlier runs of the day. Where it is, and all parts.
+
+    `how` the parts were measured is kept for each.
+    """
     path = ROOT / "bench" / "record" / f"{file}-{datetime.date.today().isoformat()}.json"
-    commits = dict.fromkeys(parts, commit())
+    runs = dict.fromkeys(parts, {"commit": commit()} | how)
     if path.exists():
         before = json.loads(path.read_text())
-        parts, commits = before["parts"] | parts, before["commits"] | commits
-    return keep(benchmark, file, content | {"commits": commits, "parts": parts}), parts
+        parts, runs = before["parts"] | parts, before["runs"] | runs
+    return keep(benchmark, file, {"runs": runs, "parts": parts}), parts
 
 
 if __name__ == "__main__":
