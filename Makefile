@@ -5,9 +5,11 @@ PYTHON ?= python3
 VENV   ?= .venv
 SF     ?= 1
 ROWS   ?= 10000000
+SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-joins bench-build clean
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-joins bench-gather \
+	bench-join-memory bench-join-radix bench-join-tpch bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -87,6 +89,27 @@ bench-tuples:
 ## Joins with each table: times a build row and a probe row, bytes: make bench-joins JOIN_ROWS="1000000 10000000"
 bench-joins:
 	cargo run --release -p entasis-engine --example joins $(JOIN_ROWS)
+
+## Lookups at random places, in nanoseconds by the size of the table.
+bench-gather:
+	cargo run --release -p entasis-engine --example gather
+
+## Joins by table and size beside DuckDB, time and memory: make bench-join-memory ROWS=100000000
+bench-join-memory: ROWS = 100000000
+bench-join-memory: bench-build
+	cargo build --release -p entasis-engine --example gather
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_memory.py --rows $(ROWS) --gather $(TARGET)/release/examples/gather
+	rm -f $(EXTENSION)
+
+## Joins by hits, payload, depth, skew and ratio beside DuckDB: make bench-join-radix SCALE=0.125
+bench-join-radix: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_radix.py --scale $(SCALE)
+	rm -f $(EXTENSION)
+
+## Every join of TPC-H with every table, beside DuckDB: make bench-join-tpch SF=1
+bench-join-tpch: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_tpch.py --scale $(SF)
+	rm -f $(EXTENSION)
 
 bench-build: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt

@@ -206,7 +206,7 @@ def alternate(workers, sql, rounds):
 
 
 def keep(benchmark, file, content):
-    """Writes a record, with machine and commit."""
+    """Writes a record, with machine and commit. Where it is."""
     record = ROOT / "bench" / "record"
     record.mkdir(exist_ok=True)
     day = datetime.date.today().isoformat()
@@ -214,6 +214,7 @@ def keep(benchmark, file, content):
     head = {"benchmark": benchmark, "date": day, "commit": commit(), "machine": machine()}
     path.write_text(json.dumps(head | content, indent=1) + "\n")
     print(f"\nkept as {path.relative_to(ROOT)}")
+    return path
 
 
 if __name__ == "__main__":

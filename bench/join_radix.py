@@ -1,0 +1,129 @@
+"""Joins by what decides between partitioning and not: Entasis with each of its tables beside DuckDB.
+
+    make bench-join-radix SCALE=0.125
+
+The experiments of Bandle et al., *To Partition, or Not to Partition*, sections 5.2 and 5.4. Workload A has 16 * 2^20 build rows and
+256 * 2^20 probe rows, of keys and payloads of 8 bytes each, workload B 128,000,000 of both with 4 bytes each; SCALE is the part of
+these rows that is taken. Keys have no gaps; the build side is in random order; every probe row finds its key.
+
+- workloads: A and B, `count(*)`
+- hits: 0 to 100 % of A's probe rows find a key, which is one out of two values; `sum` of a column of the probe side
+- payload: 1 to 8 columns of 8 bytes in A's probe side, each summed
+- depth: 1 to 8 joins of A's probe side, a quarter of its rows, with a build side each, whose payload is summed
+- skew: Zipf 0 to 2, in A and in B
+- ratio: A's probe side with build sides of 1/1 to 1/4096 of its rows
+
+The figure is rows of both sides a second, in millions. Sides take turns in each round; times are medians. Where SQL asks for no
+row of the build side, `auto` may take a bitmap. At the end it is counted in how many cells `auto` took the fastest table, or at
+most 10 % longer. Record and SVG as in `make bench-join-memory`.
+"""
+
+import argparse
+import os
+
+from joins import Cell, build_rows, keep_parts, known_tables, measure, probe_rows, series, short
+from plot import chart, figure
+
+TABLES = ["auto", "array", "ranked", "cat", "cht", "chained", "unchained", "radix", "bloom_radix"]
+PARTS = ["workloads", "hits", "payload", "depth", "skew", "ratio"]
+GOAL = 1.1
+
+
+def cell(name, x, n, rows, sums=("count(*)",), spread=1, joins=1, integer="BIGINT", payload=1, **probe):
+    """A join of `rows` rows with n keys, or a few such joins; x is where it stands in a chart."""
+    clauses = " ".join(f"JOIN b{j + 1} ON p.k{j + 1} = b{j + 1}.k" for j in range(joins))
+    return Cell(
+        name, build_rows(n, spread, 1, integer),
+        lambda rows: probe_rows(rows, n, spread, keys=joins, payload=payload, integer=integer, **probe),
+        f"SELECT {', '.join(sums)} FROM {{p}} p {clauses}", rows, builds=joins, split=False,
+        x=x, keys=n, joins=joins, payload=payload, draw=probe,
+    )
+
+
+def cells(part, scale):
+    n, rows = int(16 * 2**20 * scale), int(256 * 2**20 * scale)
+    equal = int(128_000_000 * scale)
+    own = ("sum(w1)",)
+    if part == "workloads":
+        return [cell("A", 0, n, rows), cell("B", 1, equal, equal, integer="INTEGER")]
+    if part == "hits":
+        return [cell(f"{h} % match", h, n, rows, own, spread=2, hits=h) for h in (0, 5, 25, 50, 75, 100)]
+    if part == "payload":
+        sums = [tuple(f"sum(w{i + 1})" for i in range(columns)) for columns in (1, 2, 4, 8)]
+        return [cell(f"{8 * len(s)} bytes", 8 * len(s), n, rows // 4, s, payload=len(s)) for s in sums]
+    if part == "depth":
+        sums = [tuple(f"sum(b{i + 1}.v1)" for i in range(joins)) for joins in (1, 2, 4, 8)]
+        return [cell(f"{len(s)} joins", len(s), n, rows // 4, s, joins=len(s), payload=0) for s in sums]
+    if part == "skew":
+        factors = (0, 0.5, 1, 1.5, 2)
+        in_a = [cell(f"A, Zipf {z}", z, n, rows, skew=z) for z in factors]
+        return in_a + [cell(f"B, Zipf {z}", z, equal, equal, integer="INTEGER", skew=z) for z in factors]
+    ratios = (1, 4, 16, 64, 256, 1024, 4096)
+    return [cell(f"1 : {ratio}", ratio, rows // 4 // ratio, rows // 4, own) for ratio in ratios]
+
+
+def throughput(result, side):
+    """Millions of rows a second."""
+    return (result["joins"] * result["keys"] + result["probe_rows"]) / side["seconds"] / 1e6
+
+
+def best(result):
+    """The fastest table but auto, and how much longer auto takes; 1 if it took just this table."""
+    sides = result["sides"]
+    fastest = min((s for s in sides if s not in ("auto", "duckdb")), key=lambda s: sides[s]["seconds"])
+    taken = lambda side: [join["table"] for join in sides[side]["joins"]]
+    return fastest, 1.0 if taken("auto") == taken(fastest) else sides["auto"]["seconds"] / sides[fastest]["seconds"]
+
+
+def show(result):
+    line = "".join(f"{throughput(result, figures):11.0f}" for figures in result["sides"].values())
+    fastest, ratio = best(result)
+    taken = ", ".join(dict.fromkeys(join["table"] for join in result["sides"]["auto"]["joins"]))
+    print(f"{result['name']:21}{line}  {taken}; {ratio:.2f} of {fastest}", flush=True)
+
+
+def plots(parts, path):
+    part = lambda name: parts.get(name, [])
+    at = lambda r: r["x"]
+    of = lambda letter: [r for r in part("skew") if r["name"].startswith(letter)]
+    head = "M rows / s"
+    figure(path, "Joins by workload: rows of both sides a second", [
+        chart("workloads A and B", "A, B", head, series(part("workloads"), at, throughput), scatter=True),
+        chart("hits (A)", "% of the rows match", head, series(part("hits"), at, throughput)),
+        chart("payload (A)", "bytes", head, series(part("payload"), at, throughput)),
+        chart("depth (A): rows of all joins", "joins", head, series(part("depth"), at, throughput)),
+        chart("skew (A)", "Zipf factor", head, series(of("A"), at, throughput)),
+        chart("skew (B)", "Zipf factor", head, series(of("B"), at, throughput)),
+        chart("ratio (A)", "probe rows a build row", head, series(part("ratio"), at, throughput), "x"),
+    ])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--scale", type=float, default=0.125)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--parts", default=",".join(PARTS), help="only these")
+    parser.add_argument("--tables", default=",".join(TABLES), help="those of these that there are")
+    parser.add_argument("--no-record", action="store_true")
+    args = parser.parse_args()
+
+    tables = known_tables(args.tables.split(","), args.threads)
+    parts = {}
+    for part in args.parts.split(","):
+        print(f"\n{part + ', M rows/s':21}" + "".join(f"{side:>11}" for side in [*tables, "duckdb"]), flush=True)
+        parts[part] = []
+        for one in cells(part, args.scale):
+            parts[part].append(measure(one, tables, args.rounds, args.threads))
+            show(parts[part][-1])
+    if not args.no_record:
+        how = {"scale": args.scale, "threads": args.threads, "rounds": args.rounds, "tables": tables}
+        path, parts = keep_parts("join-radix", f"join-radix-{args.scale:g}", how, parts)
+        plots(parts, path.with_suffix(".svg"))
+    ratios = [best(result)[1] for results in parts.values() for result in results]
+    good = sum(ratio <= GOAL for ratio in ratios)
+    print(f"\nauto is within 10 % of the best table in {good} of {len(ratios)} cells ({good / len(ratios):.0%}, goal 95 %)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,349 @@
+"""What the benchmarks of joins share: an engine a process, the data as SQL, what a plan says of its joins.
+
+Data. Both engines make the same rows from `range()` by arithmetic on integers, so nothing is kept on disk and results can be
+compared. The build side has n rows (k, v1, …): the keys are one value out of each `spread` neighbours, in an order that
+squares modulo a prime make look random. Payload columns need more than 32 bits. Probe sides draw from these keys:
+
+- "random": every key as often as every other, in no order;
+- "sorted": the same in the order of the keys;
+- a share of hits: of the others each has a neighbour's value that is no key;
+- Zipf: the r-th most frequent key is drawn about r^-z times as often as the first, and frequent keys are no neighbours.
+
+Times. `measure` runs a join over probe sides of two lengths, all sides in turns, several rounds; the figures are medians. The
+difference is what a probe row takes, reading its key included; what is left is the build, with the statement around it.
+
+Memory. `footprint` runs a join once in a process that has done nothing but load the build side; the probe side streams from
+`range()`. The kernel's high-water mark is set back before the join; the figure is how far it rises above what was resident.
+
+Which tables a join may be given is asked of the engine: those that it does not know are left out.
+"""
+
+import datetime
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+from engines import ENGINES, ROOT, commit, keep
+
+# ---- engines ------------------------------------------------------------------------------------------------------
+
+
+def resident_bytes(key):
+    """VmRSS, or VmHWM: the most since it was set back."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(key))
+
+
+def footprint_here(engine, sql):
+    time.sleep(1.2)
+    engine.query("SELECT 1")  # The allocator gives back what is free when it is asked for something.
+    time.sleep(0.3)
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    before, start = resident_bytes("VmRSS"), time.perf_counter()
+    rows = engine.query(sql)
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "rows": texts(rows), "before": before, "peak": resident_bytes("VmHWM")}
+
+
+def texts(rows):
+    """The first rows, as texts: integers are the same whatever type they come in."""
+    return [[str(int(value)) if hasattr(value, "__int__") else str(value) for value in row] for row in rows[:200]]
+
+
+def serve(name, threads):
+    """The engine's process: a JSON command a line on stdin, a JSON answer a line on stdout."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    engine = ENGINES[name](threads)
+    print(json.dumps({"version": engine.version}), file=answers, flush=True)
+    for line in sys.stdin:
+        do, sql = json.loads(line)
+        try:
+            if do == "footprint":
+                answer = footprint_here(engine, sql)
+            else:
+                start = time.perf_counter()
+                rows = engine.query(sql)
+                answer = {"seconds": time.perf_counter() - start, "rows": texts(rows), "count": len(rows)}
+        except Exception as error:  # the figure is lost, not the run
+            answer = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+class Engine:
+    """An engine in a process of its own."""
+
+    def __init__(self, name, threads):
+        command = [sys.executable, __file__, name, str(threads)]
+        self.name = name
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.version = json.loads(self.process.stdout.readline())["version"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+    def ask(self, do, sql):
+        self.process.stdin.write(json.dumps([do, sql]) + "\n")
+        self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        return json.loads(line) if line else {"error": "the process ended"}
+
+    def run(self, sql, do="run"):
+        answer = self.ask(do, sql)
+        if "error" in answer:
+            raise RuntimeError(f"{self.name}: {answer['error']}\n{sql}")
+        return answer
+
+
+def known_tables(wanted, threads):
+    """Those of `wanted` that the engine has."""
+    with Engine("entasis", threads) as engine:
+        return [table for table in wanted if "error" not in engine.ask("run", f"SET join_table = '{table}'")]
+
+
+# ---- data ---------------------------------------------------------------------------------------------------------
+
+# Odd numbers and primes without further meaning.
+STEP, TWIST, MODULUS = 48271, 2654435761, 2147483647
+
+
+def prime_from(n):
+    """The least prime from n on that is 3 modulo 4: modulo such a one, squares make a permutation."""
+    p = max(n, 3)
+    while p % 4 != 3 or any(p % d == 0 for d in range(3, math.isqrt(p) + 1, 2)):
+        p += 1
+    return p
+
+
+def shuffled(n):
+    """A relation of one column r: the numbers below n in an order that looks random."""
+    p = prime_from(n)
+    square = f"CASE WHEN 2 * x < {p} THEN x * x % {p} ELSE {p} - x * x % {p} END"
+    return f"(SELECT r FROM (SELECT {square} AS r FROM range({p}) t(x)) s WHERE r < {n})"
+
+
+def key(r, spread, miss="0"):
+    """The key of number r, a column; where `miss` is 1, a neighbour that is no key."""
+    return f"{spread} * {r} + ((({r} * {STEP}) >> 8) + {miss}) % {spread}" if spread > 1 else r
+
+
+def build_rows(n, spread, payload, integer="BIGINT"):
+    """The build side: keys k, and payload columns v1, … that need all bits of the type but a few."""
+    factor = 4 if integer == "BIGINT" else 1
+    columns = [f"CAST({key('r', spread)} AS {integer}) AS k"]
+    columns += [f"CAST(r * {STEP + 2 * i} % {MODULUS} * {factor} AS {integer}) AS v{i + 1}" for i in range(payload)]
+    return f"SELECT {', '.join(columns)} FROM {shuffled(n)} s"
+
+
+def double(value):
+    """A number, or an expression, as DOUBLE; numbers with an exponent are read as such at once."""
+    return f"CAST({value} AS DOUBLE)" if isinstance(value, str) else f"{value:.17e}"
+
+
+def drawn(y, n, skew):
+    """Which of n keys a row of a probe side has: y, an expression, is a permutation of the rows' numbers."""
+    if skew == 0:
+        return f"({y} * {TWIST} + 12345) % {n}"
+    # The inverse of the distribution, as if ranks were continuous.
+    u = f"({double(f'{y} * {TWIST} % 4294967291')} + {double(0.5)}) / {double(4294967291)}"
+    if skew == 1:
+        rank = f"power({double(n)}, {u})"
+    else:
+        rank = f"power({double(n ** (1.0 - skew) - 1.0)} * ({u}) + {double(1)}, {double(1.0 / (1.0 - skew))})"
+    return f"(CAST(floor({rank}) AS BIGINT) - 1) * {TWIST} % {n}"
+
+
+def probe_rows(rows, n, spread, order="random", hits=100, skew=0, keys=1, payload=0, integer="BIGINT"):
+    """The probe side: `keys` columns of keys k1, k2, …, and payload columns w1, …."""
+    if order == "sorted":
+        source = f"(SELECT x AS y, x * {n} // {rows} AS r1 FROM range({rows}) t(x))"
+    else:
+        draws = ", ".join(f"{drawn(f'(y + {977 * i})', n, skew)} AS r{i + 1}" for i in range(keys))
+        source = f"(SELECT y, {draws} FROM (SELECT r AS y FROM {shuffled(rows)} s) q)"
+    miss = "0" if hits == 100 else f"CASE WHEN ((y * {TWIST}) >> 7) % 100 < {hits} THEN 0 ELSE 1 END"
+    columns = [f"CAST({key(f'r{i + 1}', spread, miss)} AS {integer}) AS k{i + 1}" for i in range(keys)]
+    columns += [f"CAST(y * {STEP + 2 * i} % {MODULUS} AS {integer}) AS w{i + 1}" for i in range(payload)]
+    return f"SELECT {', '.join(columns)} FROM {source} p"
+
+
+def streamed_rows(rows, n, spread):
+    """A probe side (k1, w1) without a table: a little arithmetic on each number of a series."""
+    return f"SELECT {key('r', spread)} AS k1, x AS w1 FROM (SELECT x, x * {TWIST} % {n} AS r FROM range({rows}) t(x)) p"
+
+
+# ---- what a plan says ----------------------------------------------------------------------------------------------
+
+NODE = re.compile(r"^(\s*)(\S.*?)  \((\d+) rows, (\d+) chunks, ([\d.]+) (ns|us|ms|s)(?:, ([\d.]+) (B|KB|MB))?\)$")
+NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+TABLE = re.compile(r"^(.*?): (\d+) rows.*; table of (\d+) bytes, rows of (\d+) bytes")
+
+
+def profiled(engine, sql):
+    """The nodes of EXPLAIN ANALYZE, each with its depth and details, parents first."""
+    nodes = []
+    for [line] in engine.run("EXPLAIN ANALYZE " + sql)["rows"]:
+        match = NODE.match(line)
+        if match:
+            indent, title, rows, _, time, unit = match.groups()[:6]
+            nanoseconds = float(time) * NANOSECONDS[unit]
+            depth = len(indent) // 2
+            nodes.append({"depth": depth, "title": title, "rows": int(rows), "ns": nanoseconds, "details": []})
+        elif nodes:
+            nodes[-1]["details"].append(line.strip())
+    return nodes
+
+
+def joins_of(nodes):
+    """The joins among the nodes: table, rows on both sides, bytes, nanoseconds of all workers."""
+    joins = []
+    for at, node in enumerate(nodes):
+        tables = [match for match in map(TABLE.match, node["details"]) if match]
+        if not tables:
+            continue
+        kind, kept, table, rows = tables[0].groups()
+        below = [child["rows"] for child in children(nodes, at)]
+        keeps_left = any(detail.startswith("the left input is kept") for detail in node["details"])
+        joins.append({
+            "title": node["title"], "table": kind, "kept_rows": int(kept), "table_bytes": int(table), "rows_bytes": int(rows),
+            "probe_rows": below[1 if keeps_left else 0], "rows": node["rows"], "ns": node["ns"],
+            "possible": "is not possible" not in " ".join(node["details"]),
+        })
+    return joins
+
+
+def children(nodes, at):
+    """The inputs of a node, left to right."""
+    depth = nodes[at]["depth"]
+    found = []
+    for node in nodes[at + 1:]:
+        if node["depth"] <= depth:
+            break
+        if node["depth"] == depth + 1:
+            found.append(node)
+    return found
+
+
+# ---- measuring ----------------------------------------------------------------------------------------------------
+
+
+class Cell:
+    """A join to be measured: how its sides are made, and the query over tables b1, b2, … and a probe side.
+
+    `probe` makes a probe side of so many rows. `rows` are those of the statement whose time counts; with `split`, it runs over
+    half as many too, or, if it keeps another side then (`near`), over twice as many.
+    """
+
+    def __init__(self, name, build, probe, query, rows, builds=1, split=True, near=False, **facts):
+        self.name, self.build, self.probe, self.query = name, build, probe, query
+        self.rows, self.builds, self.split, self.near, self.facts = rows, builds, split, near, facts
+
+    def load(self, engine):
+        for i in range(self.builds):
+            engine.run(f"CREATE TABLE b{i + 1} AS {self.build}")
+        engine.run(f"CREATE TABLE p AS {self.probe(self.rows)}")
+        if self.split and not self.near:
+            engine.run(f"CREATE TABLE p_half AS {self.probe(self.rows // 2)}")
+
+    def queries(self):
+        """The statement, and the one over another number of rows; with their rows."""
+        queries = [(self.query.format(p="p"), self.rows)]
+        if self.split and self.near:
+            queries.append((self.query.format(p="(SELECT * FROM p UNION ALL SELECT * FROM p)"), 2 * self.rows))
+        elif self.split:
+            queries.append((self.query.format(p="p_half"), self.rows // 2))
+        return queries
+
+
+def measure(cell, tables, rounds, threads, warm_up=True, rivals=("duckdb",)):
+    """Figures of a cell by side: the engine with each of the tables, and the rivals."""
+    engines = {name: Engine(name, threads) for name in ["entasis", *rivals]}
+    try:
+        for engine in engines.values():
+            cell.load(engine)
+        sides = {table: "entasis" for table in tables} | {name: name for name in rivals}
+        queries = cell.queries()
+        times = {side: [[] for _ in queries] for side in sides}
+        results = [set() for _ in queries]
+        for turn in range(rounds + warm_up):
+            for side, name in sides.items():
+                if side != name:
+                    engines[name].run(f"SET join_table = '{side}'")
+                for i, (sql, _) in enumerate(queries):
+                    answer = engines[name].run(sql)
+                    results[i].add(json.dumps(answer["rows"]))
+                    if turn >= warm_up:
+                        times[side][i].append(answer["seconds"])
+        if any(len(found) > 1 for found in results):
+            raise RuntimeError(f"{cell.name}: results differ: {results}")
+        figures = {}
+        for side, name in sides.items():
+            medians = [statistics.median(taken) for taken in times[side]]
+            figures[side] = {"seconds": medians[0], "all_seconds": times[side]}
+            if cell.split:
+                probe = (medians[1] - medians[0]) / (queries[1][1] - cell.rows)
+                figures[side] |= {"probe_ns": probe * 1e9, "build_seconds": medians[0] - probe * cell.rows}
+            if side != name:
+                engines[name].run(f"SET join_table = '{side}'")
+                figures[side]["joins"] = joins_of(profiled(engines[name], queries[0][0]))
+        return {"name": cell.name, "probe_rows": cell.rows} | cell.facts | {"sides": figures}
+    finally:
+        for engine in engines.values():
+            engine.end()
+
+
+def footprint(name, table, threads, build, sql):
+    """Bytes that a join adds to a fresh process: over what was resident, and in all."""
+    with Engine(name, threads) as engine:
+        engine.run(f"CREATE TABLE b1 AS {build}")
+        if table:
+            engine.run(f"SET join_table = '{table}'")
+        answer = engine.run(sql, "footprint")
+        return {"seconds": answer["seconds"], "bytes": answer["peak"] - answer["before"], "peak": answer["peak"],
+                "rows": answer["rows"]}
+
+
+# ---- results ------------------------------------------------------------------------------------------------------
+
+
+def short(number):
+    """1e7 for ten millions, 16M for sixteen times 2^20, else the digits."""
+    digits = f"{number:.0e}".replace("e+0", "e").replace("e+", "e")
+    if number >= 100 and float(digits) == number:
+        return digits
+    return f"{number >> 20}M" if number >= 1 << 20 and number % (1 << 20) == 0 else f"{number:,}"
+
+
+def series(results, key, figure):
+    """Points for a chart, by side."""
+    sides = dict.fromkeys(side for result in results for side in result["sides"])
+    return {s: [(key(r), figure(r, r["sides"][s])) for r in results if s in r["sides"]] for s in sides}
+
+
+def keep_parts(benchmark, file, how, parts):
+    """Writes a record, which keeps the other parts that it has from earlier runs of the day. Where it is, and all parts.
+
+    `how` the parts were measured is kept for each.
+    """
+    path = ROOT / "bench" / "record" / f"{file}-{datetime.date.today().isoformat()}.json"
+    runs = dict.fromkeys(parts, {"commit": commit()} | how)
+    if path.exists():
+        before = json.loads(path.read_text())
+        parts, runs = before["parts"] | parts, before["runs"] | runs
+    return keep(benchmark, file, {"runs": runs, "parts": parts}), parts
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], int(sys.argv[2]))
