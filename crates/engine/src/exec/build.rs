@@ -378,7 +378,7 @@ impl<'a> Builder<'a> {
         let mut inputs = Vec::new();
         for (input, columns) in &set.inputs {
             let below = Needed::kept(places.iter().map(|&place| columns[place]));
-            let filters: Vec<Pushed> = filters.iter().filter_map(|f| f.into_branch(set, columns)).collect();
+            let filters: Vec<Pushed> = filters.iter().filter_map(|f| f.in_branch(set, columns)).collect();
             let stream = self.node(input, &below, &filters)?;
             recorder.add_child(&stream.recorder);
             let find = |&place: &usize| find(&stream.columns, columns[place]);
@@ -430,7 +430,7 @@ impl<'a> Builder<'a> {
         let both = with(needed, &join.residual);
         let build_ids = input(build_left).columns();
 
-        let passing = |left: bool| -> Vec<Pushed> { filters.iter().filter_map(|f| f.into_side(join, left)).collect() };
+        let passing = |left: bool| -> Vec<Pushed> { filters.iter().filter_map(|f| f.in_side(join, left)).collect() };
 
         // The build side.
         // What goes into the table stays there as it is.

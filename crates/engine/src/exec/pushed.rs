@@ -56,7 +56,7 @@ impl Pushed {
     }
 
     /// The same filter in the only input of `node`, if it may go there.
-    fn into_input(&self, node: &Node) -> Option<Pushed> {
+    fn in_input(&self, node: &Node) -> Option<Pushed> {
         let is_column = |expr: &Expr| match expr {
             Expr::Column { id, .. } => Some(*id),
             _ => None,
@@ -79,7 +79,7 @@ impl Pushed {
     }
 
     /// The same filter in one input of `join`, if it may go there: if it would only drop output rows earlier.
-    pub(crate) fn into_side(&self, join: &plan::Join, left: bool) -> Option<Pushed> {
+    pub(crate) fn in_side(&self, join: &plan::Join, left: bool) -> Option<Pushed> {
         let is_open = match join.kind {
             JoinKind::Inner => true,
             JoinKind::Full => false,
@@ -92,7 +92,7 @@ impl Pushed {
 
     /// The same filter in the input of `set` that has these columns. Rows that are equal pass together or not at all, so
     /// it changes no set operation.
-    pub(crate) fn into_branch(&self, set: &plan::SetOperation, columns: &[ColumnId]) -> Option<Pushed> {
+    pub(crate) fn in_branch(&self, set: &plan::SetOperation, columns: &[ColumnId]) -> Option<Pushed> {
         let is_dear = set.kind != SetKind::Union || !set.all;
         self.below(is_dear, |id| set.columns.iter().position(|own| *own == id).map(|place| columns[place]))
     }
@@ -106,11 +106,11 @@ pub(crate) fn divide(node: &Node, filters: &[Pushed]) -> (Vec<Pushed>, Vec<Pushe
         let goes_on = match node {
             Node::Scan(scan) => scan.relation.table().is_some().then(|| filter.clone()),
             Node::Join(join) => {
-                let may_go = [true, false].iter().any(|&left| filter.into_side(join, left).is_some());
+                let may_go = [true, false].iter().any(|&left| filter.in_side(join, left).is_some());
                 may_go.then(|| filter.clone())
             }
             Node::SetOperation(_) => Some(filter.clone()),
-            _ => filter.into_input(node),
+            _ => filter.in_input(node),
         };
         match goes_on {
             Some(filter) => below.push(filter),
