@@ -3,7 +3,7 @@
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
-use entasis_engine::exec::{TableKind, TempCompression};
+use entasis_engine::exec::{FilterKind, TableKind, TempCompression};
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
@@ -62,15 +62,22 @@ const SETTINGS: &[Setting] = &[
     ),
     engine_setting!(
         "join_table",
-        "which table joins make of one side, if its keys allow: auto, bitmap, array, ranked, cat, cht, chained",
+        "which table joins make of one side, if its keys allow: auto, bitmap, array, ranked, cat, cht, \
+         unchained, chained",
         join_table,
         parse_join_table
+    ),
+    engine_setting!(
+        "join_filter",
+        "what joins tell the other side, so that rows without match are dropped early: auto, off, bits, bloom",
+        join_filter,
+        parse_join_filter
     ),
     engine_setting!("chunk_size", "rows of a chunk, 1 to 2048 (for tests)", chunk_rows, parse_chunk_rows),
     engine_setting!("hash_collisions", "give all rows the same hash (for tests)", hash_collisions, parse_bool),
     engine_setting!(
         "adaptive",
-        "scans order conditions by what they are measured to do (off for tests)",
+        "scans order conditions, and leave out join filters, by what they are measured to do (off for tests)",
         adaptive,
         parse_bool
     ),
@@ -90,6 +97,13 @@ fn parse_join_table(text: &str) -> Result<TableKind> {
     TableKind::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
         let names = TableKind::NAMES.map(|(_, name)| name).join(", ");
         Error::input(format!("join_table must be one of {names}, not '{text}'"))
+    })
+}
+
+fn parse_join_filter(text: &str) -> Result<FilterKind> {
+    FilterKind::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
+        let names = FilterKind::NAMES.map(|(_, name)| name).join(", ");
+        Error::input(format!("join_filter must be one of {names}, not '{text}'"))
     })
 }
 

@@ -8,9 +8,8 @@
 //! Going down, a node asks for the columns that somebody above needs ([`Needed`]) and for nothing else. A stored column that
 //! only programs and sums read comes in the narrowest physical type that holds its range; it is wide again where it is
 //! kept, compared as a key, or leaves the engine. Also going down
-//! go the slots of join filters: a join whose probe rows without match leave no trace lets the scans below its probe
-//! side know its keys, through all nodes that would only drop such rows later. Build sides are planned, and run, before
-//! their probe sides, so a slot is filled when the scan starts.
+//! go the slots of join filters ([`pushed`]). Build sides are planned, and run, before
+//! their probe sides, so a slot is filled when the filter is first tested.
 //!
 //! Build sides are the inputs that are cheaper to keep by the optimizer's estimate ([`crate::cost::join`]).
 
@@ -21,7 +20,6 @@ use crate::exec::align::Align;
 use crate::exec::compact::Compact;
 use crate::exec::filter::Filter;
 use crate::exec::join::build::BuildSink;
-use crate::exec::join::filter::{FilterSlot, is_filterable};
 use crate::exec::join::probe::{Probe, Residual};
 use crate::exec::join::rest::BuildRows;
 use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape, side};
@@ -30,6 +28,7 @@ use crate::exec::operator::{Blocking, OperatorFactory, Sink};
 use crate::exec::pipeline::{Part, Pipeline};
 use crate::exec::profile::Recorder;
 use crate::exec::project::Project;
+use crate::exec::pushed::{self, Pushed};
 use crate::exec::scan::TableScan;
 use crate::exec::set_operation::set_operation;
 use crate::exec::sort::sort;
@@ -103,13 +102,6 @@ struct Stream {
     recorder: Arc<Recorder>,
 }
 
-/// A filter that a join will fill, on its way down to the scans.
-#[derive(Clone)]
-struct Pushed {
-    column: ColumnId,
-    slot: Arc<FilterSlot>,
-}
-
 /// Cuts a plan into pipelines.
 pub(crate) struct Builder<'a> {
     context: &'a QueryContext,
@@ -140,7 +132,19 @@ impl<'a> Builder<'a> {
         Ok((builder.pipelines, root))
     }
 
+    /// The rows of `node` that pass the join filters which come from above.
     fn node(&mut self, node: &Node, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
+        let (below, staying) = pushed::divide(node, filters);
+        let stream = self.unfiltered(node, needed, &below)?;
+        let recorder = stream.recorder.clone();
+        Ok(match pushed::early(&staying, &stream.columns, self.columns, &recorder, self.context)? {
+            None => stream,
+            Some(operator) => stream.extend(operator, &recorder).sparse(),
+        })
+    }
+
+    /// The rows of `node`, into which these join filters may go.
+    fn unfiltered(&mut self, node: &Node, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
         match node {
             Node::Scan(scan) => self.scan(node, scan, needed, filters),
             Node::Values(values) => self.values(node, values, needed),
@@ -156,7 +160,7 @@ impl<'a> Builder<'a> {
             Node::Distinct(distinct) => self.distinct(node, distinct, filters),
             Node::Sort(sort) => self.sort(node, sort, needed, filters),
             Node::Limit(limit) => self.limit(node, limit, needed),
-            Node::SetOperation(set) => self.set_operation(node, set, needed),
+            Node::SetOperation(set) => self.set_operation(node, set, needed, filters),
         }
     }
 
@@ -225,10 +229,7 @@ impl<'a> Builder<'a> {
             for meta in metas.iter_mut().filter(narrow) {
                 meta.physical = meta.range.map_or(meta.physical, |range| meta.ty.narrowest(range));
             }
-            let filters: Vec<_> = filters
-                .iter()
-                .filter_map(|f| Some((columns.iter().position(|(id, _)| *id == f.column)?, f.slot.clone())))
-                .collect();
+            let filters = pushed::place(filters, &metas, self.columns, &recorder)?;
             let sparse = !scan.filters.is_empty() || !filters.is_empty();
             let source = TableScan::new(
                 snapshot.clone(),
@@ -275,16 +276,7 @@ impl<'a> Builder<'a> {
         let wanted: Vec<_> = project.exprs.iter().filter(|(id, _)| needed.contains(id)).cloned().collect();
         let mut below = needed.clone();
         wanted.iter().for_each(|(id, expr)| below.add_expr(expr, needed.0[id]));
-        // A filter on a new column goes on if the column is another name of an old one.
-        let filters: Vec<Pushed> = filters
-            .iter()
-            .filter_map(|filter| match project.exprs.iter().find(|(id, _)| *id == filter.column) {
-                None => Some(filter.clone()),
-                Some((_, Expr::Column { id, .. })) => Some(Pushed { column: *id, ..filter.clone() }),
-                Some(_) => None,
-            })
-            .collect();
-        let input = self.node(&project.input, &below, &filters)?;
+        let input = self.node(&project.input, &below, filters)?;
         if wanted.is_empty() {
             return Ok(input);
         }
@@ -315,14 +307,7 @@ impl<'a> Builder<'a> {
             let own = if takes_narrow(call) { Use::Computed } else { Use::Kept };
             call.args.iter().for_each(|arg| below.add_expr(arg, own));
         }
-        let filters: Vec<Pushed> = filters
-            .iter()
-            .filter_map(|filter| match plan.groups.iter().find(|(id, _)| *id == filter.column) {
-                Some((_, Expr::Column { id, .. })) => Some(Pushed { column: *id, ..filter.clone() }),
-                _ => None,
-            })
-            .collect();
-        let input = self.node(&plan.input, &below, &filters)?;
+        let input = self.node(&plan.input, &below, filters)?;
         let groups = estimate_rows(node, self.columns);
         let recorder = self.recorder(node);
         let context = recorder.context(self.context);
@@ -339,8 +324,7 @@ impl<'a> Builder<'a> {
             return self.first_rows(node, &plan.input, 0, Some(1), &Needed::default());
         }
         let needed = Needed::kept(plan.keys.iter().copied());
-        let filters: Vec<Pushed> = filters.iter().filter(|f| plan.keys.contains(&f.column)).cloned().collect();
-        let input = self.node(&plan.input, &needed, &filters)?;
+        let input = self.node(&plan.input, &needed, filters)?;
         let groups = estimate_rows(node, self.columns);
         let recorder = self.recorder(node);
         let blocking = distinct(&input.columns, &plan.keys, groups, &recorder.context(self.context), &recorder)?;
@@ -349,7 +333,6 @@ impl<'a> Builder<'a> {
 
     fn sort(&mut self, node: &Node, plan: &plan::Sort, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
         let below = with(needed, plan.keys.iter().map(|key| &key.expr));
-        let filters = if plan.limit.is_some() { &[] } else { filters };
         let input = self.node(&plan.input, &below, filters)?;
         let recorder = self.recorder(node);
         // A sort keeps what it is given.
@@ -380,7 +363,13 @@ impl<'a> Builder<'a> {
 
     // ---- several inputs ----------------------------------------------------------------------------------------
 
-    fn set_operation(&mut self, node: &Node, set: &plan::SetOperation, needed: &Needed) -> Result<Stream> {
+    fn set_operation(
+        &mut self,
+        node: &Node,
+        set: &plan::SetOperation,
+        needed: &Needed,
+        filters: &[Pushed],
+    ) -> Result<Stream> {
         let recorder = self.recorder(node);
         let all_rows = set.kind == SetKind::Union && set.all;
         // Whether rows are equal is a matter of all columns.
@@ -389,7 +378,8 @@ impl<'a> Builder<'a> {
         let mut inputs = Vec::new();
         for (input, columns) in &set.inputs {
             let below = Needed::kept(places.iter().map(|&place| columns[place]));
-            let stream = self.node(input, &below, &[])?;
+            let filters: Vec<Pushed> = filters.iter().filter_map(|f| f.in_branch(set, columns)).collect();
+            let stream = self.node(input, &below, &filters)?;
             recorder.add_child(&stream.recorder);
             let find = |&place: &usize| find(&stream.columns, columns[place]);
             let positions = places.iter().map(find).collect::<Result<Vec<_>>>()?;
@@ -440,10 +430,12 @@ impl<'a> Builder<'a> {
         let both = with(needed, &join.residual);
         let build_ids = input(build_left).columns();
 
+        let passing = |left: bool| -> Vec<Pushed> { filters.iter().filter_map(|f| f.in_side(join, left)).collect() };
+
         // The build side.
         // What goes into the table stays there as it is.
         let build_needed = with(&Needed::kept(both.ids()), &build_keys);
-        let build = self.node(input(build_left), &build_needed, &passing(filters, join, build_left))?;
+        let build = self.node(input(build_left), &build_needed, &passing(build_left))?;
         let payload = both.ids().filter(|id| build_ids.contains(id));
         let mut exprs = build_keys.clone();
         for id in payload {
@@ -465,11 +457,12 @@ impl<'a> Builder<'a> {
                 ..meta.clone()
             })
             .collect();
-        let slot = match (&probe_keys[..], &null_equals_null[..]) {
-            ([Expr::Column { id, ty }], [false]) if shape.drops_unmatched_probe_rows() && is_filterable(*ty) => {
-                Some(Pushed { column: *id, slot: Arc::default() })
+        let slot = match shape.drops_unmatched_probe_rows() {
+            true => {
+                let expected = side::matching_share(join, self.columns, build_left);
+                Pushed::of(&probe_keys, &null_equals_null, self.context, expected)
             }
-            _ => None,
+            false => None,
         };
         let built = BuiltSlot::default();
         let wanted = |metas: &[ColumnMeta]| -> Vec<usize> {
@@ -505,7 +498,7 @@ impl<'a> Builder<'a> {
         self.end(build, Arc::new(sink), &recorder);
 
         // The probe side.
-        let mut probe_filters = passing(filters, join, !build_left);
+        let mut probe_filters = passing(!build_left);
         probe_filters.extend(slot);
         let probe_needed = with(&both, &probe_keys);
         let mut stream = self.node(input(!build_left), &probe_needed, &probe_filters)?;
@@ -617,17 +610,6 @@ fn with<'e>(needed: &Needed, exprs: impl IntoIterator<Item = &'e Expr>) -> Neede
     let mut all = needed.clone();
     exprs.into_iter().for_each(|expr| all.add_expr(expr, Use::Kept));
     all
-}
-
-/// The filters that may go on to one side of `join`: those that would only drop output rows earlier.
-fn passing(filters: &[Pushed], join: &plan::Join, left: bool) -> Vec<Pushed> {
-    let open = match join.kind {
-        JoinKind::Inner => true,
-        JoinKind::Full => false,
-        JoinKind::Right => !left,
-        _ => left,
-    };
-    if open { filters.to_vec() } else { Vec::new() }
 }
 
 /// The conditions of a join over the columns of both sides that they read.

@@ -1,5 +1,6 @@
 //! What a running statement carries: settings, memory budget, cancellation, progress.
 
+use crate::exec::join::filter::FilterKind;
 use crate::exec::join::table::TableKind;
 use crate::exec::scheduler::WorkerPool;
 use crate::exec::tuple::TempCompression;
@@ -24,7 +25,10 @@ pub struct Settings {
     pub temp_compression: TempCompression,
     /// Which table joins make of their build side.
     pub join_table: TableKind,
-    /// Scans order conjuncts by what they are measured to do; off leaves them as the plan has them. For tests.
+    /// What joins make filters of for their probe side.
+    pub join_filter: FilterKind,
+    /// Scans order conjuncts by what they are measured to do, and leave out join filters that bring nothing; off leaves
+    /// them as the plan has them. For tests.
     pub adaptive: bool,
 }
 
@@ -42,6 +46,7 @@ impl Default for Settings {
             optimize: true,
             temp_compression: TempCompression::Auto,
             join_table: TableKind::Auto,
+            join_filter: FilterKind::Auto,
             adaptive: true,
         }
     }

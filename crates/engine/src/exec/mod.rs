@@ -14,6 +14,7 @@ pub mod operator;
 mod pipeline;
 pub mod profile;
 mod project;
+mod pushed;
 pub mod result;
 mod scan;
 pub mod scheduler;
@@ -23,6 +24,7 @@ pub mod tuple;
 mod values;
 
 pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation, Settings};
+pub use join::filter::FilterKind;
 pub use join::table::TableKind;
 pub use profile::{Profile, ProfileNode};
 pub use result::{Collector, ResultSet};

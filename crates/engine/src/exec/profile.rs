@@ -108,8 +108,42 @@ pub(crate) struct Recorder {
     /// Blocks of storage that were looked at, and those of them that were not read.
     blocks: AtomicU64,
     skipped_blocks: AtomicU64,
+    /// What became of rows at join filters.
+    rates: Mutex<Vec<Arc<PassRate>>>,
     details: Mutex<Vec<String>>,
     children: Mutex<Vec<Arc<Recorder>>>,
+}
+
+/// What became of rows at a join filter, all workers together.
+#[derive(Debug, Default)]
+pub(crate) struct PassRate {
+    /// The columns that have the keys.
+    columns: String,
+    tested: AtomicU64,
+    passed: AtomicU64,
+    untested: AtomicU64,
+}
+
+impl PassRate {
+    /// Adds what one worker counted: rows that were tested, those of them that passed, and rows that were not tested.
+    pub(crate) fn add(&self, [tested, passed, untested]: [u64; 3]) {
+        for (to, rows) in [(&self.tested, tested), (&self.passed, passed), (&self.untested, untested)] {
+            to.fetch_add(rows, Ordering::Relaxed);
+        }
+    }
+}
+
+impl fmt::Display for PassRate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [tested, passed, untested] =
+            [&self.tested, &self.passed, &self.untested].map(|rows| rows.load(Ordering::Relaxed));
+        let percent = 100.0 * passed as f64 / tested.max(1) as f64;
+        write!(f, "join filter on {}: {passed} of {tested} rows passed, {percent:.1} %", self.columns)?;
+        if untested > 0 {
+            write!(f, "; so {untested} others were not tested")?;
+        }
+        Ok(())
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -157,6 +191,12 @@ impl Recorder {
         self.blocks.fetch_add(blocks, Ordering::Relaxed);
         self.skipped_blocks.fetch_add(skipped, Ordering::Relaxed);
     }
+    /// To be told what becomes of rows at a join filter on `columns`.
+    pub(crate) fn pass_rate(&self, columns: impl Into<String>) -> Arc<PassRate> {
+        let rate = Arc::new(PassRate { columns: columns.into(), ..PassRate::default() });
+        lock(&self.rates).push(rate.clone());
+        rate
+    }
     /// A decision and its reason.
     pub(crate) fn note(&self, detail: impl Into<String>) {
         lock(&self.details).push(detail.into());
@@ -168,6 +208,8 @@ impl Recorder {
         if skipped > 0 {
             details.push(format!("{skipped} of {blocks} blocks skipped by their bounds"));
         }
+        let rates = lock(&self.rates);
+        details.extend(rates.iter().filter(|rate| rate.tested.load(Ordering::Relaxed) > 0).map(ToString::to_string));
         ProfileNode {
             title: self.title.clone(),
             rows: self.rows.load(Ordering::Relaxed),

@@ -26,7 +26,7 @@
 //! Filters are conjuncts, whose order SQL leaves open: they run in that of what they were measured to do ([`order`]). A
 //! stage that cannot fail never runs after one that can, and join filters run after both if there is one that can.
 
-mod order;
+pub(crate) mod order;
 pub(crate) mod prune;
 mod ranges;
 mod stages;
@@ -34,9 +34,10 @@ mod stored;
 mod truths;
 mod walk;
 
-use crate::exec::QueryContext;
-use crate::exec::join::filter::FilterSlot;
+use crate::exec::join::early::PlacedFilter;
+use crate::exec::join::filter::FilterWorker;
 use crate::exec::profile::Recorder;
+use crate::exec::{QueryContext, Settings};
 use crate::plan::Scan;
 use crate::reach::{Found, Reach};
 use crate::relation::{Source, SourceWorker};
@@ -61,10 +62,6 @@ const SPARSE: usize = 8;
 const LONG_CHUNKS: usize = 16;
 /// Rows after which what ranges left of older ones counts for half.
 const FORGET_ROWS: usize = 1 << 17;
-/// A join filter is dropped by a worker once it has seen so many rows …
-const TRIAL_ROWS: usize = 32_768;
-/// … of which more than this share, in percent, passed.
-const USELESS_PERCENT: usize = 90;
 
 /// See the module. Shared by the workers.
 #[derive(Clone)]
@@ -87,14 +84,15 @@ pub(crate) struct TableScan {
     tests: Vec<Test>,
     /// Index in the table of each column whose bounds are looked at.
     bounded: Vec<usize>,
-    /// Join filters and the output columns that they apply to.
-    filters: Vec<(usize, Arc<FilterSlot>)>,
+    /// Join filters, on output columns.
+    filters: Vec<PlacedFilter>,
     /// Index in the table of each column that is read first: all, if nothing filters.
     first: Vec<usize>,
     /// Index in the table of each column that is read as well where conditions on codes, and there are no others, leave many rows.
     next: Vec<usize>,
     recorder: Arc<Recorder>,
     chunk_rows: usize,
+    settings: Arc<Settings>,
     /// True if conditions may be tested on codes.
     on_codes: bool,
     /// True if conjuncts are ordered by what they are measured to do.
@@ -137,15 +135,13 @@ impl TableScan {
         columns: &[(ColumnId, usize)],
         outputs: &[bool],
         metas: &[ColumnMeta],
-        join_filters: Vec<(usize, Arc<FilterSlot>)>,
+        join_filters: Vec<PlacedFilter>,
         recorder: &Arc<Recorder>,
         context: &QueryContext,
     ) -> Result<TableScan> {
         // There are no bounds of row ids.
         let row_id = snapshot.schema().len();
         let place = |id: ColumnId| columns.iter().find(|(c, index)| *c == id && *index != row_id).map(|(_, i)| *i);
-        let mut join_filters = join_filters;
-        join_filters.retain(|(column, _)| columns[*column].1 != row_id);
         let mut conjuncts = Vec::new();
         scan.filters.iter().for_each(|filter| filter.clone().split_conjunction(&mut conjuncts));
         let found = match context.settings.optimize {
@@ -160,7 +156,7 @@ impl TableScan {
         let mut ids: Vec<ColumnId> = Vec::new();
         others.iter().for_each(|conjunct| conjunct.collect_columns(&mut ids));
         let mut bounded: Vec<usize> = ids.into_iter().filter_map(place).collect();
-        bounded.extend(join_filters.iter().map(|(column, _)| columns[*column].1));
+        bounded.extend(join_filters.iter().flat_map(|filter| &filter.columns).map(|&column| columns[column].1));
         bounded.sort_unstable();
         bounded.dedup();
         let take = |conjuncts: &mut Vec<Expr>| if on_codes { ranges::take(conjuncts, &place) } else { Vec::new() };
@@ -173,7 +169,7 @@ impl TableScan {
         let first: Vec<usize> = match (range, stage, join_filters.first()) {
             (Some(range), ..) => vec![range.column],
             (None, Some(stage), _) => stage.columns.iter().map(|&column| index(column)).collect(),
-            (None, None, Some((column, _))) => vec![index(*column)],
+            (None, None, Some(filter)) => filter.columns.iter().map(|&column| index(column)).collect(),
             (None, None, None) => (0..columns.len()).filter(|&column| outputs[column]).map(index).collect(),
         };
         let only_codes = stages.all.is_empty() && join_filters.is_empty() && !ranges.all.is_empty();
@@ -196,6 +192,7 @@ impl TableScan {
             filters: join_filters,
             recorder: recorder.clone(),
             chunk_rows: context.settings.chunk_rows,
+            settings: context.settings.clone(),
             on_codes,
             is_adaptive: context.settings.adaptive,
             leaves_stored: false,
@@ -243,8 +240,11 @@ impl TableScan {
 
     /// False if bounds, which `zone` gives by column of the table, rule out all rows.
     fn may_have_rows<'z>(&self, zone: &impl Fn(usize) -> &'z Zone) -> bool {
-        let has_keys = |(column, slot): &(usize, Arc<FilterSlot>)| {
-            slot.get().is_none_or(|keys| prune::may_have_key(zone(self.columns[*column]), keys.span))
+        // There are no bounds of row ids.
+        let has_keys = |filter: &PlacedFilter| {
+            let columns = filter.columns.iter().map(|&column| self.columns[column]).enumerate();
+            let mut stored = columns.filter(|&(_, column)| column != self.row_id);
+            filter.slot.get().is_none_or(|keys| stored.all(|(key, column)| keys.may_be_in(zone(column), key)))
         };
         let may_be_within = |range: &ValueRange| prune::may_be_within(zone(range.column), range);
         self.ranges_left(true).iter().all(may_be_within)
@@ -260,7 +260,7 @@ impl Source for TableScan {
             vectors: self.metas.iter().map(|meta| Vector::new(meta.physical)).collect(),
             decoded: vec![false; self.columns.len()],
             machines: self.stages.all.iter().map(|stage| Machine::new(stage.program.clone())).collect(),
-            trials: vec![Trial::default(); self.filters.len()],
+            filters: self.filters.iter().map(|filter| filter.worker(&self.settings)).collect(),
             passed: Trial::default(),
             codes_order: self.codes_order(),
             conditions: Vec::new(),
@@ -303,7 +303,7 @@ impl Source for TableScan {
     }
 }
 
-/// How well a filter does.
+/// How well conditions on codes do.
 #[derive(Debug, Clone, Copy, Default)]
 struct Trial {
     seen: usize,
@@ -347,8 +347,8 @@ struct Worker {
     /// Columns that are decoded for the current stretch.
     decoded: Vec<bool>,
     machines: Vec<Machine>,
-    /// By join filter, how many rows it left of how many.
-    trials: Vec<Trial>,
+    /// By join filter.
+    filters: Vec<FilterWorker>,
     /// What a stage reads.
     input: Chunk,
     /// How many rows the conditions on codes left of how many.
@@ -584,18 +584,18 @@ impl Worker {
 
     /// Narrows the rows by a join filter. False if it need not run.
     fn run_filter(&mut self, filter: usize, group: &RowGroup, count: usize) -> bool {
-        let (column, slot) = self.scan.filters[filter].clone();
-        let trial = self.trials[filter];
-        let is_useless = trial.seen > TRIAL_ROWS && trial.passed * 100 > trial.seen * USELESS_PERCENT;
-        let Some(keys) = slot.get().filter(|_| !is_useless) else { return false };
-        self.decode(group, column);
+        if !self.filters[filter].is_on(if self.all { count } else { self.rows.len() }) {
+            return false;
+        }
+        for key in 0..self.scan.filters[filter].columns.len() {
+            self.decode(group, self.scan.filters[filter].columns[key]);
+        }
         if self.all {
             self.rows.extend(0..count as u16);
             self.all = false;
         }
-        let before = self.rows.len();
-        keys.retain(&self.vectors[column], &mut self.rows);
-        self.trials[filter] = Trial { seen: trial.seen + before, passed: trial.passed + self.rows.len() };
+        let columns = &self.scan.filters[filter].columns;
+        self.filters[filter].retain(|key| (&self.vectors[columns[key]], None), &mut self.rows);
         self.all = self.rows.len() == count;
         if self.all {
             self.rows.clear();

@@ -39,6 +39,7 @@ fn contexts() -> Vec<QueryContext> {
                         temp_compression,
                         adaptive: true,
                         join_table: TableKind::Auto,
+                        join_filter: FilterKind::Auto,
                     };
                     all.push(QueryContext { settings: Arc::new(settings), ..QueryContext::default() });
                 }
@@ -57,7 +58,18 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    contexts().into_iter().chain(forced).collect()
+    contexts().into_iter().chain(forced).chain(filter_contexts()).collect()
+}
+
+/// The settings under which join filters run: some of those above for each kind of filter.
+fn filter_contexts() -> Vec<QueryContext> {
+    let of = |(join_filter, _): (FilterKind, &str)| {
+        contexts().into_iter().skip(join_filter as usize % 3).step_by(3).map(move |mut context| {
+            Arc::make_mut(&mut context.settings).join_filter = join_filter;
+            context
+        })
+    };
+    FilterKind::NAMES.into_iter().flat_map(of).collect()
 }
 
 fn values(columns: &mut Columns, name: &str, types: &[DataType], rows: Vec<Row>) -> (Node, Vec<ColumnId>) {
@@ -633,9 +645,16 @@ fn join_filters_change_no_result() {
         };
         (0..n).map(|i| vec![key(&mut random), int(i)]).collect()
     };
+    // Keys near each other have bits, those far from each other a Bloom filter.
+    let far = |rows: Vec<Row>| -> Vec<Row> {
+        let far = |key: Value| if let Value::Integer(v) = key { int(v * 500_000 + 7) } else { key };
+        rows.into_iter().map(|row| vec![far(row[0].clone()), row[1].clone()]).collect()
+    };
     let facts = rows(5000, 4000);
     let smaller = [rows(90, 4000), rows(0, 10), rows(300, 40)];
-    for dimension in smaller {
+    let near = smaller.into_iter().map(|dimension| (facts.clone(), dimension));
+    let cases: Vec<_> = near.flat_map(|(f, d)| [(f.clone(), d.clone()), (far(f), far(d))]).collect();
+    for (facts, dimension) in cases {
         for kind in [JoinKind::Inner, JoinKind::Semi, JoinKind::Anti, JoinKind::Left, JoinKind::Right] {
             let mut columns = Columns::default();
             let (l, lid) = stored(&mut columns, &types, &facts);
@@ -653,8 +672,79 @@ fn join_filters_change_no_result() {
                     _ => row[..width].to_vec(),
                 })
                 .collect();
-            check(&plan(Node::Join(join), &columns), &expected, &format!("{kind:?}"));
+            check_under(filter_contexts(), &plan(Node::Join(join), &columns), &expected, &format!("{kind:?}"));
         }
+    }
+}
+
+/// What was noted of the nodes whose title contains `title`.
+fn details(node: &ProfileNode, title: &str) -> Vec<String> {
+    let own = if node.title.contains(title) { node.details.clone() } else { Vec::new() };
+    own.into_iter().chain(node.children.iter().flat_map(|child| details(child, title))).collect()
+}
+
+/// Rows that stand in the plan meet all rows of one dimension, and a tenth of another one's by two columns: one of the rows,
+/// one that is computed above them. And a dimension is joined by a column of each of the others.
+#[test]
+fn all_filters_come_before_the_first_join() {
+    let big = DataType::Int64;
+    let facts: Vec<Row> = (0..6000).map(|i| vec![int(i % 100), int(i % 50), int(i)]).collect();
+    let mut columns = Columns::default();
+    let (facts_node, f) = values(&mut columns, "f", &[big; 3], facts.clone());
+    let shifted = columns.add("shifted", big, false);
+    let (one, left) = (Box::new(Expr::literal(int(1), big)), Box::new(columns.expr(f[1])));
+    let sum = Expr::Arithmetic { op: ArithmeticOp::Add, left, right: one, ty: big };
+    let project = Node::Project(Project { input: Box::new(facts_node), exprs: vec![(shifted, sum)] });
+    let (all, a) = values(&mut columns, "a", &[big; 2], (0..100).map(|i| vec![int(i), int(i % 7)]).collect());
+    let few = (0..10).map(|i| vec![int(10 * i), int(10 * i % 50 + 1)]).collect();
+    let (few, b) = values(&mut columns, "b", &[big; 2], few);
+    let (both, c) = values(&mut columns, "c", &[big; 2], (0..5).map(|i| vec![int(i), int(i + 1)]).collect());
+    let key = |l: ColumnId, r: ColumnId, columns: &Columns| JoinKey {
+        left: columns.expr(l),
+        right: columns.expr(r),
+        null_equals_null: false,
+    };
+    let join = |left: Node, right: Node, on: Vec<JoinKey>| {
+        let (left, right) = (Box::new(left), Box::new(right));
+        Node::Join(Join { left, right, kind: JoinKind::Inner, on, residual: Vec::new() })
+    };
+    let root = join(project, all, vec![key(f[0], a[0], &columns)]);
+    let root = join(root, few, vec![key(f[0], b[0], &columns), key(shifted, b[1], &columns)]);
+    // The first key comes from one side of the joins below, the second from the other.
+    let root = join(root, both, vec![key(a[1], c[0], &columns), key(b[1], c[1], &columns)]);
+    let plan = plan(root, &columns);
+
+    let is_few = |k: i128, s: i128| k % 10 == 0 && s == k % 50 + 1;
+    let number = |value: &Value| if let Value::Integer(v) = value { *v } else { 0 };
+    let expected: Vec<Row> = facts
+        .iter()
+        .map(|row| (number(&row[0]), number(&row[1]), number(&row[2])))
+        .filter(|&(k, s, _)| is_few(k, s + 1) && k % 7 < 5 && s + 1 == k % 7 + 1)
+        .map(|(k, s, n)| [k, s, n, s + 1, k, k % 7, k, s + 1, k % 7, s + 1].map(int).to_vec())
+        .collect();
+    assert!(!expected.is_empty());
+    check_under(join_contexts(), &plan, &expected, "three joins");
+
+    for (join_filter, tested) in [(FilterKind::Auto, true), (FilterKind::Bloom, true), (FilterKind::Off, false)] {
+        let settings = Settings { profile: true, optimize: false, join_filter, ..Settings::default() };
+        let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
+        let types = plan.output.iter().map(|o| plan.columns.ty(o.column)).collect();
+        let profile = execute(&plan, &context, &Collector::new(&context, types)).unwrap();
+        let root = profile.root.unwrap();
+        let of_rows = details(&root, "Project").join("\n");
+        // 6000 rows with 100 keys, of which 10 are there, each with one number of its own.
+        let passed = "join filter on f0, shifted: 600 of 6000 rows passed, 10.0 %";
+        match join_filter {
+            // A few others may pass.
+            FilterKind::Bloom => assert!(of_rows.contains("join filter on f0, shifted: "), "{of_rows}"),
+            _ => assert_eq!(of_rows.contains(passed), tested, "{join_filter}: {of_rows}"),
+        }
+        let notes = details(&root, "Join").join("\n");
+        let kind = match join_filter {
+            FilterKind::Bloom => "join filter: Bloom for 10 rows",
+            _ => "join filter: bits for",
+        };
+        assert_eq!(notes.contains(kind), tested, "{join_filter}: {notes}");
     }
 }
 

@@ -3,7 +3,7 @@
 //! The optimizer may move a filter below something that fails, or above it. So an error on one side only is excused if
 //! the reference, over the optimized plan, agrees with the engine.
 
-use entasis_engine::exec::{Collector, QueryContext, Settings, TableKind, execute};
+use entasis_engine::exec::{Collector, FilterKind, QueryContext, Settings, TableKind, execute};
 use entasis_engine::optimizer::optimize;
 use entasis_engine::plan::Plan;
 use entasis_testkit::compare::{Rows, difference};
@@ -97,6 +97,16 @@ fn concise_array_tables() {
 #[test]
 fn concise_hash_tables() {
     run(Settings { threads: 2, join_table: TableKind::Cht, ..Settings::default() }, 50_000, 400);
+}
+
+#[test]
+fn unchained_tables() {
+    run(Settings { threads: 2, chunk_rows: 3, join_table: TableKind::Unchained, ..Settings::default() }, 60_000, 400);
+}
+
+#[test]
+fn filters_by_hash() {
+    run(Settings { threads: 2, chunk_rows: 3, join_filter: FilterKind::Bloom, ..Settings::default() }, 70_000, 400);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The build side of a join: a sink that keeps rows and, when all are there, makes the table.
 
-use super::filter::{FilterSlot, KeySet};
-use super::table::{Asked, Chosen, Facts, Wish, choose, key_bounds};
+use super::filter::{FilterSlot, KeyFilter};
+use super::table::{Asked, BuildInput, Chosen, Facts, Wish, choose, key_bounds};
 use super::{Built, BuiltSlot, Computed, ComputedWorker};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
@@ -29,7 +29,7 @@ pub(crate) struct BuildSink {
     pub asked: Asked,
     /// Which of the columns are read, apart from comparing keys.
     pub read: Vec<bool>,
-    /// Told which keys there are, for the probe side's scans.
+    /// Told which keys there are, for the probe side.
     pub filter: Option<Arc<FilterSlot>>,
     /// Where the result goes.
     pub built: BuiltSlot,
@@ -75,9 +75,13 @@ impl Sink for BuildSink {
         let bounds = key_bounds(&rows, nulls, tasks)?;
         let mut bits = None;
         if let Some(slot) = &self.filter {
-            let keys = KeySet::of(&rows, bounds.as_deref(), tasks)?;
-            bits = keys.bits();
-            slot.publish(keys);
+            let hash_collisions = self.context.settings.hash_collisions;
+            let input = BuildInput { rows: &rows, null_equals_null: nulls, hash_collisions, tasks };
+            let kind = self.context.settings.join_filter;
+            if let Some((filter, reason)) = slot.fill(&input, bounds.as_deref(), kind, &self.context.memory)? {
+                bits = KeyFilter::bits(filter);
+                self.recorder.note(reason);
+            }
         }
         let tuples = self.choice.report(&rows);
         let any = !rows.is_empty();

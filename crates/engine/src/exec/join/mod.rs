@@ -21,9 +21,12 @@
 //! Every kind of join is one [`Shape`]: what the probe gives, and what the build side gives afterwards. A join without
 //! keys is the same operator over a table in which every row is a candidate.
 //!
-//! Not done here: partitioned probes, spilling, and Bloom filters over hashes.
+//! What a finished build side tells scans and operators below its probe side is a [`filter`].
+//!
+//! Not done here: partitioned probes, spilling.
 
 pub(crate) mod build;
+pub(crate) mod early;
 pub(crate) mod filter;
 pub(crate) mod probe;
 pub(crate) mod rest;

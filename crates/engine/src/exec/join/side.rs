@@ -7,7 +7,7 @@ use crate::cost::join::{Chosen, Join};
 use crate::exec::QueryContext;
 use crate::exec::tuple::expected_bytes;
 use crate::optimizer::{ColumnSet, Estimate, estimate, estimate_join, reads_all, width};
-use crate::plan::{self, Columns, Node};
+use crate::plan::{self, Columns, JoinKind, Node};
 use entasis_vector::expr::ColumnMeta;
 
 /// The input of `join` to keep, if the columns `above` are read above.
@@ -31,6 +31,18 @@ pub(crate) fn choose(join: &plan::Join, columns: &Columns, above: &ColumnSet, co
         rows: estimate_join(join.kind, &join.on, &join.residual, left, right).rows,
         memory: context.memory.free() as f64,
     })
+}
+
+/// The share of the probe side's rows that is expected to have a match by the keys.
+pub(crate) fn matching_share(join: &plan::Join, columns: &Columns, keeps_left: bool) -> f64 {
+    let (mut probe, mut build, mut on) = (&join.left, &join.right, join.on.clone());
+    if keeps_left {
+        (probe, build) = (build, probe);
+        on.iter_mut().for_each(|key| std::mem::swap(&mut key.left, &mut key.right));
+    }
+    let (probe, build) = (estimate(probe, columns), estimate(build, columns));
+    let rows = probe.rows;
+    estimate_join(JoinKind::Semi, &on, &[], probe, build).rows / rows.max(1.0)
 }
 
 /// What was chosen and why, for the profile; `None` if there was nothing to choose.

@@ -25,7 +25,7 @@ const PATIENCE: usize = 8;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Order {
+pub(crate) struct Order {
     figures: Vec<Figures>,
     /// Conjuncts in the order that was decided; in a sample, its own comes first.
     order: Vec<usize>,
@@ -58,13 +58,13 @@ impl Figures {
 
 impl Order {
     /// An order of `count` conjuncts, of which the first `free` may change places.
-    pub(super) fn new(count: usize, free: usize) -> Order {
+    pub(crate) fn new(count: usize, free: usize) -> Order {
         let order = (0..count).collect();
         Order { figures: vec![Figures::default(); free], order, free, sampled: None, stretches: 0, turn: 0 }
     }
 
     /// Begins a stretch. The conjunct that stands first and is to be measured, if it is a sample.
-    pub(super) fn begin(&mut self) -> Option<usize> {
+    pub(crate) fn begin(&mut self) -> Option<usize> {
         if self.free < 2 {
             return None;
         }
@@ -91,12 +91,12 @@ impl Order {
     }
 
     /// The conjuncts, in the order in which they run.
-    pub(super) fn conjuncts(&self) -> &[usize] {
+    pub(crate) fn conjuncts(&self) -> &[usize] {
         &self.order
     }
 
     /// Says what the conjunct of the sample did: how many of the rows that it saw passed, and how long that took.
-    pub(super) fn measured(&mut self, seen: usize, passed: usize, nanoseconds: u128) {
+    pub(crate) fn measured(&mut self, seen: usize, passed: usize, nanoseconds: u128) {
         let Some(conjunct) = self.sampled.filter(|_| seen > 0) else { return };
         let old = self.figures[conjunct];
         self.figures[conjunct] = Figures {

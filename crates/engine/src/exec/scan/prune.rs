@@ -102,15 +102,6 @@ pub(crate) fn may_be_within(zone: &Zone, range: &ValueRange) -> bool {
     }
 }
 
-/// False if no value of the zone lies in the span of a join's keys.
-pub(crate) fn may_have_key(zone: &Zone, span: Option<(i64, i64)>) -> bool {
-    match (&zone.min, &zone.max, span) {
-        (Value::Integer(min), Value::Integer(max), Some((low, high))) => *min <= high.into() && *max >= low.into(),
-        (_, _, Some(_)) => !zone.min.is_null(),
-        (_, _, None) => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -6,13 +6,17 @@ use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use entasis_vector::Result;
+use entasis_vector::simd::{Kernel, widest_of};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// The most words that are looked at for a range of places.
+const RANGE_WORDS: u64 = 1024;
 
 /// A bit for each place that is taken.
 #[derive(Debug)]
 pub(crate) struct Bits {
-    words: Vec<AtomicU64>,
+    words: Vec<u64>,
     /// Rows that have a place.
     rows: usize,
     /// Places that are taken.
@@ -24,7 +28,7 @@ impl Bits {
     ///
     /// # Errors
     /// Those of the tasks.
-    pub(super) fn of(rows: &Materialized, packing: &Packing, tasks: &dyn Tasks) -> Result<Bits> {
+    pub(crate) fn of(rows: &Materialized, packing: &Packing, tasks: &dyn Tasks) -> Result<Bits> {
         let words: Vec<AtomicU64> = (0..packing.places().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
         let (placed, keys) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let shared = rows.segments() > 1;
@@ -50,23 +54,37 @@ impl Bits {
             keys.fetch_add(own_keys, Ordering::Relaxed);
             Ok(())
         })?;
+        let words = words.into_iter().map(AtomicU64::into_inner).collect();
         Ok(Bits { words, rows: placed.into_inner(), keys: keys.into_inner() })
     }
 
-    /// The keys of `rows`, one column of integers between these, the smallest and the largest; `None` if they are too
-    /// far from each other.
-    ///
-    /// # Errors
-    /// Those of the tasks.
-    pub(crate) fn between(rows: &Materialized, bounds: (i64, i64), tasks: &dyn Tasks) -> Result<Option<Bits>> {
-        Packing::of(&[bounds]).map(|packing| Bits::of(rows, &packing, tasks)).transpose()
+    /// Bytes of the bits of so many places.
+    pub(crate) fn bytes_for(places: u64) -> usize {
+        places.div_ceil(64) as usize * 8
     }
 
     /// True if `place` is taken.
     #[inline(always)]
     pub(crate) fn is_taken(&self, place: u64) -> bool {
-        let word = self.words.get((place / 64) as usize).map_or(0, |word| word.load(Ordering::Relaxed));
+        let word = self.words.get((place / 64) as usize).map_or(0, |word| *word);
         word >> (place % 64) & 1 != 0
+    }
+    /// Writes for each place whether it is taken.
+    pub(crate) fn look_up(&self, places: &[u64], is_taken: &mut [bool]) {
+        widest_of(LookUp { words: &self.words, places, is_taken });
+    }
+    /// False if none of the places from `first` to `last` is taken; true if that would take long to find out.
+    pub(crate) fn may_have_between(&self, first: u64, last: u64) -> bool {
+        let (from, to) = (first / 64, (last / 64).min(self.words.len().saturating_sub(1) as u64));
+        if to.saturating_sub(from) >= RANGE_WORDS {
+            return true;
+        }
+        let inside = |at: u64| {
+            let after = if at == first / 64 { u64::MAX << (first % 64) } else { u64::MAX };
+            let before = if at == last / 64 { u64::MAX >> (63 - last % 64) } else { u64::MAX };
+            after & before
+        };
+        (from..=to).any(|at| self.words.get(at as usize).is_some_and(|word| word & inside(at) != 0))
     }
     /// True if no key occurs twice.
     pub(super) fn is_unique(&self) -> bool {
@@ -76,8 +94,31 @@ impl Bits {
     pub(super) fn keys(&self) -> usize {
         self.keys
     }
-    fn bytes(&self) -> usize {
+    /// Bytes of memory in use.
+    pub(crate) fn bytes(&self) -> usize {
         self.words.len() * 8
+    }
+}
+
+/// One loop without a branch, for vector code.
+struct LookUp<'a> {
+    words: &'a [u64],
+    places: &'a [u64],
+    is_taken: &'a mut [bool],
+}
+
+impl Kernel for LookUp<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (words, end) = (self.words, self.words.len() as u64 * 64);
+        let Some(last) = words.len().checked_sub(1) else { return self.is_taken.fill(false) };
+        self.is_taken.iter_mut().zip(self.places).for_each(|(to, &place)| {
+            // The minimum spares a test of the index.
+            let word = words[((place / 64) as usize).min(last)];
+            *to = (word >> (place % 64) & 1 != 0) & (place < end);
+        });
     }
 }
 
@@ -100,5 +141,45 @@ impl JoinTable for BitsOnly {
     }
     fn bytes(&self) -> usize {
         self.bits.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::materialized::column_of;
+    use crate::exec::testing::{Chance, TwoThreads};
+    use entasis_vector::{CHUNK_ROWS, DataType, Vector};
+
+    #[test]
+    fn bits_say_of_places_and_ranges_what_a_list_of_keys_says() {
+        let mut chance = Chance(7);
+        for (count, width) in [(0, 1), (1, 1), (3, 700), (300, 300), (2000, 500_000)] {
+            let mut keys: Vec<i64> = (0..count).map(|_| chance.below(width) as i64).collect();
+            let mut rows = Materialized::new(&[column_of(DataType::Int64)]);
+            keys.chunks(CHUNK_ROWS)
+                .for_each(|keys| rows.append_vectors(&[(&Vector::from_slice(keys), None)], keys.len()));
+            let packing = Packing::of(&[(0, width as i64 - 1)]).unwrap();
+            let bits = Bits::of(&rows, &packing, &TwoThreads).unwrap();
+            assert_eq!(bits.bytes(), Bits::bytes_for(width));
+            keys.sort_unstable();
+            let has = |from: u64, to: u64| keys.iter().any(|&key| (from..=to).contains(&(key as u64)));
+            let places: Vec<u64> = (0..2000).chain([width - 1, width, u64::MAX, NOWHERE]).collect();
+            let mut taken = vec![true; places.len()];
+            bits.look_up(&places, &mut taken);
+            for (&place, taken) in places.iter().zip(taken) {
+                assert_eq!((bits.is_taken(place), taken), (has(place, place), has(place, place)), "{place} of {width}");
+            }
+            let mut ruled_out = 0;
+            for _ in 0..500 {
+                let first = chance.below(width);
+                let last = first + chance.below(200);
+                assert!(bits.may_have_between(first, last) == has(first, last), "{first} to {last} of {width}");
+                ruled_out += usize::from(!has(first, last));
+            }
+            assert!(ruled_out > 0 || count >= 300 || width == 1 && count == 1);
+            // Far ranges are not looked through.
+            assert!(bits.may_have_between(0, width - 1) || count == 0);
+        }
     }
 }

@@ -10,8 +10,9 @@ use super::chained::Chained;
 use super::cht::Cht;
 use super::everything::Everything;
 use super::indexed::Indexed;
-use super::keys::sample;
+use super::keys::{rows_per_key, sample};
 use super::places::Packing;
+use super::unchained::Unchained;
 use super::{Arranged, BuildInput, JoinTable};
 use crate::exec::Reservation;
 use crate::exec::materialized::Materialized;
@@ -36,19 +37,22 @@ pub enum TableKind {
     Cat,
     /// The concise hash table.
     Cht,
+    /// Rows side by side by hash.
+    Unchained,
     /// Heads and chains by hash.
     Chained,
 }
 
 impl TableKind {
     /// All, with their names in SQL.
-    pub const NAMES: [(TableKind, &str); 7] = [
+    pub const NAMES: [(TableKind, &str); 8] = [
         (TableKind::Auto, "auto"),
         (TableKind::Bitmap, "bitmap"),
         (TableKind::Array, "array"),
         (TableKind::Ranked, "ranked"),
         (TableKind::Cat, "cat"),
         (TableKind::Cht, "cht"),
+        (TableKind::Unchained, "unchained"),
         (TableKind::Chained, "chained"),
     ];
 
@@ -123,6 +127,8 @@ const WINDOW_SHARE: f64 = 0.95;
 const LARGE_PART: usize = 4;
 /// Part of the rows of a concise hash table that may overflow.
 const OVERFLOW_PART: usize = 16;
+/// Rows of a key, on average, from which on they stand side by side.
+const REPEATED: f64 = 2.0;
 /// How often it is tried to draw a key for the window of a concise array table.
 const SAMPLE: usize = 1024;
 
@@ -149,6 +155,7 @@ enum Step {
     Ranked(Packing),
     Cat(Packing),
     Cht,
+    Unchained,
     Chained,
 }
 
@@ -162,6 +169,7 @@ impl Step {
             Step::Ranked(packing) => packing.places() as usize / 4 + 8 * rows,
             Step::Cat(packing) => packing.places() as usize / 4 + 4 * rows + moving,
             Step::Cht => 2 * rows + moving,
+            Step::Unchained => 8 * rows + moving,
             Step::Chained => 20 * rows,
         }
     }
@@ -216,7 +224,7 @@ impl Ladder<'_> {
         match self.forced(&rows) {
             Some(step) => self.build(step, rows),
             None => {
-                let mut chosen = self.build(self.best(&rows), rows)?;
+                let mut chosen = self.build(self.best(&rows)?, rows)?;
                 if kind != TableKind::Auto {
                     chosen.reason += &format!("; join_table = {kind} is not possible");
                 }
@@ -237,23 +245,24 @@ impl Ladder<'_> {
                 self.packing(rows, CAT_PLACES).or_else(window).map(Step::Cat)
             }
             TableKind::Cht if may_move => Some(Step::Cht),
-            TableKind::Cat | TableKind::Cht => None,
+            TableKind::Unchained if may_move => Some(Step::Unchained),
+            TableKind::Cat | TableKind::Cht | TableKind::Unchained => None,
             TableKind::Chained => Some(Step::Chained),
         }
     }
 
     /// The table that was measured to be best, of those that there is memory for; if for none, the smallest.
-    fn best(&self, rows: &Materialized) -> Step {
+    fn best(&self, rows: &Materialized) -> Result<Step> {
         let count = rows.rows();
-        let mut steps = self.steps(rows);
+        let mut steps = self.steps(rows)?;
         let fits = steps.iter().position(|step| self.has_memory(rows, step.bytes(count)));
         let smallest = || (0..steps.len()).min_by_key(|&at| steps[at].bytes(count));
         let at = fits.or_else(smallest).expect("chains are always possible");
-        steps.swap_remove(at)
+        Ok(steps.swap_remove(at))
     }
 
     /// The tables that are possible, from the best to the worst.
-    fn steps(&self, rows: &Materialized) -> Vec<Step> {
+    fn steps(&self, rows: &Materialized) -> Result<Vec<Step>> {
         let may_move = may_move(rows);
         let mut steps = Vec::new();
         if let Some(packing) = self.packing(rows, ARRAY_PLACES)
@@ -269,8 +278,11 @@ impl Ladder<'_> {
         if may_move && Step::Chained.bytes(rows.rows()) > self.memory.free() / LARGE_PART {
             steps.push(Step::Cht);
         }
+        if may_move && steps.is_empty() && rows_per_key(&self.input(rows))? >= REPEATED {
+            steps.push(Step::Unchained);
+        }
         steps.push(Step::Chained);
-        steps
+        Ok(steps)
     }
 
     /// True if so many bytes beside the rows may be used.
@@ -294,6 +306,7 @@ impl Ladder<'_> {
             }
             Step::Cat(packing) => self.cat(rows, packing, &keys),
             Step::Cht => self.cht(rows, &keys),
+            Step::Unchained => self.unchained(rows, &keys),
             Step::Chained => {
                 let table = Chained::build(&self.input(&rows))?;
                 Ok(chosen(rows, table, format!("chained: {count} rows, {keys}")))
@@ -356,6 +369,14 @@ impl Ladder<'_> {
         table.add_overflow(&self.input(&rows), &arranged)?;
         let share = 100.0 * arranged.overflow as f64 / count.max(1) as f64;
         Ok(chosen(rows, table, format!("concise hash table: {count} rows, {share:.1} % overflow, {keys}")))
+    }
+
+    fn unchained(&mut self, rows: Materialized, keys: &str) -> Result<Chosen> {
+        let count = rows.rows();
+        let (table, arranged) = Unchained::build(&self.input(&rows))?;
+        let rows = self.arrange(rows, &arranged, true)?;
+        let taken = 100.0 * table.taken();
+        Ok(chosen(rows, table, format!("unchained: {count} rows, {taken:.1} % of the slots taken, {keys}")))
     }
 
     /// Reserves the chains of rows that are found by hash.

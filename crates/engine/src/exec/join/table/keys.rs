@@ -9,6 +9,9 @@ use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Encoding, PhysicalType, Result
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
+/// Rows whose hashes are drawn, about, to learn how often keys are repeated.
+const HASH_SAMPLE: usize = 16 << 10;
+
 /// Runs an expression with `$t` as the type of an integer physical type.
 macro_rules! for_each_integer {
     ($physical:expr, |$t:ident| $body:expr) => {{
@@ -26,7 +29,7 @@ macro_rules! for_each_integer {
         }
     };
 }
-pub(super) use for_each_integer;
+pub(crate) use for_each_integer;
 
 /// Smallest and largest value of each key of a build side, if [`super::Facts::bounds`] has them.
 ///
@@ -154,6 +157,40 @@ impl KeyHashes {
             f(first, hashes, &self.nulls);
         }
     }
+}
+
+/// How many rows a key has on average, by those keys whose hashes fall into a small part of all hashes. Rows that cannot
+/// match count for nothing; without any others it is 0.
+///
+/// # Errors
+/// Those of the tasks.
+pub(super) fn rows_per_key(input: &BuildInput<'_>) -> Result<f64> {
+    let part = (input.rows.rows() / HASH_SAMPLE).max(1).next_power_of_two() as u64;
+    let all = Mutex::new((0, Vec::new()));
+    input.tasks.run(input.rows.segments(), &|segment| {
+        let mut drawn = Vec::new();
+        let rows = input.rows.segment_rows(segment);
+        KeyHashes::new(input).for_each(input, segment, 0..rows, |_, hashes, nulls| {
+            let mut nulls = nulls.iter().peekable();
+            for (i, &hash) in hashes.iter().enumerate() {
+                let is_null = nulls.next_if(|&&null| null as usize == i).is_some();
+                if hash >> 16 & (part - 1) == 0 && !is_null {
+                    drawn.push(hash);
+                }
+            }
+        });
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.0 += drawn.len();
+        // Of a key that most rows have, one a segment is kept.
+        drawn.sort_unstable();
+        drawn.dedup();
+        all.1.append(&mut drawn);
+        Ok(())
+    })?;
+    let (rows, mut keys) = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    keys.sort_unstable();
+    keys.dedup();
+    Ok(rows as f64 / keys.len().max(1) as f64)
 }
 
 /// The keys of a probe chunk, in the forms that tables ask for.

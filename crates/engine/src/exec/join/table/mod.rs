@@ -11,15 +11,17 @@
 //! | [`indexed::Indexed`] over ranks | integers | `heads[rank of the place]`, always a match |
 //! | [`cat::Cat`] | integers | the row at the rank of the place, always a match |
 //! | [`cht::Cht`] | any, hardly repeated | the rows at the ranks of two buckets, keys are compared |
+//! | [`unchained::Unchained`] | any | the rows of one range of hashes, keys are compared |
 //! | [`chained::Chained`] | any | `heads[high bits of the hash]`, keys are compared |
 //! | [`everything::Everything`] | none | every row |
 //!
-//! The concise tables (bits, CAT, CHT) are those of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014. CAT and CHT
-//! move the rows: a row's id is its rank. They are built by partitions ([`partitions`]), each by one worker. Those with
+//! The concise tables (bits, CAT, CHT) are those of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014. CAT, CHT and the
+//! unchained table move the rows: a row's id is its rank. They are built by partitions ([`partitions`]), each by one worker. Those with
 //! heads leave the rows where they are and are built by all workers at once without locks: a row becomes the head of its
 //! chain by one atomic exchange and remembers the old head as its successor.
 
 mod bits;
+mod bloom;
 mod cat;
 mod chained;
 mod choice;
@@ -33,12 +35,15 @@ mod partitions;
 mod places;
 #[cfg(test)]
 mod tests;
+mod unchained;
 
 pub(crate) use bits::Bits;
+pub(crate) use bloom::Bloom;
 pub use choice::TableKind;
 pub(crate) use choice::{Asked, Chosen, Facts, Wish, choose};
-pub(crate) use keys::{ProbeKeys, is_integer, key_bounds};
+pub(crate) use keys::{ProbeKeys, for_each_integer, is_integer, key_bounds};
 pub(crate) use pairs::Pairs;
+pub(crate) use places::Packing;
 
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;

@@ -35,7 +35,7 @@ struct Part {
 
 impl Packing {
     /// Places for keys with these bounds, smallest and largest of each; `None` if they are too many.
-    pub(super) fn of(bounds: &[(i64, i64)]) -> Option<Packing> {
+    pub(crate) fn of(bounds: &[(i64, i64)]) -> Option<Packing> {
         let mut places = 1u64;
         let mut parts = Vec::with_capacity(bounds.len());
         for &(min, max) in bounds.iter().rev() {
@@ -67,13 +67,13 @@ impl Packing {
     }
 
     /// Number of places; each is below.
-    pub(super) fn places(&self) -> u64 {
+    pub(crate) fn places(&self) -> u64 {
         self.places
     }
 
     /// Writes what key column `part` adds to the places of some rows; to be called for all parts in their order.
     #[inline(always)]
-    pub(super) fn add(&self, part: usize, keys: impl Iterator<Item = i64>, out: &mut [u64]) {
+    pub(crate) fn add(&self, part: usize, keys: impl Iterator<Item = i64>, out: &mut [u64]) {
         let Part { min, span, stride } = self.parts[part];
         let distances = keys.map(|key| key.wrapping_sub(min) as u64);
         if self.parts.len() == 1 {

@@ -197,19 +197,23 @@ fn every_table_finds_the_rows_of_every_key() {
                         | "no rows"
                         | "beyond the signed range"
                 );
+                let is_repeated = case.name == "NULL is NULL" || hash_collisions && case.build.len() > 3;
                 let wanted = match kind {
                     TableKind::Auto if case.name == "dense" => "direct array",
                     TableKind::Auto if matches!(case.name, "sparse" | "outliers") => "concise array table",
+                    TableKind::Auto if !is_integer && is_repeated => "unchained",
                     TableKind::Auto if !is_integer => "chained",
                     TableKind::Chained => "chained",
                     TableKind::Cht => "concise hash table",
+                    TableKind::Unchained => "unchained",
                     TableKind::Cat if is_integer => "concise array table",
                     TableKind::Array if is_integer && case.name != "outliers" => "direct array",
                     TableKind::Ranked if is_integer && case.name != "outliers" => "ranked array",
                     _ => "",
                 };
                 assert!(reason.starts_with(wanted), "{}: wanted {wanted}, got {reason}", case.name);
-                let has_window = case.name == "outliers" && !matches!(kind, TableKind::Cht | TableKind::Chained);
+                let by_hash = matches!(kind, TableKind::Cht | TableKind::Unchained | TableKind::Chained);
+                let has_window = case.name == "outliers" && !by_hash;
                 assert_eq!(reason.contains("rows outside"), has_window, "{reason}");
             }
         }
@@ -272,4 +276,54 @@ fn hardly_a_row_of_distinct_keys_overflows() {
     let mut order = arranged.order.clone();
     order.sort_unstable();
     assert!(order.into_iter().eq(rows.ids()), "every row has one place");
+}
+
+#[test]
+fn an_unchained_table_turns_away_most_keys_that_are_not_there() {
+    let mut chance = Chance(2024);
+    let keys = one((0..200_000).map(|_| chance.below(1 << 60) as i64));
+    let (types, nulls) = (vec![DataType::Int64], [false]);
+    let case = Case { name: "distinct", types, null_equals_null: nulls.to_vec(), build: keys, probe: Vec::new() };
+    let rows = build_rows(&case, &mut chance);
+    let input = BuildInput { rows: &rows, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
+    let (table, arranged) = unchained::Unchained::build(&input).unwrap();
+    assert_eq!(table.bytes(), 200_001 * 8);
+    assert!((0.6..0.66).contains(&table.taken()), "as many as of balls in bins: {}", table.taken());
+    let mut order = arranged.order.clone();
+    order.sort_unstable();
+    assert!(order.into_iter().eq(rows.ids()), "every row has one place");
+    let mut probe_keys = ProbeKeys::new(1, false);
+    let (mut pairs, mut cursor) = (Pairs::default(), Cursor::default());
+    let probes: Vec<i64> = (0..CHUNK_ROWS).map(|_| 1 << 61 | chance.below(1 << 60) as i64).collect();
+    let mut chunk = entasis_vector::Chunk::new();
+    chunk.reset(CHUNK_ROWS);
+    let group = chunk.push_group(entasis_vector::Selection::ALL);
+    chunk.push_column(Vector::from_slice(&probes), group);
+    probe_keys.begin(&chunk, &[0], &nulls);
+    table.first(&mut probe_keys, &mut pairs, &mut cursor);
+    // Two bits of 32 for each of about one row a slot.
+    assert!(pairs.len() * 25 < CHUNK_ROWS, "{} candidates", pairs.len());
+}
+
+#[test]
+fn a_part_of_the_hashes_tells_how_often_keys_are_repeated() {
+    let mut chance = Chance(12);
+    for (rows, repeated) in [(0, 1), (1, 1), (100, 4), (30_000, 1), (150_000, 1), (150_000, 3), (150_000, 50)] {
+        // In order, and by chance; some NULL.
+        for shuffle in [false, true] {
+            let mut build = one((0..rows).map(|i| i / repeated * 1_000_003));
+            build.extend((0..rows / 10).map(|_| vec![Value::Null]));
+            if shuffle {
+                build = shuffled(build, &mut chance);
+            }
+            let (types, nulls) = (vec![DataType::Int64], [false]);
+            let case = Case { name: "some", types, null_equals_null: nulls.to_vec(), build, probe: Vec::new() };
+            let rows_kept = build_rows(&case, &mut chance);
+            let input =
+                BuildInput { rows: &rows_kept, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
+            let found = keys::rows_per_key(&input).unwrap();
+            let expected = if rows == 0 { 0.0 } else { repeated as f64 };
+            assert!((found - expected).abs() <= 0.02 * expected, "{found} of {repeated} in {rows} rows");
+        }
+    }
 }

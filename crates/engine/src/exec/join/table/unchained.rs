@@ -1,0 +1,144 @@
+//! The unchained table: rows of one hash range stand side by side (Birler, Schmidt, Fent and Neumann, *Simple, Efficient,
+//! and Robust Hash Tables for Join Processing*, DaMoN 2024).
+//!
+//! A directory has a word for each slot, at least as many as rows: where the slot's rows start, and a Bloom filter of 32
+//! bits, two of them for each row. The rows have been moved to the order of their slots, so a slot's rows end where the
+//! next one's start. A probe reads one word, and most rows without match are turned away by it; all candidates are then
+//! neighbours, and no candidate waits for the one before it, as in a chain.
+//!
+//! Build: rows by partition of their slots, and with each the bits of its filter, so that nothing is hashed again; counts,
+//! starts, the order of the rows. Then the rows move.
+//!
+//! Other than in the paper, the rows are columns, a start is a row id of 32 bits, and the filter's bits come from the hash
+//! itself instead of a table of patterns, of which 16 bits have room for four each.
+
+use super::keys::KeyHashes;
+use super::partitions::{Partitions, cut, shift_for};
+use super::places::NOWHERE;
+use super::{AHEAD, Arranged, BuildInput, Cursor, FAR_BYTES, JoinTable, NO_ROW, Pairs, ProbeKeys};
+use crate::exec::operator::in_parallel;
+use entasis_vector::prefetch::prefetch;
+use entasis_vector::simd::widest;
+use entasis_vector::{CHUNK_ROWS, Result};
+
+/// Bits of a hash that choose those of the filter: two numbers below 32.
+const TAG_BITS: u32 = 10;
+
+/// Where the rows of each slot start.
+pub(super) struct Unchained {
+    /// High half: the first row; low half: the filter. The last word has no rows: it is where those of the last slot end.
+    words: Vec<u64>,
+}
+
+/// The slot of a hash.
+#[inline(always)]
+fn slot_of(hash: u64, slots: u64) -> u64 {
+    ((u128::from(hash) * u128::from(slots)) >> 64) as u64
+}
+
+/// The filter's bits of a hash.
+#[inline(always)]
+fn tag_of(hash: u64) -> u32 {
+    1 << (hash & 31) | 1 << (hash >> 5 & 31)
+}
+
+impl Unchained {
+    /// The table, and the order that the rows are to be brought to.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(super) fn build(input: &BuildInput<'_>) -> Result<(Unchained, Arranged)> {
+        let (rows, tasks) = (input.rows, input.tasks);
+        let slots = (rows.rows() as u64).max(1);
+        // A place is a slot and the bits of the hash that choose those of the filter.
+        let within = (1u64 << TAG_BITS) - 1;
+        let of = |segment: usize, give: &mut dyn FnMut(usize, &[u64])| {
+            let mut keys = KeyHashes::new(input);
+            let mut places = [0u64; CHUNK_ROWS];
+            keys.for_each(input, segment, 0..rows.segment_rows(segment), |first, hashes, nulls| {
+                let places = &mut places[..hashes.len()];
+                let place = |hash: u64| slot_of(hash, slots) << TAG_BITS | hash & within;
+                places.iter_mut().zip(hashes).for_each(|(to, &hash)| *to = place(hash));
+                nulls.iter().for_each(|&i| places[i as usize] = NOWHERE);
+                give(first, places);
+            });
+        };
+        let places = slots << TAG_BITS;
+        let shift = shift_for(places, rows.rows());
+        let partitions = Partitions::spread(rows, places, shift, &of, tasks)?;
+
+        let mut words = vec![0u64; slots as usize + 1];
+        let (end, starts) = words.split_last_mut().expect("there is one more");
+        let with_place = partitions.start(partitions.count());
+        *end = (with_place as u64) << 32;
+        let mut order = vec![NO_ROW; rows.rows()];
+        let lengths = (0..partitions.count()).map(|p| partitions.start(p + 1) - partitions.start(p));
+        let parts = starts.chunks_mut(1 << (shift - TAG_BITS)).zip(cut(&mut order, lengths)).collect();
+        in_parallel(tasks, parts, &|partition, (words, order)| {
+            let first_row = partitions.start(partition);
+            let slot_and_tag = |place: usize| (place >> TAG_BITS, tag_of(place as u64));
+            // Counts in the high halves, which then become the ends of the slots before, and by writing the starts.
+            for (place, _) in partitions.rows(partition) {
+                let (slot, tag) = slot_and_tag(place);
+                words[slot] = (words[slot] | u64::from(tag)) + (1 << 32);
+            }
+            let mut next = first_row as u64;
+            for word in words.iter_mut() {
+                let count = *word >> 32;
+                *word = next << 32 | *word & u64::from(u32::MAX);
+                next += count;
+            }
+            for (place, id) in partitions.rows(partition) {
+                let word = &mut words[place >> TAG_BITS];
+                order[(*word >> 32) as usize - first_row] = id;
+                *word += 1 << 32;
+            }
+            // Each is at its end now, which is where the next one starts.
+            let mut start = first_row as u64;
+            for word in words.iter_mut() {
+                let end = *word >> 32;
+                *word = start << 32 | *word & u64::from(u32::MAX);
+                start = end;
+            }
+            Ok(())
+        })?;
+        order[with_place..].iter_mut().zip(partitions.nowhere()).for_each(|(to, id)| *to = id);
+        Ok((Unchained { words }, Arranged { order, ranked: with_place, overflow: 0 }))
+    }
+
+    /// The share of the slots that have rows.
+    pub(super) fn taken(&self) -> f64 {
+        let taken = self.words.iter().filter(|&&word| word as u32 != 0).count();
+        taken as f64 / (self.words.len() - 1) as f64
+    }
+}
+
+impl JoinTable for Unchained {
+    fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
+        let (rows, hashes) = keys.hashes();
+        let ends = &mut cursor.ends;
+        ends.resize(hashes.len().max(ends.len()), 0);
+        let slots = self.words.len() as u64 - 1;
+        let (last, is_far) = (hashes.len().saturating_sub(1), self.bytes() > FAR_BYTES);
+        widest(|| {
+            pairs.fill(rows, hashes.len(), |row| {
+                if is_far {
+                    prefetch(&self.words, slot_of(hashes[(row + AHEAD).min(last)], slots) as usize);
+                }
+                let (hash, slot) = (hashes[row], slot_of(hashes[row], slots) as usize);
+                let (word, tag) = (self.words[slot], tag_of(hash));
+                ends[row] = (self.words[slot + 1] >> 32) as u32;
+                if word as u32 & tag == tag { (word >> 32) as u32 } else { NO_ROW }
+            });
+        });
+    }
+    fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
+        pairs.step(&cursor.ends);
+    }
+    fn is_exact(&self, _: &Cursor) -> bool {
+        false
+    }
+    fn bytes(&self) -> usize {
+        self.words.len() * 8
+    }
+}
