@@ -7,7 +7,7 @@ SF     ?= 1
 ROWS   ?= 10000000
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-joins bench-build clean
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-joins bench-spill bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -87,6 +87,10 @@ bench-tuples:
 ## Joins with each table: times a build row and a probe row, bytes: make bench-joins JOIN_ROWS="1000000 10000000"
 bench-joins:
 	cargo run --release -p entasis-engine --example joins $(JOIN_ROWS)
+
+## A join of two sides of 4 GB with 512 MB of memory: make bench-spill SPILL="125 512" (millions of rows, MB)
+bench-spill:
+	cargo run --release -p entasis-engine --example spill $(SPILL)
 
 bench-build: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt

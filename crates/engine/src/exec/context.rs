@@ -1,7 +1,9 @@
 //! What a running statement carries: settings, memory budget, cancellation, progress.
 
+use crate::exec::join::partitioned::JoinSpill;
 use crate::exec::join::table::TableKind;
 use crate::exec::scheduler::WorkerPool;
+use crate::exec::spill::file::TempSpace;
 use crate::exec::tuple::TempCompression;
 use entasis_vector::{CHUNK_ROWS, Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -24,6 +26,12 @@ pub struct Settings {
     pub temp_compression: TempCompression,
     /// Which table joins make of their build side.
     pub join_table: TableKind,
+    /// Which partitions of joins go to temporary files.
+    pub join_spill: JoinSpill,
+    /// Where temporary files are; empty: there are none, and what does not fit into memory fails.
+    pub temp_directory: Arc<str>,
+    /// Bytes that all temporary files of a database may have together.
+    pub max_temp_directory_size: u64,
     /// Scans order conjuncts by what they are measured to do; off leaves them as the plan has them. For tests.
     pub adaptive: bool,
 }
@@ -42,6 +50,9 @@ impl Default for Settings {
             optimize: true,
             temp_compression: TempCompression::Auto,
             join_table: TableKind::Auto,
+            join_spill: JoinSpill::Auto,
+            temp_directory: std::env::temp_dir().display().to_string().into(),
+            max_temp_directory_size: u64::MAX,
             adaptive: true,
         }
     }
@@ -54,6 +65,8 @@ pub struct QueryContext {
     pub settings: Arc<Settings>,
     /// The memory it may use, shared by all statements of a database.
     pub memory: Arc<MemoryBudget>,
+    /// The bytes of temporary files, shared by all statements of a database.
+    pub temp: Arc<TempSpace>,
     /// Raised to stop it.
     pub cancel: CancelFlag,
     /// How far it is.

@@ -11,7 +11,7 @@ use entasis_vector::{DataType, Encoding, PhysicalType, Result, Vector, bitmap};
 use std::sync::{Arc, OnceLock};
 
 /// The widest span of keys that a bitmap is made for: 2 MB.
-const MAX_BITS: u64 = 16 << 20;
+pub(crate) const MAX_BITS: u64 = 16 << 20;
 
 /// Where the build leaves its keys for the scans.
 #[derive(Debug, Default)]
@@ -56,6 +56,11 @@ impl KeySet {
             None => None,
         };
         Ok(KeySet { span, bits })
+    }
+
+    /// Keys between these, and a bit for each of them that is there.
+    pub(crate) fn known(span: Option<(i64, i64)>, bits: Option<Arc<Bits>>) -> KeySet {
+        KeySet { span, bits }
     }
 
     /// The bits, if there are any: those of the places of the keys' bounds.

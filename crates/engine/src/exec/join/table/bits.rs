@@ -53,6 +53,11 @@ impl Bits {
         Ok(Bits { words, rows: placed.into_inner(), keys: keys.into_inner() })
     }
 
+    /// Bits that are set already, of which nobody asks how often keys occur.
+    pub(super) fn of_words(words: Vec<AtomicU64>) -> Bits {
+        Bits { words, rows: usize::MAX, keys: 0 }
+    }
+
     /// The keys of `rows`, one column of integers between these, the smallest and the largest; `None` if they are too
     /// far from each other.
     ///

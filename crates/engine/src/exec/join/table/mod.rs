@@ -31,14 +31,16 @@ mod keys;
 mod pairs;
 mod partitions;
 mod places;
+mod seen;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use bits::Bits;
 pub use choice::TableKind;
-pub(crate) use choice::{Asked, Chosen, Facts, Wish, choose};
+pub(crate) use choice::{Asked, Chosen, Facts, Wish, bytes_at_most, choose, fits};
 pub(crate) use keys::{ProbeKeys, is_integer, key_bounds};
 pub(crate) use pairs::Pairs;
+pub(crate) use seen::Seen;
 
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
