@@ -23,6 +23,8 @@ use std::time::Duration;
 const DEEPEST: u32 = 6;
 /// Partitions that have more than this part of what was split are not split again.
 const HARDLY_SMALLER: (usize, usize) = (7, 8);
+/// Rows by which blocks grow.
+const STEP_ROWS: usize = 256;
 /// The part of the free memory that one partition may take.
 const ALONE: (usize, usize) = (3, 4);
 
@@ -255,7 +257,7 @@ impl Worker {
             all_states.resize(piece.probe.1.rows, 0);
         }
         let most = stored.bytes * 2 + spill.table_bytes(stored.rows);
-        let mut reader = store.reader(stored);
+        let mut reader = store.reader_of_few(stored, STEP_ROWS);
         let mut chunk = Chunk::new();
         let mut taken = 0;
         loop {

@@ -51,7 +51,7 @@ use crate::exec::profile::Recorder;
 use crate::exec::{QueryContext, Reservation};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result};
-use split::{Keys, LEAST_KEPT, Marks, PARTITIONS, Room, Split, marks};
+use split::{Keys, Marks, PARTITIONS, Room, Split, marks};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -93,9 +93,11 @@ impl fmt::Display for JoinSpill {
 const LEFT_PART: usize = 4;
 /// Rows that fit into memory where partitions are to be deep.
 const FEW_ROWS: usize = 8;
-/// The part of the free memory that probe rows of one worker may have before they are written; not less, not more.
-const PROBE_PART: usize = 16;
-const LEAST_PROBE: usize = 256 << 10;
+/// Build rows of a worker may have so much memory, whatever is left to others: the most, and as a part of what is left.
+const MOST_LEAST: usize = 4 << 20;
+const LEAST_PART: usize = 4;
+/// The part of the free memory that probe rows of all workers may have before they are written, and the most of one.
+const PROBE_PART: usize = 4;
 const MOST_PROBE: usize = 32 << 20;
 
 /// What the parts of one join share that may write partitions.
@@ -183,7 +185,11 @@ impl Spill {
 
     /// True if rows of so many bytes are too many for one worker, `memory` being theirs.
     pub(crate) fn is_short(&self, bytes: usize, memory: &Reservation) -> bool {
-        bytes > LEAST_KEPT && memory.free() < self.left()
+        bytes > self.least() && memory.free() < self.left()
+    }
+
+    fn least(&self) -> usize {
+        (self.left() / LEAST_PART).min(MOST_LEAST)
     }
 
     fn is_marked(&self, partition: usize) -> bool {
@@ -194,7 +200,7 @@ impl Spill {
 
     /// One worker's build rows, by partition.
     pub(crate) fn build_rows(self: &Arc<Spill>) -> SplitRows {
-        let room = Room { most: usize::MAX, left: self.left() };
+        let room = Room { most: usize::MAX, left: self.left(), least: self.least() };
         let split = Split::new(&self.build, &self.marks, 0, room, &self.context.memory).telling(self.seen.clone());
         SplitRows { split, keys: self.making.keys(), spill: self.clone() }
     }

@@ -1,7 +1,7 @@
 //! The way of probe rows: those whose partition is in a file go to a file themselves, the others on to the probe.
 
 use super::split::{Room, Split};
-use super::{LEAST_PROBE, MOST_PROBE, PROBE_PART, Spill};
+use super::{MOST_PROBE, PROBE_PART, Spill};
 use crate::exec::join::table::ProbeKeys;
 use crate::exec::join::{Computed, ComputedWorker};
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
@@ -44,7 +44,8 @@ impl OperatorFactory for Route {
 impl Spill {
     /// The memory that a worker's probe rows may have before they are written.
     pub(super) fn probe_room(&self) -> Room {
-        Room { most: (self.context.memory.free() / PROBE_PART).clamp(LEAST_PROBE, MOST_PROBE), left: 0 }
+        let each = self.context.memory.free() / (PROBE_PART * self.context.settings.threads.max(1));
+        Room { most: each.min(MOST_PROBE), left: 0, least: 0 }
     }
 }
 

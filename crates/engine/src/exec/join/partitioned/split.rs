@@ -17,8 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) const PARTITIONS: usize = 64;
 /// Rows of less memory than this are written only if nothing else is left.
 const LITTLE: usize = 256 << 10;
-/// Rows of a worker have so much memory, if there is any: pieces of a file are to be large.
-pub(crate) const LEAST_KEPT: usize = 4 << 20;
 
 /// The partition of rows of this hash, at this depth.
 #[inline(always)]
@@ -40,8 +38,10 @@ pub(crate) fn marks(partitions: usize, all: bool) -> Marks {
 pub(crate) struct Room {
     /// At most.
     pub most: usize,
-    /// Bytes of the budget to be left to others, as long as the rows have more than a few megabytes.
+    /// Bytes of the budget to be left to others,
     pub left: usize,
+    /// as long as the rows have more than this: pieces of a file are to be large.
+    pub least: usize,
 }
 
 /// One worker's rows. See the module.
@@ -168,7 +168,7 @@ impl Split {
     fn is_within(&mut self) -> bool {
         self.bytes <= self.room.most
             && self.memory.resize(self.bytes + self.beside).is_ok()
-            && (self.bytes <= LEAST_KEPT || self.memory.free() >= self.room.left)
+            && (self.bytes <= self.room.least || self.memory.free() >= self.room.left)
     }
 
     /// The partition to write next: the largest of those that are written anyway, if that is worth it; else the largest.

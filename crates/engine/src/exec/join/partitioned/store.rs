@@ -121,7 +121,12 @@ impl Store {
 
     /// Reads rows that were written.
     pub(crate) fn reader(&self, stored: &Stored) -> Reader<'_> {
-        let blocks = Blocks::new(&self.format, self.context.settings.chunk_rows);
+        self.reader_of_few(stored, self.context.settings.chunk_rows)
+    }
+
+    /// The same in chunks of at most `rows`.
+    pub(crate) fn reader_of_few(&self, stored: &Stored, rows: usize) -> Reader<'_> {
+        let blocks = Blocks::new(&self.format, rows.min(self.context.settings.chunk_rows));
         Reader { store: self, extents: stored.extents.clone().into_iter(), blocks }
     }
 }
