@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-joins bench-join-filters bench-gather \
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-joins bench-join-filters bench-spill bench-gather \
 	bench-join-memory bench-join-radix bench-join-tpch bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -114,6 +114,10 @@ bench-join-radix: bench-build
 bench-join-tpch: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_tpch.py --scale $(SF)
 	rm -f $(EXTENSION)
+
+## A join of two sides of 4 GB with 512 MB of memory: make bench-spill SPILL="125 512" (millions of rows, MB)
+bench-spill:
+	cargo run --release -p entasis-engine --example spill $(SPILL)
 
 bench-build: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt

@@ -128,6 +128,10 @@ pub trait Source: Send + Sync {
     fn progress(&self) -> Option<f64> {
         None
     }
+    /// The number of its pieces of work, if that is known now that it starts: more workers have nothing to do.
+    fn pieces(&self) -> Option<usize> {
+        None
+    }
     /// The same source, whose workers leave rows that no filter has looked at where they are stored, and give chunks of
     /// any number of these ([`Chunk::stored`]); `None` if there is no such source. For a consumer that folds columns of
     /// integers of up to 64 bits and nothing else.

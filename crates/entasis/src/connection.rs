@@ -383,6 +383,7 @@ impl Connection {
         QueryContext {
             settings: Arc::new(self.settings()),
             memory: self.shared.memory.clone(),
+            temp: self.shared.temp.clone(),
             cancel: self.cancel.clone(),
             progress: self.progress.clone(),
             pool: self.shared.workers.clone(),

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::connection::Connection;
 use crate::upkeep::Upkeep;
 use entasis_engine::cost::Costs;
-use entasis_engine::exec::{MemoryBudget, Reservation, WorkerPool};
+use entasis_engine::exec::{MemoryBudget, Reservation, TempSpace, WorkerPool};
 use entasis_storage::Catalog;
 use entasis_vector::{Error, Result};
 use std::path::Path;
@@ -25,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) catalog: Catalog,
     pub(crate) memory: Arc<MemoryBudget>,
+    pub(crate) temp: Arc<TempSpace>,
     pub(crate) workers: WorkerPool,
     /// What reading costs here.
     pub(crate) costs: Mutex<Arc<Costs>>,
@@ -53,6 +54,7 @@ impl Database {
                 catalog: Catalog::default(),
                 memory,
                 workers,
+                temp: Arc::default(),
                 costs: Mutex::default(),
                 commits: RwLock::default(),
                 upkeep: Upkeep::default(),

@@ -3,7 +3,7 @@
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
-use entasis_engine::exec::{FilterKind, TableKind, TempCompression};
+use entasis_engine::exec::{FilterKind, JoinSpill, TableKind, TempCompression};
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
@@ -73,6 +73,30 @@ const SETTINGS: &[Setting] = &[
         join_filter,
         parse_join_filter
     ),
+    engine_setting!(
+        "join_spill",
+        "which partitions of joins go to temporary files: auto (if memory is short), half, all, deep (for tests)",
+        join_spill,
+        parse_join_spill
+    ),
+    engine_setting!(
+        "temp_directory",
+        "where temporary files are; empty: there are none, and what does not fit into memory fails",
+        temp_directory,
+        |text| Ok(text.into())
+    ),
+    Setting {
+        name: "max_temp_directory_size",
+        description: "bytes that all temporary files may have together",
+        get: |connection| {
+            format_bytes(usize::try_from(connection.settings().max_temp_directory_size).unwrap_or(usize::MAX))
+        },
+        set: |connection, text| {
+            let size = if text.eq_ignore_ascii_case("unlimited") { u64::MAX } else { parse_bytes(text)? as u64 };
+            connection.settings.lock().expect("no panic while locked").max_temp_directory_size = size;
+            Ok(())
+        },
+    },
     engine_setting!("chunk_size", "rows of a chunk, 1 to 2048 (for tests)", chunk_rows, parse_chunk_rows),
     engine_setting!("hash_collisions", "give all rows the same hash (for tests)", hash_collisions, parse_bool),
     engine_setting!(
@@ -104,6 +128,13 @@ fn parse_join_filter(text: &str) -> Result<FilterKind> {
     FilterKind::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
         let names = FilterKind::NAMES.map(|(_, name)| name).join(", ");
         Error::input(format!("join_filter must be one of {names}, not '{text}'"))
+    })
+}
+
+fn parse_join_spill(text: &str) -> Result<JoinSpill> {
+    JoinSpill::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
+        let names = JoinSpill::NAMES.map(|(_, name)| name).join(", ");
+        Error::input(format!("join_spill must be one of {names}, not '{text}'"))
     })
 }
 

@@ -12,8 +12,8 @@
 
 use crate::BLOCK_ROWS;
 use crate::block::Block;
-use crate::code_set::Condition;
 use crate::block::cells;
+use crate::code_set::Condition;
 use crate::key::{Fences, Key, NEAR};
 use crate::positions::push_bits;
 use crate::read::{self, Slices};
@@ -135,7 +135,10 @@ impl Link<RowGroup> {
         let first = guess.saturating_sub(NEAR / 2);
         cells::prefetch_all(fences.start().wrapping_add(first * size_of::<u64>()), NEAR * size_of::<u64>());
         cells::prefetch_all(partitions.start().wrapping_add(guess * size_of::<Partition>()), size_of::<Partition>());
-        cells::prefetch_all(slices.start().wrapping_add(slice * size_of::<Link<Slice>>()), 2 * size_of::<Link<Slice>>());
+        cells::prefetch_all(
+            slices.start().wrapping_add(slice * size_of::<Link<Slice>>()),
+            2 * size_of::<Link<Slice>>(),
+        );
         guess
     }
 }

@@ -176,6 +176,12 @@ impl Vector {
         self.values.as_slice::<T>()
     }
 
+    /// What holds the values of a flat or constant vector.
+    pub fn values_buffer(&self) -> &Arc<Buffer> {
+        debug_assert!(self.encoding != Encoding::Dictionary, "a dictionary vector holds codes");
+        &self.values
+    }
+
     /// The codes of a dictionary vector, one a position.
     #[inline(always)]
     pub fn codes(&self) -> &[u32] {

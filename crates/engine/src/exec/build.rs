@@ -19,7 +19,10 @@ use crate::exec::aggregate::{aggregate, distinct};
 use crate::exec::align::Align;
 use crate::exec::compact::Compact;
 use crate::exec::filter::Filter;
-use crate::exec::join::build::BuildSink;
+use crate::exec::join::build::{BuildSink, Making};
+use crate::exec::join::partitioned::Spill;
+use crate::exec::join::partitioned::late::{Late, Partitions};
+use crate::exec::join::partitioned::route::Route;
 use crate::exec::join::probe::{Probe, Residual};
 use crate::exec::join::rest::BuildRows;
 use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape, side};
@@ -480,17 +483,26 @@ impl<'a> Builder<'a> {
         };
         let plain = build_columns.is_empty() && join.residual.is_empty() && !(null_aware && null_equals_null.len() > 1);
         let build_context = recorder.context(self.context);
-        let sink = BuildSink {
-            columns: computed,
-            kept: kept.clone(),
+        let making = Making {
+            shape,
             null_equals_null: null_equals_null.clone(),
             null_aware,
             marks: shape.rest != Rest::Nothing,
             asked: shape.asks(plain),
             read: kept.iter().enumerate().map(read).collect(),
+            context: build_context.clone(),
+        };
+        // A probe row with a NULL may match every build row, and if there is more to compare, each must be looked at.
+        let apart = !null_aware || (null_equals_null.len() == 1 && join.residual.is_empty());
+        let spill = Spill::new(&kept, making.clone(), (slot.is_some(), apart), &recorder, &build_context);
+        let sink = BuildSink {
+            columns: computed,
+            kept: kept.clone(),
+            making,
             filter: slot.as_ref().map(|pushed| pushed.slot.clone()),
             built: built.clone(),
             parts: Arc::default(),
+            spill: spill.clone(),
             choice: Arc::new(Choice::new(&kept, is_key, &build_context)),
             recorder: recorder.clone(),
             context: build_context,
@@ -508,6 +520,7 @@ impl<'a> Builder<'a> {
         }
         stream = self.compacted(stream, &recorder);
         let probe_columns = wanted(&stream.columns);
+        let routed = stream.columns.clone();
         let operator = Probe {
             shape,
             keys: Computed::new(&probe_keys, &stream.columns)?,
@@ -536,19 +549,35 @@ impl<'a> Builder<'a> {
             }
             _ => {}
         }
-        stream = Stream { columns, ..stream.then(Arc::new(operator), &recorder) }.sparse();
-        if shape.rest != Rest::Nothing {
-            let source = BuildRows {
-                built,
-                matched: shape.rest == Rest::Matched,
-                nulls,
-                columns: build_columns,
-                chunk_rows: self.context.settings.chunk_rows,
-                next: Arc::default(),
-            };
-            let ordered = stream.parts.iter().any(|part| part.ordered);
-            stream.parts.push(Part { ordered, ..Part::new(Arc::new(source), &recorder, build_rows) });
+        let rest = (shape.rest != Rest::Nothing).then(|| BuildRows {
+            built,
+            matched: shape.rest == Rest::Matched,
+            nulls,
+            columns: build_columns,
+            chunk_rows: self.context.settings.chunk_rows,
+            next: Arc::default(),
+        });
+        let ordered = stream.parts.iter().any(|part| part.ordered);
+        let late = spill.map(|spill| {
+            spill.set_probe(&routed);
+            let route = Route { spill: spill.clone(), keys: operator.keys.clone() };
+            // Tables of partitions come and go.
+            let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());
+            let probe = Probe { built: probe_slot, ..operator.clone() };
+            let rest = rest.clone().map(|rest| BuildRows { built: rest_slot, ..rest });
+            let source = Arc::new(Partitions { spill: spill.clone(), next: Arc::default() });
+            let part = Part { ordered, sparse: true, ..Part::new(source, &recorder, 0.0) };
+            (route, Part { operators: vec![(Arc::new(Late { spill, probe, rest }), recorder.clone())], ..part })
+        });
+        let (route, late) = late.unzip();
+        if let Some(route) = route {
+            stream = stream.then(Arc::new(route), &recorder);
         }
+        stream = Stream { columns, ..stream.then(Arc::new(operator), &recorder) }.sparse();
+        if let Some(rest) = rest {
+            stream.parts.push(Part { ordered, ..Part::new(Arc::new(rest), &recorder, build_rows) });
+        }
+        stream.parts.extend(late);
         Ok(stream)
     }
 }

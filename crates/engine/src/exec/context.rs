@@ -1,8 +1,10 @@
 //! What a running statement carries: settings, memory budget, cancellation, progress.
 
 use crate::exec::join::filter::FilterKind;
+use crate::exec::join::partitioned::JoinSpill;
 use crate::exec::join::table::TableKind;
 use crate::exec::scheduler::WorkerPool;
+use crate::exec::spill::file::TempSpace;
 use crate::exec::tuple::TempCompression;
 use entasis_vector::{CHUNK_ROWS, Error, Result};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -27,6 +29,12 @@ pub struct Settings {
     pub join_table: TableKind,
     /// What joins make filters of for their probe side.
     pub join_filter: FilterKind,
+    /// Which partitions of joins go to temporary files.
+    pub join_spill: JoinSpill,
+    /// Where temporary files are; empty: there are none, and what does not fit into memory fails.
+    pub temp_directory: Arc<str>,
+    /// Bytes that all temporary files of a database may have together.
+    pub max_temp_directory_size: u64,
     /// Scans order conjuncts by what they are measured to do, and leave out join filters that bring nothing; off leaves
     /// them as the plan has them. For tests.
     pub adaptive: bool,
@@ -47,6 +55,9 @@ impl Default for Settings {
             temp_compression: TempCompression::Auto,
             join_table: TableKind::Auto,
             join_filter: FilterKind::Auto,
+            join_spill: JoinSpill::Auto,
+            temp_directory: std::env::temp_dir().display().to_string().into(),
+            max_temp_directory_size: u64::MAX,
             adaptive: true,
         }
     }
@@ -59,6 +70,8 @@ pub struct QueryContext {
     pub settings: Arc<Settings>,
     /// The memory it may use, shared by all statements of a database.
     pub memory: Arc<MemoryBudget>,
+    /// The bytes of temporary files, shared by all statements of a database.
+    pub temp: Arc<TempSpace>,
     /// Raised to stop it.
     pub cancel: CancelFlag,
     /// How far it is.

@@ -136,6 +136,10 @@ impl Materialized {
     pub fn bytes(&self) -> usize {
         self.bytes + self.heap.bytes()
     }
+    /// Of these, bytes of long strings.
+    pub fn heap_bytes(&self) -> usize {
+        self.heap.bytes()
+    }
     /// All row ids, ascending.
     pub fn ids(&self) -> impl Iterator<Item = u32> + '_ {
         self.segments.iter().enumerate().flat_map(|(s, &rows)| (0..rows).map(move |r| (s << 16 | r) as u32))
@@ -301,6 +305,21 @@ impl Materialized {
         self.tuples = self.segments.iter().map(|_| None).collect();
         (self.rows, self.room, self.bytes) = (ids.len(), 0, bytes);
         Ok(self)
+    }
+
+    /// Frees the values of `segment`, whose rows must not be read any more. The heap keeps the bytes of its strings.
+    pub fn forget(&mut self, segment: usize) {
+        if let Some(tuples) = self.tuples[segment].take() {
+            self.bytes -= tuples.bytes();
+            self.compressed.segments -= 1;
+        }
+        for column in &mut self.columns {
+            let values = std::mem::replace(&mut column.values[segment], Buffer::zeroed(0));
+            self.bytes = self.bytes - values.capacity() + column.values[segment].capacity();
+            if let Some(words) = column.validity[segment].take() {
+                self.bytes -= words.capacity();
+            }
+        }
     }
 
     /// Room in the last segment for up to `rows` rows: the offset of the first, and how many.

@@ -20,15 +20,18 @@ mod scan;
 pub mod scheduler;
 pub mod set_operation;
 pub mod sort;
+mod spill;
 pub mod tuple;
 mod values;
 
 pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation, Settings};
 pub use join::filter::FilterKind;
+pub use join::partitioned::JoinSpill;
 pub use join::table::TableKind;
 pub use profile::{Profile, ProfileNode};
 pub use result::{Collector, ResultSet};
 pub use scheduler::WorkerPool;
+pub use spill::file::TempSpace;
 pub use tuple::TempCompression;
 
 use crate::plan::Plan;
@@ -76,11 +79,16 @@ pub fn programs(plan: &Plan, context: &QueryContext) -> Result<String> {
         }
     };
     let mut seen = Vec::new();
+    // What follows a join is there once for each part of it.
+    let mut operators = Vec::new();
     for pipeline in &pipelines {
         let source = &pipeline.part.source;
         write(&pipeline.part.recorder, source.conditions(), source.programs());
         for (operator, recorder) in &pipeline.part.operators {
-            write(recorder, Vec::new(), operator.programs());
+            if !operators.iter().any(|seen| Arc::ptr_eq(seen, operator)) {
+                write(recorder, Vec::new(), operator.programs());
+                operators.push(operator.clone());
+            }
         }
         // Several pipelines may end in one sink.
         if !seen.iter().any(|sink| Arc::ptr_eq(sink, &pipeline.sink)) {

@@ -82,13 +82,21 @@ impl Pipeline<'_> {
         context.check()?;
         let chunks = self.part.rows / context.settings.chunk_rows as f64;
         let alone = self.part.ordered || chunks < CHUNKS_FOR_HELP;
-        let workers = if alone { 1 } else { context.settings.threads.max(1) };
-        let outcome = FirstError::default();
-        context.pool.run(workers, &|worker| {
-            let progress = (worker == 0).then_some((base, share));
-            outcome.guard(|| self.run_worker(context, &outcome, progress));
-        });
-        outcome.into_result()?;
+        let threads = context.settings.threads.max(1);
+        let workers = match self.part.source.pieces() {
+            Some(pieces) if self.part.ordered => pieces.min(1),
+            Some(pieces) => pieces.min(threads),
+            None if alone => 1,
+            None => threads,
+        };
+        if workers > 0 {
+            let outcome = FirstError::default();
+            context.pool.run(workers, &|worker| {
+                let progress = (worker == 0).then_some((base, share));
+                outcome.guard(|| self.run_worker(context, &outcome, progress));
+            });
+            outcome.into_result()?;
+        }
         if self.completes_sink {
             let start = context.settings.profile.then(Instant::now);
             self.sink.finish(&PoolTasks(context))?;

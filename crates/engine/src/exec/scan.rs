@@ -156,7 +156,13 @@ impl TableScan {
         let mut ids: Vec<ColumnId> = Vec::new();
         others.iter().for_each(|conjunct| conjunct.collect_columns(&mut ids));
         let mut bounded: Vec<usize> = ids.into_iter().filter_map(place).collect();
-        bounded.extend(join_filters.iter().flat_map(|filter| &filter.columns).map(|&column| columns[column].1));
+        bounded.extend(
+            join_filters
+                .iter()
+                .flat_map(|filter| &filter.columns)
+                .map(|&column| columns[column].1)
+                .filter(|&index| index != row_id),
+        );
         bounded.sort_unstable();
         bounded.dedup();
         let take = |conjuncts: &mut Vec<Expr>| if on_codes { ranges::take(conjuncts, &place) } else { Vec::new() };

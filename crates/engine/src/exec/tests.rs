@@ -40,6 +40,7 @@ fn contexts() -> Vec<QueryContext> {
                         adaptive: true,
                         join_table: TableKind::Auto,
                         join_filter: FilterKind::Auto,
+                        ..Settings::default()
                     };
                     all.push(QueryContext { settings: Arc::new(settings), ..QueryContext::default() });
                 }
@@ -49,7 +50,12 @@ fn contexts() -> Vec<QueryContext> {
     all
 }
 
-/// The settings under which joins run: those above, and each table with them in turn.
+/// Settings with which nothing goes to files.
+fn in_memory() -> Settings {
+    Settings { temp_directory: "".into(), ..Settings::default() }
+}
+
+/// The settings under which joins run: those above, and each table and each way to spill with them in turn.
 fn join_contexts() -> Vec<QueryContext> {
     let forced = TableKind::NAMES.into_iter().flat_map(|(join_table, _)| {
         let contexts = contexts().into_iter().skip(join_table as usize % 3).step_by(3);
@@ -58,7 +64,14 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    contexts().into_iter().chain(forced).chain(filter_contexts()).collect()
+    let spilled = JoinSpill::NAMES.into_iter().skip(1).flat_map(|(join_spill, _)| {
+        let contexts = contexts().into_iter().skip(join_spill as usize).step_by(5);
+        contexts.map(move |mut context| {
+            Arc::make_mut(&mut context.settings).join_spill = join_spill;
+            context
+        })
+    });
+    contexts().into_iter().chain(forced).chain(spilled).chain(filter_contexts()).collect()
 }
 
 /// The settings under which join filters run: some of those above for each kind of filter.
@@ -115,7 +128,7 @@ fn check_under(contexts: Vec<QueryContext>, plan: &Plan, expected: &[Row], what:
     for context in contexts {
         let rows = sorted(run(plan, &context).unwrap_or_else(|e| panic!("{what} under {:?}: {e}", context.settings)));
         assert_eq!(rows, expected, "{what} under {:?}", context.settings);
-        assert_eq!(context.memory.used(), 0);
+        assert_eq!((context.memory.used(), context.temp.used()), (0, 0));
     }
 }
 
@@ -430,8 +443,7 @@ fn compressed_rows_fit_where_columns_do_not() {
     for (root, expected) in [(join, joined), (last, (count - 10..count).map(row).collect())] {
         let plan = plan(root, &columns);
         let run = |temp_compression| {
-            let settings =
-                Settings { threads: 1, profile: true, optimize: false, temp_compression, ..Settings::default() };
+            let settings = Settings { threads: 1, profile: true, optimize: false, temp_compression, ..in_memory() };
             let memory = Arc::new(MemoryBudget::new(8_500_000));
             let context = QueryContext { settings: Arc::new(settings), memory, ..QueryContext::default() };
             let types: Vec<DataType> = plan.output.iter().map(|o| plan.columns.ty(o.column)).collect();
@@ -789,7 +801,8 @@ fn a_join_that_needs_too_much_memory_says_so_and_gives_it_back() {
     plan.output.truncate(1);
     for (limit, enough) in [(100 << 10, false), (300 << 10, false), (4 << 20, true)] {
         // Without collisions: a chain of all rows would be walked for each of them.
-        for context in contexts().into_iter().filter(|context| !context.settings.hash_collisions) {
+        for mut context in contexts().into_iter().filter(|context| !context.settings.hash_collisions) {
+            Arc::make_mut(&mut context.settings).temp_directory = in_memory().temp_directory;
             context.memory.set_limit(limit);
             if enough {
                 assert_eq!(run(&plan, &context).unwrap().len(), 20_000);

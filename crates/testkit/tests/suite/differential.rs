@@ -122,4 +122,6 @@ configurations!(
     small_and_colliding: 5000,
     two_threads: 6000,
     tuples: 7000,
+    join_spill: 8000,
+    join_spill_half: 9000,
 );

@@ -1,8 +1,11 @@
 //! The build side of a join: a sink that keeps rows and, when all are there, makes the table.
+//!
+//! Rows that there is no memory for go to temporary files ([`partitioned`](super::partitioned)).
 
 use super::filter::{FilterSlot, KeyFilter};
-use super::table::{Asked, BuildInput, Chosen, Facts, Wish, choose, key_bounds};
-use super::{Built, BuiltSlot, Computed, ComputedWorker};
+use super::partitioned::{Spill, SplitRows};
+use super::table::{Asked, BuildInput, Chosen, Facts, Wish, choose, fits, key_bounds};
+use super::{Built, BuiltSlot, Computed, ComputedWorker, Shape};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
@@ -19,6 +22,37 @@ pub(crate) struct BuildSink {
     pub columns: Computed,
     /// The columns as they are kept; wide where the probe side's keys are.
     pub kept: Vec<ColumnMeta>,
+    /// What is made of them.
+    pub making: Making,
+    /// Told which keys there are, for the probe side's scans.
+    pub filter: Option<Arc<FilterSlot>>,
+    /// Where the result goes.
+    pub built: BuiltSlot,
+    /// What the workers have kept.
+    pub parts: Arc<Mutex<Vec<Kept>>>,
+    /// Where rows go that there is no memory for; absent: nowhere.
+    pub spill: Option<Arc<Spill>>,
+    /// Whether the rows become tuples.
+    pub choice: Arc<Choice>,
+    /// For the reasons of choices.
+    pub recorder: Arc<Recorder>,
+    /// Settings and memory.
+    pub context: QueryContext,
+}
+
+/// What one worker has kept.
+pub(crate) enum Kept {
+    /// All rows together, and their memory.
+    Whole(Materialized, Reservation),
+    /// Rows by partition.
+    Split(SplitRows),
+}
+
+/// How build rows become what is probed.
+#[derive(Clone)]
+pub(crate) struct Making {
+    /// What the join gives.
+    pub shape: Shape,
     /// For each key, whether NULL equals NULL.
     pub null_equals_null: Vec<bool>,
     /// Rows with NULL keys will be asked for.
@@ -29,27 +63,67 @@ pub(crate) struct BuildSink {
     pub asked: Asked,
     /// Which of the columns are read, apart from comparing keys.
     pub read: Vec<bool>,
-    /// Told which keys there are, for the probe side.
-    pub filter: Option<Arc<FilterSlot>>,
-    /// Where the result goes.
-    pub built: BuiltSlot,
-    /// What the workers have kept.
-    pub parts: Arc<Mutex<Vec<(Materialized, Reservation)>>>,
-    /// Whether the rows become tuples.
-    pub choice: Arc<Choice>,
-    /// For the reasons of choices.
-    pub recorder: Arc<Recorder>,
     /// Settings and memory.
     pub context: QueryContext,
 }
 
+impl Making {
+    fn wish(&self) -> Wish<'_> {
+        Wish { kind: self.context.settings.join_table, asked: self.asked, read: &self.read }
+    }
+
+    /// What is known of the keys of `rows`.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn facts(&self, rows: &Materialized, tasks: &dyn Tasks) -> Result<Facts> {
+        let nulls = &self.null_equals_null;
+        Ok(Facts { keys: nulls.len(), bounds: key_bounds(rows, nulls, tasks)?, bits: None })
+    }
+
+    /// The table over `rows`, whose memory `memory` is, and which one it is and why.
+    ///
+    /// # Errors
+    /// Those of the tasks; resource.
+    pub(crate) fn make(
+        &self,
+        rows: Materialized,
+        facts: &Facts,
+        mut memory: Reservation,
+        tasks: &dyn Tasks,
+    ) -> Result<(Built, String)> {
+        let nulls = &self.null_equals_null;
+        let any = !rows.is_empty();
+        let mut null_keys = if self.null_aware { null_keys_of(&rows, nulls) } else { Vec::new() };
+        let collisions = self.context.settings.hash_collisions;
+        let Chosen { rows, table, reason } = choose(&self.wish(), facts, rows, nulls, collisions, &mut memory, tasks)?;
+        let has_null_keys = !null_keys.is_empty();
+        if has_null_keys && !rows.is_empty() {
+            // The rows may have moved.
+            null_keys = null_keys_of(&rows, nulls);
+        }
+        let words = if self.marks { rows.id_space().div_ceil(64) } else { 0 };
+        let matched: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
+        memory.resize(rows.bytes() + table.bytes() + null_keys.len() * 4 + words * 8)?;
+        Ok((Built { rows, any, table, null_keys, has_null_keys, matched, _memory: memory }, reason))
+    }
+}
+
 impl Sink for BuildSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
+        let rows = match &self.spill {
+            Some(spill) if spill.is_forced() => Kept::Split(spill.build_rows()),
+            _ => Kept::Whole(Materialized::new(&self.kept), Reservation::new(&self.context.memory)),
+        };
+        // What is free is looked at before a row is kept.
+        self.spill.iter().for_each(|spill| {
+            spill.left();
+        });
         Ok(Box::new(Worker {
             columns: self.columns.worker(),
-            rows: Materialized::new(&self.kept),
-            memory: Reservation::new(&self.context.memory),
+            rows,
             parts: self.parts.clone(),
+            spill: self.spill.clone(),
             choice: self.choice.clone(),
         }))
     }
@@ -60,46 +134,73 @@ impl Sink for BuildSink {
 
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
         let parts = std::mem::take(&mut *self.parts.lock().unwrap_or_else(PoisonError::into_inner));
+        if let Some(spill) = &self.spill
+            && parts.iter().any(|part| matches!(part, Kept::Split(_)))
+        {
+            return self.finish_split(spill, parts, tasks);
+        }
         let mut rows = Materialized::new(&self.kept);
         // The workers' reservations stand until the whole is reserved again.
         let mut reservations = Vec::new();
-        for (part, memory) in parts {
-            rows.absorb(part);
-            reservations.push(memory);
+        for part in parts {
+            if let Kept::Whole(part, memory) = part {
+                rows.absorb(part);
+                reservations.push(memory);
+            }
         }
         drop(reservations);
         let mut memory = Reservation::new(&self.context.memory);
         memory.resize(rows.bytes())?;
 
-        let nulls = &self.null_equals_null;
-        let bounds = key_bounds(&rows, nulls, tasks)?;
-        let mut bits = None;
+        let mut facts = self.making.facts(&rows, tasks)?;
         if let Some(slot) = &self.filter {
+            let null_equals_null = &self.making.null_equals_null;
             let hash_collisions = self.context.settings.hash_collisions;
-            let input = BuildInput { rows: &rows, null_equals_null: nulls, hash_collisions, tasks };
+            let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
             let kind = self.context.settings.join_filter;
-            if let Some((filter, reason)) = slot.fill(&input, bounds.as_deref(), kind, &self.context.memory)? {
-                bits = KeyFilter::bits(filter);
+            if let Some((filter, reason)) = slot.fill(&input, facts.bounds.as_deref(), kind, &self.context.memory)? {
+                facts.bits = KeyFilter::bits(filter);
                 self.recorder.note(reason);
             }
         }
+        if let Some(spill) = &self.spill
+            && !fits(&self.making.wish(), &facts, &rows, &self.making.null_equals_null, &mut memory, tasks)?
+        {
+            return self.finish_split(spill, vec![Kept::Whole(rows, memory)], tasks);
+        }
         let tuples = self.choice.report(&rows);
-        let any = !rows.is_empty();
-        let wish = Wish { kind: self.context.settings.join_table, asked: self.asked, read: &self.read };
-        let facts = Facts { keys: nulls.len(), bounds, bits };
-        let mut null_keys = if self.null_aware { null_keys_of(&rows, nulls) } else { Vec::new() };
-        let Chosen { rows, table, reason } =
-            choose(&wish, &facts, rows, nulls, self.context.settings.hash_collisions, &mut memory, tasks)?;
+        let (built, reason) = self.making.make(rows, &facts, memory, tasks)?;
         self.recorder.note(reason);
         tuples.into_iter().for_each(|report| self.recorder.note(report));
-        if !null_keys.is_empty() && !rows.is_empty() {
-            // The rows may have moved.
-            null_keys = null_keys_of(&rows, nulls);
+        self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
+    }
+}
+
+impl BuildSink {
+    /// The same where partitions may be in files.
+    fn finish_split(&self, spill: &Arc<Spill>, parts: Vec<Kept>, tasks: &dyn Tasks) -> Result<()> {
+        let mut splits = Vec::new();
+        for part in parts {
+            splits.push(match part {
+                Kept::Split(rows) => rows,
+                Kept::Whole(whole, memory) => {
+                    let mut rows = spill.build_rows();
+                    rows.take_all(whole, memory)?;
+                    rows
+                }
+            });
         }
-        let words = if self.marks { rows.id_space().div_ceil(64) } else { 0 };
-        let matched: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        memory.resize(rows.bytes() + table.bytes() + null_keys.len() * 4 + words * 8)?;
-        let built = Built { rows, any, table, null_keys, matched, _memory: memory };
+        let (rows, memory) = spill.complete(splits, tasks)?;
+        if let (Some(slot), Some(filter)) = (&self.filter, spill.filter()) {
+            slot.publish(filter);
+        }
+        let facts = self.making.facts(&rows, tasks)?;
+        let (built, reason) = self.making.make(rows, &facts, memory, tasks)?;
+        if !built.rows.is_empty() || !spill.is_active() {
+            self.recorder.note(reason);
+        }
+        let any = built.any || spill.is_active();
+        let built = Built { any, has_null_keys: spill.has_null_keys(), ..built };
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
     }
 }
@@ -115,29 +216,62 @@ fn null_keys_of(rows: &Materialized, null_equals_null: &[bool]) -> Vec<u32> {
 
 struct Worker {
     columns: ComputedWorker,
-    rows: Materialized,
-    memory: Reservation,
-    parts: Arc<Mutex<Vec<(Materialized, Reservation)>>>,
+    rows: Kept,
+    parts: Arc<Mutex<Vec<Kept>>>,
+    spill: Option<Arc<Spill>>,
     choice: Arc<Choice>,
 }
 
 impl SinkWorker for Worker {
     fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
         let (columns, positions) = self.columns.compute(chunk)?;
-        self.rows.append(columns, positions, None);
-        self.columns.release();
-        self.choice.grown(&mut self.rows, chunk.len());
-        let bytes = self.rows.bytes();
-        if bytes != self.memory.bytes() {
-            self.memory.resize(bytes)?;
+        let mut is_over = false;
+        match &mut self.rows {
+            Kept::Split(rows) => {
+                let taken = rows.take(columns, positions);
+                self.columns.release();
+                taken?;
+            }
+            Kept::Whole(rows, memory) => {
+                rows.append(columns, positions, None);
+                self.columns.release();
+                self.choice.grown(rows, chunk.len());
+                let bytes = rows.bytes();
+                if bytes != memory.bytes() {
+                    let reserved = memory.resize(bytes);
+                    match &self.spill {
+                        None => reserved?,
+                        Some(spill) => is_over = reserved.is_err() || spill.is_short(bytes, memory),
+                    }
+                }
+            }
         }
-        Ok(Flow::Continue)
+        if is_over { self.split() } else { Ok(Flow::Continue) }
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        self.choice.complete(&mut self.rows);
-        self.memory.resize(self.rows.bytes())?;
-        self.parts.lock().unwrap_or_else(PoisonError::into_inner).push((self.rows, self.memory));
+        if let Kept::Whole(rows, memory) = &mut self.rows {
+            self.choice.complete(rows);
+            // Tuples are smaller; what is not, has been looked at.
+            if rows.bytes() != memory.bytes() {
+                memory.resize(rows.bytes())?;
+            }
+        }
+        self.parts.lock().unwrap_or_else(PoisonError::into_inner).push(self.rows);
         Ok(())
+    }
+}
+
+impl Worker {
+    /// From now on rows are kept by partition.
+    fn split(&mut self) -> Result<Flow> {
+        let Some(spill) = &self.spill else { return Ok(Flow::Continue) };
+        let Kept::Whole(whole, memory) = std::mem::replace(&mut self.rows, Kept::Split(spill.build_rows())) else {
+            return Ok(Flow::Continue);
+        };
+        if let Kept::Split(rows) = &mut self.rows {
+            rows.take_all(whole, memory)?;
+        }
+        Ok(Flow::Continue)
     }
 }

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Places that may have a bit, however few the keys are: 2 MB.
-const FEW_PLACES: u64 = 16 << 20;
+pub(crate) const FEW_PLACES: u64 = 16 << 20;
 /// Places for each row that may have a bit: 8 bytes a row.
 // PERF: a Bloom filter was measured to take five to eight times as long as bits over 64 times as many places.
 const BITS_PLACES: u64 = 64;
@@ -101,6 +101,12 @@ impl FilterSlot {
     /// The filter, if the build has finished and somebody wants it.
     pub(crate) fn get(&self) -> Option<&KeyFilter> {
         self.filter.get()
+    }
+
+    /// Leaves a filter that was made while the rows came.
+    pub(crate) fn publish(&self, filter: KeyFilter) {
+        // A slot belongs to one build, which finishes once.
+        self.filter.get_or_init(|| filter);
     }
 
     /// Makes the filter of a finished build side, if somebody wants it, and leaves it here. `bounds` are the smallest and
@@ -195,6 +201,17 @@ enum Test {
 }
 
 impl KeyFilter {
+    /// One key column's, of which the smallest and the largest value are known, if there is one, and perhaps the bits of the
+    /// places of these.
+    pub(crate) fn of_column(
+        bounds: Option<(i64, i64)>,
+        bits: Option<(Packing, Arc<Bits>)>,
+        memory: Reservation,
+    ) -> KeyFilter {
+        let test = bits.map_or(Test::Bounds, |(packing, bits)| Test::Bits { packing, bits });
+        KeyFilter { is_empty: bounds.is_none(), bounds: bounds.map(|bounds| vec![bounds]), test, _memory: memory }
+    }
+
     /// The bits, if there are any: those of the places of the keys' bounds.
     pub(crate) fn bits(&self) -> Option<Arc<Bits>> {
         match &self.test {

@@ -21,13 +21,15 @@
 //! Every kind of join is one [`Shape`]: what the probe gives, and what the build side gives afterwards. A join without
 //! keys is the same operator over a table in which every row is a candidate.
 //!
-//! What a finished build side tells scans and operators below its probe side is a [`filter`].
+//! What a finished build side tells scans and operators below its probe side is a [`filter`]. Where the build side does not
+//! fit into memory, [`partitioned`] does the same for a part of the rows after the other.
 //!
-//! Not done here: partitioned probes, spilling.
+//! Not done here: partitioned probes in memory.
 
 pub(crate) mod build;
 pub(crate) mod early;
 pub(crate) mod filter;
+pub(crate) mod partitioned;
 pub(crate) mod probe;
 pub(crate) mod rest;
 pub(crate) mod side;
@@ -135,12 +137,14 @@ pub(crate) type BuiltSlot = Arc<OnceLock<Built>>;
 pub(crate) struct Built {
     /// The rows: keys first, then payload; none where the table knows all that is asked.
     pub rows: Materialized,
-    /// There were rows.
+    /// There were rows, here or in another partition.
     pub any: bool,
     /// Finds rows by key.
     pub table: Box<dyn JoinTable>,
     /// Rows with a NULL in a key that NULL does not equal; kept only for null-aware joins.
     pub null_keys: Vec<u32>,
+    /// There are some such rows, here or in another partition.
+    pub has_null_keys: bool,
     /// A bit for each row id that has matched, if the join's shape wants to know.
     pub matched: Vec<AtomicU64>,
     /// Held as long as the rows.
@@ -189,6 +193,12 @@ impl Computed {
         let program = Program::compile(exprs, input)?;
         let metas = program.outputs().to_vec();
         Ok(Computed { program: Some(program), positions: (0..exprs.len()).collect(), metas })
+    }
+
+    /// The values of columns.
+    pub(crate) fn of_columns(positions: &[usize], input: &[ColumnMeta]) -> Computed {
+        let metas = positions.iter().map(|&p| input[p].clone()).collect();
+        Computed { program: None, positions: positions.to_vec(), metas }
     }
 
     /// What computes the values; `None` if they are columns.

@@ -53,6 +53,13 @@ impl OperatorFactory for Probe {
     }
 
     fn worker(&self) -> Result<Box<dyn Operator>> {
+        Ok(Box::new(self.block_worker()?))
+    }
+}
+
+impl Probe {
+    /// One worker's instance, which also takes a build side block by block.
+    pub(crate) fn block_worker(&self) -> Result<Worker> {
         let built = self.built.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
         let vectors = |columns: &[usize]| -> Vec<Vector> {
             columns.iter().map(|&c| Vector::new(column_type(&built.rows, c))).collect()
@@ -61,7 +68,7 @@ impl OperatorFactory for Probe {
             machine: Machine::new(residual.program.clone()),
             composer: Composer::new(&residual.probe_columns, &residual.build_columns, &vectors),
         });
-        Ok(Box::new(Worker {
+        Ok(Worker {
             keys: self.keys.worker(),
             probe_keys: ProbeKeys::new(self.null_equals_null.len(), self.context.settings.hash_collisions),
             composer: Composer::new(&self.probe_columns, &self.build_columns, &vectors),
@@ -75,7 +82,7 @@ impl OperatorFactory for Probe {
             spares: Vec::new(),
             mark: Vector::new(PhysicalType::Bool),
             join: self.clone(),
-        }))
+        })
     }
 }
 
@@ -89,7 +96,8 @@ const MATCHED: u8 = 1;
 /// No match, but a comparison with a NULL.
 const UNKNOWN: u8 = 2;
 
-struct Worker {
+/// See [`Probe::block_worker`].
+pub(crate) struct Worker {
     join: Probe,
     keys: ComputedWorker,
     probe_keys: ProbeKeys,
@@ -116,25 +124,47 @@ impl Operator for Worker {
         if !built.any && self.join.shape.drops_unmatched_probe_rows() {
             return Ok(Flow::Stop);
         }
-        let flow = self.match_rows(built, chunk, next);
+        self.state.clear();
+        self.state.resize(chunk.len(), UNMATCHED);
+        self.probe(built, chunk, true, next)
+    }
+}
+
+impl Worker {
+    /// Probes one of several blocks of build rows. `states` has what earlier blocks found of these rows, 0 before the
+    /// first one, and gets what is known then. Rows whose state decides come with the last block.
+    pub(crate) fn push_block(
+        &mut self,
+        chunk: &mut Chunk,
+        states: &mut [u8],
+        is_last: bool,
+        next: &mut dyn Push,
+    ) -> Result<Flow> {
+        let slot = self.join.built.clone();
+        let built = slot.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
+        self.state.clear();
+        self.state.extend_from_slice(states);
+        let flow = self.probe(built, chunk, is_last, next)?;
+        states.copy_from_slice(&self.state);
+        Ok(flow)
+    }
+
+    fn probe(&mut self, built: &Built, chunk: &mut Chunk, is_last: bool, next: &mut dyn Push) -> Result<Flow> {
+        let flow = self.match_rows(built, chunk, is_last, next);
         self.probe_keys.release();
         self.keys.release();
         if flow? == Flow::Stop {
             return Ok(Flow::Stop);
         }
-        self.finish_rows(chunk, next)
+        if is_last { self.finish_rows(chunk, next) } else { Ok(Flow::Continue) }
     }
-}
 
-impl Worker {
     /// Finds all matches of the chunk's rows; gives pairs, or leaves the rows' state in `self.state`.
-    fn match_rows(&mut self, built: &Built, chunk: &Chunk, next: &mut dyn Push) -> Result<Flow> {
+    fn match_rows(&mut self, built: &Built, chunk: &Chunk, is_last: bool, next: &mut dyn Push) -> Result<Flow> {
         let (keys, positions) = self.keys.compute(chunk)?;
         self.probe_keys.begin(keys, positions, &self.join.null_equals_null);
-        self.state.clear();
-        self.state.resize(chunk.len(), UNMATCHED);
         built.table.first(&mut self.probe_keys, &mut self.candidates, &mut self.cursor);
-        let mut unmatched = chunk.len();
+        let mut unmatched = self.state.iter().filter(|&&state| state != MATCHED).count();
         while self.candidates.len() > 0 {
             self.hits.clear();
             self.hits.extend(&self.candidates);
@@ -161,7 +191,7 @@ impl Worker {
             self.join.context.check()?;
         }
         match self.join.shape.probe {
-            ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls if unmatched > 0 => {
+            ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls if unmatched > 0 && is_last => {
                 for (row, _) in self.state.iter().enumerate().filter(|&(_, &state)| state == UNMATCHED) {
                     self.out.rows.push(row as u16);
                     self.out.ids.push(Materialized::NO_ROW);
@@ -201,7 +231,7 @@ impl Worker {
                 return Err(Error::input("a scalar subquery returned more than one row")
                     .with_hint("add LIMIT 1 or an aggregate to it"));
             }
-            new += usize::from(*state == UNMATCHED);
+            new += usize::from(*state != MATCHED);
             *state = MATCHED;
         }
         *unmatched -= new;
@@ -215,7 +245,7 @@ impl Worker {
             let row = self.candidates.rows[i];
             self.candidates.rows[kept] = row;
             self.candidates.ids[kept] = self.candidates.ids[i];
-            kept += usize::from(self.state[row as usize] == UNMATCHED);
+            kept += usize::from(self.state[row as usize] != MATCHED);
         }
         self.candidates.truncate(kept);
         Ok(if *unmatched == 0 { Flow::Stop } else { Flow::Continue })
@@ -232,7 +262,7 @@ impl Worker {
             }
             let has_null = self.probe_keys.has_null(row, &self.join.null_equals_null);
             let unknown = if simple {
-                if has_null { built.any } else { !built.null_keys.is_empty() }
+                if has_null { built.any } else { built.has_null_keys }
             } else {
                 let ids =
                     if has_null { all_ids.get_or_insert_with(|| built.rows.ids().collect()) } else { &built.null_keys };

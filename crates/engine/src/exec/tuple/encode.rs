@@ -65,7 +65,7 @@ impl Tuples {
 }
 
 impl Starts {
-    fn new(layout: &Layout, rows: usize) -> Starts {
+    pub(super) fn new(layout: &Layout, rows: usize) -> Starts {
         if layout.is_fixed() {
             return Starts::Every(layout.fixed as u32);
         }

@@ -22,16 +22,19 @@
 //! Invariants: a tuple is at most [`layout::LONGEST_TUPLE`] bytes; behind the last tuple there is room for any load
 //! that starts in it; a code of 0 is NULL where a field may be NULL.
 //!
-//! Not here: codes of dictionaries, compressed strings, tuples that stand alone without their owner's heap (a spill
-//! needs that), and writing to a tuple.
+//! Tuples go to files and come back as they are ([`bytes`]); the bytes of long strings are brought along by who writes them
+//! ([`spill::rows`](super::spill)), who gives tuples distances instead of pointers.
+//!
+//! Not here: codes of dictionaries, compressed strings, and writing to a tuple.
 
+mod bytes;
 pub mod choice;
 mod codes;
 mod decode;
 mod encode;
 mod layout;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 #[cfg(test)]
 mod twin;
 

@@ -9,7 +9,7 @@ use entasis_vector::{Buffer, ColumnId, DataType, PhysicalType, StringHeap, Value
 use std::collections::BTreeSet;
 
 /// A column by chance, and for integers what values it may have.
-fn column(chance: &mut Chance) -> ColumnMeta {
+pub(in crate::exec) fn column(chance: &mut Chance) -> ColumnMeta {
     let ty = DataType::ALL[chance.below(DataType::ALL.len() as u64) as usize];
     let mut meta = ColumnMeta::new(ColumnId(0), ty);
     meta.nullable = chance.below(2) == 0;
@@ -32,7 +32,7 @@ fn column(chance: &mut Chance) -> ColumnMeta {
 }
 
 /// The bits of a value by chance.
-fn value(meta: &ColumnMeta, chance: &mut Chance, heap: &mut StringHeap) -> Option<u128> {
+pub(in crate::exec) fn value(meta: &ColumnMeta, chance: &mut Chance, heap: &mut StringHeap) -> Option<u128> {
     if meta.nullable && chance.below(4) == 0 || meta.ty == DataType::Null {
         return None;
     }
@@ -74,7 +74,7 @@ fn value(meta: &ColumnMeta, chance: &mut Chance, heap: &mut StringHeap) -> Optio
 }
 
 /// A column's values in memory; arbitrary where NULL.
-fn buffer_of(width: usize, values: &[Option<u128>]) -> Buffer {
+pub(in crate::exec) fn buffer_of(width: usize, values: &[Option<u128>]) -> Buffer {
     let mut buffer = Buffer::zeroed(values.len() * width);
     for (value, bytes) in values.iter().zip(buffer.as_mut_slice::<u8>().chunks_exact_mut(width)) {
         bytes.copy_from_slice(&value.unwrap_or(0x5a5a_5a5a_5a5a_5a5a).to_le_bytes()[..width]);
@@ -82,7 +82,7 @@ fn buffer_of(width: usize, values: &[Option<u128>]) -> Buffer {
     buffer
 }
 
-fn validity_of(values: &[Option<u128>]) -> Option<Vec<u64>> {
+pub(in crate::exec) fn validity_of(values: &[Option<u128>]) -> Option<Vec<u64>> {
     let mut words = vec![u64::MAX; bitmap::words_for(values.len())];
     values.iter().enumerate().for_each(|(i, value)| bitmap::set(&mut words, i, value.is_some()));
     values.iter().any(Option::is_none).then_some(words)

@@ -63,6 +63,11 @@ impl Bits {
         places.div_ceil(64) as usize * 8
     }
 
+    /// Bits that are set already, of which nobody asks how often keys occur.
+    pub(super) fn of_words(words: Vec<u64>) -> Bits {
+        Bits { words, rows: usize::MAX, keys: 0 }
+    }
+
     /// True if `place` is taken.
     #[inline(always)]
     pub(crate) fn is_taken(&self, place: u64) -> bool {

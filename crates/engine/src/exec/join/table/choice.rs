@@ -149,6 +149,39 @@ pub(crate) fn choose(
     ladder.choose(rows)
 }
 
+/// True if there is memory for a table for these facts; the arguments are those of [`choose`].
+///
+/// # Errors
+/// Those of the tasks.
+pub(crate) fn fits(
+    wish: &Wish<'_>,
+    facts: &Facts,
+    rows: &Materialized,
+    null_equals_null: &[bool],
+    memory: &mut Reservation,
+    tasks: &dyn Tasks,
+) -> Result<bool> {
+    let ladder = Ladder { wish, facts, null_equals_null, hash_collisions: false, memory, tasks };
+    if facts.keys == 0 {
+        return Ok(ladder.has_memory(rows, rows.rows() * 4));
+    }
+    let has_memory = ladder.has_memory(rows, bytes_at_most(wish.kind, rows.rows()));
+    if has_memory || wish.kind != TableKind::Auto {
+        return Ok(has_memory);
+    }
+    let bits = || ladder.packing(rows, BITMAP_PLACES).map(|packing| (packing.places() / 8) as usize);
+    if wish.asked == Asked::Existence && bits().is_some_and(|bytes| ladder.has_memory(rows, bytes)) {
+        return Ok(true);
+    }
+    Ok(ladder.steps(rows)?.iter().any(|step| ladder.has_memory(rows, step.bytes(rows.rows()))))
+}
+
+/// Bytes beside so many rows with which there is a table for them, whatever their keys.
+pub(crate) fn bytes_at_most(kind: TableKind, rows: usize) -> usize {
+    // Chains; or what the largest of the others needs.
+    if kind == TableKind::Auto { 24 * rows } else { 48 * rows + FEW_PLACES as usize * 4 }
+}
+
 /// A table to be built.
 enum Step {
     Direct(Packing),

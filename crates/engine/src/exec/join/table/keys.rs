@@ -61,7 +61,7 @@ pub(crate) fn key_bounds(
 }
 
 /// Smallest and largest value of a key column in `segment`.
-fn segment_bounds(rows: &Materialized, key: usize, segment: usize) -> (i64, i64) {
+pub(super) fn segment_bounds(rows: &Materialized, key: usize, segment: usize) -> (i64, i64) {
     let mut bounds = (i64::MAX, i64::MIN);
     let mut add = |key: i64| bounds = (bounds.0.min(key), bounds.1.max(key));
     let validity = rows.validity(key, segment);
@@ -252,6 +252,11 @@ impl ProbeKeys {
         (!self.all_rows).then_some(&self.rows[..])
     }
 
+    /// True if some row cannot match.
+    pub(crate) fn has_unmatchable(&self) -> bool {
+        !self.all_rows && self.rows.len() < self.count
+    }
+
     /// True if row `row` has a NULL in some key that NULL does not equal.
     pub(crate) fn has_null(&self, row: usize, null_equals_null: &[bool]) -> bool {
         let mut keys = self.columns.iter().zip(null_equals_null);
@@ -270,7 +275,7 @@ impl ProbeKeys {
     }
 
     /// The rows that can match (`None`: all), and the hash of each row's keys.
-    pub(super) fn hashes(&mut self) -> (Option<&[u16]>, &[u64]) {
+    pub(crate) fn hashes(&mut self) -> (Option<&[u16]>, &[u64]) {
         self.hashes.resize(CHUNK_ROWS.max(self.count), 0);
         let hashes = &mut self.hashes[..self.count];
         for (i, (vector, group)) in self.columns.iter().enumerate() {

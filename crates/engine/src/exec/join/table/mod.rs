@@ -33,6 +33,7 @@ mod keys;
 mod pairs;
 mod partitions;
 mod places;
+mod seen;
 #[cfg(test)]
 mod tests;
 mod unchained;
@@ -40,10 +41,11 @@ mod unchained;
 pub(crate) use bits::Bits;
 pub(crate) use bloom::Bloom;
 pub use choice::TableKind;
-pub(crate) use choice::{Asked, Chosen, Facts, Wish, choose};
+pub(crate) use choice::{Asked, Chosen, Facts, Wish, bytes_at_most, choose, fits};
 pub(crate) use keys::{ProbeKeys, for_each_integer, is_integer, key_bounds};
 pub(crate) use pairs::Pairs;
 pub(crate) use places::Packing;
+pub(crate) use seen::Seen;
 
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;

@@ -1,0 +1,388 @@
+//! What a join gives after its probe side has ended, of partitions that are in files.
+//!
+//! [`Partitions`] is a source of partitions' numbers, one a chunk; [`Late`] is the operator that pushes the joined rows of
+//! each. A partition is one worker's work from its build rows to its last row. Workers wait for each other's memory: only
+//! a partition that does not fit alone is split again, or taken in blocks.
+
+use super::split::{PARTITIONS, Split, marks};
+use super::store::{Store, Stored};
+use super::{FEW_ROWS, JoinSpill, Spill};
+use crate::exec::join::probe::Probe;
+use crate::exec::join::rest::BuildRows;
+use crate::exec::join::{Built, BuiltSlot, Computed, ProbeOutput, Rest};
+use crate::exec::materialized::Materialized;
+use crate::exec::operator::{Flow, Operator, OperatorFactory, Push, Tasks};
+use crate::exec::{QueryContext, Reservation};
+use crate::relation::{Source, SourceWorker};
+use entasis_vector::{Chunk, Error, Result, Selection, Vector};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How often partitions are split.
+const DEEPEST: u32 = 6;
+/// Partitions that have more than this part of what was split are not split again.
+const HARDLY_SMALLER: (usize, usize) = (7, 8);
+/// Rows by which blocks grow.
+const STEP_ROWS: usize = 256;
+/// The part of the free memory that one partition may take.
+const ALONE: (usize, usize) = (3, 4);
+
+/// The source of the partitions' numbers.
+pub(crate) struct Partitions {
+    /// What is in files.
+    pub spill: Arc<Spill>,
+    /// The next one to look at.
+    pub next: Arc<AtomicUsize>,
+}
+
+impl Source for Partitions {
+    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
+        Ok(Box::new(Numbers { spill: self.spill.clone(), next: self.next.clone(), last: 0 }))
+    }
+
+    fn progress(&self) -> Option<f64> {
+        Some(self.next.load(Ordering::Relaxed) as f64 / self.spill.marks.len() as f64)
+    }
+
+    fn pieces(&self) -> Option<usize> {
+        let is_active = self.spill.is_active();
+        Some(if is_active { (0..self.spill.marks.len()).filter(|&p| self.spill.is_marked(p)).count() } else { 0 })
+    }
+}
+
+struct Numbers {
+    spill: Arc<Spill>,
+    next: Arc<AtomicUsize>,
+    last: usize,
+}
+
+impl SourceWorker for Numbers {
+    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        loop {
+            let partition = self.next.fetch_add(1, Ordering::Relaxed);
+            if partition >= self.spill.marks.len() {
+                return Ok(false);
+            }
+            if self.spill.is_marked(partition) {
+                self.last = partition;
+                chunk.reset(1);
+                let group = chunk.push_group(Selection::ALL);
+                chunk.push_column(Vector::from_slice(&[partition as u64]), group);
+                return Ok(true);
+            }
+        }
+    }
+
+    fn morsel(&self) -> u64 {
+        self.last as u64
+    }
+}
+
+/// The operator that joins partitions.
+#[derive(Clone)]
+pub(crate) struct Late {
+    /// What is in files.
+    pub spill: Arc<Spill>,
+    /// How rows are probed; where the build side is does not count.
+    pub probe: Probe,
+    /// Which build rows come afterwards; the same.
+    pub rest: Option<BuildRows>,
+}
+
+impl OperatorFactory for Late {
+    fn worker(&self) -> Result<Box<dyn Operator>> {
+        Ok(Box::new(Worker { late: self.clone(), states: Vec::new() }))
+    }
+}
+
+/// Who has memory for a partition; the others wait.
+#[derive(Default)]
+pub(crate) struct Turns {
+    running: Mutex<usize>,
+    ended: Condvar,
+}
+
+/// The right to have memory for a partition. To be dropped behind what has been made with it.
+struct Turn<'a> {
+    turns: &'a Turns,
+    memory: Reservation,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // The memory first, so that who is woken finds it.
+        self.memory = Reservation::default();
+        *self.turns.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.turns.ended.notify_all();
+    }
+}
+
+impl Turns {
+    /// Reserves so many bytes, waiting for others; `None` if there is not enough when nobody else has any.
+    fn take(&self, bytes: usize, context: &QueryContext) -> Result<Option<Turn<'_>>> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            context.check()?;
+            let mut memory = Reservation::new(&context.memory);
+            if bytes <= context.memory.free() / ALONE.1 * ALONE.0 && memory.resize(bytes).is_ok() {
+                *running += 1;
+                return Ok(Some(Turn { turns: self, memory }));
+            }
+            if *running == 0 {
+                return Ok(None);
+            }
+            running = self.wait(running);
+        }
+    }
+
+    /// Waits until nobody else has memory, and takes half of what is free, or `most`.
+    fn take_half(&self, most: usize, context: &QueryContext) -> Result<Turn<'_>> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        while *running > 0 {
+            context.check()?;
+            running = self.wait(running);
+        }
+        let mut memory = Reservation::new(&context.memory);
+        memory.resize((context.memory.free() / 2).min(most))?;
+        *running += 1;
+        Ok(Turn { turns: self, memory })
+    }
+
+    /// Waits for somebody to end. Not for ever: the statement may be cancelled.
+    fn wait<'a>(&self, running: MutexGuard<'a, usize>) -> MutexGuard<'a, usize> {
+        self.ended.wait_timeout(running, Duration::from_millis(20)).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// Tasks on the worker that has them: the others have partitions of their own.
+struct Alone<'a>(&'a QueryContext);
+
+impl Tasks for Alone<'_> {
+    fn run(&self, count: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
+        (0..count).try_for_each(|i| {
+            self.0.check()?;
+            task(i)
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        self.0.check()
+    }
+}
+
+/// The rows of both sides of a partition.
+struct Piece<'a> {
+    build: (&'a Store, Stored),
+    probe: (&'a Store, Stored),
+    depth: u32,
+    /// It is not to be split again.
+    is_last: bool,
+}
+
+struct Worker {
+    late: Late,
+    /// What is known of the probe rows of a partition that is taken in blocks.
+    states: Vec<u8>,
+}
+
+impl Operator for Worker {
+    fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
+        let partition = chunk.vector(0).values::<u64>()[0] as usize;
+        let spill = self.late.spill.clone();
+        let (build, probe) = (&spill.build, spill.probe());
+        let piece = Piece {
+            build: (build, build.stored(partition)),
+            probe: (probe, probe.stored(partition)),
+            depth: 0,
+            is_last: build.partitions() == 1,
+        };
+        self.join(&piece, next)
+    }
+}
+
+impl Worker {
+    /// Joins a partition.
+    fn join(&mut self, piece: &Piece<'_>, next: &mut dyn Push) -> Result<Flow> {
+        let spill = self.late.spill.clone();
+        let (build, probe) = (&piece.build.1, &piece.probe.1);
+        let shape = spill.making.shape;
+        let gives_rest = shape.rest == Rest::Unmatched && build.rows > 0;
+        let gives_probe = probe.rows > 0 && (build.rows > 0 || !shape.drops_unmatched_probe_rows());
+        if !gives_rest && !gives_probe {
+            return Ok(Flow::Continue);
+        }
+        let fits = spill.setting != JoinSpill::Deep || build.rows <= FEW_ROWS;
+        if fits && let Some(turn) = spill.turns.take(build.bytes + spill.table_bytes(build.rows), &spill.context)? {
+            return self.join_whole(piece, turn, next);
+        }
+        if piece.is_last { self.join_blocks(piece, next) } else { self.split(piece, next) }
+    }
+
+    /// All build rows are in memory at once.
+    fn join_whole(&mut self, piece: &Piece<'_>, mut turn: Turn<'_>, next: &mut dyn Push) -> Result<Flow> {
+        let (store, stored) = &piece.build;
+        let mut rows = Materialized::new(store.columns());
+        let columns: Vec<usize> = (0..store.columns().len()).collect();
+        let mut reader = store.reader(stored);
+        let mut chunk = Chunk::new();
+        while reader.next(&mut chunk)? {
+            rows.append(&chunk, &columns, None);
+        }
+        let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
+        let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
+        let (store, stored) = &piece.probe;
+        let mut reader = store.reader(stored);
+        while reader.next(&mut chunk)? {
+            self.states.clear();
+            self.states.resize(chunk.len(), 0);
+            if worker.push_block(&mut chunk, &mut self.states, true, next)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        drop(worker);
+        self.give_rest(slot, next)
+    }
+
+    /// As many build rows as fit are in memory at once; all probe rows are read for each of these blocks.
+    fn join_blocks(&mut self, piece: &Piece<'_>, next: &mut dyn Push) -> Result<Flow> {
+        let spill = self.late.spill.clone();
+        let (store, stored) = &piece.build;
+        let columns: Vec<usize> = (0..store.columns().len()).collect();
+        let keeps_states = !matches!(spill.making.shape.probe, ProbeOutput::Pairs | ProbeOutput::Nothing);
+        let mut states = Reservation::new(&spill.context.memory);
+        let mut all_states = Vec::new();
+        if keeps_states {
+            states.resize(piece.probe.1.rows)?;
+            all_states.resize(piece.probe.1.rows, 0);
+        }
+        let most = stored.bytes * 2 + spill.table_bytes(stored.rows);
+        let mut reader = store.reader_of_few(stored, STEP_ROWS);
+        let mut chunk = Chunk::new();
+        let mut taken = 0;
+        loop {
+            let mut turn = spill.turns.take_half(most, &spill.context)?;
+            let mut rows = Materialized::new(store.columns());
+            while taken < stored.rows && reader.next(&mut chunk)? {
+                rows.append(&chunk, &columns, None);
+                taken += chunk.len();
+                // Buffers double when they grow.
+                let is_full = rows.bytes() * 3 / 2 + spill.table_bytes(rows.rows()) > turn.memory.bytes();
+                if is_full || (spill.setting == JoinSpill::Deep && rows.rows() >= FEW_ROWS) {
+                    break;
+                }
+            }
+            let is_last = taken == stored.rows;
+            spill.blocks.fetch_add(1, Ordering::Relaxed);
+            let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
+            let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
+            let mut probe_reader = piece.probe.0.reader(&piece.probe.1);
+            let mut done = 0;
+            while probe_reader.next(&mut chunk)? {
+                let states = match keeps_states {
+                    true => &mut all_states[done..done + chunk.len()],
+                    false => {
+                        self.states.clear();
+                        self.states.resize(chunk.len(), 0);
+                        &mut self.states[..]
+                    }
+                };
+                done += chunk.len();
+                if worker.push_block(&mut chunk, states, is_last, next)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+            drop(worker);
+            if self.give_rest(slot, next)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            if is_last {
+                return Ok(Flow::Continue);
+            }
+        }
+    }
+
+    /// The table over build rows of a partition, for which memory has been reserved.
+    fn build(&self, rows: Materialized, memory: Reservation) -> Result<BuiltSlot> {
+        let spill = &self.late.spill;
+        let making = &spill.making;
+        let tasks = Alone(&spill.context);
+        let facts = making.facts(&rows, &tasks)?;
+        let (built, _) = making.make(rows, &facts, memory, &tasks)?;
+        let built = Built { any: true, has_null_keys: spill.has_null_keys(), ..built };
+        let slot = BuiltSlot::default();
+        slot.set(built).map_err(|_| Error::internal("a partition was built twice"))?;
+        Ok(slot)
+    }
+
+    /// Pushes the build rows that are left.
+    fn give_rest(&self, slot: BuiltSlot, next: &mut dyn Push) -> Result<Flow> {
+        let Some(rest) = &self.late.rest else { return Ok(Flow::Continue) };
+        let source = BuildRows { built: slot, next: Arc::default(), ..rest.clone() };
+        let mut worker = source.worker()?;
+        let mut chunk = Chunk::new();
+        while worker.next(&mut chunk)? {
+            self.late.spill.context.check()?;
+            let flow = next.push(&mut chunk)?;
+            chunk.reset(0);
+            if flow == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Splits a partition by other bits and joins the parts.
+    fn split(&mut self, piece: &Piece<'_>, next: &mut dyn Push) -> Result<Flow> {
+        let spill = self.late.spill.clone();
+        let making = &spill.making;
+        let depth = piece.depth + 1;
+        spill.note_depth(depth);
+        let keys: Vec<usize> = (0..making.null_equals_null.len()).collect();
+        let keys = Computed::of_columns(&keys, piece.build.0.columns());
+        let build = self.split_side(&piece.build, &keys, making.keeps_unmatchable(), depth)?;
+        let all = !making.shape.drops_unmatched_probe_rows();
+        let probe = self.split_side(&piece.probe, &self.late.probe.keys, all, depth)?;
+        let mut flow = Flow::Continue;
+        for partition in 0..PARTITIONS {
+            let own = build.stored(partition);
+            let is_large = own.rows > piece.build.1.rows / HARDLY_SMALLER.1 * HARDLY_SMALLER.0;
+            let part = Piece {
+                build: (&build, own),
+                probe: (&probe, probe.stored(partition)),
+                depth,
+                is_last: is_large || depth == DEEPEST,
+            };
+            flow = self.join(&part, next)?;
+            if flow == Flow::Stop {
+                break;
+            }
+        }
+        spill.note_traffic(&build);
+        spill.note_traffic(&probe);
+        Ok(flow)
+    }
+
+    /// Writes the rows of one side of a partition to the partitions of the next depth.
+    fn split_side(&self, side: &(&Store, Stored), keys: &Computed, all: bool, depth: u32) -> Result<Arc<Store>> {
+        let spill = &self.late.spill;
+        let (store, stored) = side;
+        let to = store.like(PARTITIONS);
+        let marks = marks(PARTITIONS, true);
+        let mut split = Split::new(&to, &marks, depth, spill.probe_room(), &spill.context.memory);
+        let columns: Vec<usize> = (0..store.columns().len()).collect();
+        let (mut keys, mut found) = (keys.worker(), spill.making.keys());
+        let mut reader = store.reader(stored);
+        let mut chunk = Chunk::new();
+        while reader.next(&mut chunk)? {
+            let (values, positions) = keys.compute(&chunk)?;
+            found.begin(values, positions, &spill.making.null_equals_null);
+            let taken = split.take(&mut found, &chunk, &columns, all, None);
+            found.release();
+            keys.release();
+            taken?;
+        }
+        split.write_marked()?;
+        Ok(to)
+    }
+}

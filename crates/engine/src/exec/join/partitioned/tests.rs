@@ -1,0 +1,226 @@
+//! Joins that do not fit into memory, against nested loops. That all kinds of joins give the same under every way to spill
+//! is tested in [`crate::exec::tests`].
+
+use crate::exec::{Collector, JoinSpill, MemoryBudget, QueryContext, Settings, execute};
+use crate::plan::*;
+use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::{ColumnId, DataType, ErrorKind, Result, Value};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+type Row = Vec<Value>;
+
+fn int(v: i128) -> Value {
+    Value::Integer(v)
+}
+
+fn text(v: i128) -> Value {
+    Value::Text(format!("a text that is longer than twelve bytes, number {v}").into())
+}
+
+const TYPES: [DataType; 3] = [DataType::Int64, DataType::Varchar, DataType::Int64];
+
+/// Two inputs with these rows.
+struct Inputs {
+    columns: Columns,
+    nodes: [Node; 2],
+    ids: [Vec<ColumnId>; 2],
+    rows: [Vec<Row>; 2],
+}
+
+fn inputs(left: Vec<Row>, right: Vec<Row>) -> Inputs {
+    let mut columns = Columns::default();
+    let rows = [left, right];
+    let ids = ["l", "r"].map(|name| TYPES.map(|ty| columns.add(name.to_string(), ty, true)).to_vec());
+    let nodes = [0, 1].map(|side| Node::Values(Values { columns: ids[side].clone(), rows: rows[side].clone() }));
+    Inputs { columns, nodes, ids, rows }
+}
+
+impl Inputs {
+    /// A join by the first `keys` columns; `less`: and by the last one of the left side being the smaller one.
+    fn join(&self, kind: JoinKind, keys: usize, less: bool) -> Plan {
+        let column = |side: usize, i: usize| self.columns.expr(self.ids[side][i]);
+        let key = |i| JoinKey { left: column(0, i), right: column(1, i), null_equals_null: false };
+        let residual = if less { vec![Expr::compare(CompareOp::Lt, column(0, 2), column(1, 2))] } else { vec![] };
+        let [left, right] = self.nodes.clone().map(Box::new);
+        let root = Node::Join(Join { left, right, kind, on: (0..keys).map(key).collect(), residual });
+        let output = root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
+        Plan { root, columns: self.columns.clone(), output }
+    }
+
+    /// Its rows.
+    fn twin(&self, kind: JoinKind, keys: usize, less: bool) -> Vec<Row> {
+        let [left, right] = &self.rows;
+        let matches = |l: &Row, r: &Row| {
+            (0..keys).all(|i| !l[i].is_null() && l[i] == r[i]) && (!less || l[2].total_cmp(&r[2]).is_lt())
+        };
+        // Without a key all rows stand under one number.
+        let number = |row: &Row| match row[0] {
+            Value::Integer(key) if keys > 0 => key,
+            _ => 0,
+        };
+        let by_number = |rows: &[Row]| {
+            let mut map: BTreeMap<i128, Vec<Row>> = BTreeMap::new();
+            rows.iter().for_each(|row| map.entry(number(row)).or_default().push(row.clone()));
+            map
+        };
+        let (lefts, rights) = (by_number(left), by_number(right));
+        let none = Vec::new();
+        let mut out = Vec::new();
+        let nulls = vec![Value::Null; 3];
+        for l in left {
+            let rights = rights.get(&number(l)).unwrap_or(&none);
+            let partners: Vec<&Row> = rights.iter().filter(|r| matches(l, r)).collect();
+            match kind {
+                JoinKind::Semi => out.extend((!partners.is_empty()).then(|| l.clone())),
+                JoinKind::Anti => out.extend(partners.is_empty().then(|| l.clone())),
+                _ => out.extend(partners.iter().map(|r| [l.clone(), r.to_vec()].concat())),
+            }
+            if matches!(kind, JoinKind::Left | JoinKind::Full) && partners.is_empty() {
+                out.push([l.clone(), nulls.clone()].concat());
+            }
+        }
+        if kind == JoinKind::Full {
+            let has_partner = |r: &Row| lefts.get(&number(r)).unwrap_or(&none).iter().any(|l| matches(l, r));
+            let lonely = right.iter().filter(|r| !has_partner(r));
+            out.extend(lonely.map(|r| [nulls.clone(), r.to_vec()].concat()));
+        }
+        out
+    }
+}
+
+/// The rows, in any order, and the profile.
+fn run(plan: &Plan, context: &QueryContext) -> Result<(Vec<Row>, String)> {
+    let types: Vec<DataType> = plan.output.iter().map(|o| plan.columns.ty(o.column)).collect();
+    // The result is not what memory is short for.
+    let collector = Collector::new(&QueryContext::default(), types.clone());
+    let profile = execute(plan, context, &collector)?;
+    let mut rows: Vec<Row> = Vec::new();
+    for chunk in &collector.into_chunks().chunks {
+        for row in 0..chunk.len() {
+            rows.push(types.iter().enumerate().map(|(c, &ty)| chunk.value(row, c, ty)).collect());
+        }
+    }
+    Ok((sorted(rows), profile.to_string()))
+}
+
+fn sorted(mut rows: Vec<Row>) -> Vec<Row> {
+    rows.sort_by(|a, b| {
+        a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    rows
+}
+
+fn context(limit: usize, settings: Settings) -> QueryContext {
+    let settings = Settings { profile: true, optimize: false, ..settings };
+    QueryContext { settings: Arc::new(settings), memory: Arc::new(MemoryBudget::new(limit)), ..QueryContext::default() }
+}
+
+fn check(inputs: &Inputs, kind: JoinKind, (keys, less): (usize, bool), limit: usize, noted: &[&str]) {
+    let plan = inputs.join(kind, keys, less);
+    let expected = sorted(inputs.twin(kind, keys, less));
+    for threads in [1, 2] {
+        let own = context(limit, Settings { threads, ..Settings::default() });
+        let (rows, profile) = run(&plan, &own).unwrap_or_else(|error| panic!("{kind:?}: {error:?}"));
+        assert_eq!(rows.len(), expected.len(), "{kind:?}, {threads} threads\n{profile}");
+        assert!(rows == expected, "{kind:?}, {threads} threads\n{profile}");
+        assert_eq!((own.memory.used(), own.temp.used()), (0, 0));
+        for noted in noted {
+            assert!(profile.contains(noted), "{noted} is not noted: {profile}");
+        }
+        // The same, where nothing may be written.
+        let settings = Settings { threads, temp_directory: "".into(), ..Settings::default() };
+        let error = run(&plan, &context(limit, settings)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Resource, "{error}");
+    }
+}
+
+/// Rows with keys from 0 to `distinct`, every tenth NULL.
+fn rows_of(count: i128, distinct: i128) -> Vec<Row> {
+    let row = |i: i128| {
+        let key = i * 7919 % distinct;
+        vec![if i % 10 == 3 { Value::Null } else { int(key * 1_000_003) }, text(key), int(i)]
+    };
+    (0..count).map(row).collect()
+}
+
+#[test]
+fn what_does_not_fit_is_written() {
+    let inputs = inputs(rows_of(2000, 9000), rows_of(2500, 9000));
+    for kind in [JoinKind::Inner, JoinKind::Left, JoinKind::Full, JoinKind::Semi, JoinKind::Anti] {
+        for (keys, less) in [(1, false), (2, true)] {
+            check(
+                &inputs,
+                kind,
+                (keys, less),
+                64 << 10,
+                &["partitions in temporary files, there was no memory for them"],
+            );
+        }
+    }
+}
+
+#[test]
+fn little_memory_makes_deep_partitions() {
+    let inputs = inputs(rows_of(90_000, 200_000), rows_of(80_000, 200_000));
+    check(&inputs, JoinKind::Full, (1, false), 100 << 10, &["partitions in temporary files", "written again"]);
+}
+
+#[test]
+fn one_frequent_key_is_joined_in_blocks() {
+    // Few of the pairs satisfy the condition on the last column.
+    let same =
+        |least: i128| (0..3000).map(|i| vec![int(5), text(i % 7), int(least + i * 13 % 3001)]).collect::<Vec<Row>>();
+    let inputs = inputs(same(2900), same(0));
+    for kind in [JoinKind::Inner, JoinKind::Left, JoinKind::Full, JoinKind::Semi, JoinKind::Anti] {
+        // Only keys and what is compared are kept where no row of the build side comes out.
+        let limit = if matches!(kind, JoinKind::Semi | JoinKind::Anti) { 30 << 10 } else { 100 << 10 };
+        for keys in [0, 1] {
+            check(&inputs, kind, (keys, true), limit, &["blocks of rows with frequent keys"]);
+        }
+    }
+}
+
+#[test]
+fn a_cancelled_join_leaves_no_file() {
+    let directory = std::env::temp_dir().join(format!("entasis-cancel-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let rows = || (0..20_000).map(|i| vec![int(i % 3), text(i), int(-i)]).collect::<Vec<Row>>();
+    let inputs = inputs(rows(), rows());
+    let plan = inputs.join(JoinKind::Left, 1, true);
+    for join_spill in [JoinSpill::All, JoinSpill::Deep] {
+        let settings = Settings {
+            threads: 2,
+            join_spill,
+            temp_directory: directory.display().to_string().into(),
+            ..Settings::default()
+        };
+        let own = context(usize::MAX, settings);
+        let cancel = own.cancel.clone();
+        let temp = own.temp.clone();
+        let raiser = std::thread::spawn(move || {
+            // Once something has been written.
+            while temp.used() == 0 && !cancel.is_raised() {
+                std::thread::yield_now();
+            }
+            cancel.raise();
+        });
+        let error = run(&plan, &own).unwrap_err();
+        own.cancel.raise();
+        raiser.join().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Interrupted);
+        assert_eq!(own.temp.used(), 0);
+        assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
+    }
+    std::fs::remove_dir(&directory).unwrap();
+}
+
+#[test]
+fn a_directory_that_is_not_there_is_named() {
+    let inputs = inputs(rows_of(10, 10), rows_of(10, 10));
+    let settings =
+        Settings { join_spill: JoinSpill::All, temp_directory: "/no/such/directory".into(), ..Settings::default() };
+    let error = run(&inputs.join(JoinKind::Inner, 1, false), &context(usize::MAX, settings)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Io);
+    assert!(error.message().contains("/no/such/directory"), "{error}");
+}
