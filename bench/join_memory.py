@@ -12,7 +12,7 @@ join ROWS rows of which each finds one; the payload of the kept side (8 bytes, i
 - skew: Zipf 0.5, 1, 1.5
 - order: the rows come in the order of their keys (also for n = ROWS)
 - joins: two and three of them in one statement
-- memory: bytes that one join adds to a fresh process, its probe side streamed from `range()`, of ROWS / 2, ROWS, 2 ROWS and,
+- memory: bytes that one join adds to a fresh process, its probe side streamed from `range()`, of ROWS / 2, ROWS and,
   with --long, 10 ROWS rows
 
 Sides take turns in each round; times are medians of the rounds (of one run for more than 3e7 keys). How build and probe are
@@ -95,11 +95,11 @@ def gather(program):
     return [dict(zip(["entries", "bytes", "ns"], map(float, line.split()))) for line in lines[1:]]
 
 
-def memory(tables, rows, long, threads):
+def memory(tables, rows, wanted, long, threads):
     """Bytes that a join adds, by keys, rows of the probe side, and side."""
     found = []
-    lengths = [rows // 2, rows, 2 * rows] + [10 * rows] * long
-    for n in (rows // 100, rows // 10, rows):
+    lengths = [rows // 2, rows] + [10 * rows] * long
+    for n in filter(lambda n: wanted(short(n)), (rows // 100, rows // 10, rows)):
         for length in lengths if n == rows // 10 else [rows]:
             wide = n > length // 5
             sums = "sum(b1.v1), sum(w1)" if wide else "sum(b1.v1)"
@@ -186,19 +186,18 @@ def main():
     args = parser.parse_args()
 
     tables = known_tables(args.tables.split(","), args.threads)
+    wanted = lambda name: not args.only or name in args.only.split(",")
     parts = {}
     for part in args.parts.split(","):
         print(f"\n{part}", flush=True)
         if part == "gather":
             parts[part] = gather(args.gather)
         elif part == "memory":
-            parts[part] = memory([table for table in tables if table != "auto"], args.rows, args.long, args.threads)
+            parts[part] = memory([t for t in tables if t != "auto"], args.rows, wanted, args.long, args.threads)
         else:
             parts[part] = []
             print(f"  {'':12}{'s':>9}{'build s':>9}{'probe ns':>10}{'table MB':>12}{'/ duckdb':>9}")
-            for one in cells(part, args.rows):
-                if args.only and one.name not in args.only.split(","):
-                    continue
+            for one in filter(lambda one: wanted(one.name), cells(part, args.rows)):
                 print(f" {one.name}", flush=True)
                 many = one.facts["keys"] > MANY_KEYS
                 parts[part].append(measure(one, tables, 1 if many else args.rounds, args.threads, warm_up=not many))
