@@ -151,24 +151,27 @@ def goals(parts, rows):
 
 def plots(parts, path):
     part = lambda name: parts.get(name, [])
+    # What another part varies is 100 %, 8 bytes, … in the ladder.
+    plain = [r for r in part("ladder") if r["keys"] * 10 == r["probe_rows"]]
+    varied = lambda name: part(name) + plain if part(name) else []
+    keys = lambda r: r["keys"]
     ns = lambda r, side: side["seconds"] * 1e9 / r["probe_rows"]
     mb = lambda r, side: sum(j["table_bytes"] + j["rows_bytes"] for j in side["joins"]) / 1e6 if "joins" in side else None
-    keys = lambda r: r["keys"]
-    probes = series(part("ladder"), keys, lambda r, side: max(side["probe_ns"], 0.01))
+    # What noise has made negative is left out.
+    positive = lambda figure: lambda r, side: side[figure] if side[figure] > 0 else None
+    probes = series(part("ladder"), keys, positive("probe_ns"))
     probes["gather"] = [(g["entries"], g["ns"]) for g in part("gather") if g["bytes"] == 8]
-    # What the other parts vary is 100 %, 8 bytes, … in the ladder.
-    plain = [r for r in part("ladder") if r["keys"] * 10 == r["probe_rows"]]
     figure(path, "Joins by table and size; ns are wall time a row of the probe side", [
         chart("the whole statement", "keys", "ns", series(part("ladder"), keys, ns), "xy"),
         chart("a probe row, beside a gather", "keys", "ns", probes, "xy"),
-        chart("build", "keys", "s", series(part("ladder"), keys, lambda r, side: max(side["build_seconds"], 1e-4)), "xy"),
+        chart("build", "keys", "s", series(part("ladder"), keys, positive("build_seconds")), "xy"),
         chart("table and kept rows", "keys", "MB", series(part("ladder"), keys, mb), "xy"),
         chart("memory of one join", "keys", "MB", series(part("memory"), keys, lambda r, side: side["bytes"] / 1e6), "xy", True),
-        chart("hits", "% of the rows match", "ns", series(part("hits") + plain, lambda r: r["draw"].get("hits", 100), ns)),
-        chart("payload", "bytes", "ns", series(part("payload") + plain, lambda r: r["payload"], ns)),
-        chart("range", "values a key", "ns", series(part("range") + plain, lambda r: r["spread"], ns), "x"),
-        chart("skew", "Zipf factor", "ns", series(part("skew") + plain, lambda r: r["draw"].get("skew", 0), ns)),
-        chart("joins of one statement", "joins", "ns", series(part("joins") + plain, lambda r: r["joins"], ns)),
+        chart("hits", "% of the rows match", "ns", series(varied("hits"), lambda r: r["draw"].get("hits", 100), ns)),
+        chart("payload", "bytes", "ns", series(varied("payload"), lambda r: r["payload"], ns)),
+        chart("range", "values a key", "ns", series(varied("range"), lambda r: r["spread"], ns), "x"),
+        chart("skew", "Zipf factor", "ns", series(varied("skew"), lambda r: r["draw"].get("skew", 0), ns)),
+        chart("joins of one statement", "joins", "ns", series(varied("joins"), lambda r: r["joins"], ns)),
     ])
 
 
