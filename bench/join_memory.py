@@ -12,7 +12,7 @@ join ROWS rows of which each finds one; the payload of the kept side (8 bytes, i
 - skew: Zipf 0.5, 1, 1.5
 - order: the rows come in the order of their keys (also for n = ROWS)
 - joins: two and three of them in one statement
-- memory: bytes that one join adds to a fresh process, its probe side streamed from `range()`, of ROWS / 2, ROWS, 2 ROWS and,
+- memory: bytes that one join adds to a fresh process, its probe side streamed from `range()`, of ROWS / 2, ROWS and,
   with --long, 10 ROWS rows
 
 Sides take turns in each round; times are medians of the rounds (of one run for more than 3e7 keys). How build and probe are
@@ -95,11 +95,11 @@ def gather(program):
     return [dict(zip(["entries", "bytes", "ns"], map(float, line.split()))) for line in lines[1:]]
 
 
-def memory(tables, rows, long, threads):
+def memory(tables, rows, wanted, long, threads):
     """Bytes that a join adds, by keys, rows of the probe side, and side."""
     found = []
-    lengths = [rows // 2, rows, 2 * rows] + [10 * rows] * long
-    for n in (rows // 100, rows // 10, rows):
+    lengths = [rows // 2, rows] + [10 * rows] * long
+    for n in filter(lambda n: wanted(short(n)), (rows // 100, rows // 10, rows)):
         for length in lengths if n == rows // 10 else [rows]:
             wide = n > length // 5
             sums = "sum(b1.v1), sum(w1)" if wide else "sum(b1.v1)"
@@ -151,24 +151,27 @@ def goals(parts, rows):
 
 def plots(parts, path):
     part = lambda name: parts.get(name, [])
+    # What another part varies is 100 %, 8 bytes, … in the ladder.
+    plain = [r for r in part("ladder") if r["keys"] * 10 == r["probe_rows"]]
+    varied = lambda name: part(name) + plain if part(name) else []
+    keys = lambda r: r["keys"]
     ns = lambda r, side: side["seconds"] * 1e9 / r["probe_rows"]
     mb = lambda r, side: sum(j["table_bytes"] + j["rows_bytes"] for j in side["joins"]) / 1e6 if "joins" in side else None
-    keys = lambda r: r["keys"]
-    probes = series(part("ladder"), keys, lambda r, side: max(side["probe_ns"], 0.01))
+    # What noise has made negative is left out.
+    positive = lambda figure: lambda r, side: side[figure] if side[figure] > 0 else None
+    probes = series(part("ladder"), keys, positive("probe_ns"))
     probes["gather"] = [(g["entries"], g["ns"]) for g in part("gather") if g["bytes"] == 8]
-    # What the other parts vary is 100 %, 8 bytes, … in the ladder.
-    plain = [r for r in part("ladder") if r["keys"] * 10 == r["probe_rows"]]
     figure(path, "Joins by table and size; ns are wall time a row of the probe side", [
         chart("the whole statement", "keys", "ns", series(part("ladder"), keys, ns), "xy"),
         chart("a probe row, beside a gather", "keys", "ns", probes, "xy"),
-        chart("build", "keys", "s", series(part("ladder"), keys, lambda r, side: max(side["build_seconds"], 1e-4)), "xy"),
+        chart("build", "keys", "s", series(part("ladder"), keys, positive("build_seconds")), "xy"),
         chart("table and kept rows", "keys", "MB", series(part("ladder"), keys, mb), "xy"),
         chart("memory of one join", "keys", "MB", series(part("memory"), keys, lambda r, side: side["bytes"] / 1e6), "xy", True),
-        chart("hits", "% of the rows match", "ns", series(part("hits") + plain, lambda r: r["draw"].get("hits", 100), ns)),
-        chart("payload", "bytes", "ns", series(part("payload") + plain, lambda r: r["payload"], ns)),
-        chart("range", "values a key", "ns", series(part("range") + plain, lambda r: r["spread"], ns), "x"),
-        chart("skew", "Zipf factor", "ns", series(part("skew") + plain, lambda r: r["draw"].get("skew", 0), ns)),
-        chart("joins of one statement", "joins", "ns", series(part("joins") + plain, lambda r: r["joins"], ns)),
+        chart("hits", "% of the rows match", "ns", series(varied("hits"), lambda r: r["draw"].get("hits", 100), ns)),
+        chart("payload", "bytes", "ns", series(varied("payload"), lambda r: r["payload"], ns)),
+        chart("range", "values a key", "ns", series(varied("range"), lambda r: r["spread"], ns), "x"),
+        chart("skew", "Zipf factor", "ns", series(varied("skew"), lambda r: r["draw"].get("skew", 0), ns)),
+        chart("joins of one statement", "joins", "ns", series(varied("joins"), lambda r: r["joins"], ns)),
     ])
 
 
@@ -186,19 +189,18 @@ def main():
     args = parser.parse_args()
 
     tables = known_tables(args.tables.split(","), args.threads)
+    wanted = lambda name: not args.only or name in args.only.split(",")
     parts = {}
     for part in args.parts.split(","):
         print(f"\n{part}", flush=True)
         if part == "gather":
             parts[part] = gather(args.gather)
         elif part == "memory":
-            parts[part] = memory([table for table in tables if table != "auto"], args.rows, args.long, args.threads)
+            parts[part] = memory([t for t in tables if t != "auto"], args.rows, wanted, args.long, args.threads)
         else:
             parts[part] = []
             print(f"  {'':12}{'s':>9}{'build s':>9}{'probe ns':>10}{'table MB':>12}{'/ duckdb':>9}")
-            for one in cells(part, args.rows):
-                if args.only and one.name not in args.only.split(","):
-                    continue
+            for one in filter(lambda one: wanted(one.name), cells(part, args.rows)):
                 print(f" {one.name}", flush=True)
                 many = one.facts["keys"] > MANY_KEYS
                 parts[part].append(measure(one, tables, 1 if many else args.rounds, args.threads, warm_up=not many))

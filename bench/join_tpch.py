@@ -17,7 +17,7 @@ import os
 import statistics
 
 from engines import ROOT, TABLES as RELATIONS, generate, geometric_mean, keep
-from joins import Engine, joins_of, known_tables, profiled
+from joins import Engine, in_turn, joins_of, known_tables, profiled
 from plot import chart, figure
 
 TABLES = ["auto", "array", "ranked", "cat", "cht", "chained", "unchained", "radix", "bloom_radix"]
@@ -35,7 +35,7 @@ def measure(number, tables, rounds, engines):
     profiles = {table: [] for table in tables}
     row_counts = set()
     for turn in range(rounds + 1):
-        for side in times:
+        for side in in_turn(times, turn):
             if side != "duckdb":
                 own.run(f"SET join_table = '{side}'")
             answer = engines["duckdb" if side == "duckdb" else "entasis"].run(sql)

@@ -27,7 +27,7 @@ def figure(path, title, charts, columns=3):
     charts = [c for c in charts if any(c["series"].values())]
     columns = min(columns, len(charts)) or 1
     rows = -(-len(charts) // columns)
-    names = list(dict.fromkeys(name for c in charts for name in c["series"]))
+    names = list(dict.fromkeys(name for c in charts for name, taken in c["series"].items() if taken))
     colours = {name: COLOURS.get(name, SPARE[i % len(SPARE)]) for i, name in enumerate(names)}
     width, head = columns * WIDTH + 20, 58
     out = [
@@ -71,7 +71,7 @@ def draw(c, colours):
         out.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{bottom}" y2="{bottom + 4}" stroke="#888888"/>')
         out.append(text(x, bottom + 16, label(tick), "middle", 10))
     out.append(f'<line x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}" stroke="#888888"/>')
-    for name, taken in c["series"].items():
+    for name, taken in filter(lambda entry: entry[1], c["series"].items()):
         places = [(across(a), up(b)) for a, b in (taken if c["scatter"] else sorted(taken))]
         if not c["scatter"] and len(places) > 1:
             line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)

@@ -22,6 +22,9 @@ const CHUNK: usize = 2048;
 /// The largest table.
 const MOST_BYTES: usize = 4 << 30;
 
+/// Measures a table of so many entries at the places of each thread.
+type Measure = fn(usize, &[Vec<u64>]) -> f64;
+
 /// Nanoseconds a lookup.
 fn measure<const WORDS: usize>(entries: usize, places: &[Vec<u64>]) -> f64 {
     let table: Vec<[u64; WORDS]> = (0..entries as u64).map(|i| [i; WORDS]).collect();
@@ -52,8 +55,7 @@ fn main() {
             (0..LOOKUPS).map(|_| random.below(entries as u64)).collect()
         };
         let places: Vec<Vec<u64>> = (0..threads).map(draw).collect();
-        let tables: [(usize, fn(usize, &[Vec<u64>]) -> f64); 3] =
-            [(8, measure::<1>), (16, measure::<2>), (32, measure::<4>)];
+        let tables: [(usize, Measure); 3] = [(8, measure::<1>), (16, measure::<2>), (32, measure::<4>)];
         for (bytes, measure) in tables {
             if entries * bytes <= MOST_BYTES {
                 println!("{entries} {bytes} {:.2}", measure(entries, &places));
