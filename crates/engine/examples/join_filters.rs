@@ -37,7 +37,7 @@ impl Relation for Stored {
         self.0.schema()
     }
     fn statistics(&self) -> Statistics {
-        Statistics { rows: Some(1 << 40), columns: Vec::new() }
+        Statistics { rows: Some(self.0.rows()), columns: Vec::new() }
     }
     fn table(&self) -> Option<&TableSnapshot> {
         Some(&self.0)
@@ -108,9 +108,9 @@ fn main() {
                 (2 * random.below(n as u64) as i64 + miss) * FAR
             };
             let probe: Vec<i64> = (0..PROBES).map(|_| key()).collect();
-            let ready = |keys: &[i64], claimed| -> Arc<dyn Relation> { Arc::new(Ready::new(keys, claimed)) };
+            let ready = |keys: &[i64]| -> Arc<dyn Relation> { Arc::new(Ready::new(keys, keys.len() as u64)) };
             let every: Vec<i64> = (0..2 * n as i64).map(|i| i * FAR).collect();
-            let (few, all, rows, table) = (ready(&build, 1), ready(&every, 1), ready(&probe, 1 << 40), stored(&probe));
+            let (few, all, rows, table) = (ready(&build), ready(&every), ready(&probe), stored(&probe));
             let plans = [
                 ("one join", plan(&[table.clone(), few.clone()], &[&[0]])),
                 ("two columns", plan(&[table, few.clone()], &[&[0, 1]])),

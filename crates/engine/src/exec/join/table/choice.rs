@@ -1,7 +1,7 @@
 //! Which table a join gets: forced by a setting, or chosen by what is known of the finished build side.
 //!
 //! The ladder, from the fastest to the slowest: bits only, an array, a concise array table, a concise hash table where memory
-//! is short, chains. `auto` takes the first that the keys allow and that there is memory for (`docs/design/joins.md`). A
+//! is short, rows side by side by hash where keys are repeated, chains. `auto` takes the first that the keys allow and that there is memory for (`docs/design/joins.md`). A
 //! kind that is forced and cannot be is replaced by what `auto` takes, and the reason says so.
 
 use super::bits::{Bits, BitsOnly};
