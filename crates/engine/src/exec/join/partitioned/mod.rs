@@ -116,7 +116,9 @@ pub(crate) struct Spill {
     has_null_keys: AtomicBool,
     /// Bytes to be left to others.
     left: OnceLock<usize>,
-    seen: Option<Arc<Seen>>,
+    /// The keys of build rows, from when these are split; `is_filtered`: if scans are to be told.
+    seen: OnceLock<Arc<Seen>>,
+    is_filtered: bool,
     turns: late::Turns,
     /// What became of it, for the profile.
     deepest: AtomicU32,
@@ -149,7 +151,8 @@ impl Spill {
             is_active: AtomicBool::new(false),
             has_null_keys: AtomicBool::new(false),
             left: OnceLock::new(),
-            seen: filtered.then(|| Arc::new(Seen::new(&columns[0]))),
+            seen: OnceLock::new(),
+            is_filtered: filtered,
             turns: late::Turns::default(),
             deepest: AtomicU32::new(0),
             blocks: AtomicUsize::new(0),
@@ -205,8 +208,10 @@ impl Spill {
 
     /// One worker's build rows, by partition.
     pub(crate) fn build_rows(self: &Arc<Spill>) -> SplitRows {
+        let new = || Arc::new(Seen::new(&self.build.columns()[0]));
+        let seen = self.is_filtered.then(|| self.seen.get_or_init(new).clone());
         let room = Room { most: usize::MAX, left: self.left(), least: self.least() };
-        let split = Split::new(&self.build, &self.marks, 0, room, &self.context.memory).telling(self.seen.clone());
+        let split = Split::new(&self.build, &self.marks, 0, room, &self.context.memory).telling(seen);
         SplitRows { split, keys: self.making.keys(), spill: self.clone() }
     }
 
@@ -257,7 +262,7 @@ impl Spill {
 
     /// The keys of all build rows, if somebody is to be told.
     pub(crate) fn keys(&self) -> Option<KeySet> {
-        self.seen.as_ref().map(|seen| seen.keys())
+        self.seen.get().map(|seen| seen.keys())
     }
 
     /// Some build row has a NULL in a key that NULL does not equal.
