@@ -559,7 +559,7 @@ impl<'a> Builder<'a> {
         });
         let ordered = stream.parts.iter().any(|part| part.ordered);
         let late = spill.map(|spill| {
-            spill.set_probe(&routed);
+            spill.set_probe(&routed, |meta| probe_needed.contains(&meta.id));
             let route = Route { spill: spill.clone(), keys: operator.keys.clone() };
             // Tables of partitions come and go.
             let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());

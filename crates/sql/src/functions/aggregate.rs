@@ -162,6 +162,10 @@ impl GroupStates for States {
         self.groups = self.groups.max(group_count);
         let state = other.accumulator.state(EmitTo::All).map_err(from_datafusion)?;
         let known = state.first().map_or(0, |array| array.len());
+        if known == 0 {
+            // Rows that are ordered first have not come here yet.
+            return Ok(());
+        }
         self.set_indices(map[..known].iter().copied());
         self.accumulator.merge_batch(&state, &self.indices, self.groups).map_err(from_datafusion)
     }

@@ -266,9 +266,12 @@ fn truncated_and_damaged_parquet() {
 fn the_memory_limit_is_an_error_and_then_over() {
     let session = Session::new();
     session.run("SET memory_limit = '20MB'").expect("a limit");
+    let join = "SELECT max(a.value) FROM generate_series(1, 3000000) a(value) JOIN generate_series(1, 3000000) b(value) ON a.value = b.value";
+    session.run(join).expect("goes to files");
+    session.run("SET temp_directory = ''").expect("a setting");
     for sql in [
+        join,
         "SELECT count(*) FROM (SELECT value, count(*) FROM generate_series(1, 3000000) v(value) GROUP BY value) q",
-        "SELECT max(a.value) FROM generate_series(1, 3000000) a(value) JOIN generate_series(1, 3000000) b(value) ON a.value = b.value",
         "SELECT count(*) FROM (SELECT value FROM generate_series(1, 3000000) v(value) ORDER BY value % 1000 OFFSET 1) q",
         "CREATE TABLE large AS SELECT value, 'text ' || (value * 7919) AS s FROM generate_series(1, 3000000) v(value)",
         "SELECT value, 'text ' || value FROM generate_series(1, 3000000) v(value)",

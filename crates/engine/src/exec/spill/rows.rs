@@ -44,11 +44,6 @@ impl RowFormat {
         RowFormat { columns: columns.to_vec(), layouts }
     }
 
-    /// The columns of the rows.
-    pub(crate) fn columns(&self) -> &[ColumnMeta] {
-        &self.columns
-    }
-
     /// The offsets of the first row of each block of a segment's rows, and of the rows that follow.
     pub(crate) fn blocks(rows: usize) -> impl Iterator<Item = Range<usize>> {
         (0..rows).step_by(BLOCK_ROWS).map(move |first| first..(first + BLOCK_ROWS).min(rows))

@@ -81,9 +81,9 @@ fn check(metas: &[ColumnMeta], rows: &Materialized, chunk_rows: usize, chance: &
             assert_eq!(own.len(), chunk.len());
             for (column, expected) in expected.iter_mut().enumerate() {
                 rows.gather(column, &own, expected);
-                for row in 0..own.len() {
+                for (row, id) in own.iter().enumerate() {
                     let found = bytes_of(chunk.vector(column), row);
-                    assert_eq!(found, bytes_of(expected, row), "row {} of {:?}", own[row], metas[column]);
+                    assert_eq!(found, bytes_of(expected, row), "row {id} of {:?}", metas[column]);
                 }
             }
         }

@@ -5,8 +5,8 @@
 //! a partition that does not fit alone is split again, or taken in blocks.
 
 use super::split::{PARTITIONS, Split, marks};
-use super::store::{Store, Stored};
-use super::{FEW_ROWS, JoinSpill, Spill};
+use super::store::{Reader, Store, Stored};
+use super::{FEW_ROWS, JoinSpill, ProbeSide, Spill};
 use crate::exec::join::probe::Probe;
 use crate::exec::join::rest::BuildRows;
 use crate::exec::join::{Built, BuiltSlot, Computed, ProbeOutput, Rest};
@@ -14,7 +14,7 @@ use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push, Tasks};
 use crate::exec::{QueryContext, Reservation};
 use crate::relation::{Source, SourceWorker};
-use entasis_vector::{Chunk, Error, Result, Selection, Vector};
+use entasis_vector::{Chunk, Error, PhysicalType, Result, Selection, Value, Vector};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -180,6 +180,45 @@ struct Piece<'a> {
     is_last: bool,
 }
 
+impl ProbeSide {
+    /// Reads probe rows.
+    fn reader<'a>(&self, (store, stored): &(&'a Store, Stored)) -> Result<ProbeReader<'a>> {
+        let null = |&physical: &PhysicalType| Vector::constant(physical, &Value::Null);
+        Ok(ProbeReader {
+            reader: store.reader(stored),
+            places: self.places.clone(),
+            nulls: self.types.iter().map(null).collect::<Result<_>>()?,
+            stored: Chunk::new(),
+        })
+    }
+}
+
+/// Probe rows in chunks with all columns of the probe side. Those that nobody reads are NULL.
+struct ProbeReader<'a> {
+    reader: Reader<'a>,
+    places: Vec<usize>,
+    nulls: Vec<Vector>,
+    stored: Chunk,
+}
+
+impl ProbeReader<'_> {
+    /// See [`Reader::next`].
+    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        chunk.reset(0);
+        if !self.reader.next(&mut self.stored)? {
+            return Ok(false);
+        }
+        chunk.reset(self.stored.len());
+        let group = chunk.push_group(Selection::ALL);
+        let mut stored = self.places.iter().zip(self.stored.columns()).peekable();
+        for (i, null) in self.nulls.iter().enumerate() {
+            let own = stored.next_if(|(place, _)| **place == i).map(|(_, column)| &column.vector);
+            chunk.push_column(own.unwrap_or(null).clone(), group);
+        }
+        Ok(true)
+    }
+}
+
 struct Worker {
     late: Late,
     /// What is known of the probe rows of a partition that is taken in blocks.
@@ -190,7 +229,7 @@ impl Operator for Worker {
     fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
         let partition = chunk.vector(0).values::<u64>()[0] as usize;
         let spill = self.late.spill.clone();
-        let (build, probe) = (&spill.build, spill.probe());
+        let (build, probe) = (&spill.build, &spill.probe().store);
         let piece = Piece {
             build: (build, build.stored(partition)),
             probe: (probe, probe.stored(partition)),
@@ -231,8 +270,8 @@ impl Worker {
         }
         let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
         let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
-        let (store, stored) = &piece.probe;
-        let mut reader = store.reader(stored);
+        let side = self.late.spill.clone();
+        let mut reader = side.probe().reader(&piece.probe)?;
         while reader.next(&mut chunk)? {
             self.states.clear();
             self.states.resize(chunk.len(), 0);
@@ -276,7 +315,7 @@ impl Worker {
             spill.blocks.fetch_add(1, Ordering::Relaxed);
             let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
             let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
-            let mut probe_reader = piece.probe.0.reader(&piece.probe.1);
+            let mut probe_reader = spill.probe().reader(&piece.probe)?;
             let mut done = 0;
             while probe_reader.next(&mut chunk)? {
                 let states = match keeps_states {
@@ -340,9 +379,16 @@ impl Worker {
         spill.note_depth(depth);
         let keys: Vec<usize> = (0..making.null_equals_null.len()).collect();
         let keys = Computed::of_columns(&keys, piece.build.0.columns());
-        let build = self.split_side(&piece.build, &keys, making.keeps_unmatchable(), depth)?;
+        let columns: Vec<usize> = (0..piece.build.0.columns().len()).collect();
+        let mut reader = piece.build.0.reader(&piece.build.1);
+        let mut rows = |chunk: &mut Chunk| reader.next(chunk);
+        let build = self.split_side(piece.build.0, &mut rows, &columns, (&keys, making.keeps_unmatchable()), depth)?;
         let all = !making.shape.drops_unmatched_probe_rows();
-        let probe = self.split_side(&piece.probe, &self.late.probe.keys, all, depth)?;
+        let side = spill.probe();
+        let mut reader = side.reader(&piece.probe)?;
+        let mut rows = |chunk: &mut Chunk| reader.next(chunk);
+        let keys = &self.late.probe.keys;
+        let probe = self.split_side(piece.probe.0, &mut rows, &side.places, (keys, all), depth)?;
         let mut flow = Flow::Continue;
         for partition in 0..PARTITIONS {
             let own = build.stored(partition);
@@ -363,21 +409,25 @@ impl Worker {
         Ok(flow)
     }
 
-    /// Writes the rows of one side of a partition to the partitions of the next depth.
-    fn split_side(&self, side: &(&Store, Stored), keys: &Computed, all: bool, depth: u32) -> Result<Arc<Store>> {
+    /// Writes the rows of one side of a partition, of which those `columns` are kept, to the partitions of the next depth.
+    fn split_side(
+        &self,
+        store: &Store,
+        rows: &mut dyn FnMut(&mut Chunk) -> Result<bool>,
+        columns: &[usize],
+        (keys, all): (&Computed, bool),
+        depth: u32,
+    ) -> Result<Arc<Store>> {
         let spill = &self.late.spill;
-        let (store, stored) = side;
         let to = store.like(PARTITIONS);
         let marks = marks(PARTITIONS, true);
         let mut split = Split::new(&to, &marks, depth, spill.probe_room(), &spill.context.memory);
-        let columns: Vec<usize> = (0..store.columns().len()).collect();
         let (mut keys, mut found) = (keys.worker(), spill.making.keys());
-        let mut reader = store.reader(stored);
         let mut chunk = Chunk::new();
-        while reader.next(&mut chunk)? {
+        while rows(&mut chunk)? {
             let (values, positions) = keys.compute(&chunk)?;
             found.begin(values, positions, &spill.making.null_equals_null);
-            let taken = split.take(&mut found, &chunk, &columns, all, None);
+            let taken = split.take(&mut found, &chunk, columns, all, None);
             found.release();
             keys.release();
             taken?;

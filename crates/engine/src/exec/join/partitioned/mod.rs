@@ -50,7 +50,7 @@ use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::profile::Recorder;
 use crate::exec::{QueryContext, Reservation};
 use entasis_vector::expr::ColumnMeta;
-use entasis_vector::{Chunk, Result};
+use entasis_vector::{Chunk, PhysicalType, Result};
 use split::{Keys, Marks, PARTITIONS, Room, Split, marks};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -107,7 +107,7 @@ pub(crate) struct Spill {
     making: Making,
     build: Arc<Store>,
     /// Known when the probe side is planned.
-    probe: OnceLock<Arc<Store>>,
+    probe: OnceLock<ProbeSide>,
     /// Partitions that are in files.
     marks: Marks,
     /// Some are.
@@ -116,6 +116,7 @@ pub(crate) struct Spill {
     has_null_keys: AtomicBool,
     /// Bytes to be left to others.
     left: OnceLock<usize>,
+    /// The keys of build rows that were split, if somebody is to be told.
     seen: Option<Arc<Seen>>,
     turns: late::Turns,
     /// What became of it, for the profile.
@@ -161,12 +162,17 @@ impl Spill {
         }))
     }
 
-    /// Says what columns probe rows have.
-    pub(crate) fn set_probe(&self, columns: &[ColumnMeta]) {
-        let _ = self.probe.set(Store::new(columns, self.build.partitions(), &self.context));
+    /// Says what columns chunks of the probe side have, and which of them are read here or above. The others need not
+    /// have been filled.
+    pub(crate) fn set_probe(&self, columns: &[ColumnMeta], is_read: impl Fn(&ColumnMeta) -> bool) {
+        let places: Vec<usize> = (0..columns.len()).filter(|&i| is_read(&columns[i])).collect();
+        let stored: Vec<ColumnMeta> = places.iter().map(|&i| columns[i].clone()).collect();
+        let store = Store::new(&stored, self.build.partitions(), &self.context);
+        let types = columns.iter().map(|meta| meta.physical).collect();
+        let _ = self.probe.set(ProbeSide { store, places, types });
     }
 
-    fn probe(&self) -> &Arc<Store> {
+    fn probe(&self) -> &ProbeSide {
         self.probe.get().expect("the probe side is planned before it runs")
     }
 
@@ -286,7 +292,7 @@ impl Spill {
         let count = self.marks.len();
         let written = (0..count).filter(|&p| self.is_marked(p)).count();
         let megabytes = |bytes: u64| bytes as f64 / 1e6;
-        let (build, probe) = (self.build.traffic(), self.probe.get().map_or((0, 0), |probe| probe.traffic()));
+        let (build, probe) = (self.build.traffic(), self.probe.get().map_or((0, 0), |probe| probe.store.traffic()));
         let again = self.again.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
         let why = match self.setting {
             JoinSpill::Auto => "there was no memory for them".to_string(),
@@ -308,6 +314,15 @@ impl Spill {
         }
         text
     }
+}
+
+/// Rows of the probe side in files.
+struct ProbeSide {
+    store: Arc<Store>,
+    /// Where their columns stand in chunks of the probe side.
+    places: Vec<usize>,
+    /// Of all columns of such a chunk.
+    types: Vec<PhysicalType>,
 }
 
 impl Drop for Spill {

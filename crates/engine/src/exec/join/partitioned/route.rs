@@ -22,13 +22,18 @@ impl OperatorFactory for Route {
         if !self.spill.is_active() {
             return Ok(Box::new(Through));
         }
-        let split =
-            Split::new(self.spill.probe(), &self.spill.marks, 0, self.spill.probe_room(), &self.spill.context.memory);
+        let split = Split::new(
+            &self.spill.probe().store,
+            &self.spill.marks,
+            0,
+            self.spill.probe_room(),
+            &self.spill.context.memory,
+        );
         Ok(Box::new(Worker {
             spill: self.spill.clone(),
             keys: self.keys.worker(),
             probe_keys: self.spill.making.keys(),
-            columns: (0..self.spill.probe().columns().len()).collect(),
+            columns: self.spill.probe().places.clone(),
             split,
             stays: Vec::new(),
             spares: Vec::new(),

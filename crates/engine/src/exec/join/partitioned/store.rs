@@ -13,7 +13,9 @@ const PIECE_BYTES: usize = 512 << 10;
 
 /// Rows in a file, by partition. All partitions share the file, which is made when the first rows are written.
 pub(crate) struct Store {
-    format: Arc<RowFormat>,
+    columns: Vec<ColumnMeta>,
+    /// Made when it is needed: most joins write nothing.
+    format: OnceLock<Arc<RowFormat>>,
     file: OnceLock<TempFile>,
     /// Held while the file is made.
     making: Mutex<()>,
@@ -38,16 +40,23 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Store {
     /// No rows yet, of so many partitions and with these columns.
     pub(crate) fn new(columns: &[ColumnMeta], partitions: usize, context: &QueryContext) -> Arc<Store> {
-        Store::of(Arc::new(RowFormat::new(columns)), partitions, context)
+        Store::of(columns, OnceLock::new(), partitions, context)
     }
 
     /// The same for rows like these.
     pub(crate) fn like(&self, partitions: usize) -> Arc<Store> {
-        Store::of(self.format.clone(), partitions, &self.context)
+        let format = OnceLock::from(self.format().clone());
+        Store::of(&self.columns, format, partitions, &self.context)
     }
 
-    fn of(format: Arc<RowFormat>, partitions: usize, context: &QueryContext) -> Arc<Store> {
+    fn of(
+        columns: &[ColumnMeta],
+        format: OnceLock<Arc<RowFormat>>,
+        partitions: usize,
+        context: &QueryContext,
+    ) -> Arc<Store> {
         Arc::new(Store {
+            columns: columns.to_vec(),
             format,
             file: OnceLock::new(),
             making: Mutex::new(()),
@@ -58,11 +67,14 @@ impl Store {
 
     /// The columns of the rows.
     pub(crate) fn columns(&self) -> &[ColumnMeta] {
-        self.format.columns()
+        &self.columns
     }
     /// Number of partitions.
     pub(crate) fn partitions(&self) -> usize {
         self.partitions.len()
+    }
+    fn format(&self) -> &Arc<RowFormat> {
+        self.format.get_or_init(|| Arc::new(RowFormat::new(&self.columns)))
     }
     /// What has been written of a partition.
     pub(crate) fn stored(&self, partition: usize) -> Stored {
@@ -90,7 +102,7 @@ impl Store {
         for segment in 0..rows.segments() {
             for offsets in RowFormat::blocks(rows.segment_rows(segment)) {
                 self.context.check()?;
-                long += self.format.write(rows, segment, offsets, &mut piece)?;
+                long += self.format().write(rows, segment, offsets, &mut piece)?;
                 if piece.len() >= PIECE_BYTES {
                     extents.push(file.add(&piece)?);
                     piece.clear();
@@ -126,7 +138,7 @@ impl Store {
 
     /// The same in chunks of at most `rows`.
     pub(crate) fn reader_of_few(&self, stored: &Stored, rows: usize) -> Reader<'_> {
-        let blocks = Blocks::new(&self.format, rows.min(self.context.settings.chunk_rows));
+        let blocks = Blocks::new(self.format(), rows.min(self.context.settings.chunk_rows));
         Reader { store: self, extents: stored.extents.clone().into_iter(), blocks }
     }
 }
@@ -145,7 +157,7 @@ impl Reader<'_> {
     /// I/O, corruption; interrupted.
     pub(crate) fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
         self.store.context.check()?;
-        while !self.blocks.next(&self.store.format, chunk)? {
+        while !self.blocks.next(self.store.format(), chunk)? {
             let Some(extent) = self.extents.next() else { return Ok(false) };
             self.store.file()?.read(extent, self.blocks.next_piece())?;
         }
