@@ -462,7 +462,7 @@ impl<'a> Builder<'a> {
             .collect();
         let slot = match shape.drops_unmatched_probe_rows() {
             true => {
-                let expected = side::matching_share(join, self.columns, build_left);
+                let expected = || side::expected(join, self.columns, build_left);
                 Pushed::of(&probe_keys, &null_equals_null, self.context, expected)
             }
             false => None,

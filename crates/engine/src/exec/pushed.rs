@@ -8,7 +8,7 @@
 //! the table does not.
 
 use super::join::early::{EarlyFilters, PlacedFilter};
-use super::join::filter::{FilterKind, FilterSlot};
+use super::join::filter::{Expected, FilterKind, FilterSlot};
 use super::profile::Recorder;
 use super::{QueryContext, operator::OperatorFactory};
 use crate::plan::{self, Columns, JoinKind, Node, SetKind};
@@ -33,7 +33,7 @@ impl Pushed {
         keys: &[Expr],
         null_equals_null: &[bool],
         context: &QueryContext,
-        expected: f64,
+        expected: impl FnOnce() -> Expected,
     ) -> Option<Pushed> {
         let column = |key: &Expr| match key {
             Expr::Column { id, .. } => Some(*id),
@@ -43,7 +43,7 @@ impl Pushed {
         let is_possible = !columns.is_empty() && !null_equals_null.contains(&true);
         (is_possible && context.settings.join_filter != FilterKind::Off).then(|| Pushed {
             columns,
-            slot: Arc::new(FilterSlot::new(expected)),
+            slot: Arc::new(FilterSlot::new(expected())),
             is_early: false,
         })
     }
@@ -90,8 +90,8 @@ impl Pushed {
         self.below(true, |id| (is_open && side.contains(&id)).then_some(id))
     }
 
-    /// The same filter in the input of `set` that has these columns. Rows that are equal pass together or not at all, so
-    /// it changes no set operation.
+    /// The same filter in the input of `set` that has these columns. Rows that match pass in all
+    /// inputs, and what becomes of others in the set operation is dropped by the join.
     pub(crate) fn in_branch(&self, set: &plan::SetOperation, columns: &[ColumnId]) -> Option<Pushed> {
         let is_dear = set.kind != SetKind::Union || !set.all;
         self.below(is_dear, |id| set.columns.iter().position(|own| *own == id).map(|place| columns[place]))

@@ -4,7 +4,7 @@
 
 use super::filter::{FilterSlot, KeyFilter};
 use super::partitioned::{Spill, SplitRows};
-use super::table::{Asked, BuildInput, Chosen, Facts, Wish, choose, fits, key_bounds};
+use super::table::{Asked, BuildInput, Chosen, Facts, Wish, bytes_at_most, choose, fits, key_bounds};
 use super::{Built, BuiltSlot, Computed, ComputedWorker, Shape};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
@@ -158,7 +158,10 @@ impl Sink for BuildSink {
             let hash_collisions = self.context.settings.hash_collisions;
             let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
             let kind = self.context.settings.join_filter;
-            if let Some((filter, reason)) = slot.fill(&input, facts.bounds.as_deref(), kind, &self.context.memory)? {
+            let spared = bytes_at_most(self.context.settings.join_table, rows.rows());
+            if let Some((filter, reason)) =
+                slot.fill(&input, facts.bounds.as_deref(), kind, &self.context.memory, spared)?
+            {
                 facts.bits = KeyFilter::bits(filter);
                 self.recorder.note(reason);
             }

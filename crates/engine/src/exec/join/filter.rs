@@ -85,13 +85,21 @@ pub(crate) struct FilterSlot {
     filter: OnceLock<KeyFilter>,
     /// Somebody is going to test it.
     is_wanted: AtomicBool,
-    /// The share of the probe rows that is expected to match.
-    expected: f64,
+    expected: Expected,
+}
+
+/// What is expected of the probe side.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Expected {
+    /// Its rows.
+    pub rows: f64,
+    /// The share of them that match.
+    pub matching: f64,
 }
 
 impl FilterSlot {
-    /// A slot for a join of which this share of the probe rows is expected to match.
-    pub(crate) fn new(expected: f64) -> FilterSlot {
+    /// A slot for a join of whose probe side this is expected.
+    pub(crate) fn new(expected: Expected) -> FilterSlot {
         FilterSlot { expected, ..FilterSlot::default() }
     }
     /// Says that it is going to be tested, before the build is run.
@@ -110,7 +118,8 @@ impl FilterSlot {
     }
 
     /// Makes the filter of a finished build side, if somebody wants it, and leaves it here. `bounds` are the smallest and
-    /// the largest value of each key, if they are known. What it has become.
+    /// the largest value of each key, if they are known; `spared` are bytes of memory that the join's table may need. What it
+    /// has become.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -120,12 +129,13 @@ impl FilterSlot {
         bounds: Option<&[(i64, i64)]>,
         kind: FilterKind,
         memory: &Arc<MemoryBudget>,
+        spared: usize,
     ) -> Result<Option<(&KeyFilter, String)>> {
         if !self.is_wanted.load(Ordering::Relaxed) {
             return Ok(None);
         }
         let mut memory = Reservation::new(memory);
-        let (test, reason) = choose(kind, input.rows.rows(), bounds, self.expected, &mut memory);
+        let (test, reason) = choose(kind, input.rows.rows(), bounds, self.expected, &mut memory, spared);
         let test = match test {
             Chosen::Bits(packing) => {
                 let bits = Arc::new(Bits::of(input.rows, &packing, input.tasks)?);
@@ -157,24 +167,34 @@ fn choose(
     kind: FilterKind,
     rows: usize,
     bounds: Option<&[(i64, i64)]>,
-    expected: f64,
+    expected: Expected,
     memory: &mut Reservation,
+    spared: usize,
 ) -> (Chosen, String) {
     if rows == 0 {
         return (Chosen::Bounds, "no keys".into());
     }
-    let most = FEW_PLACES.max(BITS_PLACES * rows as u64);
+    // A filter is not worth a join that must be written to a file for it.
+    let is_forced = kind != FilterKind::Auto;
+    let mut has_memory =
+        |bytes: usize| (is_forced || memory.free() >= bytes.saturating_add(spared)) && memory.resize(bytes).is_ok();
+    // Nor is one that takes longer to make than it saves.
+    let few = expected.rows < rows as f64 && !is_forced;
+    let most = if few { FEW_PLACES } else { FEW_PLACES.max(BITS_PLACES * rows as u64) };
     if kind != FilterKind::Bloom
         && let Some(packing) = bounds.and_then(Packing::of).filter(|packing| packing.places() <= most)
-        && memory.resize(Bits::bytes_for(packing.places())).is_ok()
+        && has_memory(Bits::bytes_for(packing.places()))
     {
         let reason = format!("bits for {} places", packing.places());
         return (Chosen::Bits(packing), reason);
     }
-    let share = format!("{:.0} % of the rows are expected to pass", 100.0 * expected);
+    let share = format!("{:.0} % of the rows are expected to pass", 100.0 * expected.matching);
     match kind {
-        FilterKind::Auto if expected > USELESS_SHARE => (Chosen::Bounds, format!("bounds only; {share}")),
-        FilterKind::Auto | FilterKind::Bloom if memory.resize(Bloom::bytes_for(rows)).is_ok() => {
+        FilterKind::Auto if few => {
+            (Chosen::Bounds, format!("bounds only; {:.0} rows are expected to be tested", expected.rows))
+        }
+        FilterKind::Auto if expected.matching > USELESS_SHARE => (Chosen::Bounds, format!("bounds only; {share}")),
+        FilterKind::Auto | FilterKind::Bloom if has_memory(Bloom::bytes_for(rows)) => {
             (Chosen::Bloom, format!("Bloom for {rows} rows; {share}"))
         }
         FilterKind::Auto | FilterKind::Bloom => (Chosen::Bounds, "bounds only; there is no memory for more".into()),
@@ -471,9 +491,9 @@ mod tests {
     fn filled(kind: FilterKind, kept: &Materialized, bounds: Option<&[(i64, i64)]>) -> (Arc<FilterSlot>, String) {
         let nulls = vec![false; kept.columns().len()];
         let input = BuildInput { rows: kept, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
-        let slot = Arc::new(FilterSlot::new(0.5));
+        let slot = Arc::new(FilterSlot::new(Expected { rows: 1e6, matching: 0.5 }));
         slot.want();
-        let reason = slot.fill(&input, bounds, kind, &Arc::default()).unwrap().unwrap().1;
+        let reason = slot.fill(&input, bounds, kind, &Arc::default(), 0).unwrap().unwrap().1;
         (slot, reason)
     }
 
@@ -591,9 +611,23 @@ mod tests {
             (Auto, 1 << 20, Some(&[(0, (64 << 20) - 1)][..]), half, plenty, "bits for 67108864 places", 8 << 20),
         ] {
             let mut memory = Reservation::new(&Arc::new(MemoryBudget::new(memory)));
-            let (_, reason) = choose(kind, rows, bounds, expected, &mut memory);
+            let expected = Expected { rows: 2e6, matching: expected };
+            let (_, reason) = choose(kind, rows, bounds, expected, &mut memory, 0);
             assert!(reason.starts_with(wanted), "{kind}: wanted {wanted}, got {reason}");
             assert_eq!(memory.bytes(), bytes, "{reason}");
+        }
+        // The table's memory is spared; few rows to be tested are no reason for more than a few bits.
+        let (some, few) = (Expected { rows: 2e6, matching: half }, Expected { rows: 900.0, matching: half });
+        for (bounds, expected, spared, wanted) in [
+            (near, some, 2000, "bits for 64000 places"),
+            (near, some, 2001, "Bloom for 1000 rows"),
+            (near, some, 9000, "bounds only; there is no memory for more"),
+            (near, few, 0, "bits for 64000 places"),
+            (far, few, 0, "bounds only; 900 rows are expected to be tested"),
+        ] {
+            let mut memory = Reservation::new(&Arc::new(MemoryBudget::new(10_000)));
+            let (_, reason) = choose(Auto, 1000, bounds, expected, &mut memory, spared);
+            assert!(reason.starts_with(wanted), "wanted {wanted}, got {reason}");
         }
     }
 

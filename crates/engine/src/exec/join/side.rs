@@ -5,6 +5,7 @@
 
 use crate::cost::join::{Chosen, Join};
 use crate::exec::QueryContext;
+use crate::exec::join::filter::Expected;
 use crate::exec::tuple::expected_bytes;
 use crate::optimizer::{ColumnSet, Estimate, estimate, estimate_join, reads_all, width};
 use crate::plan::{self, Columns, JoinKind, Node};
@@ -33,8 +34,8 @@ pub(crate) fn choose(join: &plan::Join, columns: &Columns, above: &ColumnSet, co
     })
 }
 
-/// The share of the probe side's rows that is expected to have a match by the keys.
-pub(crate) fn matching_share(join: &plan::Join, columns: &Columns, keeps_left: bool) -> f64 {
+/// What is expected of the probe side: how many rows, and which share has a match by the keys.
+pub(crate) fn expected(join: &plan::Join, columns: &Columns, keeps_left: bool) -> Expected {
     let (mut probe, mut build, mut on) = (&join.left, &join.right, join.on.clone());
     if keeps_left {
         (probe, build) = (build, probe);
@@ -42,7 +43,8 @@ pub(crate) fn matching_share(join: &plan::Join, columns: &Columns, keeps_left: b
     }
     let (probe, build) = (estimate(probe, columns), estimate(build, columns));
     let rows = probe.rows;
-    estimate_join(JoinKind::Semi, &on, &[], probe, build).rows / rows.max(1.0)
+    let matching = estimate_join(JoinKind::Semi, &on, &[], probe, build).rows / rows.max(1.0);
+    Expected { rows, matching }
 }
 
 /// What was chosen and why, for the profile; `None` if there was nothing to choose.

@@ -220,9 +220,15 @@ impl Walk {
             }
         }
         let may_have_rows = scan.may_have_rows(&|column| group.column_zone(column));
+        if !may_have_rows {
+            self.wanted.fill(false);
+        }
+        let looks_ahead = !scan.bounded.is_empty() && *scan.reach == Reach::Everywhere;
         for (block, wanted) in self.wanted.iter_mut().enumerate().filter(|(_, wanted)| **wanted) {
-            group.prefetch_zones(block, &scan.bounded);
-            *wanted = may_have_rows && scan.may_have_rows(&|column| group.zone(column, block));
+            if looks_ahead {
+                group.prefetch_zones(block, &scan.bounded);
+            }
+            *wanted = scan.may_have_rows(&|column| group.zone(column, block));
         }
         let wanted = self.wanted.iter().filter(|&&wanted| wanted).count();
         scan.recorder.add_blocks(group.blocks() as u64, (group.blocks() - wanted) as u64);

@@ -80,9 +80,9 @@ impl TempFile {
         let at = self.end.fetch_add(length, Ordering::Relaxed);
         if used.saturating_add(length) > self.limit {
             return Err(Error::resource(format!(
-                "temporary files in '{}' would have more than the {} MB of max_temp_directory_size",
+                "temporary files in '{}' would have more than the {} bytes of max_temp_directory_size",
                 self.directory.display(),
-                self.limit / 1_000_000
+                self.limit
             ))
             .with_hint("raise it, or raise memory_limit, or select fewer rows or columns"));
         }
@@ -102,7 +102,8 @@ impl TempFile {
         bytes.resize(extent.length, 0);
         self.read.fetch_add(extent.length as u64, Ordering::Relaxed);
         read_at(self.file(), bytes, extent.at).map_err(|error| {
-            Error::io(format!("cannot read a temporary file in '{}'", self.directory.display()), &error)
+            let what = format!("cannot read a temporary file in '{}'", self.directory.display());
+            Error::io(what, &error).with_hint("SET temp_directory = '…' to a directory on another disk")
         })
     }
 
@@ -128,7 +129,12 @@ fn create(directory: &Path) -> std::io::Result<(File, PathBuf)> {
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = directory.join(format!("entasis-{}-{number}.tmp", std::process::id()));
-        match OpenOptions::new().read(true).write(true).create_new(true).open(&path) {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true);
+        // Nobody else may read it before it has lost its name.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        match options.open(&path) {
             // Another process had this number before.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             other => return other.map(|file| (file, path)),

@@ -251,8 +251,11 @@ impl Worker {
         if !gives_rest && !gives_probe {
             return Ok(Flow::Continue);
         }
+        // Rows that are kept one chunk after the other have room for more.
         let fits = spill.setting != JoinSpill::Deep || build.rows <= FEW_ROWS;
-        if fits && let Some(turn) = spill.turns.take(build.bytes + spill.table_bytes(build.rows), &spill.context)? {
+        if fits
+            && let Some(turn) = spill.turns.take(build.bytes * 3 / 2 + spill.table_bytes(build.rows), &spill.context)?
+        {
             return self.join_whole(piece, turn, next);
         }
         if piece.is_last { self.join_blocks(piece, next) } else { self.split(piece, next) }

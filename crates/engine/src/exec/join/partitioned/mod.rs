@@ -242,7 +242,10 @@ impl Spill {
             self.marks[largest].store(true, Ordering::Relaxed);
             splits.iter_mut().try_for_each(|split| split.write_one(largest))?;
         }
-        // A partition is in the file if it has rows there.
+        // A partition that has rows in the file has none in memory.
+        for partition in (0..count).filter(|&p| self.build.rows(p) > 0) {
+            splits.iter_mut().filter(|split| split.size(partition).1 > 0).try_for_each(|s| s.write_one(partition))?;
+        }
         (0..count).for_each(|p| self.marks[p].store(self.build.rows(p) > 0, Ordering::Relaxed));
         self.is_active.store((0..count).any(|p| self.is_marked(p)), Ordering::Relaxed);
         let mut rows = Materialized::new(self.build.columns());

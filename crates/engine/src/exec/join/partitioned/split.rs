@@ -202,7 +202,16 @@ impl Split {
                 self.write(partition)?;
             }
         }
-        self.keep_within()
+        self.shrink();
+        Ok(())
+    }
+
+    /// Gives back the memory of what was written. No other partition is written: the other workers would not know.
+    fn shrink(&mut self) {
+        let bytes = self.bytes + self.beside;
+        if bytes < self.memory.bytes() {
+            self.memory.resize(bytes).expect("less memory is always to be had");
+        }
     }
 
     /// Bytes and rows of a partition in memory.
@@ -216,7 +225,8 @@ impl Split {
     /// Those of writing.
     pub(crate) fn write_one(&mut self, partition: usize) -> Result<()> {
         self.write(partition)?;
-        self.keep_within()
+        self.shrink();
+        Ok(())
     }
 
     /// The rows that are in memory, and their reservation. Ids of rows are dense.

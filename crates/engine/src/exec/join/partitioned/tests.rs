@@ -161,6 +161,21 @@ fn what_does_not_fit_is_written() {
 }
 
 #[test]
+fn workers_agree_on_what_is_written() {
+    let inputs = inputs(rows_of(9_000, 20_000), rows_of(11_000, 20_000));
+    // Between nearly all and nearly nothing; small chunks make work for two.
+    for limit in (5..50).step_by(5).map(|part| part * 40 << 10) {
+        for kind in [JoinKind::Inner, JoinKind::Anti, JoinKind::Full] {
+            let plan = inputs.join(kind, 1, false);
+            let settings = Settings { threads: 2, chunk_rows: 16, ..Settings::default() };
+            let own = context(limit, settings);
+            let (rows, profile) = run(&plan, &own).unwrap();
+            assert!(rows == sorted(inputs.twin(kind, 1, false)), "{kind:?}, {limit} bytes\n{profile}");
+        }
+    }
+}
+
+#[test]
 fn little_memory_makes_deep_partitions() {
     let inputs = inputs(rows_of(90_000, 200_000), rows_of(80_000, 200_000));
     check(&inputs, JoinKind::Full, (1, false), 100 << 10, &["partitions in temporary files", "written again"]);
