@@ -33,11 +33,6 @@ use std::sync::Arc;
 // itself; asked for all lines of wider ones, a scan in cache is a seventh slower.
 const AHEAD_BYTES: usize = 1024;
 
-/// From so many values of a block on, most of its lines are read, and all are asked for …
-const FEW_OF_BLOCK: usize = 8;
-/// … up to so many bytes.
-const BLOCK_BYTES: usize = 4096;
-
 /// A contiguous range of slots that holds one range of the layout key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Partition {
@@ -485,12 +480,8 @@ impl RowGroup {
         out: &mut Vector,
     ) {
         let width = self.block_slots;
-        let slices = || runs.iter().flat_map(|run| run.start / width..run.end.div_ceil(width));
-        let first = slices().next().filter(|_| positions.len() >= slices().count() * FEW_OF_BLOCK);
-        match first.map(|first| self.slices[first].block(column).values.bytes()) {
-            Some(bytes) => slices().for_each(|slice| self.slices[slice].prefetch_slots(column, bytes.min(BLOCK_BYTES))),
-            None => slices().for_each(|slice| self.slices[slice].prefetch_stream(column, true)),
-        }
+        let slices = runs.iter().flat_map(|run| run.start / width..run.end.div_ceil(width));
+        slices.for_each(|slice| self.slices[slice].prefetch_stream(column, true));
         read::gather(self, column, held, runs, positions, positions.len().max(CHUNK_ROWS), out);
     }
 

@@ -154,19 +154,6 @@ pub(crate) fn prefetch_stream(at: *const u8) {
     prefetch_all(at, 4 * 64);
 }
 
-/// Asks for the cache lines of `bytes` bytes from `at` on, no nearer than the second-level cache: for what is read in a while.
-// PERF: lines on their way to the first level are few at a time, and who asks for more waits.
-#[inline(always)]
-pub(crate) fn prefetch_later(at: *const u8, bytes: usize) {
-    #[cfg(target_arch = "x86_64")]
-    (0..bytes).step_by(64).for_each(|byte| {
-        // SAFETY: a prefetch reads nothing, and every x86-64 has it.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(at.wrapping_add(byte).cast());
-        }
-    });
-}
-
 /// Asks for the cache lines of `bytes` bytes from `at` on.
 #[inline(always)]
 pub(crate) fn prefetch_all<T>(at: *const T, bytes: usize) {

@@ -177,7 +177,7 @@ impl Slice {
         self.blocks[column].prefetch();
         let slots = self.blocks[column].ahead().start();
         if !slots.is_null() {
-            cells::prefetch_later(slots, bytes);
+            cells::prefetch_all(slots, bytes);
         }
     }
 
