@@ -164,7 +164,7 @@ fn what_does_not_fit_is_written() {
 fn workers_agree_on_what_is_written() {
     let inputs = inputs(rows_of(9_000, 20_000), rows_of(11_000, 20_000));
     // Between nearly all and nearly nothing; small chunks make work for two.
-    for limit in (5..50).step_by(5).map(|part| part * 40 << 10) {
+    for limit in (5..50).step_by(5).map(|part| part * (40 << 10)) {
         for kind in [JoinKind::Inner, JoinKind::Anti, JoinKind::Full] {
             let plan = inputs.join(kind, 1, false);
             let settings = Settings { threads: 2, chunk_rows: 16, ..Settings::default() };
