@@ -293,3 +293,45 @@ impl Keys<'_> {
         self.keys.begin(chunk, &positions, self.null_equals_null);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::QueryContext;
+    use crate::exec::materialized::column_of;
+    use crate::exec::testing::{Chance, chunk_of};
+    use entasis_vector::{DataType, Value};
+
+    /// When the build side is completed, a worker that writes what it is told to writes nothing else, however short memory
+    /// has become: the other workers would keep their rows of that partition.
+    #[test]
+    fn what_is_not_asked_for_is_not_written() {
+        let context = QueryContext { memory: Arc::new(MemoryBudget::new(1 << 20)), ..QueryContext::default() };
+        let metas = [column_of(DataType::Int64)];
+        let store = Store::new(&metas, PARTITIONS, &context);
+        let marks = marks(PARTITIONS, false);
+        let room = Room { most: usize::MAX, left: 1 << 17, least: 0 };
+        let mut split = Split::new(&store, &marks, 0, room, &context.memory);
+        let rows: Vec<Vec<Value>> = (0..2000).map(|i| vec![Value::Integer(i)]).collect();
+        let chunk = chunk_of(&metas, &rows, &mut Chance(7));
+        let mut keys = ProbeKeys::new(1, false);
+        keys.begin(&chunk, &[0], &[false]);
+        split.take(&mut keys, &chunk, &[0], true, None).unwrap();
+        keys.release();
+        let sizes = |split: &Split| (0..PARTITIONS).map(|p| split.size(p).1).collect::<Vec<usize>>();
+        let before = sizes(&split);
+        assert_eq!(before.iter().sum::<usize>(), 2000);
+
+        // Another statement takes all memory that is left.
+        let mut other = Reservation::new(&context.memory);
+        other.resize(context.memory.free()).unwrap();
+        marks[5].store(true, Ordering::Relaxed);
+        split.write_marked().unwrap();
+        split.write_one(9).unwrap();
+        let expected: Vec<usize> =
+            before.iter().enumerate().map(|(p, &n)| if p == 5 || p == 9 { 0 } else { n }).collect();
+        assert_eq!(sizes(&split), expected);
+        assert_eq!((store.rows(5), store.rows(9)), (before[5], before[9]));
+        assert_eq!(marks.iter().filter(|mark| mark.load(Ordering::Relaxed)).count(), 1);
+    }
+}
