@@ -96,10 +96,16 @@ def peak_bytes(pid):
     return 0
 
 
-def serve(name, threads):
-    """The engine's process: a JSON command a line on stdin, a JSON answer a line on stdout."""
+def open_answers():
+    """Where an engine's process answers: what was stdout. From here on, what the engine prints goes to stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    return answers
+
+
+def serve(name, threads):
+    """The engine's process: a JSON command a line on stdin, a JSON answer a line on stdout."""
+    answers = open_answers()
     engine = ENGINES[name](threads)
     print(json.dumps({"version": engine.version}), file=answers, flush=True)
     for line in sys.stdin:

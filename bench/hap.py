@@ -27,7 +27,7 @@ import sys
 import threading
 import time
 
-from engines import keep, peak_bytes
+from engines import keep, open_answers, peak_bytes
 
 COLUMNS = [f"a{i}" for i in range(16)]
 POINT = "SELECT a0, a1, a2, a3 FROM hap WHERE k = ?"
@@ -225,8 +225,7 @@ def bulk(engine, rows, updates):
 
 
 def serve(name):
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    answers = open_answers()
     engine = ENGINES[name]()
     # A scan that is through waits for the interpreter as long as another thread may keep it, 5 ms by default.
     sys.setswitchinterval(1e-4)

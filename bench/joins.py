@@ -21,7 +21,6 @@ Which tables a join may be given is asked of the engine: those that it does not 
 import datetime
 import json
 import math
-import os
 import random
 import re
 import statistics
@@ -29,7 +28,7 @@ import subprocess
 import sys
 import time
 
-from engines import ENGINES, ROOT, commit, keep
+from engines import ENGINES, ROOT, commit, keep, open_answers
 
 # ---- engines ------------------------------------------------------------------------------------------------------
 
@@ -59,8 +58,7 @@ def texts(rows):
 
 def serve(name, threads):
     """The engine's process: a JSON command a line on stdin, a JSON answer a line on stdout."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    answers = open_answers()
     engine = ENGINES[name](threads)
     print(json.dumps({"version": engine.version}), file=answers, flush=True)
     for line in sys.stdin:

@@ -10,42 +10,23 @@
 
 mod random;
 mod ready;
+mod stored;
 
 use entasis_engine::exec::{FilterKind, QueryContext, Settings, execute};
 use entasis_engine::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Scan};
-use entasis_engine::relation::{Relation, ScanRequest, Source, Statistics};
-use entasis_storage::{Table, TableSnapshot};
-use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Field, Result, Schema, Selection, Vector};
+use entasis_engine::relation::Relation;
+use entasis_storage::Table;
+use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Field, Schema, Selection, Vector};
 use random::Random;
 use ready::{Ready, Sum};
 use std::sync::Arc;
 use std::time::Instant;
+use stored::Stored;
 
 const ROUNDS: usize = 3;
 const PROBES: usize = 10_000_000;
 /// From one key to the next.
 const FAR: i64 = 1_000_003;
-
-#[derive(Debug)]
-struct Stored(TableSnapshot);
-
-impl Relation for Stored {
-    fn name(&self) -> &str {
-        "stored"
-    }
-    fn schema(&self) -> &Schema {
-        self.0.schema()
-    }
-    fn statistics(&self) -> Statistics {
-        Statistics { rows: Some(self.0.rows()), columns: Vec::new() }
-    }
-    fn table(&self) -> Option<&TableSnapshot> {
-        Some(&self.0)
-    }
-    fn scan(&self, _: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
-        unreachable!("tables are scanned by the engine")
-    }
-}
 
 /// A table (key, key with other bits).
 fn stored(keys: &[i64]) -> Arc<dyn Relation> {

@@ -5,18 +5,21 @@
 //! This is a leaf with `unsafe`: a global allocator cannot be written without.
 #![allow(unsafe_code)]
 
+#[path = "../examples/stored/mod.rs"]
+mod stored;
+
 use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker, Settings, execute};
 use entasis_engine::plan::{
     Aggregate, AggregateCall, AggregateFunction, Columns, Filter, Join, JoinKey, JoinKind, Node, Output, Plan, Project,
     Scan, Sort, SortKey, Values,
 };
-use entasis_engine::relation::{Relation, ScanRequest, Source, Statistics};
 use entasis_storage::{Table, TableSnapshot};
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
-use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Field, Result, Schema, Selection, Value, Vector};
+use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Field, Result, Selection, Value, Vector};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
+use stored::Stored;
 
 struct Counting;
 
@@ -37,27 +40,6 @@ unsafe impl GlobalAlloc for Counting {
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-#[derive(Debug)]
-struct Stored(TableSnapshot);
-
-impl Relation for Stored {
-    fn name(&self) -> &str {
-        "t"
-    }
-    fn schema(&self) -> &Schema {
-        self.0.schema()
-    }
-    fn statistics(&self) -> Statistics {
-        Statistics { rows: Some(self.0.rows()), columns: Vec::new() }
-    }
-    fn table(&self) -> Option<&TableSnapshot> {
-        Some(&self.0)
-    }
-    fn scan(&self, _: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
-        unreachable!("tables are scanned by the engine")
-    }
-}
 
 /// Counts rows, and the allocations between two chunks.
 #[derive(Default)]
