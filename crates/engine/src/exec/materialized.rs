@@ -50,6 +50,8 @@ pub struct Materialized {
     /// Rows that the last segment has room for.
     room: usize,
     rows: usize,
+    /// Rows that there will be; 0: nobody knows.
+    expected: usize,
     heap: Arc<StringHeap>,
     /// Bytes of all segments; the heap counts by itself.
     bytes: usize,
@@ -106,6 +108,7 @@ impl Materialized {
             compressed: Compressed::default(),
             room: 0,
             rows: 0,
+            expected: 0,
             heap: Arc::default(),
             bytes: 0,
             composed: Vec::new(),
@@ -249,6 +252,39 @@ impl Materialized {
         moved
     }
 
+    /// All rows of `parts`, one part after the other, with the ids 0, 1, 2, … There is room for these and no more, so that they need
+    /// hardly more memory than before, and each part is freed when it has been taken. Long strings are not copied: their
+    /// bytes go over with them. No row is a tuple.
+    pub fn dense(columns: &[ColumnMeta], parts: Vec<Materialized>) -> Materialized {
+        let mut out = Materialized::new(columns);
+        out.expected = parts.iter().map(Materialized::rows).sum();
+        for mut part in parts {
+            debug_assert!(part.layout.is_none());
+            let mut scratch: Vec<Vector> = columns.iter().map(|meta| Vector::new(meta.physical)).collect();
+            for segment in 0..part.segments() {
+                let count = part.segment_rows(segment);
+                for first in (0..count).step_by(CHUNK_ROWS) {
+                    let rows = CHUNK_ROWS.min(count - first);
+                    for (column, vector) in scratch.iter_mut().enumerate() {
+                        part.read(column, segment, first, rows, vector);
+                        vector.set_strings_stable(true);
+                    }
+                    let vectors: Vec<(&Vector, Option<&[u16]>)> = scratch.iter().map(|vector| (vector, None)).collect();
+                    out.append_vectors(&vectors, rows);
+                }
+            }
+            for (own, old) in out.columns.iter_mut().zip(&part.columns) {
+                own.strings_are_stable &= old.strings_are_stable;
+            }
+            drop(scratch);
+            if part.heap.bytes() > 0 {
+                let heap = Arc::into_inner(std::mem::take(&mut part.heap)).expect("nobody else reads these rows");
+                heap_mut(&mut out.heap).absorb(heap);
+            }
+        }
+        out
+    }
+
     /// The rows `ids`, in that order. Long strings are not copied: their bytes go over with them.
     pub fn reordered(mut self, ids: &[u32]) -> Materialized {
         let mut out = Materialized::new(&self.metas);
@@ -327,7 +363,11 @@ impl Materialized {
         let is_finished = |(&filled, tuples): (&usize, &Option<Tuples>)| filled == SEGMENT_ROWS || tuples.is_some();
         if self.segments.last().zip(self.tuples.last()).is_none_or(is_finished) {
             assert!(self.segments.len() + 1 < SEGMENT_ROWS, "row ids have room for 65,535 segments");
-            self.room = if self.segments.is_empty() { FIRST_ROOM } else { LATER_ROOM };
+            self.room = match self.expected.saturating_sub(self.rows) {
+                0 if self.segments.is_empty() => FIRST_ROOM,
+                0 => LATER_ROOM,
+                expected => expected.min(SEGMENT_ROWS),
+            };
             self.segments.push(0);
             self.tuples.push(None);
             for column in &mut self.columns {
