@@ -158,7 +158,7 @@ impl Sink for BuildSink {
             let hash_collisions = self.context.settings.hash_collisions;
             let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
             let kind = self.context.settings.join_filter;
-            let spared = bytes_at_most(self.context.settings.join_table, rows.rows());
+            let spared = bytes_at_most(self.context.settings.join_table, rows.id_space());
             if let Some((filter, reason)) =
                 slot.fill(&input, facts.bounds.as_deref(), kind, &self.context.memory, spared)?
             {

@@ -151,3 +151,26 @@ fn rearranged_rows_are_reordered_ones() {
     let none = make().rearranged(&[], &[true; 3], &TwoThreads).unwrap();
     assert_eq!((none.rows(), none.segments()), (0, 0));
 }
+
+/// Parts whose buffers are nearly full; together they have few rows more than buffers that double have room for.
+#[test]
+fn dense_rows_need_no_more_memory_than_their_parts() {
+    for (parts, count) in [(17, 1960), (33, 4000), (3, 0)] {
+        let rows: Vec<Materialized> = (0..parts)
+            .map(|part| {
+                let mut rows = Materialized::new(&columns());
+                (0..count).step_by(40).for_each(|i| rows.append(&chunk(part * count + i, 40), &[0, 1, 2], None));
+                rows
+            })
+            .collect();
+        let before: usize = rows.iter().map(Materialized::bytes).sum();
+        let dense = Materialized::dense(&columns(), rows);
+        let all = parts * count;
+        assert_eq!((dense.rows(), dense.id_space()), (all, all));
+        assert!(dense.bytes() <= before, "{} {before}", dense.bytes());
+        for n in (0..all).filter(|n| n % 7 == 3) {
+            let id = (n >> 16 << 16 | n & 0xffff) as u32;
+            assert_eq!((dense.value(id, 0), dense.value(id, 1)), (Value::Integer(n as i128), text(n)));
+        }
+    }
+}

@@ -248,13 +248,9 @@ impl Spill {
         }
         (0..count).for_each(|p| self.marks[p].store(self.build.rows(p) > 0, Ordering::Relaxed));
         self.is_active.store((0..count).any(|p| self.is_marked(p)), Ordering::Relaxed);
-        let mut rows = Materialized::new(self.build.columns());
-        let mut reservations = Vec::new();
-        for split in splits {
-            let (part, memory) = split.into_rows()?;
-            rows.absorb(part);
-            reservations.push(memory);
-        }
+        let (parts, reservations): (Vec<_>, Vec<_>) = splits.into_iter().map(Split::into_parts).unzip();
+        // Tables may have an entry for each id, so ids are dense whoever had the rows.
+        let rows = Materialized::dense(self.build.columns(), parts.into_iter().flatten().collect());
         drop(reservations);
         let mut memory = Reservation::new(&self.context.memory);
         memory.resize(rows.bytes())?;

@@ -229,17 +229,12 @@ impl Split {
         Ok(())
     }
 
-    /// The rows that are in memory, and their reservation. Ids of rows are dense.
-    ///
-    /// # Errors
-    /// Resource.
-    pub(crate) fn into_rows(mut self) -> Result<(Materialized, Reservation)> {
+    /// The rows that are in memory, by partition, and their reservation.
+    pub(crate) fn into_parts(self) -> (Vec<Materialized>, Reservation) {
         if let Some(seen) = &self.seen {
             self.parts.iter().for_each(|part| seen.add(part));
         }
-        let rows = Materialized::dense(self.store.columns(), self.parts);
-        self.memory.resize(rows.bytes())?;
-        Ok((rows, self.memory))
+        (self.parts, self.memory)
     }
 }
 
@@ -290,44 +285,6 @@ mod tests {
     use crate::exec::materialized::column_of;
     use crate::exec::testing::{Chance, chunk_of};
     use entasis_vector::{DataType, Value};
-
-    /// Rows of many partitions are put together in the memory that they have.
-    #[test]
-    fn rows_need_no_more_memory_in_one_piece() {
-        let metas = [column_of(DataType::Int64), column_of(DataType::Varchar)];
-        let text = |i: i64| match i % 10 {
-            3 => Value::Null,
-            _ => Value::Text(format!("a text that is longer than twelve bytes, number {i}").into()),
-        };
-        let context = QueryContext::default();
-        let store = Store::new(&metas, PARTITIONS, &context);
-        // Some partitions whose buffers are nearly full; put together they have few rows more than buffers that double.
-        for (count, kept) in [(PARTITIONS * 1960, 17), (PARTITIONS * 3990, 33)] {
-            let room = Room { most: usize::MAX, left: 0, least: 0 };
-            let mut split = Split::new(&store, &marks(PARTITIONS, false), 0, room, &context.memory);
-            let rows: Vec<Vec<Value>> = (0..count as i64).map(|i| vec![Value::Integer(i.into()), text(i)]).collect();
-            let mut keys = ProbeKeys::new(1, false);
-            for rows in rows.chunks(CHUNK_ROWS) {
-                let chunk = chunk_of(&metas, rows, &mut Chance(7));
-                keys.begin(&chunk, &[0], &[false]);
-                split.take(&mut keys, &chunk, &[0, 1], true, None).unwrap();
-                keys.release();
-            }
-            (kept..PARTITIONS).for_each(|p| split.write_one(p).unwrap());
-            let (before, rows) = (context.memory.used(), (0..kept).map(|p| split.size(p).1).sum::<usize>());
-            let (dense, memory) = split.into_rows().unwrap();
-            assert_eq!((dense.rows(), dense.id_space()), (rows, rows));
-            assert!(memory.bytes() <= before && context.memory.used() == memory.bytes(), "{} {before}", memory.bytes());
-            let mut texts = Vector::new(metas[1].physical);
-            for segment in 0..dense.segments() {
-                let keys = dense.values::<i64>(0, segment);
-                dense.read(1, segment, 0, keys.len(), &mut texts);
-                for (row, &key) in keys.iter().enumerate() {
-                    assert_eq!(texts.value(row, DataType::Varchar), text(key));
-                }
-            }
-        }
-    }
 
     /// When the build side is completed, a worker that writes what it is told to writes nothing else, however short memory
     /// has become: the other workers would keep their rows of that partition.

@@ -1,6 +1,12 @@
 //! Joins that do not fit into memory, against nested loops. That all kinds of joins give the same under every way to spill
 //! is tested in [`crate::exec::tests`].
 
+use super::Spill;
+use crate::exec::join::build::Making;
+use crate::exec::join::table::Asked;
+use crate::exec::join::{ProbeOutput, Rest, Shape};
+use crate::exec::materialized::column_of;
+use crate::exec::testing::{Chance, TwoThreads, chunk_of};
 use crate::exec::{Collector, JoinSpill, MemoryBudget, QueryContext, Settings, execute};
 use crate::plan::*;
 use entasis_vector::expr::{CompareOp, Expr};
@@ -173,6 +179,30 @@ fn workers_agree_on_what_is_written() {
             assert!(rows == sorted(inputs.twin(kind, 1, false)), "{kind:?}, {limit} bytes\n{profile}");
         }
     }
+}
+
+/// Tables have entries for ids, so how much memory they need must not depend on which worker had the rows.
+#[test]
+fn rows_of_several_workers_are_numbered_together() {
+    let context = context(usize::MAX, Settings::default());
+    let columns = [column_of(DataType::Int64)];
+    let making = Making {
+        shape: Shape { probe: ProbeOutput::Pairs, rest: Rest::Nothing },
+        null_equals_null: vec![false],
+        null_aware: false,
+        marks: false,
+        asked: Asked::Existence,
+        read: vec![true],
+        context: context.clone(),
+    };
+    let spill = Spill::new(&columns, making, (false, true), &Arc::default(), &context).unwrap();
+    let mut workers = [spill.build_rows(), spill.build_rows(), spill.build_rows()];
+    for (i, worker) in workers.iter_mut().enumerate() {
+        let rows: Vec<Row> = (0..1000).map(|n| vec![int(n * 3 + i as i128)]).collect();
+        worker.take(&chunk_of(&columns, &rows, &mut Chance(7)), &[0]).unwrap();
+    }
+    let (rows, memory) = spill.complete(workers.into(), &TwoThreads).unwrap();
+    assert_eq!((rows.rows(), rows.id_space(), memory.bytes()), (3000, 3000, rows.bytes()));
 }
 
 #[test]

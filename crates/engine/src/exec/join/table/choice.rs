@@ -127,6 +127,8 @@ const WINDOW_SHARE: f64 = 0.95;
 const LARGE_PART: usize = 4;
 /// Part of the rows of a concise hash table that may overflow.
 const OVERFLOW_PART: usize = 16;
+/// Rows of a key, on average, up to which hardly any overflow.
+const DISTINCT: f64 = 1.05;
 /// Rows of a key, on average, from which on they stand side by side.
 const REPEATED: f64 = 2.0;
 /// How often it is tried to draw a key for the window of a concise array table.
@@ -165,7 +167,7 @@ pub(crate) fn fits(
     if facts.keys == 0 {
         return Ok(ladder.has_memory(rows, rows.rows() * 4));
     }
-    let has_memory = ladder.has_memory(rows, bytes_at_most(wish.kind, rows.rows()));
+    let has_memory = ladder.has_memory(rows, bytes_at_most(wish.kind, rows.id_space()));
     if has_memory || wish.kind != TableKind::Auto {
         return Ok(has_memory);
     }
@@ -173,7 +175,7 @@ pub(crate) fn fits(
     if wish.asked == Asked::Existence && bits().is_some_and(|bytes| ladder.has_memory(rows, bytes)) {
         return Ok(true);
     }
-    Ok(ladder.steps(rows)?.iter().any(|step| ladder.has_memory(rows, step.bytes(rows.rows()))))
+    Ok(ladder.steps(rows)?.iter().any(|step| ladder.has_memory(rows, step.bytes(rows))))
 }
 
 /// Bytes beside so many rows with which there is a table for them, whatever their keys.
@@ -181,6 +183,9 @@ pub(crate) fn bytes_at_most(kind: TableKind, rows: usize) -> usize {
     // Chains; or what the largest of the others needs.
     if kind == TableKind::Auto { 24 * rows } else { 48 * rows + FEW_PLACES as usize * 4 }
 }
+
+/// Bytes of a row in the directory of chains and while its hash is kept.
+const CHAINED_ROW_BYTES: usize = 16;
 
 /// A table to be built.
 enum Step {
@@ -193,17 +198,20 @@ enum Step {
 }
 
 impl Step {
-    /// Bytes that the table needs at most while it is built over so many rows, without those that it finds by hash.
-    fn bytes(&self, rows: usize) -> usize {
+    /// Bytes that the table needs at most while it is built over these rows; a part of them may be found by chains.
+    fn bytes(&self, rows: &Materialized) -> usize {
+        let (rows, ids) = (rows.rows(), rows.id_space());
         // Where rows move: 8 bytes a row to spread them or, after that, a column of new ones, and 4 for their order.
         let moving = 20 * rows;
+        let overflow = rows / OVERFLOW_PART * (CHAINED_ROW_BYTES + 4);
+        // Chains have an entry for each id.
         match self {
-            Step::Direct(packing) => packing.places() as usize * 4 + 4 * rows,
-            Step::Ranked(packing) => packing.places() as usize / 4 + 8 * rows,
-            Step::Cat(packing) => packing.places() as usize / 4 + 4 * rows + moving,
-            Step::Cht => 2 * rows + moving,
+            Step::Direct(packing) => packing.places() as usize * 4 + 4 * ids,
+            Step::Ranked(packing) => packing.places() as usize / 4 + 4 * rows + 4 * ids,
+            Step::Cat(packing) => packing.places() as usize / 4 + 4 * rows + moving + overflow,
+            Step::Cht => 2 * rows + moving + overflow,
             Step::Unchained => 8 * rows + moving,
-            Step::Chained => 20 * rows,
+            Step::Chained => CHAINED_ROW_BYTES * rows + 4 * ids,
         }
     }
 }
@@ -286,10 +294,9 @@ impl Ladder<'_> {
 
     /// The table that was measured to be best, of those that there is memory for; if for none, the smallest.
     fn best(&self, rows: &Materialized) -> Result<Step> {
-        let count = rows.rows();
         let mut steps = self.steps(rows)?;
-        let fits = steps.iter().position(|step| self.has_memory(rows, step.bytes(count)));
-        let smallest = || (0..steps.len()).min_by_key(|&at| steps[at].bytes(count));
+        let fits = steps.iter().position(|step| self.has_memory(rows, step.bytes(rows)));
+        let smallest = || (0..steps.len()).min_by_key(|&at| steps[at].bytes(rows));
         let at = fits.or_else(smallest).expect("chains are always possible");
         Ok(steps.swap_remove(at))
     }
@@ -308,11 +315,11 @@ impl Ladder<'_> {
             steps.extend(self.packing(rows, CAT_PLACES).or_else(near).map(Step::Cat));
         }
         steps.extend(self.packing(rows, CAT_PLACES).map(Step::Ranked));
-        if may_move && Step::Chained.bytes(rows.rows()) > self.memory.free() / LARGE_PART {
-            steps.push(Step::Cht);
-        }
-        if may_move && steps.is_empty() && rows_per_key(&self.input(rows))? >= REPEATED {
-            steps.push(Step::Unchained);
+        let is_large = Step::Chained.bytes(rows) > self.memory.free() / LARGE_PART;
+        if may_move && (is_large || steps.is_empty()) {
+            let repeated = rows_per_key(&self.input(rows))?;
+            steps.extend((is_large && repeated <= DISTINCT).then_some(Step::Cht));
+            steps.extend((steps.is_empty() && repeated >= REPEATED).then_some(Step::Unchained));
         }
         steps.push(Step::Chained);
         Ok(steps)
@@ -325,7 +332,7 @@ impl Ladder<'_> {
 
     fn build(&mut self, step: Step, rows: Materialized) -> Result<Chosen> {
         let (count, keys) = (rows.rows(), self.describe());
-        self.memory.resize(rows.bytes() + step.bytes(count))?;
+        self.memory.resize(rows.bytes() + step.bytes(&rows))?;
         match step {
             Step::Direct(packing) => {
                 let table = Indexed::direct(&self.input(&rows), packing)?;
@@ -393,7 +400,8 @@ impl Ladder<'_> {
     fn cht(&mut self, rows: Materialized, keys: &str) -> Result<Chosen> {
         let count = rows.rows();
         let (mut table, arranged) = Cht::build(&self.input(&rows))?;
-        if self.wish.kind != TableKind::Cht && arranged.overflow > count / OVERFLOW_PART {
+        let overflows = self.wish.kind != TableKind::Cht && arranged.overflow > count / OVERFLOW_PART;
+        if overflows && self.has_memory(&rows, Step::Chained.bytes(&rows)) {
             drop((table, arranged));
             return self.build(Step::Chained, rows);
         }
@@ -414,7 +422,7 @@ impl Ladder<'_> {
 
     /// Reserves the chains of rows that are found by hash.
     fn reserve_overflow(&mut self, arranged: &Arranged) -> Result<()> {
-        self.memory.resize(self.memory.bytes() + Step::Chained.bytes(arranged.overflow))
+        self.memory.resize(self.memory.bytes() + (CHAINED_ROW_BYTES + 4) * arranged.overflow)
     }
 
     /// The rows in the order that a table asks for, without columns that nobody reads; `compared`: keys are.

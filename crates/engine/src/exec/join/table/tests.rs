@@ -233,7 +233,7 @@ fn the_table_is_one_that_there_is_memory_for() {
     for (apart, repeated, left, wanted) in [
         (far, 1, usize::MAX, "chained"),
         (far, 1, 300_000, "concise hash table"),
-        (far, 9, 300_000, "chained"),
+        (far, 9, 300_000, "unchained"),
         // A directory takes 16 bytes a row, and moving the rows 24 more.
         (60, 1, usize::MAX, "concise array table"),
         (60, 1, 150_000, "ranked array"),
@@ -245,6 +245,7 @@ fn the_table_is_one_that_there_is_memory_for() {
         let (types, nulls) = (vec![DataType::Int64], vec![false]);
         let case = Case { name: "far", types, null_equals_null: nulls.clone(), build, probe: Vec::new() };
         let rows = build_rows(&case, &mut chance);
+        let rows = Materialized::dense(&rows.columns().to_vec(), vec![rows]);
         let budget = Arc::new(MemoryBudget::new(rows.bytes().saturating_add(left)));
         let mut memory = Reservation::new(&budget);
         memory.resize(rows.bytes()).unwrap();
@@ -252,6 +253,33 @@ fn the_table_is_one_that_there_is_memory_for() {
         let wish = Wish { kind: TableKind::Auto, asked: Asked::Rows, read: &[false, true] };
         let chosen = choose(&wish, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();
         assert!(chosen.reason.starts_with(wanted), "{}", chosen.reason);
+    }
+}
+
+/// Whoever had the rows: ids of one worker's rows end far before those of the next one begin.
+#[test]
+fn what_fits_can_be_built() {
+    let mut chance = Chance(12);
+    for (apart, repeated) in [(1, 1), (60, 1), (1 << 48, 1), (1 << 48, 9)] {
+        let build = one((0..5000).map(|i| i / repeated * apart));
+        let (types, nulls) = (vec![DataType::Int64], vec![false]);
+        let case = Case { name: "fits", types, null_equals_null: nulls.clone(), build, probe: Vec::new() };
+        let mut fitted = 0;
+        for left in (10_000..600_000).step_by(10_000) {
+            let rows = build_rows(&case, &mut chance);
+            let budget = Arc::new(MemoryBudget::new(rows.bytes() + left));
+            let mut memory = Reservation::new(&budget);
+            memory.resize(rows.bytes()).unwrap();
+            let facts = Facts { keys: 1, bounds: key_bounds(&rows, &nulls, &TwoThreads).unwrap(), bits: None };
+            let wish = Wish { kind: TableKind::Auto, asked: Asked::Rows, read: &[false, true] };
+            if fits(&wish, &facts, &rows, &nulls, &mut memory, &TwoThreads).unwrap() {
+                let Chosen { rows, table, reason } =
+                    choose(&wish, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();
+                assert!(rows.bytes() + table.bytes() <= budget.limit(), "{left} bytes beside rows: {reason}");
+                fitted += 1;
+            }
+        }
+        assert!((1..59).contains(&fitted), "{fitted}");
     }
 }
 
