@@ -261,7 +261,7 @@ impl TableScan {
 
 impl Source for TableScan {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
-        Ok(Box::new(Worker {
+        let reading = Reading {
             walk: Walk::new(),
             vectors: self.metas.iter().map(|meta| Vector::new(meta.physical)).collect(),
             decoded: vec![false; self.columns.len()],
@@ -283,7 +283,8 @@ impl Source for TableScan {
             selection: Arc::new(Buffer::zeroed(self.chunk_rows * 2)),
             stored: None,
             scan: self.clone(),
-        }))
+        };
+        Ok(Box::new(Worker { snapshot: self.snapshot.clone(), reading }))
     }
 
     fn programs(&self) -> Vec<&Program> {
@@ -346,7 +347,16 @@ impl Trial {
     }
 }
 
+/// One worker's part of a scan.
+// PERF: the snapshot stands apart, so that it is borrowed while the rest is written. A clone of it for each chunk has all workers
+// write to one line, from which the tree is read as well: a quarter of the time of a scan that finds few rows.
 struct Worker {
+    snapshot: TableSnapshot,
+    reading: Reading,
+}
+
+/// Where a worker is, and what it has read.
+struct Reading {
     scan: TableScan,
     walk: Walk,
     vectors: Vec<Vector>,
@@ -387,9 +397,19 @@ struct Worker {
 
 impl SourceWorker for Worker {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        self.reading.next(&self.snapshot, chunk)
+    }
+
+    fn morsel(&self) -> u64 {
+        self.reading.walk.number as u64
+    }
+}
+
+impl Reading {
+    /// See [`SourceWorker::next`].
+    fn next(&mut self, snapshot: &TableSnapshot, chunk: &mut Chunk) -> Result<bool> {
         // What the chunk shares with this worker is written again.
         chunk.reset(0);
-        let snapshot = self.scan.snapshot.clone();
         let count;
         if self.gathered.end < self.found.len() {
             count = self.gather_next();
@@ -435,12 +455,6 @@ impl SourceWorker for Worker {
         Ok(true)
     }
 
-    fn morsel(&self) -> u64 {
-        self.walk.number as u64
-    }
-}
-
-impl Worker {
     /// Begins with the slots that are rows, within the ranges of values. How many positions the chunk is about.
     fn find_rows(&mut self, group: &RowGroup, stretch: &Stretch) -> usize {
         self.rows.clear();
