@@ -86,6 +86,14 @@ pub(crate) fn packing_pays(packed: usize, plain: usize) -> bool {
 }
 
 impl Codes {
+    /// Where they stand.
+    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
+        match self {
+            Codes::U8(buffer) | Codes::U16(buffer) | Codes::U32(buffer) => buffer,
+            Codes::Packed(packed) => packed.buffer_mut(),
+        }
+    }
+
     /// Codes up to `max` in the narrowest of the plain widths, with room for `capacity` of them.
     pub(crate) fn new(max: u32, capacity: usize, codes: impl Iterator<Item = u32>) -> Codes {
         fn run<C: Native>(capacity: usize, codes: impl Iterator<Item = u32>, narrow: impl Fn(u32) -> C) -> Buffer {

@@ -259,6 +259,23 @@ impl Block {
 }
 
 impl Values {
+    /// Where numbers or codes of all slots stand, of a block that nobody else has; `None` if there is no such memory.
+    pub(crate) fn buffer_mut(&mut self) -> Option<&mut Buffer> {
+        match self {
+            Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => Some(codes.buffer_mut()),
+            Values::Flat(buffer) => Some(buffer),
+            Values::Patched(patched) => patched.values_mut().buffer_mut(),
+            Values::Scaled(scaled) => scaled.digits_mut().buffer_mut(),
+            Values::Singles(singles) => Some(singles.buffer_mut()),
+            Values::Constant(_)
+            | Values::Sequence(_)
+            | Values::Runs(_)
+            | Values::Strings(_)
+            | Values::Views(_)
+            | Values::Fsst(_) => None,
+        }
+    }
+
     /// Where those of so many slots are.
     fn ahead(&self, slots: usize) -> Ahead {
         match self {

@@ -99,6 +99,11 @@ impl Patched {
     }
 
     /// Codes over their base, of all slots.
+    pub(crate) fn values_mut(&mut self) -> &mut Values {
+        &mut self.values
+    }
+
+    /// Those that are no patches.
     pub(crate) fn codes(&self) -> (i128, &Codes) {
         match &*self.values {
             Values::FrameOfReference { base, codes } => (*base, codes),

@@ -20,6 +20,11 @@ pub(crate) struct Scaled {
 }
 
 impl Scaled {
+    /// The integers.
+    pub(crate) fn digits_mut(&mut self) -> &mut Values {
+        &mut self.digits
+    }
+
     /// Up to 1024 doubles under a scale; `None` if there are none.
     pub(crate) fn of(values: &[f64], scale: Scale) -> Option<Scaled> {
         let (mut digits, mut patches) = (Vec::with_capacity(values.len()), Vec::new());

@@ -24,6 +24,11 @@ impl Singles {
         self.0.capacity()
     }
 
+    /// Where they stand.
+    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
+        &mut self.0
+    }
+
     /// Where they are.
     pub(crate) fn ahead(&self) -> Ahead {
         Ahead::slots(&self.0, size_of::<f32>())

@@ -13,9 +13,14 @@ use crate::read::{self, Slices};
 use crate::row_group::{EncodedSlice, Piece, RowGroup};
 use crate::sketch::Sketch;
 use crate::write::Shape;
-use entasis_vector::{CHUNK_ROWS, Field, Result, Vector};
+use entasis_vector::{Buffer, CHUNK_ROWS, Field, Result, Vector};
 use std::ops::Range;
 use std::slice::from_ref;
+
+/// Blocks of one column whose values stand in one piece of memory, where rows are in the order of insertion. Such a piece is given
+/// back when all of them have been written to or encoded anew, so a row that is changed here and there may keep twice the memory.
+// PERF: see `Buffer::put_together`.
+const TOGETHER: usize = 32;
 
 /// Takes values of one column, in order, and gives blocks of 1024.
 pub(crate) trait ColumnBuilder: Send {
@@ -58,12 +63,19 @@ pub(crate) struct GroupBuilder {
     columns: Vec<Box<dyn ColumnBuilder>>,
     rows: usize,
     effort: Effort,
+    /// Blocks will be read one after the other, and hardly written.
+    is_read: bool,
 }
 
 impl GroupBuilder {
     pub(crate) fn new(shape: &Shape, effort: Effort) -> GroupBuilder {
         let builder = |(column, field)| column_builder(field, shape.form(column), effort);
-        GroupBuilder { columns: shape.schema.iter().enumerate().map(builder).collect(), rows: 0, effort }
+        GroupBuilder {
+            columns: shape.schema.iter().enumerate().map(builder).collect(),
+            rows: 0,
+            effort,
+            is_read: shape.key.is_none(),
+        }
     }
 
     /// Rows taken since the last row group.
@@ -159,7 +171,10 @@ impl GroupBuilder {
         let slices = self.rows.div_ceil(self.effort.block_rows);
         let mut blocks: Vec<_> = (0..slices).map(|_| Vec::with_capacity(self.columns.len())).collect();
         for builder in &mut self.columns {
-            let column = builder.finish();
+            let mut column = builder.finish();
+            if self.is_read {
+                column.chunks_mut(TOGETHER).for_each(put_together);
+            }
             debug_assert_eq!(column.len(), slices);
             for (slice, block) in blocks.iter_mut().zip(column) {
                 slice.push(block);
@@ -183,6 +198,12 @@ impl GroupBuilder {
     pub(crate) fn bytes(&self) -> usize {
         self.columns.iter().map(|builder| builder.bytes()).sum()
     }
+}
+
+/// Moves the values of some blocks of one column to one piece of memory.
+fn put_together(blocks: &mut [Block]) {
+    let mut buffers: Vec<&mut Buffer> = blocks.iter_mut().filter_map(|block| block.values.buffer_mut()).collect();
+    Buffer::put_together(&mut buffers);
 }
 
 /// Calls `each` for each of `rows`, in order, with the position where the row stands.

@@ -220,6 +220,11 @@ impl Packed {
         self.words.capacity()
     }
 
+    /// Where they stand.
+    pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
+        &mut self.words
+    }
+
     /// Where the codes begin. A slot has no bytes of its own.
     pub(crate) fn ahead(&self) -> Ahead {
         Ahead::to(self.words.as_ptr())
