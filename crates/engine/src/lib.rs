@@ -12,4 +12,5 @@ pub mod optimizer;
 pub mod plan;
 mod reach;
 pub mod relation;
+mod sync;
 pub mod template;

@@ -6,9 +6,9 @@ use crate::exec::join::table::TableKind;
 use crate::exec::scheduler::WorkerPool;
 use crate::exec::spill::file::TempSpace;
 use crate::exec::tuple::TempCompression;
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::{CHUNK_ROWS, Error, Result};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Settings that the engine reads. Names as in SQL's `SET`.
 #[derive(Debug, Clone)]
@@ -43,7 +43,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Settings {
         // Asked once: the answer is read from files.
-        static PARALLELISM: OnceLock<usize> = OnceLock::new();
+        static PARALLELISM: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
         let threads =
             *PARALLELISM.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get));
         Settings {

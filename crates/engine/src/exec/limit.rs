@@ -4,9 +4,9 @@
 //! `ORDER BY`, `LIMIT` gives the first rows as they are stored. The parts of a `UNION ALL` count on one counter.
 
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
+use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::{Buffer, Chunk, Result};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// See the module.
 pub(crate) struct Limit {

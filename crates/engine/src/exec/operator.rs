@@ -10,9 +10,10 @@
 //! who keeps something copies it.
 
 use crate::relation::Source;
+use crate::sync::{Mutex, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Result};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Whether more rows are wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +31,12 @@ pub trait Push {
     /// # Errors
     /// Whatever happens downstream.
     fn push(&mut self, chunk: &mut Chunk) -> Result<Flow>;
+
+    /// True once no more is wanted of the pipeline's source, or a worker has failed. For operators next to the source that
+    /// make many rows of one: what others hold back is still wanted.
+    fn is_over(&self) -> bool {
+        false
+    }
 }
 
 /// Makes one worker's instance of a streaming operator.

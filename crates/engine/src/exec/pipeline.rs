@@ -15,12 +15,10 @@ use crate::exec::operator::{Flow, Operator, OperatorFactory, Push, Sink, SinkWor
 use crate::exec::profile::Recorder;
 use crate::exec::scheduler::{FirstError, PoolTasks};
 use crate::relation::Source;
+use crate::sync::CHUNKS_FOR_HELP;
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 use std::time::Instant;
-
-/// Sources of fewer chunks are not worth waking another worker: 64 K rows.
-const CHUNKS_FOR_HELP: f64 = 32.0;
 
 /// Where rows come from and which operators they pass: a pipeline without its end.
 #[derive(Clone)]
@@ -137,7 +135,8 @@ impl Pipeline<'_> {
                     context.progress.set(base + share * done);
                 }
             }
-            let mut chain = Chain { operators: &mut operators, sink: &mut *sink, counts: counts.get_mut(1..) };
+            let counts = counts.get_mut(1..);
+            let mut chain = Chain { operators: &mut operators, sink: &mut *sink, counts, outcome };
             let flow = chain.push(&mut chunk)?;
             chunk.reset(0);
             if flow == Flow::Stop {
@@ -148,7 +147,7 @@ impl Pipeline<'_> {
         for i in 0..operators.len() {
             let (operator, rest) = operators[i..].split_first_mut().expect("i is in range");
             let start = (levels > 0).then(Instant::now);
-            let mut chain = Chain { operators: rest, sink: &mut *sink, counts: counts.get_mut(i + 2..) };
+            let mut chain = Chain { operators: rest, sink: &mut *sink, counts: counts.get_mut(i + 2..), outcome };
             operator.finish(&mut chain)?;
             if let Some(start) = start {
                 counts[i + 1].nanoseconds += nanoseconds(start);
@@ -201,6 +200,7 @@ struct Chain<'a> {
     sink: &'a mut dyn SinkWorker,
     /// Of the first operator and what follows; empty or absent without profiling.
     counts: Option<&'a mut [Count]>,
+    outcome: &'a FirstError,
 }
 
 impl Push for Chain<'_> {
@@ -217,11 +217,16 @@ impl Push for Chain<'_> {
         let flow = match self.operators.split_first_mut() {
             None => self.sink.push(chunk),
             Some((first, operators)) => {
-                first.push(chunk, &mut Chain { operators, sink: &mut *self.sink, counts: Some(rest) })
+                let counts = Some(rest);
+                first.push(chunk, &mut Chain { operators, sink: &mut *self.sink, counts, outcome: self.outcome })
             }
         };
         count.nanoseconds += nanoseconds(start);
         flow
+    }
+
+    fn is_over(&self) -> bool {
+        self.outcome.is_stopped()
     }
 }
 
@@ -229,7 +234,9 @@ impl Chain<'_> {
     fn step(&mut self, chunk: &mut Chunk, counts: Option<&mut [Count]>) -> Result<Flow> {
         match self.operators.split_first_mut() {
             None => self.sink.push(chunk),
-            Some((first, operators)) => first.push(chunk, &mut Chain { operators, sink: &mut *self.sink, counts }),
+            Some((first, operators)) => {
+                first.push(chunk, &mut Chain { operators, sink: &mut *self.sink, counts, outcome: self.outcome })
+            }
         }
     }
 }

@@ -5,9 +5,9 @@
 //! and add it up once, when they finish; without [`crate::exec::Settings::profile`] they do not read the clock.
 
 use crate::exec::{MemoryBudget, QueryContext};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// What a statement did.
 #[derive(Debug, Clone, Default)]

@@ -3,8 +3,9 @@
 use crate::exec::dense::DenseRows;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::{QueryContext, Reservation, ResultSink, ResultWorker};
+use crate::sync::{Mutex, PoisonError};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, PhysicalType, Result};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The end of the last pipeline: hands chunks to whoever wants the result.
 pub(crate) struct Output<'a>(pub &'a dyn ResultSink);

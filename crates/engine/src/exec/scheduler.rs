@@ -14,11 +14,11 @@
 
 use crate::exec::QueryContext;
 use crate::exec::operator::Tasks;
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError, thread};
 use entasis_vector::{Error, Result};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Helper threads, shared by the statements of a database. Cheap to clone; the threads end with the last clone.
 #[derive(Clone, Default)]
@@ -86,7 +86,7 @@ impl WorkerPool {
             while state.threads + 1 < workers {
                 let helper = shared.clone();
                 let name = format!("entasis-{}", state.threads + 1);
-                if std::thread::Builder::new().name(name).spawn(move || helper.help()).is_err() {
+                if thread::Builder::new().name(name).spawn(move || helper.help()).is_err() {
                     break; // The caller does the work alone.
                 }
                 state.threads += 1;
@@ -246,7 +246,7 @@ mod tests {
     impl Tasks for Scoped {
         fn run(&self, count: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
             let next = AtomicUsize::new(0);
-            std::thread::scope(|scope| {
+            thread::scope(|scope| {
                 for _ in 0..self.0 {
                     scope.spawn(|| {
                         while next.load(Ordering::Relaxed) < count {
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn statements_share_the_helpers() {
         let pool = WorkerPool::default();
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     let context = context(3, &pool);

@@ -21,9 +21,10 @@ use crate::exec::aggregate::table::GroupTable;
 use crate::exec::operator::{Blocking, Flow, Sink, SinkWorker, Tasks};
 use crate::plan::SetKind;
 use crate::relation::{Source, SourceWorker};
+use crate::sync::{Mutex, OnceLock};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 
 /// The operator: the sink of the left input, and the right input's sink with the source. `left`, `right` and `columns`
 /// go together one by one, and chunks have exactly these columns. All left pipelines run before the right one ends.

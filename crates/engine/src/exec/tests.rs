@@ -1,5 +1,7 @@
 //! Plans built by hand over rows that stand in them, run under several settings, against slow and obvious twins.
 
+mod crossed;
+
 use super::*;
 use crate::plan::*;
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};

@@ -1,11 +1,11 @@
 //! Values: rows that stand in the plan, and other small ready-made chunks, as a source for one worker at a time.
 
 use crate::relation::{Source, SourceWorker};
+use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{Chunk, DataType, Result, Selection, Value, Vector};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Dense chunks, handed out one after the other to whichever worker asks.
 pub(crate) struct Chunks {

@@ -11,9 +11,8 @@ use super::table::GroupTable;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::exec::{QueryContext, Reservation};
+use crate::sync::{AtomicUsize, Mutex, Ordering};
 use entasis_vector::Result;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Up to so many groups in all partials together are merged on one thread.
 const FEW_GROUPS: usize = 16 << 10;

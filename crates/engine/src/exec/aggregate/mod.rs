@@ -37,6 +37,7 @@ use crate::exec::operator::{Blocking, Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::plan::AggregateCall;
 use crate::relation::{Source, SourceWorker};
+use crate::sync::{Mutex, OnceLock};
 #[cfg(doc)]
 use entasis_vector::Stored;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
@@ -45,7 +46,7 @@ use finish::{Finished, Morsel, merge_partials};
 use layout::Layout;
 use partial::Partial;
 use state::lock;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::Arc;
 use table::GroupTable;
 
 /// Groups at which a hashed partial is put aside.

@@ -17,10 +17,11 @@ use super::extreme::Extreme;
 use super::marked::{self, MASKED_GROUPS};
 use crate::exec::materialized::Materialized;
 use crate::plan::{ExternalAggregate, GroupStates};
+use crate::sync::Mutex;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::simd::widest;
 use entasis_vector::{CHUNK_ROWS, Error, Native, PhysicalType, Result, Stored, Vector};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// What a state computes.
 #[derive(Debug, Clone)]
@@ -222,7 +223,7 @@ impl State {
 }
 
 /// The states behind a lock that one thread at a time uses. A panic elsewhere has failed the statement already.
-pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> crate::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 

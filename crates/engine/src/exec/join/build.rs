@@ -11,10 +11,10 @@ use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::tuple::Choice;
 use crate::exec::{QueryContext, Reservation};
+use crate::sync::{AtomicU64, Mutex, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Program};
-use entasis_vector::{Chunk, Error, Result};
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
+use entasis_vector::{Chunk, Error, ErrorKind, Result};
+use std::sync::Arc;
 
 /// What a build side is made of.
 pub(crate) struct BuildSink {
@@ -125,6 +125,7 @@ impl Sink for BuildSink {
             parts: self.parts.clone(),
             spill: self.spill.clone(),
             choice: self.choice.clone(),
+            context: self.context.clone(),
         }))
     }
 
@@ -133,6 +134,13 @@ impl Sink for BuildSink {
     }
 
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
+        self.complete(tasks).map_err(|error| with_way_out(error, &self.context))
+    }
+}
+
+impl BuildSink {
+    /// Makes the table of what the workers have kept, and what goes with it.
+    fn complete(&self, tasks: &dyn Tasks) -> Result<()> {
         let parts = std::mem::take(&mut *self.parts.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(spill) = &self.spill
             && parts.iter().any(|part| matches!(part, Kept::Split(_)))
@@ -177,9 +185,7 @@ impl Sink for BuildSink {
         tuples.into_iter().for_each(|report| self.recorder.note(report));
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
     }
-}
 
-impl BuildSink {
     /// The same where partitions may be in files.
     fn finish_split(&self, spill: &Arc<Spill>, parts: Vec<Kept>, tasks: &dyn Tasks) -> Result<()> {
         let mut splits = Vec::new();
@@ -208,6 +214,16 @@ impl BuildSink {
     }
 }
 
+/// `error`, which names the setting that keeps joins from writing what does not fit into memory, if it is that.
+fn with_way_out(error: Error, context: &QueryContext) -> Error {
+    match error.kind() {
+        ErrorKind::Resource if context.settings.temp_directory.is_empty() => error.with_hint(
+            "SET temp_directory = '…' to a directory for what does not fit, or raise memory_limit, or select fewer rows or columns",
+        ),
+        _ => error,
+    }
+}
+
 /// Rows with a NULL in a key that NULL does not equal.
 fn null_keys_of(rows: &Materialized, null_equals_null: &[bool]) -> Vec<u32> {
     let keys: Vec<usize> = (0..null_equals_null.len()).filter(|&k| !null_equals_null[k] && rows.has_nulls(k)).collect();
@@ -223,6 +239,7 @@ struct Worker {
     parts: Arc<Mutex<Vec<Kept>>>,
     spill: Option<Arc<Spill>>,
     choice: Arc<Choice>,
+    context: QueryContext,
 }
 
 impl SinkWorker for Worker {
@@ -243,7 +260,7 @@ impl SinkWorker for Worker {
                 if bytes != memory.bytes() {
                     let reserved = memory.resize(bytes);
                     match &self.spill {
-                        None => reserved?,
+                        None => reserved.map_err(|error| with_way_out(error, &self.context))?,
                         Some(spill) => is_over = reserved.is_err() || spill.is_short(bytes, memory),
                     }
                 }

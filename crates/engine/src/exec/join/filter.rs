@@ -19,13 +19,13 @@
 use super::table::{Bits, Bloom, BuildInput, Packing, for_each_integer, is_integer};
 use crate::exec::profile::PassRate;
 use crate::exec::{MemoryBudget, Reservation, Settings};
+use crate::sync::{AtomicBool, OnceLock, Ordering};
 use entasis_storage::Zone;
 use entasis_vector::hash::{HashCache, hash_column};
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Encoding, Result, Value, Vector};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Places that may have a bit, however few the keys are: 2 MB.
 pub(crate) const FEW_PLACES: u64 = 16 << 20;

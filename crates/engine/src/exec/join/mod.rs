@@ -38,10 +38,10 @@ pub(crate) mod table;
 use crate::exec::Reservation;
 use crate::exec::materialized::Materialized;
 use crate::plan::JoinKind;
+use crate::sync::{AtomicU64, OnceLock, Ordering};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, Result};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use table::JoinTable;
 
 /// What a join gives, seen from its two sides.

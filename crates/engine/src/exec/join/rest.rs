@@ -3,10 +3,10 @@
 use super::{Built, BuiltSlot};
 use crate::exec::materialized::Materialized;
 use crate::relation::{Source, SourceWorker};
+use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Error, Result, Selection, Value, Vector};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The source of these rows. Its morsels are the segments of the build side.
 #[derive(Clone)]

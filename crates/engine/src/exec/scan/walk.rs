@@ -15,9 +15,9 @@
 
 use super::TableScan;
 use crate::reach::Reach;
+use crate::sync::Ordering;
 use entasis_storage::{RowGroup, RowId};
 use std::ops::Range;
-use std::sync::atomic::Ordering;
 
 /// Runs of rows that are read together …
 const MOST_RUNS: usize = 8;

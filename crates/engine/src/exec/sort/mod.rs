@@ -23,11 +23,11 @@ use crate::exec::tuple::Choice;
 use crate::exec::{QueryContext, Reservation};
 use crate::plan::SortKey;
 use crate::relation::{Source, SourceWorker};
+use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
 use order::OrderKey;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 
 /// Up to this limit, only the first rows are kept while rows come in.
 pub const MOST_TOP_ROWS: usize = 32 << 10;

@@ -21,11 +21,11 @@ use super::ties::Ties;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::plan::SortKey;
+use crate::sync::Mutex;
 use entasis_vector::expr::Expr;
 use entasis_vector::value::canonical_bits;
 use entasis_vector::{CHUNK_ROWS, Error, Interval, Native, PhysicalType, Result, StringView, Vector, bitmap};
 use std::cmp::Ordering;
-use std::sync::Mutex;
 
 /// Rows that are worth a task of their own. Also the most of one where ties are to be settled, which takes so long that a
 /// cancelled statement would be waited for.
@@ -179,7 +179,7 @@ fn order_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], tasks: Option<&dyn Tas
     Ok(ordered)
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> crate::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 

@@ -10,10 +10,10 @@ use super::{Shared, Sorted, Stager, lock};
 use crate::exec::Reservation;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
+use crate::sync::{AtomicBool, AtomicUsize};
 use entasis_vector::expr::{ColumnMeta, CompareOp, Expr, Machine, Program};
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, PhysicalType, Result, Selection, Value, Vector};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 /// Rows that a worker keeps at most before it looks which are the first: where each row comes before the last one, it
 /// looks every few chunks only.

@@ -1,12 +1,14 @@
 //! One temporary file: pieces of bytes are added at its end and read again, by any number of workers at once.
 
 use crate::exec::QueryContext;
+use crate::sync::{AtomicU64, Ordering};
 use entasis_vector::{Error, Result};
 use std::fs::{File, OpenOptions};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+// Outlives what a scheduler of tests knows.
+use std::sync::atomic::AtomicU64 as StaticCounter;
 
 /// The bytes that the temporary files of a database have.
 #[derive(Debug, Default)]
@@ -125,7 +127,7 @@ impl Drop for TempFile {
 
 /// A file with a name that no other has.
 fn create(directory: &Path) -> std::io::Result<(File, PathBuf)> {
-    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    static NUMBER: StaticCounter = StaticCounter::new(0);
     loop {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = directory.join(format!("entasis-{}-{number}.tmp", std::process::id()));

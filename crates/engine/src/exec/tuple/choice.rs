@@ -12,9 +12,10 @@ use super::Layout;
 use crate::exec::QueryContext;
 use crate::exec::context::MemoryBudget;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
+use crate::sync::OnceLock;
 use entasis_vector::expr::ColumnMeta;
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Whether operators compress the rows that they keep. The setting `temp_compression`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

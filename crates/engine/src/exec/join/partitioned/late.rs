@@ -1,10 +1,11 @@
 //! What a join gives after its probe side has ended, of partitions that are in files.
 //!
 //! [`Partitions`] is a source of partitions' numbers, one a chunk; [`Late`] is the operator that pushes the joined rows of
-//! each. A partition is one worker's work from its build rows to its last row. Workers wait for each other's memory: only
-//! a partition that does not fit alone is split again, or taken in blocks.
+//! each. A partition is one worker's work from its build rows to its last row, unless no more rows are wanted or another worker
+//! has failed. Workers wait for each other's memory: only a partition that does not fit alone is split again, or taken in blocks.
 
 use super::split::{PARTITIONS, Split, marks};
+use super::states::States;
 use super::store::{Reader, Store, Stored};
 use super::{FEW_ROWS, JoinSpill, ProbeSide, Spill};
 use crate::exec::join::probe::Probe;
@@ -14,9 +15,9 @@ use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push, Tasks};
 use crate::exec::{QueryContext, Reservation};
 use crate::relation::{Source, SourceWorker};
+use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
 use entasis_vector::{Chunk, Error, PhysicalType, Result, Selection, Value, Vector};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// How often partitions are split.
@@ -243,6 +244,9 @@ impl Operator for Worker {
 impl Worker {
     /// Joins a partition.
     fn join(&mut self, piece: &Piece<'_>, next: &mut dyn Push) -> Result<Flow> {
+        if next.is_over() {
+            return Ok(Flow::Stop);
+        }
         let spill = self.late.spill.clone();
         let (build, probe) = (&piece.build.1, &piece.probe.1);
         let shape = spill.making.shape;
@@ -269,6 +273,9 @@ impl Worker {
         let mut reader = store.reader(stored);
         let mut chunk = Chunk::new();
         while reader.next(&mut chunk)? {
+            if next.is_over() {
+                return Ok(Flow::Stop);
+            }
             rows.append(&chunk, &columns, None);
         }
         let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
@@ -278,7 +285,7 @@ impl Worker {
         while reader.next(&mut chunk)? {
             self.states.clear();
             self.states.resize(chunk.len(), 0);
-            if worker.push_block(&mut chunk, &mut self.states, true, next)? == Flow::Stop {
+            if next.is_over() || worker.push_block(&mut chunk, &mut self.states, true, next)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
@@ -292,12 +299,7 @@ impl Worker {
         let (store, stored) = &piece.build;
         let columns: Vec<usize> = (0..store.columns().len()).collect();
         let keeps_states = !matches!(spill.making.shape.probe, ProbeOutput::Pairs | ProbeOutput::Nothing);
-        let mut states = Reservation::new(&spill.context.memory);
-        let mut all_states = Vec::new();
-        if keeps_states {
-            states.resize(piece.probe.1.rows)?;
-            all_states.resize(piece.probe.1.rows, 0);
-        }
+        let mut kept = if keeps_states { Some(States::new(piece.probe.1.rows, &spill.context)?) } else { None };
         let most = stored.bytes * 2 + spill.table_bytes(stored.rows);
         let mut reader = store.reader_of_few(stored, STEP_ROWS);
         let mut chunk = Chunk::new();
@@ -319,18 +321,16 @@ impl Worker {
             let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
             let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
             let mut probe_reader = spill.probe().reader(&piece.probe)?;
-            let mut done = 0;
             while probe_reader.next(&mut chunk)? {
-                let states = match keeps_states {
-                    true => &mut all_states[done..done + chunk.len()],
-                    false => {
+                let states = match &mut kept {
+                    Some(states) => states.take(chunk.len())?,
+                    None => {
                         self.states.clear();
                         self.states.resize(chunk.len(), 0);
                         &mut self.states[..]
                     }
                 };
-                done += chunk.len();
-                if worker.push_block(&mut chunk, states, is_last, next)? == Flow::Stop {
+                if next.is_over() || worker.push_block(&mut chunk, states, is_last, next)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
@@ -341,6 +341,7 @@ impl Worker {
             if is_last {
                 return Ok(Flow::Continue);
             }
+            kept.as_mut().map_or(Ok(()), States::begin_again)?;
         }
     }
 
@@ -384,12 +385,13 @@ impl Worker {
         let keys = Computed::of_columns(&keys, piece.build.0.columns());
         let columns: Vec<usize> = (0..piece.build.0.columns().len()).collect();
         let mut reader = piece.build.0.reader(&piece.build.1);
-        let mut rows = |chunk: &mut Chunk| reader.next(chunk);
+        // Of a part of the rows nothing is joined: that is looked at before.
+        let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && reader.next(chunk)?);
         let build = self.split_side(piece.build.0, &mut rows, &columns, (&keys, making.keeps_unmatchable()), depth)?;
         let all = !making.shape.drops_unmatched_probe_rows();
         let side = spill.probe();
         let mut reader = side.reader(&piece.probe)?;
-        let mut rows = |chunk: &mut Chunk| reader.next(chunk);
+        let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && reader.next(chunk)?);
         let keys = &self.late.probe.keys;
         let probe = self.split_side(piece.probe.0, &mut rows, &side.places, (keys, all), depth)?;
         let mut flow = Flow::Continue;

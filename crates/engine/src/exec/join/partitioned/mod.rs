@@ -20,7 +20,7 @@
 //!    table, its probe rows are pushed through the same probe, then the build rows that are left come.
 //! 5. A partition that does not fit is split again, by other bits. One that gets hardly smaller so has one key that is
 //!    very frequent: its build rows are taken in *blocks* that fit, and for each block all its probe rows are read. What
-//!    earlier blocks found is remembered, a byte for each probe row.
+//!    earlier blocks found is remembered, a byte for each probe row ([`states`]).
 //!
 //! Without keys there is one partition. So it is where a NULL may equal every key and other conditions decide (null-aware joins with
 //! several keys or with conditions): each probe row must see all build rows. With one key and no conditions it is enough
@@ -37,6 +37,7 @@
 pub(crate) mod late;
 pub(crate) mod route;
 mod split;
+mod states;
 mod store;
 #[cfg(test)]
 mod tests;
@@ -49,12 +50,12 @@ use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::profile::Recorder;
 use crate::exec::{QueryContext, Reservation};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, OnceLock, Ordering};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, PhysicalType, Result};
 use split::{Keys, Marks, PARTITIONS, Room, Split, marks};
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use store::Store;
 
 /// Which partitions of joins go to temporary files. The setting `join_spill`.

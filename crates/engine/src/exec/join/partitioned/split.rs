@@ -8,10 +8,10 @@ use crate::exec::Reservation;
 use crate::exec::context::MemoryBudget;
 use crate::exec::join::table::{ProbeKeys, Seen};
 use crate::exec::materialized::Materialized;
+use crate::sync::{AtomicBool, Ordering};
 use entasis_vector::hash::hash_u64;
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Selection, Vector};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Partitions of rows with keys.
 pub(crate) const PARTITIONS: usize = 64;

@@ -4,9 +4,10 @@ use crate::exec::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::spill::file::{Extent, TempFile};
 use crate::exec::spill::rows::{Blocks, RowFormat};
+use crate::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 
 /// Bytes from which on blocks become a piece of the file.
 const PIECE_BYTES: usize = 512 << 10;

@@ -7,12 +7,13 @@ use crate::exec::join::table::Asked;
 use crate::exec::join::{ProbeOutput, Rest, Shape};
 use crate::exec::materialized::column_of;
 use crate::exec::testing::{Chance, TwoThreads, chunk_of};
-use crate::exec::{Collector, JoinSpill, MemoryBudget, QueryContext, Settings, execute};
+use crate::exec::{Collector, JoinSpill, MemoryBudget, QueryContext, ResultSink, ResultWorker, Settings, execute};
 use crate::plan::*;
 use entasis_vector::expr::{CompareOp, Expr};
-use entasis_vector::{ColumnId, DataType, ErrorKind, Result, Value};
+use entasis_vector::{Chunk, ColumnId, DataType, Error, ErrorKind, Result, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 type Row = Vec<Value>;
 
@@ -138,6 +139,7 @@ fn check(inputs: &Inputs, kind: JoinKind, (keys, less): (usize, bool), limit: us
         let settings = Settings { threads, temp_directory: "".into(), ..Settings::default() };
         let error = run(&plan, &context(limit, settings)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Resource, "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("temp_directory")), "{error:?}");
     }
 }
 
@@ -226,6 +228,22 @@ fn one_frequent_key_is_joined_in_blocks() {
     }
 }
 
+/// What is known of them is in a file too.
+#[test]
+fn probe_rows_of_one_key_may_be_more_than_bytes_of_memory() {
+    let same =
+        |count: i128, step: i128| (0..count).map(|i| vec![int(5), text(i % 7), int(i * step)]).collect::<Vec<Row>>();
+    let inputs = inputs(same(70_000, 1), same(60, 2));
+    for kind in [JoinKind::Left, JoinKind::Full, JoinKind::Semi, JoinKind::Anti] {
+        let plan = inputs.join(kind, 1, true);
+        let own = context(64 << 10, Settings { threads: 2, join_spill: JoinSpill::Deep, ..Settings::default() });
+        let (rows, profile) = run(&plan, &own).unwrap();
+        assert!(rows == sorted(inputs.twin(kind, 1, true)), "{kind:?}\n{profile}");
+        assert!(profile.contains("blocks of rows with frequent keys"), "{profile}");
+        assert_eq!((own.memory.used(), own.temp.used()), (0, 0));
+    }
+}
+
 #[test]
 fn a_cancelled_join_leaves_no_file() {
     let directory = std::env::temp_dir().join(format!("entasis-cancel-{}", std::process::id()));
@@ -268,4 +286,63 @@ fn a_directory_that_is_not_there_is_named() {
     let error = run(&inputs.join(JoinKind::Inner, 1, false), &context(usize::MAX, settings)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Io);
     assert!(error.message().contains("/no/such/directory"), "{error}");
+}
+
+/// What the workers of a result share of which one fails.
+#[derive(Default)]
+struct Failing {
+    arrived: AtomicUsize,
+    has_failed: AtomicBool,
+    pushes_after: AtomicUsize,
+}
+
+struct FailingWorker {
+    shared: Arc<Failing>,
+    number: Option<usize>,
+}
+
+struct FailingSink(Arc<Failing>);
+
+impl ResultSink for FailingSink {
+    fn worker(&self) -> Result<Box<dyn ResultWorker>> {
+        Ok(Box::new(FailingWorker { shared: self.0.clone(), number: None }))
+    }
+}
+
+impl ResultWorker for FailingWorker {
+    fn push(&mut self, _: &Chunk) -> Result<()> {
+        let shared = &self.shared;
+        let number = *self.number.get_or_insert_with(|| shared.arrived.fetch_add(1, Ordering::Relaxed));
+        while shared.arrived.load(Ordering::Relaxed) < 2 || (number == 1 && !shared.has_failed.load(Ordering::Relaxed))
+        {
+            std::thread::yield_now();
+        }
+        if number == 0 {
+            shared.has_failed.store(true, Ordering::Relaxed);
+            return Err(Error::input("one of two"));
+        }
+        shared.pushes_after.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        Ok(())
+    }
+    fn finish(&mut self) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Each of a few keys has a partition by itself with many rows.
+#[test]
+fn when_one_worker_fails_the_others_leave_their_partitions() {
+    let key = |i: i128| int(i % 8 * 1_000_003);
+    let rows = |count: i128| (0..count).map(|i| vec![key(i), text(i % 5), int(i)]).collect::<Vec<Row>>();
+    let plan = inputs(rows(32_000), rows(8)).join(JoinKind::Inner, 1, false);
+    let settings = Settings { threads: 2, chunk_rows: 2, join_spill: JoinSpill::All, ..Settings::default() };
+    let own = context(usize::MAX, settings);
+    let sink = FailingSink(Arc::default());
+    let error = execute(&plan, &own, &sink).unwrap_err();
+    assert_eq!(error.message(), "one of two");
+    // A partition has two thousand chunks.
+    let pushes = sink.0.pushes_after.load(Ordering::Relaxed);
+    assert!(pushes < 1000, "{pushes} chunks came after the error");
+    assert_eq!((own.memory.used(), own.temp.used()), (0, 0));
 }

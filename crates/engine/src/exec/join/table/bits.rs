@@ -5,10 +5,10 @@ use super::places::{NOWHERE, Packing};
 use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::Result;
 use entasis_vector::simd::{Kernel, widest_of};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// The most words that are looked at for a range of places.
 const RANGE_WORDS: u64 = 1024;

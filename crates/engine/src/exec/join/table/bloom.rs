@@ -11,10 +11,10 @@
 
 use super::keys::KeyHashes;
 use super::{AHEAD, BuildInput, FAR_BYTES};
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::Result;
 use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::{Kernel, widest_of};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// Bits of memory for each row.
 const KEY_BITS: usize = 12;

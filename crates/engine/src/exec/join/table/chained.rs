@@ -10,10 +10,10 @@
 use super::keys::KeyHashes;
 use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
 use crate::exec::materialized::SEGMENT_ROWS;
+use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use entasis_vector::Result;
 use entasis_vector::hash::hash_u64;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Heads by hash.
 pub(crate) struct Chained {

@@ -7,8 +7,8 @@
 use super::directory::{Directory, count};
 use super::places::{NOWHERE, Packing};
 use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains, for_each_batch};
+use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use entasis_vector::Result;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// The slot of a place.
 pub(super) trait Slots: Send + Sync {

@@ -4,10 +4,10 @@ use super::BuildInput;
 use super::places::Packing;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
+use crate::sync::{Mutex, PoisonError};
 use entasis_vector::hash::{HashCache, hash_column};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Encoding, PhysicalType, Result, Selection, Vector, bitmap};
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 /// Rows whose hashes are drawn, about, to learn how often keys are repeated.
 const HASH_SAMPLE: usize = 16 << 10;

@@ -49,9 +49,9 @@ pub(crate) use seen::Seen;
 
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
+use crate::sync::AtomicU32;
 use keys::for_each_batch;
 use std::ops::Range;
-use std::sync::atomic::AtomicU32;
 
 /// How many probe rows ahead memory is asked for.
 const AHEAD: usize = 16;

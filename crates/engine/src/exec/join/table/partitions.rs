@@ -13,15 +13,11 @@
 use super::places::{NOWHERE, OUTSIDE};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
+use crate::sync::{AtomicU64, MIN_PARTITION_SHIFT, Ordering, PARTITION_ROWS};
 use entasis_vector::Result;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Rows that a partition should have.
-const PARTITION_ROWS: u64 = 32 << 10;
 /// The most partitions: each has an open line of cache when rows are spread.
 const MAX_PARTITIONS: u64 = 1024;
-/// The fewest places of a partition: a power of two, a multiple of what a word of a directory holds.
-const MIN_SHIFT: u32 = 10;
 
 /// Calls back with the offset of a first row of a segment and the places of that row and those that follow.
 pub(super) type PlacesOf<'a> = &'a (dyn Fn(usize, &mut dyn FnMut(usize, &[u64])) + Sync);
@@ -40,7 +36,7 @@ pub(super) struct Partitions {
 pub(super) fn shift_for(places: u64, rows: usize) -> u32 {
     let partitions = (rows as u64).div_ceil(PARTITION_ROWS).clamp(1, MAX_PARTITIONS);
     let width = places.div_ceil(partitions).next_power_of_two();
-    width.trailing_zeros().clamp(MIN_SHIFT, 32)
+    width.trailing_zeros().clamp(MIN_PARTITION_SHIFT, 32)
 }
 
 impl Partitions {
@@ -176,7 +172,7 @@ mod tests {
 
     #[test]
     fn partitions_hold_a_share_of_the_rows() {
-        assert_eq!(shift_for(100, 10), MIN_SHIFT);
+        assert_eq!(shift_for(100, 10), MIN_PARTITION_SHIFT);
         assert_eq!(shift_for(1 << 20, 1 << 15), 20);
         assert_eq!(shift_for(1 << 20, 1 << 17), 18);
         assert_eq!(shift_for(1 << 40, 1 << 30), 30);

@@ -9,10 +9,10 @@ use super::places::{NOWHERE, OUTSIDE, Packing};
 use crate::exec::Reservation;
 use crate::exec::join::filter::{FEW_PLACES, KeyFilter};
 use crate::exec::materialized::Materialized;
+use crate::sync::{AtomicU64, Mutex, OnceLock, Ordering, PoisonError};
 use entasis_vector::PhysicalType;
 use entasis_vector::expr::ColumnMeta;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 
 /// The keys of rows that come in parts, from any worker: one column of integers that 64 bits hold with a sign.
 pub(crate) struct Seen {

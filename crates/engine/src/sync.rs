@@ -1,0 +1,13 @@
+//! What workers meet by, and how small the parts are that they share. One module, so that `tests/interleavings` can put a
+//! scheduler of its own in the place of the standard library's, and smaller parts in the place of those that run well.
+
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+pub(crate) use std::thread;
+
+/// Sources of fewer chunks are not worth waking another worker: 64 K rows.
+pub(crate) const CHUNKS_FOR_HELP: f64 = 32.0;
+/// Rows that a partition of a join table should have.
+pub(crate) const PARTITION_ROWS: u64 = 32 << 10;
+/// The fewest places of such a partition, as a power of two: a multiple of what a word of a directory holds.
+pub(crate) const MIN_PARTITION_SHIFT: u32 = 10;
