@@ -37,6 +37,7 @@ mod seen;
 #[cfg(test)]
 mod tests;
 mod unchained;
+mod wanted;
 
 pub(crate) use bits::Bits;
 pub(crate) use bloom::Bloom;
@@ -46,6 +47,7 @@ pub(crate) use keys::{ProbeKeys, for_each_integer, is_integer, key_bounds};
 pub(crate) use pairs::Pairs;
 pub(crate) use places::Packing;
 pub(crate) use seen::Seen;
+pub use wanted::{parse_wanted, show_wanted};
 
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
