@@ -13,7 +13,6 @@
 //!
 //! Build sides are the inputs that are cheaper to keep by the optimizer's estimate ([`crate::cost::join`]).
 
-use crate::exec::{QueryContext, Settings};
 use crate::exec::aggregate::layout::takes_narrow;
 use crate::exec::aggregate::{aggregate, distinct};
 use crate::exec::align::Align;
@@ -37,6 +36,7 @@ use crate::exec::set_operation::set_operation;
 use crate::exec::sort::sort;
 use crate::exec::tuple::Choice;
 use crate::exec::values::Chunks;
+use crate::exec::{QueryContext, Settings};
 use crate::facts::{relation_columns, values_column};
 use crate::optimizer::estimate_rows;
 use crate::plan::display::node_title;
@@ -481,11 +481,9 @@ impl<'a> Builder<'a> {
                 ..meta.clone()
             })
             .collect();
+        let expected = side::expected(join, self.columns, build_left);
         let slot = match shape.drops_unmatched_probe_rows() {
-            true => {
-                let expected = || side::expected(join, self.columns, build_left);
-                Pushed::of(&probe_keys, &null_equals_null, self.context, expected)
-            }
+            true => Pushed::of(&probe_keys, &null_equals_null, self.context, || expected),
             false => None,
         };
         let built = BuiltSlot::default();
@@ -511,6 +509,8 @@ impl<'a> Builder<'a> {
             marks: shape.rest != Rest::Nothing,
             asked: shape.asks(plain),
             read: kept.iter().enumerate().map(read).collect(),
+            // A filter leaves few rows without match.
+            expected: if slot.is_some() { expected.filtered() } else { expected },
             context: build_context.clone(),
         };
         // A probe row with a NULL may match every build row, and if there is more to compare, each must be looked at.

@@ -26,6 +26,7 @@ mod cat;
 mod chained;
 mod choice;
 mod cht;
+mod cost;
 mod directory;
 mod everything;
 mod indexed;
@@ -68,8 +69,8 @@ const NO_ROW: u32 = Materialized::NO_ROW;
 pub(crate) struct Cursor {
     /// Build rows that have been candidates, of a probe that goes through all of them.
     at: usize,
-    /// By probe row: the rank of its key.
-    ranks: Vec<u32>,
+    /// By probe row: its first candidate, or the rank of its key.
+    heads: Vec<u32>,
     /// By probe row: the end of its candidates, where these stand side by side.
     ends: Vec<u32>,
     /// Candidates of the next step.
@@ -85,6 +86,12 @@ impl Cursor {
         self.second.clear();
         self.late.clear();
         self.is_late = false;
+    }
+
+    /// Room for as many heads.
+    fn heads(&mut self, count: usize) -> &mut [u32] {
+        self.heads.resize(self.heads.len().max(count), NO_ROW);
+        &mut self.heads[..count]
     }
 }
 
