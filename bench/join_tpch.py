@@ -2,10 +2,11 @@
 
     make bench-join-tpch SF=1
 
-The experiment of Bandle et al., *To Partition, or Not to Partition*, section 5.3 (Figures 1 and 12), in memory. All joins of a query
-get the same table; those whose keys do not allow it keep what `auto` takes. Plans do not depend on tables, so a join is told by its
-place in the plan, from the top, and its own time by EXPLAIN ANALYZE: keeping rows, the table, probing, of all workers together.
-Tables take turns in each round; figures are medians. A join counts if it takes more than a hundredth of its query and kept rows.
+The experiment of Bandle et al., *To Partition, or Not to Partition*, section 5.3 (Figures 1 and 12), in memory. Whole queries are run
+with one table for all their joins. Then each join gets each table in turn while all others keep what `auto` takes
+(`SET join_table = 'auto, 3=cht'`), and its own time is that of EXPLAIN ANALYZE: keeping rows, the table, probing, of all
+workers together. A join whose keys do not allow a table has no figure for it. Tables take turns in each round; figures are medians. A
+join counts if it takes more than a hundredth of its query and kept rows.
 
 The record has for each join the rows of both sides and its milliseconds with each table, for each query those of the whole
 statement. In the SVG a join is a point at its rows, and the colour says which table was fastest, or that `auto` took
@@ -29,10 +30,16 @@ def query(number):
 
 
 def measure(number, tables, rounds, engines):
-    """Milliseconds of a query and of its joins, by table."""
+    """Milliseconds of a query with each table, and of its joins with each table for one of them."""
     sql, own = query(number), engines["entasis"]
+    own.run("SET join_table = 'auto'")
+    numbers = [join["number"] for join in joins_of(profiled(own, sql))]
+    if not numbers:
+        return {"query": number, "ms": {}, "joins": []}
     times = {side: [] for side in [*tables, "duckdb"]}
-    profiles = {table: [] for table in tables}
+    # Which join has which table; of none of them: all choose.
+    forced = [(None, "auto")] + [(join, table) for join in numbers for table in tables if table != "auto"]
+    found = {key: [] for key in forced}
     row_counts = set()
     for turn in range(rounds + 1):
         for side in in_turn(times, turn):
@@ -42,22 +49,25 @@ def measure(number, tables, rounds, engines):
             row_counts.add(answer["count"])
             if turn > 0:
                 times[side].append(answer["seconds"] * 1000)
-                if side != "duckdb":
-                    profiles[side].append(joins_of(profiled(own, sql)))
+        for key in in_turn(forced, turn):
+            own.run(f"SET join_table = 'auto{f', {key[0]}={key[1]}' if key[0] else ''}'")
+            joins = {join["number"]: join for join in joins_of(profiled(own, sql))}
+            if list(joins) != numbers:
+                raise SystemExit(f"Q{number}: plans differ by table")
+            if turn > 0:
+                found[key].append(joins)
     if len(row_counts) > 1:
         raise SystemExit(f"Q{number}: row counts differ: {row_counts}")
-    joins = []
-    for place, join in enumerate(profiles["auto"][0]):
-        taken = {table: [found[place] for found in profiles[table]] for table in tables}
-        if any(other["title"] != join["title"] for found in taken.values() for other in found):
-            raise SystemExit(f"Q{number}: plans differ by table")
-        ms = {t: statistics.median(j["ns"] for j in found) / 1e6 for t, found in taken.items() if found[0]["possible"]}
+    results = []
+    for place, join in found[None, "auto"][0].items():
+        taken = {t: [j[place] for j in found[(None if t == "auto" else place), t]] for t in tables}
+        ms = {t: statistics.median(j["ns"] for j in took) / 1e6 for t, took in taken.items() if took[0]["possible"]}
         facts = {fact: join[fact] for fact in ("title", "kept_rows", "probe_rows", "rows")}
         first = {table: taken[table][0] for table in ms}
-        facts["bytes"] = {table: found["table_bytes"] + found["rows_bytes"] for table, found in first.items()}
-        facts["tables"] = {table: found["table"] for table, found in first.items()}
-        joins.append({"join": f"Q{number}-J{place + 1}", "ms": ms} | facts)
-    return {"query": number, "ms": {side: statistics.median(taken) for side, taken in times.items()}, "joins": joins}
+        facts["bytes"] = {table: one["table_bytes"] + one["rows_bytes"] for table, one in first.items()}
+        facts["tables"] = {table: one["table"] for table, one in first.items()}
+        results.append({"join": f"Q{number}-J{place}", "ms": ms} | facts)
+    return {"query": number, "ms": {side: statistics.median(taken) for side, taken in times.items()}, "joins": results}
 
 
 def fastest(join):

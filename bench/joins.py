@@ -187,6 +187,7 @@ def streamed_rows(rows, n, spread):
 
 NODE = re.compile(r"^(\s*)(\S.*?)  \((\d+) rows, (\d+) chunks, ([\d.]+) (ns|us|ms|s)(?:, ([\d.]+) (B|KB|MB))?\)$")
 NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
+NUMBER = re.compile(r"^join (\d+)$")
 TABLE = re.compile(r"^(.*?): (\d+) rows.*; table of (\d+) bytes, rows of (\d+) bytes")
 
 
@@ -206,7 +207,7 @@ def profiled(engine, sql):
 
 
 def joins_of(nodes):
-    """The joins among the nodes: table, rows on both sides, bytes, nanoseconds of all workers."""
+    """The joins among the nodes: number, table, rows on both sides, bytes, nanoseconds of all workers."""
     joins = []
     for at, node in enumerate(nodes):
         tables = [match for match in map(TABLE.match, node["details"]) if match]
@@ -214,9 +215,10 @@ def joins_of(nodes):
             continue
         kind, kept, table, rows = tables[0].groups()
         below = [child["rows"] for child in children(nodes, at)]
+        number = next(int(match[1]) for match in map(NUMBER.match, node["details"]) if match)
         keeps_left = any(detail.startswith("the left input is kept") for detail in node["details"])
         joins.append({
-            "title": node["title"], "table": kind, "kept_rows": int(kept), "table_bytes": int(table), "rows_bytes": int(rows),
+            "number": number, "title": node["title"], "table": kind, "kept_rows": int(kept), "table_bytes": int(table), "rows_bytes": int(rows),
             "probe_rows": below[1 if keeps_left else 0], "rows": node["rows"], "ns": node["ns"],
             "possible": "is not possible" not in " ".join(node["details"]),
         })

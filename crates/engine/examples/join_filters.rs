@@ -89,7 +89,7 @@ fn main() {
                 (2 * random.below(n as u64) as i64 + miss) * FAR
             };
             let probe: Vec<i64> = (0..PROBES).map(|_| key()).collect();
-            let ready = |keys: &[i64]| -> Arc<dyn Relation> { Arc::new(Ready::new(keys, keys.len() as u64)) };
+            let ready = |keys: &[i64]| -> Arc<dyn Relation> { Arc::new(Ready::new(keys, keys.len() as u64, None)) };
             let every: Vec<i64> = (0..2 * n as i64).map(|i| i * FAR).collect();
             let (few, all, rows, table) = (ready(&build), ready(&every), ready(&probe), stored(&probe));
             let plans = [

@@ -31,6 +31,8 @@ struct Case {
     build: Vec<i64>,
     probe: Vec<i64>,
     tables: &'static [TableKind],
+    /// Distinct keys.
+    distinct: usize,
 }
 
 /// Nanoseconds, the sum, why the table was chosen, and the most memory that was reserved.
@@ -58,10 +60,12 @@ fn run(kind: JoinKind, build: &Arc<Ready>, probe: &Arc<Ready>, table: TableKind)
 }
 
 fn measure(case: &Case) {
-    // The side that is said to be small is kept.
-    let build = Arc::new(Ready::new(&case.build, 1));
-    let probe = Arc::new(Ready::new(&case.probe, 1 << 40));
-    let few = Arc::new(Ready::new(&case.probe[..CHUNK_ROWS], 1 << 40));
+    // The side of fewer rows is kept, and the table is the same for few probes.
+    let distinct = Some(case.distinct as u64);
+    let build = Arc::new(Ready::new(&case.build, case.build.len() as u64, distinct));
+    let claimed = (case.probe.len() as u64).max(2 * case.build.len() as u64);
+    let probe = Arc::new(Ready::new(&case.probe, claimed, distinct));
+    let few = Arc::new(Ready::new(&case.probe[..CHUNK_ROWS], claimed, distinct));
     println!("{}: {} build rows, {} probe rows", case.name, case.build.len(), case.probe.len());
     let mut best = vec![(u64::MAX, u64::MAX); case.tables.len()];
     let mut notes = vec![(0, String::new(), 0); case.tables.len()];
@@ -124,6 +128,7 @@ fn main() {
             build: build.to_vec(),
             probe,
             tables,
+            distinct: n,
         };
         let cases = [
             case("every second value", inner, &keys, drawn(&keys, random), all),
@@ -147,20 +152,36 @@ fn main() {
                 drawn(&few_far, random),
                 &[Auto, Cat, Cht, Unchained, Chained],
             ),
-            case("each key four times", inner, &four, drawn(&four, random)[..probes / 4].to_vec(), all),
+            Case {
+                distinct: n / 4,
+                ..case("each key four times", inner, &four, drawn(&four, random)[..probes / 4].to_vec(), all)
+            },
+            Case {
+                distinct: n / 4,
+                ..case(
+                    "far values, each four times",
+                    inner,
+                    &far_four,
+                    drawn(&far_four, random)[..probes / 4].to_vec(),
+                    hashed,
+                )
+            },
+            Case {
+                distinct: n / 30,
+                ..case(
+                    "far values, each thirty times",
+                    inner,
+                    &far_thirty,
+                    drawn(&far_thirty, random)[..probes / 30].to_vec(),
+                    hashed,
+                )
+            },
             case(
-                "far values, each four times",
-                inner,
-                &far_four,
-                drawn(&far_four, random)[..probes / 4].to_vec(),
-                hashed,
-            ),
-            case(
-                "far values, each thirty times",
-                inner,
-                &far_thirty,
-                drawn(&far_thirty, random)[..probes / 30].to_vec(),
-                hashed,
+                "semi join",
+                JoinKind::Semi,
+                &keys,
+                drawn(&keys, random),
+                &[Auto, Bitmap, Cat, Cht, Unchained, Chained],
             ),
             case(
                 "semi join, half of the probes match",

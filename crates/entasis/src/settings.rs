@@ -3,7 +3,7 @@
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
-use entasis_engine::exec::{FilterKind, JoinSpill, TableKind, TempCompression};
+use entasis_engine::exec::{FilterKind, JoinSpill, TempCompression, parse_wanted, show_wanted};
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
@@ -60,13 +60,21 @@ const SETTINGS: &[Setting] = &[
         temp_compression,
         parse_temp_compression
     ),
-    engine_setting!(
-        "join_table",
-        "which table joins make of one side, if its keys allow: auto, bitmap, array, ranked, cat, cht, \
-         unchained, chained",
-        join_table,
-        parse_join_table
-    ),
+    Setting {
+        name: "join_table",
+        description: "which table joins make of one side, if its keys allow: auto, bitmap, array, ranked, cat, cht, \
+                      unchained, chained; or also those of single joins: auto, 3=cht",
+        get: |connection| {
+            let settings = connection.settings();
+            show_wanted(settings.join_table, &settings.join_tables)
+        },
+        set: |connection, text| {
+            let (all, single) = parse_wanted(text)?;
+            let mut settings = connection.settings.lock().expect("no panic while locked");
+            (settings.join_table, settings.join_tables) = (all, single.into());
+            Ok(())
+        },
+    },
     engine_setting!(
         "join_filter",
         "what joins tell the other side, so that rows without match are dropped early: auto, off, bits, bloom",
@@ -115,13 +123,6 @@ fn parse_temp_compression(text: &str) -> Result<TempCompression> {
         Err(_) => TempCompression::parse(&text.trim().to_ascii_lowercase()),
     };
     known.ok_or_else(|| Error::input(format!("temp_compression must be auto, on or off, not '{text}'")))
-}
-
-fn parse_join_table(text: &str) -> Result<TableKind> {
-    TableKind::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
-        let names = TableKind::NAMES.map(|(_, name)| name).join(", ");
-        Error::input(format!("join_table must be one of {names}, not '{text}'"))
-    })
 }
 
 fn parse_join_filter(text: &str) -> Result<FilterKind> {

@@ -1,7 +1,7 @@
 //! Rows that are there at once, as a file would give them, and a sum of what comes of them.
 
 use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker};
-use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
+use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, Result, Schema, Selection, Vector};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
@@ -12,11 +12,12 @@ pub struct Ready {
     schema: Schema,
     chunks: Arc<Vec<Chunk>>,
     claimed: u64,
+    distinct: Option<u64>,
 }
 
 impl Ready {
-    /// Rows (key, key with other bits), which the optimizer takes for `claimed`.
-    pub fn new(keys: &[i64], claimed: u64) -> Ready {
+    /// Rows (key, key with other bits), which the optimizer takes for `claimed`, with so many distinct keys if it is told.
+    pub fn new(keys: &[i64], claimed: u64, distinct: Option<u64>) -> Ready {
         let chunk = |keys: &[i64]| {
             let mut chunk = Chunk::new();
             chunk.reset(keys.len());
@@ -26,7 +27,7 @@ impl Ready {
             chunk
         };
         let schema: Schema = ["k", "v"].map(|name| Field::new(name, DataType::Int64)).to_vec();
-        Ready { schema, chunks: Arc::new(keys.chunks(CHUNK_ROWS).map(chunk).collect()), claimed }
+        Ready { schema, chunks: Arc::new(keys.chunks(CHUNK_ROWS).map(chunk).collect()), claimed, distinct }
     }
 }
 
@@ -38,7 +39,8 @@ impl Relation for Ready {
         &self.schema
     }
     fn statistics(&self) -> Statistics {
-        Statistics { rows: Some(self.claimed), columns: Vec::new() }
+        let key = ColumnStatistics { distinct: self.distinct, ..ColumnStatistics::default() };
+        Statistics { rows: Some(self.claimed), columns: vec![key] }
     }
     fn scan(&self, request: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
         let columns = request.columns.iter().map(|(_, column)| *column).collect();

@@ -137,20 +137,24 @@ impl Costs {
 
     /// An access in no order to memory of so many bytes, by the logarithm of its size between sizes that were measured.
     pub(crate) fn access(&self, bytes: f64) -> f64 {
-        let [first, .., last] = &self.access[..] else { return 0.0 };
-        if bytes <= first.0 {
-            return first.1;
-        }
-        let place = |size: f64| size.log2();
-        let between = |a: &(f64, f64), b: &(f64, f64)| {
-            a.1 + (b.1 - a.1) * (place(bytes) - place(a.0)) / (place(b.0) - place(a.0))
-        };
-        let pairs = || self.access.windows(2);
-        match pairs().find(|pair| bytes <= pair[1].0) {
-            Some(pair) => between(&pair[0], &pair[1]),
-            // Beyond, the walk over the tables of pages gets longer as it did before.
-            None => pairs().last().map_or(last.1, |pair| between(&pair[0], &pair[1]).max(last.1)),
-        }
+        between(&self.access, bytes)
+    }
+}
+
+/// What an access to memory of so many bytes costs, if it is known for some sizes, which ascend.
+pub(crate) fn between(sizes: &[(f64, f64)], bytes: f64) -> f64 {
+    let [first, .., last] = sizes else { return 0.0 };
+    if bytes <= first.0 {
+        return first.1;
+    }
+    let place = |size: f64| size.log2();
+    let between =
+        |a: &(f64, f64), b: &(f64, f64)| a.1 + (b.1 - a.1) * (place(bytes) - place(a.0)) / (place(b.0) - place(a.0));
+    let pairs = || sizes.windows(2);
+    match pairs().find(|pair| bytes <= pair[1].0) {
+        Some(pair) => between(&pair[0], &pair[1]),
+        // Beyond, the walk over the tables of pages gets longer as it did before.
+        None => pairs().last().map_or(last.1, |pair| between(&pair[0], &pair[1]).max(last.1)),
     }
 }
 

@@ -13,7 +13,6 @@
 //!
 //! Build sides are the inputs that are cheaper to keep by the optimizer's estimate ([`crate::cost::join`]).
 
-use crate::exec::QueryContext;
 use crate::exec::aggregate::layout::takes_narrow;
 use crate::exec::aggregate::{aggregate, distinct};
 use crate::exec::align::Align;
@@ -37,6 +36,7 @@ use crate::exec::set_operation::set_operation;
 use crate::exec::sort::sort;
 use crate::exec::tuple::Choice;
 use crate::exec::values::Chunks;
+use crate::exec::{QueryContext, Settings};
 use crate::facts::{relation_columns, values_column};
 use crate::optimizer::estimate_rows;
 use crate::plan::display::node_title;
@@ -109,6 +109,8 @@ struct Stream {
 pub(crate) struct Builder<'a> {
     context: &'a QueryContext,
     columns: &'a Columns,
+    /// All joins, as `EXPLAIN` prints them.
+    joins: Vec<&'a plan::Join>,
     pipelines: Vec<Pipeline<'a>>,
 }
 
@@ -122,7 +124,9 @@ impl<'a> Builder<'a> {
         context: &'a QueryContext,
         sink: Arc<dyn Sink + 'a>,
     ) -> Result<(Vec<Pipeline<'a>>, Arc<Recorder>)> {
-        let mut builder = Builder { context, columns: &plan.columns, pipelines: Vec::new() };
+        let mut joins = Vec::new();
+        collect_joins(&plan.root, &mut joins);
+        let mut builder = Builder { context, columns: &plan.columns, joins, pipelines: Vec::new() };
         let needed = Needed::kept(plan.output.iter().map(|output| output.column));
         let stream = builder.node(&plan.root, &needed, &[])?;
         let root = stream.recorder.clone();
@@ -172,6 +176,22 @@ impl<'a> Builder<'a> {
             true => Recorder::measuring(node_title(node, self.columns), self.context),
             false => Recorder::new(String::new()),
         }
+    }
+
+    /// The number of a join: its place among those of the plan, as `EXPLAIN` prints them, from 1 on.
+    fn number_of(&self, join: &plan::Join) -> Result<usize> {
+        let place = self.joins.iter().position(|other| std::ptr::eq(*other, join));
+        place.map(|place| place + 1).ok_or_else(|| Error::internal("a join is not in its plan"))
+    }
+
+    /// Settings and memory of the build side of join `number`.
+    fn build_context(&self, number: usize, recorder: &Recorder) -> QueryContext {
+        let mut context = recorder.context(self.context);
+        let own = context.settings.join_tables.iter().find(|(own, _)| *own == number);
+        if let Some(&(_, join_table)) = own {
+            context.settings = Arc::new(Settings { join_table, ..(*context.settings).clone() });
+        }
+        context
     }
 
     /// Ends a stream in `sink`: one pipeline a part.
@@ -422,7 +442,8 @@ impl<'a> Builder<'a> {
         let build_left = chosen.keeps_left;
         let shape = Shape::of(join.kind, build_left)
             .ok_or_else(|| Error::internal(format!("{:?} joins cannot keep their left input", join.kind)))?;
-        let recorder = self.recorder(node);
+        let (recorder, number) = (self.recorder(node), self.number_of(join)?);
+        recorder.note(format!("join {number}"));
         side::reason(&chosen).into_iter().for_each(|reason| recorder.note(reason));
         let input = |left: bool| if left { &*join.left } else { &*join.right };
         let keys = |left: bool| -> Vec<Expr> {
@@ -460,11 +481,9 @@ impl<'a> Builder<'a> {
                 ..meta.clone()
             })
             .collect();
+        let expected = side::expected(join, self.columns, build_left);
         let slot = match shape.drops_unmatched_probe_rows() {
-            true => {
-                let expected = || side::expected(join, self.columns, build_left);
-                Pushed::of(&probe_keys, &null_equals_null, self.context, expected)
-            }
+            true => Pushed::of(&probe_keys, &null_equals_null, self.context, || expected),
             false => None,
         };
         let built = BuiltSlot::default();
@@ -482,7 +501,7 @@ impl<'a> Builder<'a> {
             build_columns.contains(&i) || in_residual.contains(&meta.id) || (null_aware && is_key[i])
         };
         let plain = build_columns.is_empty() && join.residual.is_empty() && !(null_aware && null_equals_null.len() > 1);
-        let build_context = recorder.context(self.context);
+        let build_context = self.build_context(number, &recorder);
         let making = Making {
             shape,
             null_equals_null: null_equals_null.clone(),
@@ -490,6 +509,8 @@ impl<'a> Builder<'a> {
             marks: shape.rest != Rest::Nothing,
             asked: shape.asks(plain),
             read: kept.iter().enumerate().map(read).collect(),
+            // A filter leaves few rows without match.
+            expected: if slot.is_some() { expected.filtered() } else { expected },
             context: build_context.clone(),
         };
         // A probe row with a NULL may match every build row, and if there is more to compare, each must be looked at.
@@ -580,6 +601,14 @@ impl<'a> Builder<'a> {
         stream.parts.extend(late);
         Ok(stream)
     }
+}
+
+/// Adds the joins of `node`, each before those below it, a left input before a right one.
+fn collect_joins<'p>(node: &'p Node, joins: &mut Vec<&'p plan::Join>) {
+    if let Node::Join(join) = node {
+        joins.push(join);
+    }
+    node.children().into_iter().for_each(|child| collect_joins(child, joins));
 }
 
 impl Stream {

@@ -27,6 +27,8 @@ pub struct Settings {
     pub temp_compression: TempCompression,
     /// Which table joins make of their build side.
     pub join_table: TableKind,
+    /// Which table single joins make, by their number in the plan.
+    pub join_tables: Arc<[(usize, TableKind)]>,
     /// What joins make filters of for their probe side.
     pub join_filter: FilterKind,
     /// Which partitions of joins go to temporary files.
@@ -54,6 +56,7 @@ impl Default for Settings {
             optimize: true,
             temp_compression: TempCompression::Auto,
             join_table: TableKind::Auto,
+            join_tables: Arc::default(),
             join_filter: FilterKind::Auto,
             join_spill: JoinSpill::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),

@@ -22,6 +22,7 @@ use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
+use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::value::cmp_float;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, DataType, Encoding, Native, PhysicalType, StringHeap, StringView};
 use entasis_vector::{Interval, Result, Value, Vector};
@@ -341,6 +342,30 @@ impl Materialized {
         self.tuples = self.segments.iter().map(|_| None).collect();
         (self.rows, self.room, self.bytes) = (ids.len(), 0, bytes);
         Ok(self)
+    }
+
+    /// Takes out the first `count` columns, which must not be read here any more: those of each segment apart, so that each can be freed
+    /// alone. They are keys, and no strings.
+    pub fn take_columns(&mut self, count: usize) -> Vec<Materialized> {
+        debug_assert!(self.columns[..count].iter().all(|column| column.physical != PhysicalType::Str));
+        let mut parts = Vec::with_capacity(self.segments());
+        for segment in 0..self.segments() {
+            let mut part = Materialized::new(&self.metas[..count]);
+            (part.segments, part.tuples) = (vec![self.segments[segment]], vec![None]);
+            part.rows = self.segments[segment];
+            for (to, from) in part.columns.iter_mut().zip(&mut self.columns) {
+                let values = std::mem::replace(&mut from.values[segment], Buffer::zeroed(0));
+                let validity = from.validity[segment].take();
+                part.bytes += values.capacity() + validity.as_ref().map_or(0, Buffer::capacity);
+                self.bytes += from.values[segment].capacity();
+                to.values.push(values);
+                to.validity.push(validity);
+                to.has_nulls = from.has_nulls;
+            }
+            self.bytes -= part.bytes;
+            parts.push(part);
+        }
+        parts
     }
 
     /// Frees the values of `segment`, whose rows must not be read any more. The heap keeps the bytes of its strings.
@@ -809,14 +834,34 @@ fn widen(vector: &Vector, picks: Picks<'_>, own: PhysicalType, to: &mut Buffer, 
 #[inline(always)]
 fn gather_values<T: Native>(segments: &[Buffer], rows: &[u32], missing: bool, out: &mut [T]) {
     let get = |row: u32| segments[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize];
+    let Some(segment) = rows.first().map(|row| row >> 16) else { return };
     if missing {
         let get = |row| if row == Materialized::NO_ROW { T::default() } else { get(row) };
         out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
-    } else if let [only] = segments {
-        let values = only.as_slice::<T>();
-        out.iter_mut().zip(rows).for_each(|(o, &row)| *o = values[row as usize]);
+    } else if rows.iter().fold(true, |all, row| all & (row >> 16 == segment)) {
+        // PERF: keys in order lead to rows side by side, and small build sides have one segment.
+        widest_of(Gather { values: segments[segment as usize].as_slice::<T>(), rows, out });
     } else {
         out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
+    }
+}
+
+/// The values at the offsets of rows that are in one segment: a loop without a branch, for vector code.
+struct Gather<'a, T> {
+    values: &'a [T],
+    rows: &'a [u32],
+    out: &'a mut [T],
+}
+
+impl<T: Native> Kernel for Gather<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Some(last) = self.values.len().checked_sub(1) else { return };
+        // The minimum spares a test of the index.
+        let values = self.rows.iter().map(|row| self.values[((row & 0xffff) as usize).min(last)]);
+        self.out.iter_mut().zip(values).for_each(|(to, value)| *to = value);
     }
 }
 

@@ -418,8 +418,9 @@ fn a_join_of_many_duplicates_gives_full_chunks() {
         let root = profile.root.unwrap();
         assert_eq!(root.rows, 3000 * 35);
         assert_eq!(root.children.iter().map(|c| c.rows).collect::<Vec<_>>(), [3000, 70]);
-        assert!(root.details[0].starts_with("the right input is kept: "), "{root:?}");
-        assert!(root.details[1].starts_with("direct array"), "{root:?}");
+        assert_eq!(root.details[0], "join 1");
+        assert!(root.details[1].starts_with("the right input is kept: "), "{root:?}");
+        assert!(root.details[2].starts_with("direct array"), "{root:?}");
         let chunk_rows = context.settings.chunk_rows as u64;
         // Each input chunk may leave one that is not full.
         assert!(root.chunks <= root.rows / chunk_rows + 3000u64.div_ceil(chunk_rows), "{root:?}");
@@ -815,4 +816,39 @@ fn a_join_that_needs_too_much_memory_says_so_and_gives_it_back() {
             assert_eq!(context.memory.used(), 0);
         }
     }
+}
+
+#[test]
+fn a_single_join_gets_the_table_that_it_is_given() {
+    let mut columns = Columns::default();
+    let rows = |step: i128| -> Vec<Row> { (0..50).map(|i| vec![int(i * step)]).collect() };
+    let inputs = [1, 2, 3].map(|step| values(&mut columns, "k", &[DataType::Int64], rows(step)));
+    let [(a, a_ids), (b, b_ids), (c, c_ids)] = inputs;
+    let on = |left: &[ColumnId], right: &[ColumnId], columns: &Columns| {
+        vec![JoinKey { left: columns.expr(left[0]), right: columns.expr(right[0]), null_equals_null: false }]
+    };
+    let inner = |left: Node, right: Node, on: Vec<JoinKey>| {
+        let (left, right) = (Box::new(left), Box::new(right));
+        Node::Join(Join { left, right, kind: JoinKind::Inner, on, residual: Vec::new() })
+    };
+    // The join above is the first one.
+    let below = inner(a, b, on(&a_ids, &b_ids, &columns));
+    let root = inner(below, c, on(&a_ids, &c_ids, &columns));
+    let plan = plan(root, &columns);
+    let tables = |join_tables: &[(usize, TableKind)]| -> [bool; 2] {
+        let settings = Settings { profile: true, join_tables: join_tables.into(), ..Settings::default() };
+        let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
+        let collector = Collector::new(&context, vec![DataType::Int64; 3]);
+        let top = execute(&plan, &context, &collector).unwrap().root.unwrap();
+        assert_eq!(collector.into_chunks().rows, 9, "multiples of six below fifty");
+        let below = top.children.iter().find(|child| !child.details.is_empty()).unwrap();
+        [(&top, "join 1"), (below, "join 2")].map(|(node, number)| {
+            assert!(node.details.iter().any(|detail| detail == number), "{node:?}");
+            node.details.iter().any(|detail| detail.starts_with("concise hash table"))
+        })
+    };
+    assert_eq!(tables(&[]), [false, false]);
+    assert_eq!(tables(&[(1, TableKind::Cht)]), [true, false]);
+    assert_eq!(tables(&[(2, TableKind::Cht)]), [false, true]);
+    assert_eq!(tables(&[(3, TableKind::Cht), (2, TableKind::Array), (1, TableKind::Cht)]), [true, false]);
 }

@@ -2,7 +2,7 @@
 //!
 //! Rows that there is no memory for go to temporary files ([`partitioned`](super::partitioned)).
 
-use super::filter::{FilterSlot, KeyFilter};
+use super::filter::{Expected, FilterSlot, KeyFilter};
 use super::partitioned::{Spill, SplitRows};
 use super::table::{Asked, BuildInput, Chosen, Facts, Wish, bytes_at_most, choose, fits, key_bounds};
 use super::{Built, BuiltSlot, Computed, ComputedWorker, Shape};
@@ -63,13 +63,16 @@ pub(crate) struct Making {
     pub asked: Asked,
     /// Which of the columns are read, apart from comparing keys.
     pub read: Vec<bool>,
+    /// What is expected to be probed.
+    pub expected: Expected,
     /// Settings and memory.
     pub context: QueryContext,
 }
 
 impl Making {
     fn wish(&self) -> Wish<'_> {
-        Wish { kind: self.context.settings.join_table, asked: self.asked, read: &self.read }
+        let kind = self.context.settings.join_table;
+        Wish { kind, asked: self.asked, read: &self.read, expected: self.expected }
     }
 
     /// What is known of the keys of `rows`.

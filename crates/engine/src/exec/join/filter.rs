@@ -95,6 +95,15 @@ pub(crate) struct Expected {
     pub rows: f64,
     /// The share of them that match.
     pub matching: f64,
+    /// Rows of the build side for each of them that matches.
+    pub per_key: f64,
+}
+
+impl Expected {
+    /// What is left of it where a filter is tested.
+    pub(crate) fn filtered(self) -> Expected {
+        Expected { rows: self.rows * self.matching, matching: 1.0, ..self }
+    }
 }
 
 impl FilterSlot {
@@ -491,7 +500,7 @@ mod tests {
     fn filled(kind: FilterKind, kept: &Materialized, bounds: Option<&[(i64, i64)]>) -> (Arc<FilterSlot>, String) {
         let nulls = vec![false; kept.columns().len()];
         let input = BuildInput { rows: kept, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
-        let slot = Arc::new(FilterSlot::new(Expected { rows: 1e6, matching: 0.5 }));
+        let slot = Arc::new(FilterSlot::new(Expected { rows: 1e6, matching: 0.5, per_key: 1.0 }));
         slot.want();
         let reason = slot.fill(&input, bounds, kind, &Arc::default(), 0).unwrap().unwrap().1;
         (slot, reason)
@@ -611,13 +620,14 @@ mod tests {
             (Auto, 1 << 20, Some(&[(0, (64 << 20) - 1)][..]), half, plenty, "bits for 67108864 places", 8 << 20),
         ] {
             let mut memory = Reservation::new(&Arc::new(MemoryBudget::new(memory)));
-            let expected = Expected { rows: 2e6, matching: expected };
+            let expected = Expected { rows: 2e6, matching: expected, per_key: 1.0 };
             let (_, reason) = choose(kind, rows, bounds, expected, &mut memory, 0);
             assert!(reason.starts_with(wanted), "{kind}: wanted {wanted}, got {reason}");
             assert_eq!(memory.bytes(), bytes, "{reason}");
         }
         // The table's memory is spared; few rows to be tested are no reason for more than a few bits.
-        let (some, few) = (Expected { rows: 2e6, matching: half }, Expected { rows: 900.0, matching: half });
+        let some = Expected { rows: 2e6, matching: half, per_key: 1.0 };
+        let few = Expected { rows: 900.0, ..some };
         for (bounds, expected, spared, wanted) in [
             (near, some, 2000, "bits for 64000 places"),
             (near, some, 2001, "Bloom for 1000 rows"),

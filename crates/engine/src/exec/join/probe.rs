@@ -192,10 +192,7 @@ impl Worker {
         }
         match self.join.shape.probe {
             ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls if unmatched > 0 && is_last => {
-                for (row, _) in self.state.iter().enumerate().filter(|&(_, &state)| state == UNMATCHED) {
-                    self.out.rows.push(row as u16);
-                    self.out.ids.push(Materialized::NO_ROW);
-                }
+                self.out.add_where(&self.state, |state| *state == UNMATCHED);
             }
             ProbeOutput::SurelyUnmatched | ProbeOutput::Mark { null_aware: true } if unmatched > 0 => {
                 self.find_unknown(built, chunk)?;

@@ -34,7 +34,7 @@ pub(crate) fn choose(join: &plan::Join, columns: &Columns, above: &ColumnSet, co
     })
 }
 
-/// What is expected of the probe side: how many rows, and which share has a match by the keys.
+/// What is expected of the probe side: how many rows, which share has a match by the keys, and with how many rows.
 pub(crate) fn expected(join: &plan::Join, columns: &Columns, keeps_left: bool) -> Expected {
     let (mut probe, mut build, mut on) = (&join.left, &join.right, join.on.clone());
     if keeps_left {
@@ -43,8 +43,9 @@ pub(crate) fn expected(join: &plan::Join, columns: &Columns, keeps_left: bool) -
     }
     let (probe, build) = (estimate(probe, columns), estimate(build, columns));
     let rows = probe.rows;
-    let matching = estimate_join(JoinKind::Semi, &on, &[], probe, build).rows / rows.max(1.0);
-    Expected { rows, matching }
+    let pairs = estimate_join(JoinKind::Inner, &on, &[], probe.clone(), build.clone()).rows;
+    let matches = estimate_join(JoinKind::Semi, &on, &[], probe, build).rows;
+    Expected { rows, matching: matches / rows.max(1.0), per_key: pairs / matches.max(1.0) }
 }
 
 /// What was chosen and why, for the profile; `None` if there was nothing to choose.

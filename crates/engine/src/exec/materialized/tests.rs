@@ -152,6 +152,21 @@ fn rearranged_rows_are_reordered_ones() {
     assert_eq!((none.rows(), none.segments()), (0, 0));
 }
 
+#[test]
+fn columns_that_are_taken_out_lie_segment_by_segment() {
+    let mut rows = Materialized::new(&columns());
+    (0..140).for_each(|i| rows.append(&chunk(i * 1000, 1000), &[0, 1, 2], None));
+    let values = |rows: &Materialized, column: usize| rows.ids().map(|id| rows.value(id, column)).collect::<Vec<_>>();
+    let (before, bytes) = ([0, 1, 2].map(|column| values(&rows, column)), rows.bytes());
+    let parts = rows.take_columns(1);
+    assert_eq!(parts.iter().map(|part| part.rows()).sum::<usize>(), rows.rows());
+    assert_eq!(parts.len(), rows.segments());
+    let empty = Buffer::zeroed(0).capacity() * parts.len();
+    assert_eq!(parts.iter().map(|part| part.bytes()).sum::<usize>() + rows.bytes(), bytes + empty);
+    assert!(parts.iter().flat_map(|part| values(part, 0)).eq(before[0].iter().cloned()));
+    assert_eq!([1, 2].map(|column| values(&rows, column)), before[1..]);
+}
+
 /// Parts whose buffers are nearly full; together they have few rows more than buffers that double have room for.
 #[test]
 fn dense_rows_need_no_more_memory_than_their_parts() {

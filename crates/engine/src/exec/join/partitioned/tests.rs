@@ -3,6 +3,7 @@
 
 use super::Spill;
 use crate::exec::join::build::Making;
+use crate::exec::join::filter::Expected;
 use crate::exec::join::table::Asked;
 use crate::exec::join::{ProbeOutput, Rest, Shape};
 use crate::exec::materialized::column_of;
@@ -195,6 +196,7 @@ fn rows_of_several_workers_are_numbered_together() {
         marks: false,
         asked: Asked::Existence,
         read: vec![true],
+        expected: Expected { rows: 1e4, matching: 1.0, per_key: 1.0 },
         context: context.clone(),
     };
     let spill = Spill::new(&columns, making, (false, true), &Arc::default(), &context).unwrap();

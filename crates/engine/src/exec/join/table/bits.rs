@@ -68,15 +68,15 @@ impl Bits {
         Bits { words, rows: usize::MAX, keys: 0 }
     }
 
-    /// True if `place` is taken.
-    #[inline(always)]
+    /// True if `place` is taken: the slow twin of the kernel below.
+    #[cfg(test)]
     pub(crate) fn is_taken(&self, place: u64) -> bool {
         let word = self.words.get((place / 64) as usize).map_or(0, |word| *word);
         word >> (place % 64) & 1 != 0
     }
     /// Writes for each place whether it is taken.
     pub(crate) fn look_up(&self, places: &[u64], is_taken: &mut [bool]) {
-        widest_of(LookUp { words: &self.words, places, is_taken });
+        widest_of(LookUp { words: &self.words, places, out: is_taken, taken: true, free: false });
     }
     /// False if none of the places from `first` to `last` is taken; true if that would take long to find out.
     pub(crate) fn may_have_between(&self, first: u64, last: u64) -> bool {
@@ -90,6 +90,14 @@ impl Bits {
             after & before
         };
         (from..=to).any(|at| self.words.get(at as usize).is_some_and(|word| word & inside(at) != 0))
+    }
+    /// Writes row 0 for each place that is taken, and no row for the others.
+    fn heads(&self, places: &[u64], out: &mut [u32]) {
+        widest_of(LookUp { words: &self.words, places, out, taken: 0, free: NO_ROW });
+    }
+    /// Rows of a key, on average, if they were counted.
+    pub(super) fn rows_per_key(&self) -> Option<f64> {
+        (self.keys > 0).then(|| self.rows as f64 / self.keys as f64)
     }
     /// True if no key occurs twice.
     pub(super) fn is_unique(&self) -> bool {
@@ -106,23 +114,26 @@ impl Bits {
 }
 
 /// One loop without a branch, for vector code.
-struct LookUp<'a> {
+struct LookUp<'a, T> {
     words: &'a [u64],
     places: &'a [u64],
-    is_taken: &'a mut [bool],
+    out: &'a mut [T],
+    /// What is written for a place that is taken, and for another one.
+    taken: T,
+    free: T,
 }
 
-impl Kernel for LookUp<'_> {
+impl<T: Copy> Kernel for LookUp<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
         let (words, end) = (self.words, self.words.len() as u64 * 64);
-        let Some(last) = words.len().checked_sub(1) else { return self.is_taken.fill(false) };
-        self.is_taken.iter_mut().zip(self.places).for_each(|(to, &place)| {
+        let Some(last) = words.len().checked_sub(1) else { return self.out.fill(self.free) };
+        self.out.iter_mut().zip(self.places).for_each(|(to, &place)| {
             // The minimum spares a test of the index.
             let word = words[((place / 64) as usize).min(last)];
-            *to = (word >> (place % 64) & 1 != 0) & (place < end);
+            *to = if (word >> (place % 64) & 1 != 0) & (place < end) { self.taken } else { self.free };
         });
     }
 }
@@ -134,9 +145,11 @@ pub(super) struct BitsOnly {
 }
 
 impl JoinTable for BitsOnly {
-    fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
+    fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         let (rows, places) = keys.places(&self.packing);
-        pairs.fill(rows, places.len(), |row| if self.bits.is_taken(places[row]) { 0 } else { NO_ROW });
+        let heads = cursor.heads(places.len());
+        self.bits.heads(places, heads);
+        pairs.take(rows, heads);
     }
     fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
         pairs.clear();

@@ -15,8 +15,11 @@ use super::directory::{Directory, NO_RANK, count, rank_in};
 use super::partitions::{Partitions, cut, shift_for};
 use super::places::{OUTSIDE, Packing};
 use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
+use crate::exec::materialized::Materialized;
 use crate::exec::operator::in_parallel;
 use entasis_vector::Result;
+use entasis_vector::simd::widest;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Ranks of keys as row ids.
 pub(super) struct Cat {
@@ -32,14 +35,20 @@ pub(super) struct Cat {
 }
 
 impl Cat {
-    /// The table, and the order that the rows are to be brought to.
+    /// The table, and the order that the rows are to be brought to. `apart` has the keys of each segment, which are freed, if the rows have
+    /// them no more.
     ///
     /// # Errors
     /// Those of the tasks.
-    pub(super) fn build(input: &BuildInput<'_>, packing: Packing) -> Result<(Cat, Arranged)> {
+    pub(super) fn build(input: &BuildInput<'_>, packing: Packing, apart: Vec<Materialized>) -> Result<(Cat, Arranged)> {
         let (rows, tasks, places) = (input.rows, input.tasks, packing.places());
-        let of = |segment: usize, give: &mut dyn FnMut(usize, &[u64])| for_each_batch(rows, segment, &packing, give);
-        let partitions = Partitions::spread(rows, places, shift_for(places, rows.rows()), &of, tasks)?;
+        let apart: Vec<Mutex<Option<Materialized>>> = apart.into_iter().map(|keys| Mutex::new(Some(keys))).collect();
+        let of = |segment: usize, give: &mut dyn FnMut(usize, &[u64])| match apart.get(segment) {
+            None => for_each_batch(rows, segment, &packing, give),
+            Some(keys) => lock(keys).iter().for_each(|keys| for_each_batch(keys, 0, &packing, give)),
+        };
+        let done = |segment: usize| apart.get(segment).into_iter().for_each(|keys| *lock(keys) = None);
+        let mut partitions = Partitions::spread(rows, places, shift_for(places, rows.rows()), &of, &done, tasks)?;
 
         let mut room = Directory::room(places);
         let (_, words) = room.split_last_mut().expect("there is one more");
@@ -54,27 +63,29 @@ impl Cat {
         let ranked = partitions.start(partitions.count());
         let distinct: usize = keys.iter().sum();
         let is_unique = distinct == ranked;
-        let mut order = vec![NO_ROW; rows.rows()];
+        let mut order = vec![0; rows.rows()];
         let mut firsts = vec![0u32; if is_unique { 0 } else { distinct + 1 }];
         let key_starts: Vec<usize> =
             keys.iter().scan(0, |next, keys| Some(std::mem::replace(next, *next + keys))).collect();
-        let lengths = (0..partitions.count()).map(|p| partitions.start(p + 1) - partitions.start(p));
+        let entries = partitions.take();
         let first_lengths = keys.iter().map(|&keys| if is_unique { 0 } else { keys });
-        let parts = words.chunks_mut(partitions.words()).zip(cut(&mut order, lengths));
+        let parts = words.chunks_mut(partitions.words()).zip(cut(&mut order, partitions.lengths())).zip(entries);
         // What is counted up for a key ends as the start of the next.
         let parts = parts.zip(cut(firsts.get_mut(1..).unwrap_or_default(), first_lengths)).collect();
-        in_parallel(tasks, parts, &|partition, ((words, order), firsts)| {
+        in_parallel(tasks, parts, &|partition, (((words, order), entries), firsts)| {
+            // Freed at the end of the task.
+            let entries = std::mem::take(entries);
             let (first_key, first_row) = (key_starts[partition], partitions.start(partition));
             count(words, first_key);
             let rank = |place: usize| rank_in(words[place / 32], place as u64) - first_key;
             if is_unique {
-                partitions.rows(partition).for_each(|(place, id)| order[rank(place)] = id);
+                entries.rows().for_each(|(place, id)| order[rank(place)] = id);
                 return Ok(());
             }
-            partitions.rows(partition).for_each(|(place, _)| firsts[rank(place)] += 1);
+            entries.rows().for_each(|(place, _)| firsts[rank(place)] += 1);
             let mut next = first_row as u32;
             firsts.iter_mut().for_each(|first| next += std::mem::replace(first, next));
-            for (place, id) in partitions.rows(partition) {
+            for (place, id) in entries.rows() {
                 let next = &mut firsts[rank(place)];
                 order[*next as usize - first_row] = id;
                 *next += 1;
@@ -129,17 +140,19 @@ impl JoinTable for Cat {
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         cursor.begin();
         let (rows, places) = keys.places(&self.packing);
-        let Cursor { ranks, ends, .. } = cursor;
-        ranks.resize(places.len().max(ranks.len()), NO_RANK);
+        let ranks = cursor.heads(places.len());
         match &self.directory {
-            None => ranks.iter_mut().zip(places).for_each(|(to, &place)| {
-                *to = if place < self.keys as u64 { place as u32 } else { NO_RANK };
+            None => widest(|| {
+                ranks.iter_mut().zip(places).for_each(|(to, &place)| {
+                    *to = if place < self.keys as u64 { place as u32 } else { NO_RANK };
+                });
             }),
             Some(directory) => directory.ranks(places, ranks),
         }
         if self.firsts.is_empty() {
-            pairs.fill(rows, places.len(), |row| ranks[row]);
+            pairs.take(rows, ranks);
         } else {
+            let Cursor { heads: ranks, ends, .. } = cursor;
             ends.resize(ranks.len(), 0);
             pairs.fill(rows, places.len(), |row| {
                 let Some(&[first, end]) = self.firsts.get(ranks[row] as usize..).and_then(|f| f.first_chunk::<2>())
@@ -177,4 +190,8 @@ impl JoinTable for Cat {
         let directory = self.directory.as_ref().map_or(0, Directory::bytes);
         directory + self.firsts.len() * 4 + self.outside.as_ref().map_or(0, Chained::bytes)
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,13 +1,15 @@
 //! Which table a join gets: forced by a setting, or chosen by what is known of the finished build side.
 //!
-//! The ladder, from the fastest to the slowest: bits only, an array, a concise array table, a concise hash table where memory
-//! is short, rows side by side by hash where keys are repeated, chains. `auto` takes the first that the keys allow and that there is memory for (`docs/design/joins.md`). A
-//! kind that is forced and cannot be is replaced by what `auto` takes, and the reason says so.
+//! Bits only, where nothing else is asked. Otherwise, of the tables that the keys allow and that there is memory for, the one with which
+//! the join takes the least time by estimate ([`super::cost`]); where chains would take a large part of the memory,
+//! a concise hash table comes before them. The reason names the next best ones with their times (`docs/design/joins.md`). A kind that
+//! is forced and cannot be is replaced by what `auto` takes, and the reason says so.
 
 use super::bits::{Bits, BitsOnly};
 use super::cat::Cat;
 use super::chained::Chained;
 use super::cht::Cht;
+use super::cost::{self, Table, Work};
 use super::everything::Everything;
 use super::indexed::Indexed;
 use super::keys::{rows_per_key, sample};
@@ -15,6 +17,7 @@ use super::places::Packing;
 use super::unchained::Unchained;
 use super::{Arranged, BuildInput, JoinTable};
 use crate::exec::Reservation;
+use crate::exec::join::filter::Expected;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use entasis_vector::Result;
@@ -88,6 +91,8 @@ pub(crate) struct Wish<'a> {
     pub asked: Asked,
     /// Columns of the rows that are read, whatever the table.
     pub read: &'a [bool],
+    /// What is expected of the probe side.
+    pub expected: Expected,
 }
 
 /// What is known of a finished build side.
@@ -111,15 +116,21 @@ pub(crate) struct Chosen {
     pub reason: String,
 }
 
-/// Places for each row that a directory may have: 16 bytes a row.
-const CAT_PLACES: u64 = 64;
+/// Places for each row that a directory may have: 32 bytes a row.
+const CAT_PLACES: u64 = 128;
+/// Places that a directory may have beyond these, however few its rows are: 1 MB.
+const FEW_CAT_PLACES: u64 = 4 << 20;
+/// Places for each row that a window of a concise array table has.
+const WINDOW_PLACES: u64 = 64;
 /// Places for each row that bits may have: 16 bytes a row.
 const BITMAP_PLACES: u64 = 128;
 /// Places for each row that an array may have: 16 bytes a row.
 const ARRAY_PLACES: u64 = 4;
-/// Places of an array up to which it is not slower than a concise array table: 64 MB.
-const CACHED_PLACES: u64 = 16 << 20;
-/// Places that a table may have beyond these, however few its rows are.
+/// Places that an array may have beyond these, however few its rows are: 1 MB.
+const FEW_ARRAY_PLACES: u64 = 256 << 10;
+/// Places for each row that an array may have that is forced.
+const FORCED_PLACES: u64 = 64;
+/// Places that other tables may have beyond these, however few their rows are.
 const FEW_PLACES: u64 = 4096;
 /// Share of a sample that must be inside of a window.
 const WINDOW_SHARE: f64 = 0.95;
@@ -129,8 +140,8 @@ const LARGE_PART: usize = 4;
 const OVERFLOW_PART: usize = 16;
 /// Rows of a key, on average, up to which hardly any overflow.
 const DISTINCT: f64 = 1.05;
-/// Rows of a key, on average, from which on they stand side by side.
-const REPEATED: f64 = 2.0;
+/// How many tables that were not taken a reason names.
+const NAMED: usize = 3;
 /// How often it is tried to draw a key for the window of a concise array table.
 const SAMPLE: usize = 1024;
 
@@ -171,11 +182,11 @@ pub(crate) fn fits(
     if has_memory || wish.kind != TableKind::Auto {
         return Ok(has_memory);
     }
-    let bits = || ladder.packing(rows, BITMAP_PLACES).map(|packing| (packing.places() / 8) as usize);
+    let bits = || ladder.packing(rows, BITMAP_PLACES, FEW_PLACES).map(|packing| (packing.places() / 8) as usize);
     if wish.asked == Asked::Existence && bits().is_some_and(|bytes| ladder.has_memory(rows, bytes)) {
         return Ok(true);
     }
-    Ok(ladder.steps(rows)?.iter().any(|step| ladder.has_memory(rows, step.bytes(rows))))
+    Ok(ladder.steps(rows)?.iter().any(|(step, _)| ladder.has_memory(rows, ladder.bytes(step, rows))))
 }
 
 /// Bytes beside so many rows with which there is a table for them, whatever their keys.
@@ -192,27 +203,41 @@ enum Step {
     Direct(Packing),
     Ranked(Packing),
     Cat(Packing),
+    /// A concise array table of most keys.
+    Window(Packing),
     Cht,
     Unchained,
     Chained,
 }
 
 impl Step {
-    /// Bytes that the table needs at most while it is built over these rows; a part of them may be found by chains.
-    fn bytes(&self, rows: &Materialized) -> usize {
-        let (rows, ids) = (rows.rows(), rows.id_space());
-        // Where rows move: 8 bytes a row to spread them or, after that, a column of new ones, and 4 for their order.
-        let moving = 20 * rows;
-        let overflow = rows / OVERFLOW_PART * (CHAINED_ROW_BYTES + 4);
-        // Chains have an entry for each id.
+    /// The table, for its costs.
+    fn table(&self) -> Table {
         match self {
-            Step::Direct(packing) => packing.places() as usize * 4 + 4 * ids,
-            Step::Ranked(packing) => packing.places() as usize / 4 + 4 * rows + 4 * ids,
-            Step::Cat(packing) => packing.places() as usize / 4 + 4 * rows + moving + overflow,
-            Step::Cht => 2 * rows + moving + overflow,
-            Step::Unchained => 8 * rows + moving,
-            Step::Chained => CHAINED_ROW_BYTES * rows + 4 * ids,
+            Step::Direct(packing) => Table::Array(packing.places() as f64),
+            Step::Ranked(packing) => Table::Ranked(packing.places() as f64),
+            Step::Cat(packing) | Step::Window(packing) => Table::Cat(packing.places() as f64),
+            Step::Cht => Table::Cht,
+            Step::Unchained => Table::Unchained,
+            Step::Chained => Table::Chained,
         }
+    }
+
+    /// The kind that forces it.
+    fn kind(&self) -> TableKind {
+        match self {
+            Step::Direct(_) => TableKind::Array,
+            Step::Ranked(_) => TableKind::Ranked,
+            Step::Cat(_) | Step::Window(_) => TableKind::Cat,
+            Step::Cht => TableKind::Cht,
+            Step::Unchained => TableKind::Unchained,
+            Step::Chained => TableKind::Chained,
+        }
+    }
+
+    /// True if keys are compared, of all rows or of some.
+    fn compares(&self) -> bool {
+        matches!(self, Step::Window(_) | Step::Cht | Step::Unchained | Step::Chained)
     }
 }
 
@@ -248,7 +273,7 @@ impl Ladder<'_> {
         let kind = self.wish.kind;
         if (kind == TableKind::Auto || kind == TableKind::Bitmap)
             && self.wish.asked != Asked::Rows
-            && let Some(packing) = self.packing(&rows, BITMAP_PLACES)
+            && let Some(packing) = self.packing(&rows, BITMAP_PLACES, FEW_PLACES)
             && self.has_memory(&rows, (packing.places() / 8) as usize)
         {
             self.memory.resize(rows.bytes() + (packing.places() / 8) as usize)?;
@@ -265,7 +290,9 @@ impl Ladder<'_> {
         match self.forced(&rows) {
             Some(step) => self.build(step, rows),
             None => {
-                let mut chosen = self.build(self.best(&rows)?, rows)?;
+                let (step, times) = self.best(&rows)?;
+                let mut chosen = self.build(step, rows)?;
+                chosen.reason += &times;
                 if kind != TableKind::Auto {
                     chosen.reason += &format!("; join_table = {kind} is not possible");
                 }
@@ -279,11 +306,11 @@ impl Ladder<'_> {
         let may_move = may_move(rows);
         match self.wish.kind {
             TableKind::Auto | TableKind::Bitmap => None,
-            TableKind::Array => self.packing(rows, CAT_PLACES).map(Step::Direct),
-            TableKind::Ranked => self.packing(rows, CAT_PLACES).map(Step::Ranked),
+            TableKind::Array => self.packing(rows, FORCED_PLACES, FEW_PLACES).map(Step::Direct),
+            TableKind::Ranked => self.packing(rows, FORCED_PLACES, FEW_PLACES).map(Step::Ranked),
             TableKind::Cat if may_move => {
-                let window = || self.window(rows).map(|(packing, _)| packing);
-                self.packing(rows, CAT_PLACES).or_else(window).map(Step::Cat)
+                let window = || self.window(rows).map(|(packing, _)| Step::Window(packing));
+                self.packing(rows, CAT_PLACES, FEW_CAT_PLACES).map(Step::Cat).or_else(window)
             }
             TableKind::Cht if may_move => Some(Step::Cht),
             TableKind::Unchained if may_move => Some(Step::Unchained),
@@ -292,37 +319,94 @@ impl Ladder<'_> {
         }
     }
 
-    /// The table that was measured to be best, of those that there is memory for; if for none, the smallest.
-    fn best(&self, rows: &Materialized) -> Result<Step> {
+    /// The first of the tables that there is memory for; if for none, the smallest. And the times of those that were not taken.
+    fn best(&self, rows: &Materialized) -> Result<(Step, String)> {
         let mut steps = self.steps(rows)?;
-        let fits = steps.iter().position(|step| self.has_memory(rows, step.bytes(rows)));
-        let smallest = || (0..steps.len()).min_by_key(|&at| steps[at].bytes(rows));
+        let fits = steps.iter().position(|(step, _)| self.has_memory(rows, self.bytes(step, rows)));
+        let smallest = || (0..steps.len()).min_by_key(|&at| self.bytes(&steps[at].0, rows));
         let at = fits.or_else(smallest).expect("chains are always possible");
-        Ok(steps.swap_remove(at))
+        let (step, nanoseconds) = steps.remove(at);
+        let mut times = format!("; {:.3} ms by estimate", nanoseconds / 1e6);
+        for (other, nanoseconds) in steps.iter().take(NAMED) {
+            times += &format!(", {} {:.3}", other.kind(), nanoseconds / 1e6);
+        }
+        Ok((step, times))
     }
 
-    /// The tables that are possible, from the best to the worst.
-    fn steps(&self, rows: &Materialized) -> Result<Vec<Step>> {
+    /// The tables that are possible, from the best to the worst, with the nanoseconds of each by estimate.
+    fn steps(&self, rows: &Materialized) -> Result<Vec<(Step, f64)>> {
         let may_move = may_move(rows);
-        let mut steps = Vec::new();
-        if let Some(packing) = self.packing(rows, ARRAY_PLACES)
-            && (packing.places() <= CACHED_PLACES || !may_move)
-        {
-            steps.push(Step::Direct(packing));
-        }
+        let concise = || self.packing(rows, CAT_PLACES, FEW_CAT_PLACES);
+        let mut steps: Vec<Step> =
+            self.packing(rows, ARRAY_PLACES, FEW_ARRAY_PLACES).map(Step::Direct).into_iter().collect();
         if may_move {
-            let near = || self.window(rows).filter(|(_, share)| *share >= WINDOW_SHARE).map(|(packing, _)| packing);
-            steps.extend(self.packing(rows, CAT_PLACES).or_else(near).map(Step::Cat));
+            let near = || self.window(rows).filter(|(_, share)| *share >= WINDOW_SHARE);
+            steps.extend(concise().map(Step::Cat).or_else(|| near().map(|(packing, _)| Step::Window(packing))));
         }
-        steps.extend(self.packing(rows, CAT_PLACES).map(Step::Ranked));
-        let is_large = Step::Chained.bytes(rows) > self.memory.free() / LARGE_PART;
+        steps.extend(concise().map(Step::Ranked));
+        let is_large = self.bytes(&Step::Chained, rows) > self.memory.free() / LARGE_PART;
+        let mut per_key = self.rows_per_key();
         if may_move && (is_large || steps.is_empty()) {
-            let repeated = rows_per_key(&self.input(rows))?;
-            steps.extend((is_large && repeated <= DISTINCT).then_some(Step::Cht));
-            steps.extend((steps.is_empty() && repeated >= REPEATED).then_some(Step::Unchained));
+            per_key = rows_per_key(&self.input(rows))?;
+            if steps.is_empty() {
+                steps.push(Step::Unchained);
+            }
+            steps.extend((per_key <= DISTINCT).then_some(Step::Cht));
         }
         steps.push(Step::Chained);
+        let key_bytes = rows.columns()[..self.facts.keys].iter().map(|meta| meta.physical.width()).sum::<usize>();
+        let Expected { rows: probes, matching, .. } = self.wish.expected;
+        let work = Work {
+            rows: rows.rows() as f64,
+            probes,
+            matching,
+            per_key,
+            key_bytes: key_bytes as f64,
+            read: self.wish.read.iter().filter(|read| **read).count() as f64,
+        };
+        let time = |step: Step| {
+            let nanoseconds = cost::nanoseconds(step.table(), &work);
+            (step, nanoseconds)
+        };
+        let mut steps: Vec<(Step, f64)> = steps.into_iter().map(time).collect();
+        let comes_last = |step: &Step| is_large && matches!(step, Step::Chained);
+        steps.sort_by(|(a, x), (b, y)| comes_last(a).cmp(&comes_last(b)).then(x.total_cmp(y)));
         Ok(steps)
+    }
+
+    /// Rows of a key: exactly, if the keys have been made bits of, else by estimate.
+    fn rows_per_key(&self) -> f64 {
+        let counted = self.facts.bits.as_ref().and_then(|bits| bits.rows_per_key());
+        counted.unwrap_or(self.wish.expected.per_key).max(1.0)
+    }
+
+    /// Bytes that a table needs at most beside these rows while it is built; a part of them may be found by chains.
+    fn bytes(&self, step: &Step, rows: &Materialized) -> usize {
+        let (count, ids) = (rows.rows(), rows.id_space());
+        let overflow = count / OVERFLOW_PART * (CHAINED_ROW_BYTES + 4);
+        let moving = || self.moving(rows, step.compares());
+        // Chains have an entry for each id.
+        match step {
+            Step::Direct(packing) => packing.places() as usize * 4 + 4 * ids,
+            Step::Ranked(packing) => packing.places() as usize / 4 + 4 * count + 4 * ids,
+            Step::Cat(packing) | Step::Window(packing) => {
+                packing.places() as usize / 4 + 4 * count + moving() + overflow
+            }
+            Step::Cht => 2 * count + moving() + overflow,
+            Step::Unchained => 8 * count + moving(),
+            Step::Chained => CHAINED_ROW_BYTES * count + 4 * ids,
+        }
+    }
+
+    /// Bytes beside these rows while they move: 8 a row where they are spread, which then make room for the order of rows, 4 a row, and
+    /// beside that for one new column after the other. Keys that nobody reads are gone by then.
+    fn moving(&self, rows: &Materialized, compared: bool) -> usize {
+        let kept = self.kept(compared);
+        let widths = || rows.columns().iter().map(|meta| meta.physical.width());
+        let widest = widths().zip(&kept).filter(|(_, kept)| **kept).map(|(width, _)| width).max().unwrap_or(0);
+        let keys = self.facts.keys;
+        let dropped: usize = if kept[..keys].contains(&true) { 0 } else { widths().take(keys).sum() };
+        rows.rows() * (4 + widest.max(8)).saturating_sub(dropped).max(8)
     }
 
     /// True if so many bytes beside the rows may be used.
@@ -332,7 +416,7 @@ impl Ladder<'_> {
 
     fn build(&mut self, step: Step, rows: Materialized) -> Result<Chosen> {
         let (count, keys) = (rows.rows(), self.describe());
-        self.memory.resize(rows.bytes() + step.bytes(&rows))?;
+        self.memory.resize(rows.bytes() + self.bytes(&step, &rows))?;
         match step {
             Step::Direct(packing) => {
                 let table = Indexed::direct(&self.input(&rows), packing)?;
@@ -344,7 +428,8 @@ impl Ladder<'_> {
                 let reason = format!("ranked array: {count} rows, {} sparse {keys}", uniqueness(table.is_unique()));
                 Ok(chosen(rows, table, reason))
             }
-            Step::Cat(packing) => self.cat(rows, packing, &keys),
+            Step::Cat(packing) => self.cat(rows, packing, false, &keys),
+            Step::Window(packing) => self.cat(rows, packing, true, &keys),
             Step::Cht => self.cht(rows, &keys),
             Step::Unchained => self.unchained(rows, &keys),
             Step::Chained => {
@@ -354,10 +439,10 @@ impl Ladder<'_> {
         }
     }
 
-    /// The places of the keys, if they are integers and there are at most so many places for each row.
-    fn packing(&self, rows: &Materialized, for_each: u64) -> Option<Packing> {
+    /// The places of the keys, if they are integers and there are at most so many places for each row, or `few`.
+    fn packing(&self, rows: &Materialized, for_each: u64, few: u64) -> Option<Packing> {
         let packing = Packing::of(self.facts.bounds.as_deref()?)?;
-        (packing.places() <= for_each * rows.rows() as u64 + FEW_PLACES).then_some(packing)
+        (packing.places() <= (for_each * rows.rows() as u64).max(few)).then_some(packing)
     }
 
     /// What keys there are.
@@ -374,15 +459,18 @@ impl Ladder<'_> {
     fn window(&self, rows: &Materialized) -> Option<(Packing, f64)> {
         let Some([_]) = self.facts.bounds.as_deref() else { return None };
         let mut sample = sample(rows, SAMPLE);
-        let packing = Packing::around(&mut sample, CAT_PLACES * rows.rows() as u64 + FEW_PLACES)?;
+        let packing = Packing::around(&mut sample, WINDOW_PLACES * rows.rows() as u64 + FEW_PLACES)?;
         let (min, max) = packing.window();
         let inside = sample.iter().filter(|key| (min..=max).contains(key)).count();
         Some((packing, inside as f64 / sample.len() as f64))
     }
 
-    fn cat(&mut self, rows: Materialized, packing: Packing, keys: &str) -> Result<Chosen> {
+    /// `is_window`: some keys may be outside of the packing.
+    fn cat(&mut self, mut rows: Materialized, packing: Packing, is_window: bool, keys: &str) -> Result<Chosen> {
         let count = rows.rows();
-        let (mut table, arranged) = Cat::build(&self.input(&rows), packing)?;
+        let is_read = self.kept(is_window)[..self.facts.keys].contains(&true);
+        let apart = if is_read { Vec::new() } else { rows.take_columns(self.facts.keys) };
+        let (mut table, arranged) = Cat::build(&self.input(&rows), packing, apart)?;
         self.reserve_overflow(&arranged)?;
         let rows = self.arrange(rows, &arranged, arranged.overflow > 0)?;
         table.add_outside(&self.input(&rows), &arranged)?;
@@ -401,7 +489,7 @@ impl Ladder<'_> {
         let count = rows.rows();
         let (mut table, arranged) = Cht::build(&self.input(&rows))?;
         let overflows = self.wish.kind != TableKind::Cht && arranged.overflow > count / OVERFLOW_PART;
-        if overflows && self.has_memory(&rows, Step::Chained.bytes(&rows)) {
+        if overflows && self.has_memory(&rows, self.bytes(&Step::Chained, &rows)) {
             drop((table, arranged));
             return self.build(Step::Chained, rows);
         }
@@ -425,11 +513,14 @@ impl Ladder<'_> {
         self.memory.resize(self.memory.bytes() + (CHAINED_ROW_BYTES + 4) * arranged.overflow)
     }
 
+    /// Which columns stay; `compared`: keys are.
+    fn kept(&self, compared: bool) -> Vec<bool> {
+        self.wish.read.iter().enumerate().map(|(i, read)| *read || compared && i < self.facts.keys).collect()
+    }
+
     /// The rows in the order that a table asks for, without columns that nobody reads; `compared`: keys are.
     fn arrange(&self, rows: Materialized, arranged: &Arranged, compared: bool) -> Result<Materialized> {
-        let kept: Vec<bool> =
-            self.wish.read.iter().enumerate().map(|(i, read)| *read || compared && i < self.facts.keys).collect();
-        rows.rearranged(&arranged.order, &kept, self.tasks)
+        rows.rearranged(&arranged.order, &self.kept(compared), self.tasks)
     }
 }
 

@@ -80,7 +80,7 @@ impl Cht {
                 give(first, places);
             });
         };
-        let partitions = Partitions::spread(rows, buckets.count, buckets.shift, &of, tasks)?;
+        let mut partitions = Partitions::spread(rows, buckets.count, buckets.shift, &of, &|_| {}, tasks)?;
         let within = Buckets { count: 1 << buckets.shift, ..buckets };
         let after = |bucket: usize| within.after(bucket as u64) as usize;
 
@@ -103,15 +103,18 @@ impl Cht {
 
         let with_place = partitions.start(partitions.count());
         let ranked: usize = taken.iter().sum();
-        let mut order = vec![NO_ROW; rows.rows()];
+        let mut order = vec![0; rows.rows()];
         let (in_buckets, rest) = order.split_at_mut(ranked);
-        let lengths = || (0..partitions.count()).map(|p| partitions.start(p + 1) - partitions.start(p));
         let starts: Vec<usize> =
             taken.iter().scan(0, |next, taken| Some(std::mem::replace(next, *next + taken))).collect();
         let parts = words.chunks_mut(partitions.words()).zip(cut(in_buckets, taken.iter().copied()));
-        let overflowing = lengths().zip(&taken).map(|(rows, taken)| rows - taken);
-        let parts = parts.zip(cut(rest, overflowing)).collect();
-        in_parallel(tasks, parts, &|partition, ((words, order), overflow)| {
+        let overflowing = partitions.lengths().zip(&taken).map(|(rows, taken)| rows - taken);
+        let overflowing = cut(rest, overflowing);
+        let parts = parts.zip(overflowing).zip(partitions.take()).collect();
+        in_parallel(tasks, parts, &|partition, (((words, order), overflow), entries)| {
+            // Freed at the end of the task.
+            let entries = std::mem::take(entries);
+            order.fill(NO_ROW);
             count(words, starts[partition]);
             let rank = |bucket: usize| {
                 let word = words[bucket / 32];
@@ -119,7 +122,7 @@ impl Cht {
                 is_taken.then(|| rank_in(word, bucket as u64) - starts[partition])
             };
             let mut overflow = overflow.iter_mut();
-            for (bucket, id) in partitions.rows(partition) {
+            for (bucket, id) in entries.rows() {
                 let own = rank(bucket).filter(|&rank| order[rank] == NO_ROW);
                 match own.or_else(|| rank(after(bucket)).filter(|&rank| order[rank] == NO_ROW)) {
                     Some(rank) => order[rank] = id,

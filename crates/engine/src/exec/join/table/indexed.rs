@@ -9,10 +9,11 @@ use super::places::{NOWHERE, Packing};
 use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains, for_each_batch};
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use entasis_vector::Result;
+use entasis_vector::simd::{Kernel, widest_of};
 
 /// The slot of a place.
 pub(super) trait Slots: Send + Sync {
-    /// The slot, or any number beyond the slots if there is none.
+    /// The slot, or any number beyond the slots if there is none, so that the loop over a chunk has no branch.
     fn slot(&self, place: u64) -> usize;
     /// Bytes of memory in use.
     fn bytes(&self) -> usize;
@@ -45,9 +46,10 @@ impl Slots for Directory {
 pub(super) struct Indexed<S> {
     packing: Packing,
     slots: S,
-    heads: Vec<AtomicU32>,
+    /// By slot; the last one has no row and stands for all slots beyond.
+    heads: Vec<u32>,
     /// By row id; empty if no key occurs twice.
-    next: Vec<AtomicU32>,
+    next: Vec<u32>,
 }
 
 impl Indexed<Offsets> {
@@ -88,46 +90,53 @@ impl<S: Slots> Indexed<S> {
         count: usize,
         perhaps_unique: bool,
     ) -> Result<Indexed<S>> {
-        let mut table = Indexed { packing, slots, heads: empty_chains(count), next: Vec::new() };
-        if perhaps_unique && table.insert_all(input)? {
-            return Ok(table);
+        let mut heads = empty_chains(count + 1);
+        let mut next = Vec::new();
+        if !perhaps_unique || !insert_all(input, &packing, &slots, &heads, &next)? {
+            heads.iter_mut().for_each(|head| *head.get_mut() = NO_ROW);
+            next = empty_chains(input.rows.id_space());
+            insert_all(input, &packing, &slots, &heads, &next)?;
         }
-        table.heads.iter_mut().for_each(|head| *head.get_mut() = NO_ROW);
-        table.next = empty_chains(input.rows.id_space());
-        table.insert_all(input)?;
-        Ok(table)
+        let [heads, next] = [heads, next].map(|rows| rows.into_iter().map(AtomicU32::into_inner).collect());
+        Ok(Indexed { packing, slots, heads, next })
     }
 
     /// True if no key occurs twice.
     pub(super) fn is_unique(&self) -> bool {
         self.next.is_empty()
     }
+}
 
-    /// Inserts all rows; false, and the table is unusable, if a key occurs twice and there is no room for successors.
-    fn insert_all(&self, input: &BuildInput<'_>) -> Result<bool> {
-        let rows = input.rows;
-        let shared = rows.segments() > 1;
-        let repeated = AtomicBool::new(false);
-        input.tasks.run(rows.segments(), &|segment| {
-            if repeated.load(Ordering::Relaxed) && self.next.is_empty() {
-                return Ok(());
-            }
-            let mut collided = false;
-            for_each_batch(rows, segment, &self.packing, &mut |first, places| {
-                for (i, &place) in places.iter().enumerate().filter(|(_, place)| **place != NOWHERE) {
-                    let id = (segment << 16 | (first + i)) as u32;
-                    let old = exchange(&self.heads[self.slots.slot(place)], id, shared);
-                    match self.next.get(id as usize) {
-                        Some(next) => next.store(old, Ordering::Relaxed),
-                        None => collided |= old != NO_ROW,
-                    }
+/// Inserts all rows; false, and the heads are of no use, if a key occurs twice and there is no room for successors.
+fn insert_all(
+    input: &BuildInput<'_>,
+    packing: &Packing,
+    slots: &impl Slots,
+    heads: &[AtomicU32],
+    next: &[AtomicU32],
+) -> Result<bool> {
+    let rows = input.rows;
+    let shared = rows.segments() > 1;
+    let repeated = AtomicBool::new(false);
+    input.tasks.run(rows.segments(), &|segment| {
+        if repeated.load(Ordering::Relaxed) && next.is_empty() {
+            return Ok(());
+        }
+        let mut collided = false;
+        for_each_batch(rows, segment, packing, &mut |first, places| {
+            for (i, &place) in places.iter().enumerate().filter(|(_, place)| **place != NOWHERE) {
+                let id = (segment << 16 | (first + i)) as u32;
+                let old = exchange(&heads[slots.slot(place)], id, shared);
+                match next.get(id as usize) {
+                    Some(next) => next.store(old, Ordering::Relaxed),
+                    None => collided |= old != NO_ROW,
                 }
-            });
-            repeated.fetch_or(collided, Ordering::Relaxed);
-            Ok(())
-        })?;
-        Ok(!repeated.into_inner())
-    }
+            }
+        });
+        repeated.fetch_or(collided, Ordering::Relaxed);
+        Ok(())
+    })?;
+    Ok(!repeated.into_inner())
 }
 
 /// Makes `row` the value of `slot` and returns the old one. `shared`: other workers may write the slot.
@@ -141,18 +150,36 @@ fn exchange(slot: &AtomicU32, row: u32, shared: bool) -> u32 {
     old
 }
 
+/// One loop without a branch, for vector code.
+struct LookUp<'a, S> {
+    table: &'a Indexed<S>,
+    places: &'a [u64],
+    out: &'a mut [u32],
+}
+
+impl<S: Slots> Kernel for LookUp<'_, S> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let (slots, heads) = (&self.table.slots, &self.table.heads[..]);
+        let last = heads.len() - 1;
+        self.out.iter_mut().zip(self.places).for_each(|(to, &place)| *to = heads[slots.slot(place).min(last)]);
+    }
+}
+
 impl<S: Slots> JoinTable for Indexed<S> {
-    fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
+    fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         let (rows, places) = keys.places(&self.packing);
-        pairs.fill(rows, places.len(), |row| {
-            self.heads.get(self.slots.slot(places[row])).map_or(NO_ROW, |head| head.load(Ordering::Relaxed))
-        });
+        let heads = cursor.heads(places.len());
+        widest_of(LookUp { table: self, places, out: heads });
+        pairs.take(rows, heads);
     }
     fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
         if self.is_unique() {
             pairs.clear();
         } else {
-            pairs.advance(|id| self.next[id as usize].load(Ordering::Relaxed));
+            pairs.advance(|id| self.next[id as usize]);
         }
     }
     fn is_exact(&self, _: &Cursor) -> bool {

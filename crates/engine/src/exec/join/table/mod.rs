@@ -26,6 +26,7 @@ mod cat;
 mod chained;
 mod choice;
 mod cht;
+mod cost;
 mod directory;
 mod everything;
 mod indexed;
@@ -37,6 +38,7 @@ mod seen;
 #[cfg(test)]
 mod tests;
 mod unchained;
+mod wanted;
 
 pub(crate) use bits::Bits;
 pub(crate) use bloom::Bloom;
@@ -46,6 +48,7 @@ pub(crate) use keys::{ProbeKeys, for_each_integer, is_integer, key_bounds};
 pub(crate) use pairs::Pairs;
 pub(crate) use places::Packing;
 pub(crate) use seen::Seen;
+pub use wanted::{parse_wanted, show_wanted};
 
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
@@ -66,8 +69,8 @@ const NO_ROW: u32 = Materialized::NO_ROW;
 pub(crate) struct Cursor {
     /// Build rows that have been candidates, of a probe that goes through all of them.
     at: usize,
-    /// By probe row: the rank of its key.
-    ranks: Vec<u32>,
+    /// By probe row: its first candidate, or the rank of its key.
+    heads: Vec<u32>,
     /// By probe row: the end of its candidates, where these stand side by side.
     ends: Vec<u32>,
     /// Candidates of the next step.
@@ -83,6 +86,12 @@ impl Cursor {
         self.second.clear();
         self.late.clear();
         self.is_late = false;
+    }
+
+    /// Room for as many heads.
+    fn heads(&mut self, count: usize) -> &mut [u32] {
+        self.heads.resize(self.heads.len().max(count), NO_ROW);
+        &mut self.heads[..count]
     }
 }
 

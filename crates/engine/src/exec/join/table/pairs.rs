@@ -1,6 +1,7 @@
 //! Pairs of rows: what probing passes from step to step.
 
 use super::NO_ROW;
+use entasis_vector::simd::widest;
 
 /// Pairs of a probe row and a build row, in two lists of one length.
 #[derive(Debug, Default)]
@@ -25,6 +26,18 @@ impl Pairs {
     pub(crate) fn extend(&mut self, other: &Pairs) {
         self.rows.extend_from_slice(&other.rows);
         self.ids.extend_from_slice(&other.ids);
+    }
+    /// Adds a pair without build row for each probe row of which `wanted` holds.
+    pub(crate) fn add_where<T>(&mut self, rows: &[T], wanted: impl Fn(&T) -> bool) {
+        let mut len = self.len();
+        self.rows.resize(len + rows.len(), 0);
+        // Branch-free, as in `fill`.
+        for (row, of) in rows.iter().enumerate() {
+            self.rows[len] = row as u16;
+            len += usize::from(wanted(of));
+        }
+        self.rows.truncate(len);
+        self.ids.resize(len, NO_ROW);
     }
     /// Keeps the pairs at the given places, which ascend.
     pub(crate) fn keep(&mut self, places: &[u16]) {
@@ -57,6 +70,18 @@ impl Pairs {
             Some(rows) => rows.iter().for_each(|&row| put(row as usize)),
         }
         self.truncate(found);
+    }
+    /// Replaces the pairs by those of `heads`, by probe row, for the given rows (`None`: all); [`NO_ROW`] is none.
+    pub(super) fn take(&mut self, rows: Option<&[u16]>, heads: &[u32]) {
+        // PERF: of foreign keys all rows have one, and nothing is to be left out.
+        if rows.is_none() && widest(|| heads.iter().fold(true, |all, &id| all & (id != NO_ROW))) {
+            self.rows.clear();
+            self.rows.extend(0..heads.len() as u16);
+            self.ids.clear();
+            self.ids.extend_from_slice(heads);
+        } else {
+            self.fill(rows, heads.len(), |row| heads[row]);
+        }
     }
     /// Replaces each pair's build row by its successor, [`NO_ROW`] at the end; pairs without one vanish.
     #[inline(always)]

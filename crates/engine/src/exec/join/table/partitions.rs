@@ -24,12 +24,31 @@ pub(super) type PlacesOf<'a> = &'a (dyn Fn(usize, &mut dyn FnMut(usize, &[u64]))
 
 /// Rows by partition.
 pub(super) struct Partitions {
-    /// High half: the place within the partition. Low half: the row id. Behind all partitions those outside, then those
-    /// nowhere.
-    entries: Vec<AtomicU64>,
+    /// Behind those of all partitions those outside, then those nowhere.
+    entries: Vec<Entries>,
     /// Where each partition starts; then where those outside start, those nowhere, and the end.
     starts: Vec<usize>,
     shift: u32,
+}
+
+/// The rows of a partition. High half: the place within the partition. Low half: the row id.
+#[derive(Default)]
+pub(super) struct Entries(Vec<AtomicU64>);
+
+impl Entries {
+    fn new(count: usize) -> Entries {
+        // Memory that is zero already and is touched where rows are written, not here.
+        Entries(vec![0u64; count].into_iter().map(AtomicU64::new).collect())
+    }
+
+    /// Place within the partition, and row id.
+    #[inline(always)]
+    pub(super) fn rows(&self) -> impl Iterator<Item = (usize, u32)> + '_ {
+        self.0.iter().map(|entry| {
+            let entry = entry.load(Ordering::Relaxed);
+            ((entry >> 32) as usize, entry as u32)
+        })
+    }
 }
 
 /// The binary logarithm of a partition's places, for a table of so many places and rows.
@@ -40,7 +59,8 @@ pub(super) fn shift_for(places: u64, rows: usize) -> u32 {
 }
 
 impl Partitions {
-    /// Spreads `rows`, whose places are below `places`, or [`OUTSIDE`] or [`NOWHERE`].
+    /// Spreads `rows`, whose places are below `places`, or [`OUTSIDE`] or [`NOWHERE`]. `done` is told of each segment whose places
+    /// are not asked for any more.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -49,6 +69,7 @@ impl Partitions {
         places: u64,
         shift: u32,
         places_of: PlacesOf<'_>,
+        done: &(dyn Fn(usize) + Sync),
         tasks: &dyn Tasks,
     ) -> Result<Partitions> {
         let partitions = places.div_ceil(1 << shift) as usize;
@@ -63,26 +84,28 @@ impl Partitions {
             places_of(segment, &mut |_, places| places.iter().for_each(|&place| counts[partition_of(place)] += 1));
             Ok(())
         })?;
-        let mut starts = Vec::with_capacity(partitions + 3);
-        let mut at = 0;
+        let mut starts = vec![0];
+        let mut entries = Vec::with_capacity(partitions + 2);
         for partition in 0..partitions + 2 {
-            starts.push(at);
+            let mut rows = 0;
             for counts in &mut counts {
-                at += std::mem::replace(&mut counts[partition], at);
+                rows += std::mem::replace(&mut counts[partition], rows);
             }
+            starts.push(starts[partition] + rows);
+            entries.push(Entries::new(rows));
         }
-        starts.push(at);
-        let entries: Vec<AtomicU64> = (0..at).map(|_| AtomicU64::new(0)).collect();
         let within = (1u64 << shift) - 1;
         in_parallel(tasks, counts.iter_mut().collect(), &|segment, next| {
             places_of(segment, &mut |first, places| {
                 for (i, &place) in places.iter().enumerate() {
                     let id = (segment << 16 | (first + i)) as u64;
-                    let slot = &mut next[partition_of(place)];
-                    entries[*slot].store((place & within) << 32 | id, Ordering::Relaxed);
+                    let partition = partition_of(place);
+                    let slot = &mut next[partition];
+                    entries[partition].0[*slot].store((place & within) << 32 | id, Ordering::Relaxed);
                     *slot += 1;
                 }
             });
+            done(segment);
             Ok(())
         })?;
         Ok(Partitions { entries, starts, shift })
@@ -100,14 +123,19 @@ impl Partitions {
     pub(super) fn start(&self, partition: usize) -> usize {
         self.starts[partition]
     }
+    /// Rows of each partition.
+    pub(super) fn lengths(&self) -> impl Iterator<Item = usize> {
+        self.starts[..self.count() + 1].windows(2).map(|pair| pair[1] - pair[0])
+    }
     /// The rows of a partition: place within it, and row id.
     #[inline(always)]
     pub(super) fn rows(&self, partition: usize) -> impl Iterator<Item = (usize, u32)> + '_ {
-        let entries = &self.entries[self.starts[partition]..self.starts[partition + 1]];
-        entries.iter().map(|entry| {
-            let entry = entry.load(Ordering::Relaxed);
-            ((entry >> 32) as usize, entry as u32)
-        })
+        self.entries[partition].rows()
+    }
+    /// Gives up the rows of each partition, so that each can be freed alone; those outside and nowhere stay.
+    pub(super) fn take(&mut self) -> Vec<Entries> {
+        let count = self.count();
+        self.entries[..count].iter_mut().map(std::mem::take).collect()
     }
     /// Row ids of those outside.
     pub(super) fn outside(&self) -> impl Iterator<Item = u32> + '_ {
@@ -136,6 +164,8 @@ mod tests {
     use crate::exec::materialized::column_of;
     use crate::exec::testing::{Chance, TwoThreads};
     use entasis_vector::{CHUNK_ROWS, DataType, Vector};
+    use std::collections::BTreeSet;
+    use std::sync::Mutex;
 
     #[test]
     fn every_row_is_in_the_partition_of_its_place_in_the_order_of_ids() {
@@ -157,14 +187,21 @@ mod tests {
                 give(i * 1000, places);
             }
         };
+        let finished = Mutex::new(BTreeSet::new());
+        let done = |segment: usize| assert!(finished.lock().unwrap().insert(segment));
         for shift in [10, 12, 13] {
-            let partitions = Partitions::spread(&rows, 5000, shift, &of, &TwoThreads).unwrap();
+            let partitions = Partitions::spread(&rows, 5000, shift, &of, &done, &TwoThreads).unwrap();
+            assert_eq!(finished.lock().unwrap().split_off(&0).len(), rows.segments());
             assert_eq!(partitions.count(), 5000usize.div_ceil(1 << shift));
             for partition in 0..partitions.count() {
                 let expected = (0..count).filter(|&id| places[id] >> shift == partition as u64);
                 let expected = expected.map(|id| (places[id] as usize & ((1 << shift) - 1), id as u32));
                 assert!(partitions.rows(partition).eq(expected));
             }
+            assert_eq!(
+                partitions.lengths().collect::<Vec<_>>(),
+                (0..partitions.count()).map(|p| partitions.rows(p).count()).collect::<Vec<_>>()
+            );
             assert!(partitions.outside().eq((0..count as u32).filter(|&id| places[id as usize] == OUTSIDE)));
             assert!(partitions.nowhere().eq((0..count as u32).filter(|&id| places[id as usize] == NOWHERE)));
         }

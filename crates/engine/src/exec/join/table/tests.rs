@@ -2,6 +2,7 @@
 //! probes in chunks of every encoding.
 
 use super::*;
+use crate::exec::join::filter::Expected;
 use crate::exec::materialized::column_of;
 use crate::exec::testing::{Chance, TwoThreads, chunk_of, column};
 use crate::exec::{MemoryBudget, Reservation};
@@ -11,6 +12,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 type Key = Vec<Value>;
+
+/// A probe side of so many rows, each of which has a match or a few.
+fn expected_rows(rows: f64) -> Expected {
+    Expected { rows, matching: 1.0, per_key: 1.0 }
+}
 
 /// A build side and what is probed.
 struct Case {
@@ -124,7 +130,7 @@ fn check(kind: TableKind, asked: Asked, case: &Case, hash_collisions: bool, chan
     let facts = Facts { keys, bounds: key_bounds(&rows, nulls, &TwoThreads).unwrap(), bits: None };
     let mut read = vec![false; keys];
     read.push(true);
-    let wish = Wish { kind, asked, read: &read };
+    let wish = Wish { kind, asked, read: &read, expected: expected_rows(1e5) };
     let chosen = choose(&wish, &facts, rows, nulls, hash_collisions, &mut Reservation::default(), &TwoThreads).unwrap();
     let Chosen { rows, table, reason } = chosen;
     let what = format!("{}: {reason}", case.name);
@@ -230,14 +236,14 @@ fn every_table_finds_the_rows_of_every_key() {
 fn the_table_is_one_that_there_is_memory_for() {
     let mut chance = Chance(8);
     let far = 1 << 48;
-    for (apart, repeated, left, wanted) in [
-        (far, 1, usize::MAX, "chained"),
-        (far, 1, 300_000, "concise hash table"),
-        (far, 9, 300_000, "unchained"),
-        // A directory takes 16 bytes a row, and moving the rows 24 more.
-        (60, 1, usize::MAX, "concise array table"),
-        (60, 1, 150_000, "ranked array"),
-        (60, 1, 109_000, "chained"),
+    for (apart, repeated, left, probes, wanted) in [
+        (far, 1, usize::MAX, 1e3, "chained"),
+        (far, 1, 300_000, 1e3, "concise hash table"),
+        (far, 9, 300_000, 1e5, "unchained"),
+        // A directory takes 16 bytes a row, and moving the rows 12 more, keys among them 16.
+        (60, 1, usize::MAX, 1e5, "concise array table"),
+        (60, 1, 125_000, 1e5, "ranked array"),
+        (60, 1, 109_000, 1e5, "concise hash table"),
     ] {
         let mut keys: Vec<i64> = (0..5000).map(|i| i * apart + chance.below(apart as u64) as i64).collect();
         keys.sort_by_cached_key(|_| chance.below(1 << 30));
@@ -250,7 +256,8 @@ fn the_table_is_one_that_there_is_memory_for() {
         let mut memory = Reservation::new(&budget);
         memory.resize(rows.bytes()).unwrap();
         let facts = Facts { keys: 1, bounds: key_bounds(&rows, &nulls, &TwoThreads).unwrap(), bits: None };
-        let wish = Wish { kind: TableKind::Auto, asked: Asked::Rows, read: &[false, true] };
+        let expected = expected_rows(probes);
+        let wish = Wish { kind: TableKind::Auto, asked: Asked::Rows, read: &[false, true], expected };
         let chosen = choose(&wish, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();
         assert!(chosen.reason.starts_with(wanted), "{}", chosen.reason);
     }
@@ -271,7 +278,8 @@ fn what_fits_can_be_built() {
             let mut memory = Reservation::new(&budget);
             memory.resize(rows.bytes()).unwrap();
             let facts = Facts { keys: 1, bounds: key_bounds(&rows, &nulls, &TwoThreads).unwrap(), bits: None };
-            let wish = Wish { kind: TableKind::Auto, asked: Asked::Rows, read: &[false, true] };
+            let expected = expected_rows(1e4);
+            let wish = Wish { kind: TableKind::Auto, asked: Asked::Rows, read: &[false, true], expected };
             if fits(&wish, &facts, &rows, &nulls, &mut memory, &TwoThreads).unwrap() {
                 let Chosen { rows, table, reason } =
                     choose(&wish, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();

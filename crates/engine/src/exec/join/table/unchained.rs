@@ -65,20 +65,22 @@ impl Unchained {
         };
         let places = slots << TAG_BITS;
         let shift = shift_for(places, rows.rows());
-        let partitions = Partitions::spread(rows, places, shift, &of, tasks)?;
+        let mut partitions = Partitions::spread(rows, places, shift, &of, &|_| {}, tasks)?;
 
         let mut words = vec![0u64; slots as usize + 1];
         let (end, starts) = words.split_last_mut().expect("there is one more");
         let with_place = partitions.start(partitions.count());
         *end = (with_place as u64) << 32;
-        let mut order = vec![NO_ROW; rows.rows()];
-        let lengths = (0..partitions.count()).map(|p| partitions.start(p + 1) - partitions.start(p));
-        let parts = starts.chunks_mut(1 << (shift - TAG_BITS)).zip(cut(&mut order, lengths)).collect();
-        in_parallel(tasks, parts, &|partition, (words, order)| {
+        let mut order = vec![0; rows.rows()];
+        let entries = partitions.take();
+        let parts = starts.chunks_mut(1 << (shift - TAG_BITS)).zip(cut(&mut order, partitions.lengths()));
+        in_parallel(tasks, parts.zip(entries).collect(), &|partition, ((words, order), entries)| {
+            // Freed at the end of the task.
+            let entries = std::mem::take(entries);
             let first_row = partitions.start(partition);
             let slot_and_tag = |place: usize| (place >> TAG_BITS, tag_of(place as u64));
             // Counts in the high halves, which then become the ends of the slots before, and by writing the starts.
-            for (place, _) in partitions.rows(partition) {
+            for (place, _) in entries.rows() {
                 let (slot, tag) = slot_and_tag(place);
                 words[slot] = (words[slot] | u64::from(tag)) + (1 << 32);
             }
@@ -88,7 +90,7 @@ impl Unchained {
                 *word = next << 32 | *word & u64::from(u32::MAX);
                 next += count;
             }
-            for (place, id) in partitions.rows(partition) {
+            for (place, id) in entries.rows() {
                 let word = &mut words[place >> TAG_BITS];
                 order[(*word >> 32) as usize - first_row] = id;
                 *word += 1 << 32;

@@ -1,0 +1,190 @@
+//! What a join takes with each table, by estimate: what `auto` compares.
+//!
+//! ```text
+//! build   rows × (the table's own + moved columns + an access to what is written)  + bytes of the table
+//! probe   probe rows × (the table's own + an access to the directory)
+//!         matches × accesses to keys and successors, where there are any
+//!         further rows of a key × what each takes
+//! ```
+//! Only what differs between tables counts: keeping rows, reading keys and fetching payloads are left out, but for rows of one key, of
+//! which some tables have neighbours and others do not. Rows, places and bytes are facts of the finished build; the rows of the
+//! probe side and their share that matches are estimates.
+//!
+//! The figures are nanoseconds of one thread, fitted to `make bench-joins` ([`FIGURES`], [`ACCESS`]); `CALIBRATE` does not
+//! measure them anew. They only have to put tables in order.
+//!
+//! Not here: that probes in the order of keys walk through a table of places, which makes these tables better than they are said to
+//! be; what there is memory for ([`super::choice`]).
+
+use crate::cost::join::between;
+
+/// What is to be done.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Work {
+    /// Rows of the build side.
+    pub rows: f64,
+    /// Rows of the probe side.
+    pub probes: f64,
+    /// The share of them that match.
+    pub matching: f64,
+    /// Rows of a key.
+    pub per_key: f64,
+    /// Bytes of the key columns of a row.
+    pub key_bytes: f64,
+    /// Columns that are read, which a table may move.
+    pub read: f64,
+}
+
+/// A table, as far as its costs depend on it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Table {
+    /// With so many places, as below.
+    Array(f64),
+    Ranked(f64),
+    Cat(f64),
+    Cht,
+    Unchained,
+    Chained,
+}
+
+/// Nanoseconds of a table.
+struct Figures {
+    /// A row that goes into the table.
+    build: f64,
+    /// A probe row.
+    probe: f64,
+    /// A match.
+    found: f64,
+    /// A further row of a key.
+    further: f64,
+    /// How many times an access of a probe takes what one alone would: these wait for each other.
+    waits: f64,
+}
+
+/// By table: array, ranked, CAT, CHT, unchained, chained.
+const FIGURES: [Figures; 6] = [
+    Figures { build: 6.0, probe: 3.2, found: 0.0, further: 2.3, waits: 2.0 },
+    Figures { build: 18.0, probe: 4.5, found: 0.0, further: 2.3, waits: 2.0 },
+    Figures { build: 10.0, probe: 3.6, found: 0.0, further: 3.5, waits: 1.5 },
+    Figures { build: 18.0, probe: 12.0, found: 0.0, further: 20.0, waits: 3.3 },
+    Figures { build: 18.0, probe: 7.0, found: 6.0, further: 3.5, waits: 4.0 },
+    Figures { build: 12.0, probe: 4.5, found: 4.0, further: 4.0, waits: 5.0 },
+];
+/// A probe row less, where every place of a CAT is taken and there is no directory.
+const FULL: f64 = 1.0;
+/// Rows of a key by estimate up to which keys are taken for distinct.
+const DISTINCT: f64 = 1.05;
+/// A column that is moved, beside the access.
+const MOVED: f64 = 2.0;
+/// An access while a table is built, as a multiple of one alone.
+const WRITE: f64 = 1.5;
+/// A byte of a table that memory is there for, and one of a table so large that the system has to give it first.
+const BYTE: (f64, f64) = (0.1, 0.3);
+const LARGE: f64 = 4.0 * MB;
+
+const MB: f64 = 1048576.0;
+/// An access in no order to so many bytes, one of many that do not wait for each other, with pages of 4 KB.
+const ACCESS: [(f64, f64); 12] = [
+    (MB / 16.0, 0.3),
+    (MB, 0.5),
+    (2.0 * MB, 0.7),
+    (4.0 * MB, 1.4),
+    (8.0 * MB, 2.0),
+    (16.0 * MB, 3.2),
+    (32.0 * MB, 5.0),
+    (64.0 * MB, 6.3),
+    (128.0 * MB, 9.9),
+    (256.0 * MB, 17.0),
+    (512.0 * MB, 21.6),
+    (1024.0 * MB, 26.4),
+];
+
+fn access(bytes: f64) -> f64 {
+    between(&ACCESS, bytes)
+}
+
+/// Nanoseconds of building and probing.
+pub(super) fn nanoseconds(table: Table, work: &Work) -> f64 {
+    let Work { rows, probes, matching, per_key, key_bytes, read } = *work;
+    let matches = probes * matching;
+    let heads = 8.0 * rows.max(1.0).log2().ceil().exp2();
+    let is_repeated = per_key > DISTINCT;
+    let is_full = |places: f64| places <= rows && !is_repeated;
+    // Bytes of the directory; columns that are moved; bytes that a match goes to; bytes of the table.
+    let (figures, directory, moved, reached, bytes) = match table {
+        Table::Array(places) => (0, 4.0 * places, 0.0, 0.0, 4.0 * places),
+        Table::Ranked(places) => (1, places / 4.0, 0.0, 4.0 * rows, places / 4.0 + 4.0 * rows),
+        Table::Cat(places) if is_full(places) => (2, 0.0, read, 0.0, 0.0),
+        Table::Cat(places) => (2, places / 4.0, read, 0.0, places / 4.0),
+        Table::Cht => (3, 2.0 * rows, read + 1.0, key_bytes * rows, 2.0 * rows),
+        Table::Unchained => (4, 8.0 * rows, read + 1.0, key_bytes * rows, 8.0 * rows),
+        Table::Chained => (5, heads, 0.0, key_bytes * rows, heads + 4.0 * rows),
+    };
+    let own = &FIGURES[figures];
+    let mut build = own.build + WRITE * access(directory) + moved * (MOVED + WRITE * access(8.0 * rows));
+    let mut found = own.found + if reached > 0.0 { own.waits * access(reached) } else { 0.0 };
+    let mut further = own.further;
+    let successor = own.waits * access(4.0 * rows);
+    // Whose rows stay where they are: a successor and a payload at any place.
+    let apart = successor + read * access(8.0 * rows);
+    match table {
+        Table::Array(_) | Table::Ranked(_) if is_repeated => {
+            // It is found out by trying without successors.
+            build *= 2.0;
+            further += apart;
+        }
+        Table::Cat(_) if is_repeated => found += 4.0 + own.waits * access(4.0 * rows / per_key),
+        // The end of a chain is looked for even if there is no other row.
+        Table::Chained => {
+            found += successor;
+            further += apart + own.waits * access(reached);
+        }
+        _ => {}
+    }
+    let byte = if bytes > LARGE { BYTE.1 } else { BYTE.0 };
+    let mut probe = own.probe + own.waits * access(directory);
+    if matches!(table, Table::Cat(places) if is_full(places)) {
+        probe = own.probe - FULL;
+    }
+    rows * build + bytes * byte + probes * probe + matches * (found + (per_key - 1.0).max(0.0) * further)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WORK: Work = Work { rows: 1e6, probes: 1e7, matching: 1.0, per_key: 1.0, key_bytes: 8.0, read: 1.0 };
+
+    fn best<const N: usize>(work: &Work, tables: [Table; N]) -> Table {
+        let cost = |table: &Table| nanoseconds(*table, work);
+        tables.into_iter().min_by(|a, b| cost(a).total_cmp(&cost(b))).unwrap()
+    }
+
+    #[test]
+    fn more_work_takes_longer() {
+        for table in
+            [Table::Array(2e6), Table::Ranked(2e6), Table::Cat(2e6), Table::Cht, Table::Unchained, Table::Chained]
+        {
+            let time = nanoseconds(table, &WORK);
+            assert!(time.is_finite() && time > 0.0);
+            let more = [Work { probes: 2e7, ..WORK }, Work { rows: 2e6, ..WORK }, Work { per_key: 3.0, ..WORK }];
+            assert!(more.iter().all(|more| nanoseconds(table, more) > time), "{table:?}");
+        }
+    }
+
+    #[test]
+    fn the_fastest_table_is_that_of_the_measurements() {
+        let places = |places| [Table::Array(places), Table::Ranked(places), Table::Cat(places), Table::Chained];
+        let few = Work { rows: 400.0, probes: 150e3, ..WORK };
+        assert_eq!(best(&few, places(10e3)), Table::Array(10e3));
+        let large = Work { rows: 1e7, probes: 4e7, ..WORK };
+        assert_eq!(best(&large, places(2e7)), Table::Cat(2e7));
+        assert_eq!(best(&WORK, places(32e6)), Table::Cat(32e6));
+        // Few rows of a wide range, hardly probed.
+        assert_eq!(best(&Work { rows: 1e4, probes: 1e3, ..WORK }, places(64e6)), Table::Chained);
+        let hashed = [Table::Cht, Table::Unchained, Table::Chained];
+        assert_eq!(best(&WORK, hashed), Table::Cht);
+        assert_eq!(best(&Work { probes: 1e5, ..WORK }, hashed), Table::Chained);
+        assert_eq!(best(&Work { per_key: 4.0, ..WORK }, hashed), Table::Unchained);
+    }
+}
