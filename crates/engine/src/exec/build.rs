@@ -20,11 +20,13 @@ use crate::exec::align::Align;
 use crate::exec::compact::Compact;
 use crate::exec::filter::Filter;
 use crate::exec::join::build::{BuildSink, Making};
+use crate::exec::join::filter::Expected;
 use crate::exec::join::partitioned::Spill;
 use crate::exec::join::partitioned::late::{Late, Partitions};
 use crate::exec::join::partitioned::route::Route;
 use crate::exec::join::probe::{Probe, Residual};
 use crate::exec::join::rest::BuildRows;
+use crate::exec::join::table::TableKind;
 use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape, side};
 use crate::exec::limit::Limit;
 use crate::exec::operator::{Blocking, OperatorFactory, Sink};
@@ -488,13 +490,18 @@ impl<'a> Builder<'a> {
             null_equals_null: null_equals_null.clone(),
             null_aware,
             marks: shape.rest != Rest::Nothing,
+            table: self.context.settings.join_table,
             asked: shape.asks(plain),
             read: kept.iter().enumerate().map(read).collect(),
             context: build_context.clone(),
         };
         // A probe row with a NULL may match every build row, and if there is more to compare, each must be looked at.
         let apart = !null_aware || (null_equals_null.len() == 1 && join.residual.is_empty());
-        let spill = Spill::new(&kept, making.clone(), (slot.is_some(), apart), &recorder, &build_context);
+        let expected = match making.table {
+            TableKind::BloomRadix => side::expected(join, self.columns, build_left),
+            _ => Expected::default(),
+        };
+        let spill = Spill::new(&kept, making.clone(), (slot.is_some(), apart), expected, &recorder, &build_context);
         let sink = BuildSink {
             columns: computed,
             kept: kept.clone(),

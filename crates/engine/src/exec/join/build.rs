@@ -4,7 +4,7 @@
 
 use super::filter::{FilterSlot, KeyFilter};
 use super::partitioned::{Spill, SplitRows};
-use super::table::{Asked, BuildInput, Chosen, Facts, Wish, bytes_at_most, choose, fits, key_bounds};
+use super::table::{Asked, BuildInput, Chosen, Facts, TableKind, Wish, bytes_at_most, choose, fits, key_bounds};
 use super::{Built, BuiltSlot, Computed, ComputedWorker, Shape};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
@@ -59,6 +59,8 @@ pub(crate) struct Making {
     pub null_aware: bool,
     /// Marks of matched rows will be asked for.
     pub marks: bool,
+    /// Which table is wanted.
+    pub table: TableKind,
     /// What the table will be asked.
     pub asked: Asked,
     /// Which of the columns are read, apart from comparing keys.
@@ -69,7 +71,7 @@ pub(crate) struct Making {
 
 impl Making {
     fn wish(&self) -> Wish<'_> {
-        Wish { kind: self.context.settings.join_table, asked: self.asked, read: &self.read }
+        Wish { kind: self.table, asked: self.asked, read: &self.read }
     }
 
     /// What is known of the keys of `rows`.
@@ -158,7 +160,7 @@ impl Sink for BuildSink {
             let hash_collisions = self.context.settings.hash_collisions;
             let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
             let kind = self.context.settings.join_filter;
-            let spared = bytes_at_most(self.context.settings.join_table, rows.id_space());
+            let spared = bytes_at_most(self.making.table, rows.id_space());
             if let Some((filter, reason)) =
                 slot.fill(&input, facts.bounds.as_deref(), kind, &self.context.memory, spared)?
             {
@@ -193,10 +195,7 @@ impl BuildSink {
                 }
             });
         }
-        let (rows, memory) = spill.complete(splits, tasks)?;
-        if let (Some(slot), Some(filter)) = (&self.filter, spill.filter()) {
-            slot.publish(filter);
-        }
+        let (rows, memory) = spill.complete(splits, self.filter.as_deref(), tasks)?;
         let facts = self.making.facts(&rows, tasks)?;
         let (built, reason) = self.making.make(rows, &facts, memory, tasks)?;
         if !built.rows.is_empty() || !spill.is_active() {

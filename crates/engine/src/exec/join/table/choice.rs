@@ -41,11 +41,15 @@ pub enum TableKind {
     Unchained,
     /// Heads and chains by hash.
     Chained,
+    /// One of the above for each partition, small enough for a cache ([`partitioned`](crate::exec::join::partitioned)).
+    Radix,
+    /// The same, and a Bloom filter before probe rows are kept.
+    BloomRadix,
 }
 
 impl TableKind {
     /// All, with their names in SQL.
-    pub const NAMES: [(TableKind, &str); 8] = [
+    pub const NAMES: [(TableKind, &str); 10] = [
         (TableKind::Auto, "auto"),
         (TableKind::Bitmap, "bitmap"),
         (TableKind::Array, "array"),
@@ -54,7 +58,14 @@ impl TableKind {
         (TableKind::Cht, "cht"),
         (TableKind::Unchained, "unchained"),
         (TableKind::Chained, "chained"),
+        (TableKind::Radix, "radix"),
+        (TableKind::BloomRadix, "bloom_radix"),
     ];
+
+    /// True for those of which each partition has its own.
+    pub fn is_partitioned(self) -> bool {
+        matches!(self, TableKind::Radix | TableKind::BloomRadix)
+    }
 
     /// The one of this name; `None` if there is none.
     pub fn parse(name: &str) -> Option<TableKind> {
@@ -278,7 +289,7 @@ impl Ladder<'_> {
     fn forced(&self, rows: &Materialized) -> Option<Step> {
         let may_move = may_move(rows);
         match self.wish.kind {
-            TableKind::Auto | TableKind::Bitmap => None,
+            TableKind::Auto | TableKind::Bitmap | TableKind::Radix | TableKind::BloomRadix => None,
             TableKind::Array => self.packing(rows, CAT_PLACES).map(Step::Direct),
             TableKind::Ranked => self.packing(rows, CAT_PLACES).map(Step::Ranked),
             TableKind::Cat if may_move => {
