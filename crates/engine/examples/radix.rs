@@ -87,9 +87,9 @@ fn measure(case: &Case, tables: &[TableKind], partition: usize, rounds: usize) {
             key(if random.below(100) < case.hits { number } else { number + n }, case.ty)
         })
         .collect();
-    let build = Arc::new(Ready::of(&keys, case.ty, 1, 1));
-    let probe = Arc::new(Ready::of(&probes, case.ty, case.payloads, 1 << 40));
-    let few = Arc::new(Ready::of(&probes[..CHUNK_ROWS], case.ty, case.payloads, 1 << 40));
+    let build = Arc::new(Ready::of(&keys, case.ty, 1, case.build));
+    let probe = Arc::new(Ready::of(&probes, case.ty, case.payloads, case.probe));
+    let few = Arc::new(Ready::of(&probes[..CHUNK_ROWS], case.ty, case.payloads, case.probe));
     println!("{}: {} build rows, {} probe rows", case.name, case.build, case.probe);
     let mut best = vec![(u64::MAX, u64::MAX); tables.len()];
     let mut notes = vec![(0, String::new(), 0); tables.len()];

@@ -497,10 +497,17 @@ impl<'a> Builder<'a> {
         };
         // A probe row with a NULL may match every build row, and if there is more to compare, each must be looked at.
         let apart = !null_aware || (null_equals_null.len() == 1 && join.residual.is_empty());
-        let expected = match making.table {
-            TableKind::BloomRadix => side::expected(join, self.columns, build_left),
-            _ => Expected::default(),
+        // Whether partitions in memory may pay, or a filter before them. A probe side of another join is not kept.
+        let asks = match making.table {
+            TableKind::BloomRadix => true,
+            TableKind::Auto => {
+                let width: usize = kept.iter().map(|meta| meta.physical.width()).sum();
+                build_rows * width as f64 >= self.context.settings.join_partition_size as f64
+                    && !has_join(input(!build_left))
+            }
+            _ => false,
         };
+        let expected = if asks { side::expected(join, self.columns, build_left) } else { Expected::default() };
         let spill = Spill::new(&kept, making.clone(), (slot.is_some(), apart), expected, &recorder, &build_context);
         let sink = BuildSink {
             columns: computed,
@@ -619,6 +626,11 @@ impl Stream {
         }
         self
     }
+}
+
+/// True if there is a join in this part of a plan.
+fn has_join(node: &Node) -> bool {
+    matches!(node, Node::Join(_)) || node.children().into_iter().any(has_join)
 }
 
 /// The stream with exactly the `wanted` columns, in their order and physical types.

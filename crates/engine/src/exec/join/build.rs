@@ -4,7 +4,9 @@
 
 use super::filter::{FilterSlot, KeyFilter};
 use super::partitioned::{Spill, SplitRows};
-use super::table::{Asked, BuildInput, Chosen, Facts, TableKind, Wish, bytes_at_most, choose, fits, key_bounds};
+use super::table::{
+    Asked, BuildInput, Chosen, Facts, TableKind, Wish, bytes_at_most, choose, fits, is_by_hash, key_bounds,
+};
 use super::{Built, BuiltSlot, Computed, ComputedWorker, Shape};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
@@ -74,6 +76,17 @@ impl Making {
         Wish { kind: self.table, asked: self.asked, read: &self.read }
     }
 
+    /// See [`is_by_hash`].
+    pub(crate) fn is_by_hash(
+        &self,
+        facts: &Facts,
+        rows: &Materialized,
+        memory: &mut Reservation,
+        tasks: &dyn Tasks,
+    ) -> Result<bool> {
+        is_by_hash(&self.wish(), facts, rows, &self.null_equals_null, memory, tasks)
+    }
+
     /// What is known of the keys of `rows`.
     ///
     /// # Errors
@@ -139,7 +152,7 @@ impl Sink for BuildSink {
         if let Some(spill) = &self.spill
             && parts.iter().any(|part| matches!(part, Kept::Split(_)))
         {
-            return self.finish_split(spill, parts, tasks);
+            return self.finish_split(spill, parts, self.filter.as_deref(), tasks);
         }
         let mut rows = Materialized::new(&self.kept);
         // The workers' reservations stand until the whole is reserved again.
@@ -169,9 +182,16 @@ impl Sink for BuildSink {
             }
         }
         if let Some(spill) = &self.spill
+            && spill.choose(&facts, &rows, &mut memory, tasks)?
+        {
+            let parts = spill.split_all(rows, memory, tasks)?.into_iter().map(Kept::Split).collect();
+            // The filter is there.
+            return self.finish_split(spill, parts, None, tasks);
+        }
+        if let Some(spill) = &self.spill
             && !fits(&self.making.wish(), &facts, &rows, &self.making.null_equals_null, &mut memory, tasks)?
         {
-            return self.finish_split(spill, vec![Kept::Whole(rows, memory)], tasks);
+            return self.finish_split(spill, vec![Kept::Whole(rows, memory)], self.filter.as_deref(), tasks);
         }
         let tuples = self.choice.report(&rows);
         let (built, reason) = self.making.make(rows, &facts, memory, tasks)?;
@@ -183,7 +203,13 @@ impl Sink for BuildSink {
 
 impl BuildSink {
     /// The same where partitions may be in files.
-    fn finish_split(&self, spill: &Arc<Spill>, parts: Vec<Kept>, tasks: &dyn Tasks) -> Result<()> {
+    fn finish_split(
+        &self,
+        spill: &Arc<Spill>,
+        parts: Vec<Kept>,
+        slot: Option<&FilterSlot>,
+        tasks: &dyn Tasks,
+    ) -> Result<()> {
         let mut splits = Vec::new();
         for part in parts {
             splits.push(match part {
@@ -195,7 +221,7 @@ impl BuildSink {
                 }
             });
         }
-        let (rows, memory) = spill.complete(splits, self.filter.as_deref(), tasks)?;
+        let (rows, memory) = spill.complete(splits, slot, tasks)?;
         let facts = self.making.facts(&rows, tasks)?;
         let (built, reason) = self.making.make(rows, &facts, memory, tasks)?;
         if !built.rows.is_empty() || !spill.is_active() {

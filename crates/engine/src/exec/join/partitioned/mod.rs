@@ -53,6 +53,7 @@
 //!
 //! Not here: writing while others read.
 
+mod choice;
 pub(crate) mod late;
 pub(crate) mod route;
 mod split;
@@ -63,7 +64,7 @@ mod tests;
 use super::Rest;
 use super::build::Making;
 use super::filter::{Expected, FilterKind, FilterSlot, FilterWorker};
-use super::table::{BuildInput, ProbeKeys, Seen, TableKind, bytes_at_most};
+use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind, bytes_at_most};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::profile::{PassRate, Recorder};
@@ -73,7 +74,7 @@ use entasis_vector::{Chunk, PhysicalType, Result};
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use store::{Medium, Store, Stored};
 
 /// Which partitions of joins go to temporary files. The setting `join_spill`.
@@ -125,8 +126,9 @@ const MOST_SEGMENTS: usize = 1 << 15;
 /// What the parts of one join share that may write partitions.
 pub(crate) struct Spill {
     setting: JoinSpill,
-    /// Partitions stay in memory and are all joined late.
-    is_radix: bool,
+    /// Partitions stay in memory and are all joined late: why.
+    radix: OnceLock<String>,
+    expected: Expected,
     /// A filter of all build keys, for the rows on their way to the partitions.
     bloom: Option<(Arc<FilterSlot>, Arc<PassRate>)>,
     /// How the build side becomes what is probed.
@@ -183,11 +185,16 @@ impl Spill {
             making.table = TableKind::Auto;
         }
         let medium = if is_radix { Medium::Memory } else { Medium::File };
+        let radix = OnceLock::new();
+        if is_radix {
+            let _ = radix.set(format!("join_table = {}", context.settings.join_table));
+        }
         let is_single = filtered && making.null_equals_null.len() == 1;
         let seen = columns.first().filter(|_| is_single).and_then(Seen::of).map(Arc::new);
         Some(Arc::new(Spill {
             setting: if may_write { context.settings.join_spill } else { JoinSpill::Auto },
-            is_radix,
+            radix,
+            expected,
             bloom,
             making,
             build: Store::new(columns, count, medium, context),
@@ -223,7 +230,65 @@ impl Spill {
 
     /// True if rows are split from the first one on.
     pub(crate) fn is_forced(&self) -> bool {
-        self.setting != JoinSpill::Auto || self.is_radix
+        self.setting != JoinSpill::Auto || self.is_radix()
+    }
+
+    /// True if partitions stay in memory and are all joined late.
+    pub(crate) fn is_radix(&self) -> bool {
+        self.radix.get().is_some()
+    }
+
+    /// Decides whether `rows`, all build rows, are joined by partitions in memory, though they could have one table.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn choose(
+        &self,
+        facts: &Facts,
+        rows: &Materialized,
+        memory: &mut Reservation,
+        tasks: &dyn Tasks,
+    ) -> Result<bool> {
+        if self.making.table != TableKind::Auto || self.marks.len() == 1 {
+            return Ok(false);
+        }
+        let width = |columns: &[ColumnMeta]| columns.iter().map(|meta| meta.physical.width()).sum();
+        let sides = choice::Sides {
+            build: (rows.rows(), width(rows.columns()), rows.bytes() + self.table_bytes(rows.rows())),
+            probe: (self.expected.rows, width(self.probe().store.columns())),
+            matching: self.expected.matching,
+            partition: self.context.settings.join_partition_size,
+            free: memory.free(),
+        };
+        let Some(reason) = choice::reason(&sides) else { return Ok(false) };
+        if !self.making.is_by_hash(facts, rows, memory, tasks)? {
+            return Ok(false);
+        }
+        [&self.build, &self.probe().store].iter().for_each(|store| store.stay_in_memory());
+        Ok(self.radix.set(reason).is_ok())
+    }
+
+    /// All build rows, whose memory `memory` is, by partition, a part for each worker.
+    ///
+    /// # Errors
+    /// Those of the tasks; resource.
+    pub(crate) fn split_all(
+        self: &Arc<Spill>,
+        rows: Materialized,
+        memory: Reservation,
+        tasks: &dyn Tasks,
+    ) -> Result<Vec<SplitRows>> {
+        let splits = Mutex::new(Vec::new());
+        let lock = || splits.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.run(rows.segments(), &|segment| {
+            let free = lock().pop();
+            let mut own = free.unwrap_or_else(|| self.build_rows());
+            own.take_segment(&rows, segment)?;
+            lock().push(own);
+            Ok(())
+        })?;
+        drop((rows, memory));
+        Ok(splits.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// True once partitions are to be joined late. Known when the build side is complete.
@@ -277,7 +342,7 @@ impl Spill {
         };
         (0..count).filter(|&p| is_wanted(p)).for_each(|p| self.marks[p].store(true, Ordering::Relaxed));
         in_parallel(tasks, splits.iter_mut().collect(), &|_, split: &mut &mut Split| split.write_marked())?;
-        while !self.is_radix {
+        while !self.is_radix() {
             let size = |p: usize| {
                 let sizes = splits.iter().map(|split| split.size(p));
                 sizes.fold((0, 0), |all, own| (all.0 + own.0, all.1 + own.1))
@@ -292,7 +357,7 @@ impl Spill {
             self.marks[largest].store(true, Ordering::Relaxed);
             splits.iter_mut().try_for_each(|split| split.write_one(largest))?;
         }
-        if self.is_radix {
+        if self.is_radix() {
             self.keep_build(splits, slot, tasks)?;
             return Ok((Materialized::new(self.build.columns()), Reservation::new(&self.context.memory)));
         }
@@ -403,7 +468,7 @@ impl Spill {
     /// Into how many a partition is split again so that each with its table fits into a cache; 1: it does, or there is no memory
     /// for both sides twice.
     fn second_pass(&self, build: &Stored, probe: &Stored) -> usize {
-        if !self.is_radix {
+        if !self.is_radix() {
             return 1;
         }
         let bytes = build.bytes + self.table_bytes(build.rows);
@@ -457,7 +522,7 @@ impl Spill {
             forced => format!("join_spill = {forced}"),
         };
         let mut text = format!("{late} of {count} partitions in temporary files, {why}");
-        if self.is_radix {
+        if self.is_radix() {
             text = self.report_radix(late);
             if build.0 + probe.0 + again[0] == 0 {
                 return text;
@@ -493,9 +558,9 @@ impl Spill {
                 self.context.settings.join_partition_size
             ),
         };
-        let (count, kind) = (self.marks.len(), self.context.settings.join_table);
+        let (count, why) = (self.marks.len(), self.radix.get().map_or("", String::as_str));
         format!(
-            "radix join, join_table = {kind}: {late} of {count} partitions have build rows, {passes}; {build:.1} MB of build rows and {probe:.1} MB of probe rows in memory"
+            "radix join, {why}: {late} of {count} partitions have build rows, {passes}; {build:.1} MB of build rows and {probe:.1} MB of probe rows in memory"
         )
     }
 }
@@ -547,13 +612,28 @@ impl SplitRows {
     /// # Errors
     /// Those of writing.
     pub(crate) fn take_all(&mut self, rows: Materialized, memory: Reservation) -> Result<()> {
+        self.note_nulls(&rows);
         let making = &self.spill.making;
-        let nulls = &making.null_equals_null;
+        let (null_equals_null, all) = (&making.null_equals_null[..], making.keeps_unmatchable());
+        self.split.take_all(rows, memory, &mut Keys { keys: &mut self.keys, null_equals_null, all })
+    }
+
+    /// Takes all rows of a segment.
+    ///
+    /// # Errors
+    /// Those of writing.
+    fn take_segment(&mut self, rows: &Materialized, segment: usize) -> Result<()> {
+        self.note_nulls(rows);
+        let making = &self.spill.making;
+        let (null_equals_null, all) = (&making.null_equals_null[..], making.keeps_unmatchable());
+        self.split.take_segment(rows, segment, &mut Keys { keys: &mut self.keys, null_equals_null, all })
+    }
+
+    fn note_nulls(&self, rows: &Materialized) {
+        let nulls = &self.spill.making.null_equals_null;
         if (0..nulls.len()).any(|key| !nulls[key] && rows.has_nulls(key)) {
             self.spill.has_null_keys.store(true, Ordering::Relaxed);
         }
-        let all = making.keeps_unmatchable();
-        self.split.take_all(rows, memory, &mut Keys { keys: &mut self.keys, null_equals_null: nulls, all })
     }
 }
 

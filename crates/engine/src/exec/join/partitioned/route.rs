@@ -55,7 +55,7 @@ impl OperatorFactory for Route {
 impl Spill {
     /// The memory that a worker's probe rows may have before they are written, as they come.
     fn route_room(&self) -> Room {
-        match self.is_radix {
+        match self.is_radix() {
             true => Room { most: usize::MAX, left: self.left() / 2, least: self.least() },
             false => self.probe_room(),
         }

@@ -172,17 +172,25 @@ impl Split {
         drop(memory);
         for segment in 0..rows.segments() {
             self.beside = rows.bytes();
-            for_each_chunk_of(&rows, segment, &mut |chunk, columns| {
-                keys.begin(chunk);
-                self.take(keys.keys, chunk, columns, Taken { all: keys.all, ..Taken::default() })?;
-                keys.keys.release();
-                Ok(())
-            })?;
+            self.take_segment(&rows, segment, keys)?;
             rows.forget(segment);
         }
         drop(rows);
         self.beside = 0;
         self.keep_within()
+    }
+
+    /// Takes all rows of a segment.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(crate) fn take_segment(&mut self, rows: &Materialized, segment: usize, keys: &mut Keys<'_>) -> Result<()> {
+        for_each_chunk_of(rows, segment, &mut |chunk, columns| {
+            keys.begin(chunk);
+            let taken = self.take(keys.keys, chunk, columns, Taken { all: keys.all, ..Taken::default() });
+            keys.keys.release();
+            taken
+        })
     }
 
     /// Reserves what the rows have; writes some of them as long as that is too much.

@@ -10,7 +10,7 @@ use crate::exec::{QueryContext, Reservation};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result, Selection, Vector};
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes from which on blocks become a piece of the file.
@@ -28,7 +28,7 @@ pub(crate) enum Medium {
 /// Rows by partition. All partitions share the file, which is made when the first rows are written.
 pub(crate) struct Store {
     columns: Vec<ColumnMeta>,
-    medium: Medium,
+    in_memory: AtomicBool,
     /// Made when it is needed: most joins write nothing.
     format: OnceLock<Arc<RowFormat>>,
     file: OnceLock<TempFile>,
@@ -95,7 +95,7 @@ impl Store {
     ) -> Arc<Store> {
         Arc::new(Store {
             columns: columns.to_vec(),
-            medium,
+            in_memory: AtomicBool::new(medium == Medium::Memory),
             format,
             file: OnceLock::new(),
             making: Mutex::new(()),
@@ -111,7 +111,7 @@ impl Store {
     }
     /// A partition of whoever splits rows for this store.
     pub(crate) fn no_rows(&self) -> Materialized {
-        match self.medium {
+        match self.medium() {
             Medium::Memory => Materialized::in_pages(&self.columns),
             Medium::File => Materialized::new(&self.columns),
         }
@@ -122,7 +122,11 @@ impl Store {
     }
     /// Where rows go that no memory is short for.
     pub(crate) fn medium(&self) -> Medium {
-        self.medium
+        if self.in_memory.load(Ordering::Relaxed) { Medium::Memory } else { Medium::File }
+    }
+    /// From now on rows stay in memory. To be said before there is one.
+    pub(crate) fn stay_in_memory(&self) {
+        self.in_memory.store(true, Ordering::Relaxed);
     }
     /// True if there may be a file.
     pub(crate) fn may_write(&self) -> bool {

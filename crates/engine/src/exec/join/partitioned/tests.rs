@@ -278,6 +278,33 @@ fn partitions_that_do_not_fit_go_to_files() {
     }
 }
 
+/// Without being told: rows came as they do for one table, and are split when all are there.
+#[test]
+fn partitions_in_memory_are_chosen_where_they_pay() {
+    let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
+    for kind in KINDS {
+        let wide = inputs.join(kind, 1, false);
+        let mut narrow = wide.clone();
+        let is_number = |i: &usize| TYPES[i % TYPES.len()] != DataType::Varchar;
+        narrow.output = (0..wide.output.len()).filter(is_number).map(|i| wide.output[i].clone()).collect();
+        let all = inputs.twin(kind, 1, false);
+        let numbers = |row: &Row| (0..row.len()).filter(is_number).map(|i| row[i].clone()).collect();
+        let expected = sorted(all.iter().map(numbers).collect());
+        for threads in [1, 2] {
+            let run = |plan: &Plan, join_partition_size| {
+                let settings = Settings { threads, join_partition_size, ..Settings::default() };
+                run(plan, &context(1 << 30, settings)).unwrap()
+            };
+            let (rows, profile) = run(&narrow, 100);
+            assert!(rows == expected, "{kind:?}, {threads} threads\n{profile}");
+            assert!(profile.contains("radix join, "), "{kind:?}: {profile}");
+            // A small build side, and rows that are too wide.
+            assert!(!run(&narrow, 1 << 20).1.contains("radix join, "));
+            assert!(!run(&wide, 100).1.contains("radix join, "));
+        }
+    }
+}
+
 /// What is kept in memory is reserved: both sides have at least their values there at once.
 #[test]
 fn partitions_in_memory_are_reserved() {

@@ -189,6 +189,25 @@ pub(crate) fn fits(
     Ok(ladder.steps(rows)?.iter().any(|step| ladder.has_memory(rows, step.bytes(rows))))
 }
 
+/// True if the best tables for these facts are by hash, and keys hardly repeated; the arguments are those of [`choose`].
+///
+/// # Errors
+/// Those of the tasks.
+pub(crate) fn is_by_hash(
+    wish: &Wish<'_>,
+    facts: &Facts,
+    rows: &Materialized,
+    null_equals_null: &[bool],
+    memory: &mut Reservation,
+    tasks: &dyn Tasks,
+) -> Result<bool> {
+    let ladder = Ladder { wish, facts, null_equals_null, hash_collisions: false, memory, tasks };
+    let bits = wish.asked != Asked::Rows && ladder.packing(rows, BITMAP_PLACES).is_some();
+    let near = || ladder.window(rows).is_some_and(|(_, share)| share >= WINDOW_SHARE);
+    let has_places = bits || ladder.packing(rows, CAT_PLACES).is_some() || near();
+    Ok(!has_places && rows_per_key(&ladder.input(rows))? < REPEATED)
+}
+
 /// Bytes beside so many rows with which there is a table for them, whatever their keys.
 pub(crate) fn bytes_at_most(kind: TableKind, rows: usize) -> usize {
     // Chains; or what the largest of the others needs.
