@@ -32,14 +32,15 @@
 //! # In memory
 //!
 //! A *radix join* is the same with another place for the partitions: rows of both sides stay in memory, as columns, and all
-//! partitions are joined late. So the second medium of a [`Store`] is all that it needs:
+//! partitions are joined late. So the second medium of a [`Store`] is all that it needs. It is forced, or chosen when all build
+//! rows are there ([`choice`]), which are split then.
 //!
 //! 1. *First pass.* Workers split the rows as they come, each into partitions of its own: nothing is shared, nothing locked. When the
 //!    build side has ended, the workers' partitions are put together, without copying, and the filter for the probe side is made
 //!    of all of them.
 //! 2. *Second pass.* If the build rows of a partition and their table are too large for a cache, who takes the partition splits
 //!    both sides again, into as many as make them small enough.
-//! 3. What memory is short for goes to the file, as ever; a partition may be in both.
+//! 3. If memory is short, partitions of a side go to the file, as ever; one may be in both.
 //!
 //! With `bloom_radix`, a Bloom filter of all build keys is tested before a probe row is kept, unless a scan tests the same keys
 //! anyway, and as long as it is worth it ([`FilterWorker`]). Where a row without match leaves a trace, a row that does not pass
@@ -48,8 +49,8 @@
 //! from the first one, so there is no exact histogram; stores are ordinary ones (see `docs/design/joins.md`).
 //!
 //! Invariants: a row of the build side is in exactly one table; a row of the probe side meets exactly one partition, and
-//! in it all build rows that may match. Partitions that were not written are probed at once, so a partition in the file
-//! has build rows.
+//! in it all build rows that may match. Partitions that were not put into the store are probed at once, so a partition
+//! there has build rows.
 //!
 //! Not here: writing while others read.
 
