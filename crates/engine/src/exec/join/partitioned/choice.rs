@@ -6,6 +6,8 @@
 //! Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, table 4; the figures are from measurements
 //! (`docs/design/joins.md`).
 
+use entasis_vector::PhysicalType;
+
 /// Partitions of full size that the build rows and their table must have.
 const LARGE: usize = 128;
 /// Bytes of a row of either side: a key and a number.
@@ -16,6 +18,14 @@ const RATIO: (f64, f64) = (1.0, 10.0);
 const MATCHING: f64 = 0.5;
 /// The part of the free memory that both sides may have.
 const MEMORY_PART: usize = 4;
+
+/// Bytes of a value that is copied; a text is not narrow, however short: its bytes may have to be copied too.
+pub(crate) fn width(physical: PhysicalType) -> usize {
+    match physical {
+        PhysicalType::Str => 2 * NARROW,
+        other => other.width(),
+    }
+}
 
 /// What is known when the build side has ended.
 #[derive(Debug, Clone, Copy)]

@@ -253,7 +253,7 @@ impl Spill {
         if self.making.table != TableKind::Auto || self.marks.len() == 1 {
             return Ok(false);
         }
-        let width = |columns: &[ColumnMeta]| columns.iter().map(|meta| meta.physical.width()).sum();
+        let width = |columns: &[ColumnMeta]| columns.iter().map(|meta| choice::width(meta.physical)).sum();
         let sides = choice::Sides {
             build: (rows.rows(), width(rows.columns()), rows.bytes() + self.table_bytes(rows.rows())),
             probe: (self.expected.rows, width(self.probe().store.columns())),
