@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-joins bench-join-filters bench-spill bench-gather \
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-gather \
 	bench-join-memory bench-join-radix bench-join-tpch bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -89,6 +89,10 @@ bench-tuples:
 ## Joins with each table: times a build row and a probe row, bytes: make bench-joins JOIN_ROWS="1000000 10000000"
 bench-joins:
 	cargo run --release -p entasis-engine --example joins $(JOIN_ROWS)
+
+## Radix joins beside joins with one table, by width, matches, skew and ratio: make bench-radix RADIX="10 40" (millions of rows)
+bench-radix:
+	cargo run --release -p entasis-engine --example radix $(RADIX)
 
 ## Join filters by the share of rows that match: times a probe row, with and without.
 bench-join-filters:

@@ -91,7 +91,7 @@ fn measure(case: &Case) {
 }
 
 fn main() {
-    use TableKind::{Array, Auto, Bitmap, Cat, Chained, Cht, Ranked, Unchained};
+    use TableKind::{Array, Auto, Bitmap, BloomRadix, Cat, Chained, Cht, Radix, Ranked, Unchained};
     let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![100_000, 1_000_000, 10_000_000] } else { sizes };
     let only = Mutex::new(std::env::var("CASE").ok());
@@ -119,8 +119,8 @@ fn main() {
         let mut far_thirty: Vec<i64> = (0..n as i64).map(|i| i / 30 * 1_000_003).collect();
         shuffle(random, &mut far_thirty);
         let half: Vec<i64> = drawn(&keys, random).iter().map(|key| key ^ random.below(2) as i64).collect();
-        let all: &[TableKind] = &[Auto, Array, Ranked, Cat, Cht, Unchained, Chained];
-        let hashed: &[TableKind] = &[Auto, Cht, Unchained, Chained];
+        let all: &[TableKind] = &[Auto, Array, Ranked, Cat, Cht, Unchained, Chained, Radix, BloomRadix];
+        let hashed: &[TableKind] = &[Auto, Cht, Unchained, Chained, Radix, BloomRadix];
         let (inner, left) = (JoinKind::Inner, JoinKind::Left);
         let case = |name, kind, build: &[i64], probe: Vec<i64>, tables| Case {
             name,

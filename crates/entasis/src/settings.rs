@@ -63,7 +63,7 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "join_table",
         description: "which table joins make of one side, if its keys allow: auto, bitmap, array, ranked, cat, cht, \
-                      unchained, chained; or also those of single joins: auto, 3=cht",
+                      unchained, chained, radix, bloom_radix; or also those of single joins: auto, 3=cht",
         get: |connection| {
             let settings = connection.settings();
             show_wanted(settings.join_table, &settings.join_tables)
@@ -87,6 +87,16 @@ const SETTINGS: &[Setting] = &[
         join_spill,
         parse_join_spill
     ),
+    Setting {
+        name: "join_partition_size",
+        description: "bytes that a partition of a radix join and its table should have: what a worker's cache holds",
+        get: |connection| format_bytes(connection.settings().join_partition_size),
+        set: |connection, text| {
+            let size = parse_bytes(text)?;
+            connection.settings.lock().expect("no panic while locked").join_partition_size = size;
+            Ok(())
+        },
+    },
     engine_setting!(
         "temp_directory",
         "where temporary files are; empty: there are none, and what does not fit into memory fails",

@@ -2,7 +2,7 @@
 
 use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker};
 use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
-use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, Result, Schema, Selection, Vector};
+use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, PhysicalType, Result, Schema, Selection, Vector};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 
@@ -17,17 +17,31 @@ pub struct Ready {
 
 impl Ready {
     /// Rows (key, key with other bits), which the optimizer takes for `claimed`, with so many distinct keys if it is told.
+    #[allow(dead_code)] // Not all examples have such rows.
     pub fn new(keys: &[i64], claimed: u64, distinct: Option<u64>) -> Ready {
+        Ready { distinct, ..Ready::of(keys, DataType::Int64, 1, claimed) }
+    }
+
+    /// The same with so many payload columns, all of type `ty`, which is BIGINT or INTEGER.
+    #[allow(dead_code)] // Not all examples have such rows.
+    pub fn of(keys: &[i64], ty: DataType, payloads: usize, claimed: u64) -> Ready {
+        let vector = |values: &mut dyn Iterator<Item = i64>| match ty {
+            DataType::Int64 => Vector::from_slice(&values.collect::<Vec<i64>>()),
+            _ => Vector::from_slice(&values.map(|value| value as i32).collect::<Vec<i32>>()),
+        };
         let chunk = |keys: &[i64]| {
             let mut chunk = Chunk::new();
             chunk.reset(keys.len());
             let group = chunk.push_group(Selection::ALL);
-            chunk.push_column(Vector::from_slice(keys), group);
-            chunk.push_column(Vector::from_slice(&keys.iter().map(|key| key ^ 0x5555).collect::<Vec<i64>>()), group);
+            chunk.push_column(vector(&mut keys.iter().copied()), group);
+            (0..payloads).for_each(|i| {
+                chunk.push_column(vector(&mut keys.iter().map(|key| key ^ (0x5555 + i as i64))), group);
+            });
             chunk
         };
-        let schema: Schema = ["k", "v"].map(|name| Field::new(name, DataType::Int64)).to_vec();
-        Ready { schema, chunks: Arc::new(keys.chunks(CHUNK_ROWS).map(chunk).collect()), claimed, distinct }
+        let names = (0..payloads).map(|i| if i == 0 { "v".to_string() } else { format!("v{i}") });
+        let schema: Schema = std::iter::once("k".to_string()).chain(names).map(|name| Field::new(&*name, ty)).collect();
+        Ready { schema, chunks: Arc::new(keys.chunks(CHUNK_ROWS).map(chunk).collect()), claimed, distinct: None }
     }
 }
 
@@ -75,6 +89,15 @@ impl SourceWorker for Handing {
     }
 }
 
+/// The sum of so many rows' values.
+fn sum<T: Copy + Into<i64>>(values: &[T], is_constant: bool, positions: Option<&[u16]>, rows: usize) -> i64 {
+    match positions {
+        _ if is_constant => values[0].into().wrapping_mul(rows as i64),
+        None => values[..rows].iter().fold(0, |sum: i64, &v| sum.wrapping_add(v.into())),
+        Some(at) => at.iter().fold(0, |sum: i64, &p| sum.wrapping_add(values[p as usize].into())),
+    }
+}
+
 /// Adds up the last column.
 #[derive(Default)]
 pub struct Sum(Arc<AtomicI64>);
@@ -100,11 +123,10 @@ struct SumWorker {
 impl ResultWorker for SumWorker {
     fn push(&mut self, chunk: &Chunk) -> Result<()> {
         let column = chunk.columns().len() - 1;
-        let values = chunk.vector(column).values::<i64>();
-        let sum: i64 = match chunk.positions(column) {
-            None if chunk.vector(column).is_constant() => values[0].wrapping_mul(chunk.len() as i64),
-            None => values[..chunk.len()].iter().fold(0, |sum, v| sum.wrapping_add(*v)),
-            Some(at) => at.iter().fold(0, |sum, &p| sum.wrapping_add(values[p as usize])),
+        let (vector, positions) = (chunk.vector(column), chunk.positions(column));
+        let sum = match vector.physical() {
+            PhysicalType::I32 => sum(vector.values::<i32>(), vector.is_constant(), positions, chunk.len()),
+            _ => sum(vector.values::<i64>(), vector.is_constant(), positions, chunk.len()),
         };
         self.own = self.own.wrapping_add(sum);
         Ok(())

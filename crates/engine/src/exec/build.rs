@@ -19,11 +19,13 @@ use crate::exec::align::Align;
 use crate::exec::compact::Compact;
 use crate::exec::filter::Filter;
 use crate::exec::join::build::{BuildSink, Making};
+use crate::exec::join::filter::Expected;
 use crate::exec::join::partitioned::Spill;
 use crate::exec::join::partitioned::late::{Late, Partitions};
 use crate::exec::join::partitioned::route::Route;
 use crate::exec::join::probe::{Probe, Residual};
 use crate::exec::join::rest::BuildRows;
+use crate::exec::join::table::TableKind;
 use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape, side};
 use crate::exec::limit::Limit;
 use crate::exec::operator::{Blocking, OperatorFactory, Sink};
@@ -507,6 +509,7 @@ impl<'a> Builder<'a> {
             null_equals_null: null_equals_null.clone(),
             null_aware,
             marks: shape.rest != Rest::Nothing,
+            table: build_context.settings.join_table,
             asked: shape.asks(plain),
             read: kept.iter().enumerate().map(read).collect(),
             // A filter leaves few rows without match.
@@ -515,7 +518,18 @@ impl<'a> Builder<'a> {
         };
         // A probe row with a NULL may match every build row, and if there is more to compare, each must be looked at.
         let apart = !null_aware || (null_equals_null.len() == 1 && join.residual.is_empty());
-        let spill = Spill::new(&kept, making.clone(), (slot.is_some(), apart), &recorder, &build_context);
+        // Whether partitions in memory may pay, or a filter before them. A probe side of another join is not kept.
+        let asks = match making.table {
+            TableKind::BloomRadix => true,
+            TableKind::Auto => {
+                let width: usize = kept.iter().map(|meta| meta.physical.width()).sum();
+                build_rows * width as f64 >= self.context.settings.join_partition_size as f64
+                    && !has_join(input(!build_left))
+            }
+            _ => false,
+        };
+        let expected = if asks { side::expected(join, self.columns, build_left) } else { Expected::default() };
+        let spill = Spill::new(&kept, making.clone(), (slot.is_some(), apart), expected, &recorder, &build_context);
         let sink = BuildSink {
             columns: computed,
             kept: kept.clone(),
@@ -641,6 +655,11 @@ impl Stream {
         }
         self
     }
+}
+
+/// True if there is a join in this part of a plan.
+fn has_join(node: &Node) -> bool {
+    matches!(node, Node::Join(_)) || node.children().into_iter().any(has_join)
 }
 
 /// The stream with exactly the `wanted` columns, in their order and physical types.

@@ -33,6 +33,8 @@ pub struct Settings {
     pub join_filter: FilterKind,
     /// Which partitions of joins go to temporary files.
     pub join_spill: JoinSpill,
+    /// Bytes that the build rows and the table of a radix join's partition should have: what a worker's cache holds.
+    pub join_partition_size: usize,
     /// Where temporary files are; empty: there are none, and what does not fit into memory fails.
     pub temp_directory: Arc<str>,
     /// Bytes that all temporary files of a database may have together.
@@ -59,6 +61,7 @@ impl Default for Settings {
             join_tables: Arc::default(),
             join_filter: FilterKind::Auto,
             join_spill: JoinSpill::Auto,
+            join_partition_size: 1 << 20,
             temp_directory: std::env::temp_dir().display().to_string().into(),
             max_temp_directory_size: u64::MAX,
             adaptive: true,
@@ -230,6 +233,17 @@ impl Reservation {
     pub fn free(&self) -> usize {
         self.budget.free()
     }
+    /// Takes over what another owner has reserved from the same budget.
+    pub fn merge(&mut self, mut other: Reservation) {
+        debug_assert!(Arc::ptr_eq(&self.budget, &other.budget));
+        self.bytes += std::mem::take(&mut other.bytes);
+    }
+    /// A part of what is reserved, for another owner.
+    pub fn split_off(&mut self, bytes: usize) -> Reservation {
+        let bytes = bytes.min(self.bytes);
+        self.bytes -= bytes;
+        Reservation { budget: self.budget.clone(), bytes }
+    }
     /// Makes the reservation `bytes` in all.
     ///
     /// # Errors
@@ -254,6 +268,23 @@ impl Drop for Reservation {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_of_a_reservation_are_given_back_once() {
+        let budget = Arc::new(MemoryBudget::new(1000));
+        let mut a = Reservation::new(&budget);
+        a.resize(800).unwrap();
+        let part = a.split_off(300);
+        assert_eq!((a.bytes(), part.bytes(), budget.used()), (500, 300, 800));
+        let all = a.split_off(900);
+        assert_eq!((a.bytes(), all.bytes(), budget.used()), (0, 500, 800));
+        drop(part);
+        assert_eq!(budget.used(), 500);
+        a.merge(all);
+        assert_eq!((a.bytes(), budget.used()), (500, 500));
+        drop(a);
+        assert_eq!(budget.used(), 0);
+    }
 
     #[test]
     fn a_reservation_gives_back_what_it_took() {

@@ -31,8 +31,6 @@ use std::sync::Arc;
 
 /// Rows of a full segment.
 pub const SEGMENT_ROWS: usize = 1 << 16;
-/// Rows that the first segment starts with room for.
-const FIRST_ROOM: usize = 256;
 /// Rows that later segments start with room for.
 const LATER_ROOM: usize = 16 << 10;
 
@@ -53,6 +51,8 @@ pub struct Materialized {
     rows: usize,
     /// Rows that there will be; 0: nobody knows.
     expected: usize,
+    /// A full segment is followed by a larger one, and not copied to become larger.
+    in_pages: bool,
     heap: Arc<StringHeap>,
     /// Bytes of all segments; the heap counts by itself.
     bytes: usize,
@@ -91,6 +91,9 @@ impl Materialized {
     /// The row id that stands for no row: gathering it gives NULL.
     pub const NO_ROW: u32 = u32::MAX;
 
+    /// Rows that the first segment starts with room for.
+    pub const FIRST_ROOM: usize = 256;
+
     /// No rows yet.
     pub fn new(columns: &[ColumnMeta]) -> Materialized {
         let column = |meta: &ColumnMeta| Column {
@@ -110,10 +113,21 @@ impl Materialized {
             room: 0,
             rows: 0,
             expected: 0,
+            in_pages: false,
             heap: Arc::default(),
             bytes: 0,
             composed: Vec::new(),
         }
+    }
+
+    /// No rows yet, of which there will be so many: there is room for these and no more.
+    pub fn expecting(columns: &[ColumnMeta], rows: usize) -> Materialized {
+        Materialized { expected: rows, ..Materialized::new(columns) }
+    }
+
+    /// No rows yet. They will be read by segments, so that ids need not be dense: a value stays where it was written first.
+    pub fn in_pages(columns: &[ColumnMeta]) -> Materialized {
+        Materialized { in_pages: true, ..Materialized::new(columns) }
     }
 
     /// What is known of the columns.
@@ -257,8 +271,7 @@ impl Materialized {
     /// hardly more memory than before, and each part is freed when it has been taken. Long strings are not copied: their
     /// bytes go over with them. No row is a tuple.
     pub fn dense(columns: &[ColumnMeta], parts: Vec<Materialized>) -> Materialized {
-        let mut out = Materialized::new(columns);
-        out.expected = parts.iter().map(Materialized::rows).sum();
+        let mut out = Materialized::expecting(columns, parts.iter().map(Materialized::rows).sum());
         for mut part in parts {
             debug_assert!(part.layout.is_none());
             let mut scratch: Vec<Vector> = columns.iter().map(|meta| Vector::new(meta.physical)).collect();
@@ -385,11 +398,13 @@ impl Materialized {
 
     /// Room in the last segment for up to `rows` rows: the offset of the first, and how many.
     fn make_room(&mut self, rows: usize) -> (usize, usize) {
-        let is_finished = |(&filled, tuples): (&usize, &Option<Tuples>)| filled == SEGMENT_ROWS || tuples.is_some();
+        let most = if self.in_pages && self.room > 0 { self.room } else { SEGMENT_ROWS };
+        let is_finished = |(&filled, tuples): (&usize, &Option<Tuples>)| filled == most || tuples.is_some();
         if self.segments.last().zip(self.tuples.last()).is_none_or(is_finished) {
             assert!(self.segments.len() + 1 < SEGMENT_ROWS, "row ids have room for 65,535 segments");
             self.room = match self.expected.saturating_sub(self.rows) {
-                0 if self.segments.is_empty() => FIRST_ROOM,
+                0 if self.segments.is_empty() => Materialized::FIRST_ROOM,
+                0 if self.in_pages => (2 * self.room).min(SEGMENT_ROWS),
                 0 => LATER_ROOM,
                 expected => expected.min(SEGMENT_ROWS),
             };
@@ -403,7 +418,8 @@ impl Materialized {
             }
         }
         let offset = *self.segments.last().expect("just pushed or just tested");
-        let needed = (offset + rows).min(SEGMENT_ROWS);
+        let most = if self.in_pages { self.room } else { SEGMENT_ROWS };
+        let needed = (offset + rows).min(most);
         if needed > self.room {
             self.room = needed.next_power_of_two();
             for column in &mut self.columns {

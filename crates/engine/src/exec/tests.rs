@@ -61,8 +61,11 @@ fn in_memory() -> Settings {
 fn join_contexts() -> Vec<QueryContext> {
     let forced = TableKind::NAMES.into_iter().flat_map(|(join_table, _)| {
         let contexts = contexts().into_iter().skip(join_table as usize % 3).step_by(3);
-        contexts.map(move |mut context| {
-            Arc::make_mut(&mut context.settings).join_table = join_table;
+        contexts.enumerate().map(move |(i, mut context)| {
+            let settings = Arc::make_mut(&mut context.settings);
+            settings.join_table = join_table;
+            // One pass of partitions, two.
+            settings.join_partition_size = [1 << 20, 1][i % 2];
             context
         })
     });
@@ -73,7 +76,17 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    contexts().into_iter().chain(forced).chain(spilled).chain(filter_contexts()).collect()
+    // Partitions in memory of which some rows, or all, go to files.
+    let both = JoinSpill::NAMES.into_iter().skip(1).flat_map(|(join_spill, _)| {
+        let contexts = contexts().into_iter().skip(2 + join_spill as usize).step_by(7);
+        contexts.enumerate().map(move |(i, mut context)| {
+            let settings = Arc::make_mut(&mut context.settings);
+            settings.join_spill = join_spill;
+            settings.join_table = [TableKind::Radix, TableKind::BloomRadix][i % 2];
+            context
+        })
+    });
+    contexts().into_iter().chain(forced).chain(spilled).chain(both).chain(filter_contexts()).collect()
 }
 
 /// The settings under which join filters run: some of those above for each kind of filter.

@@ -4,7 +4,9 @@
 
 use super::filter::{Expected, FilterSlot, KeyFilter};
 use super::partitioned::{Spill, SplitRows};
-use super::table::{Asked, BuildInput, Chosen, Facts, Wish, bytes_at_most, choose, fits, key_bounds};
+use super::table::{
+    Asked, BuildInput, Chosen, Facts, TableKind, Wish, bytes_at_most, choose, fits, is_by_hash, key_bounds,
+};
 use super::{Built, BuiltSlot, Computed, ComputedWorker, Shape};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
@@ -59,6 +61,8 @@ pub(crate) struct Making {
     pub null_aware: bool,
     /// Marks of matched rows will be asked for.
     pub marks: bool,
+    /// Which table is wanted.
+    pub table: TableKind,
     /// What the table will be asked.
     pub asked: Asked,
     /// Which of the columns are read, apart from comparing keys.
@@ -71,8 +75,18 @@ pub(crate) struct Making {
 
 impl Making {
     fn wish(&self) -> Wish<'_> {
-        let kind = self.context.settings.join_table;
-        Wish { kind, asked: self.asked, read: &self.read, expected: self.expected }
+        Wish { kind: self.table, asked: self.asked, read: &self.read, expected: self.expected }
+    }
+
+    /// See [`is_by_hash`].
+    pub(crate) fn is_by_hash(
+        &self,
+        facts: &Facts,
+        rows: &Materialized,
+        memory: &mut Reservation,
+        tasks: &dyn Tasks,
+    ) -> Result<bool> {
+        is_by_hash(&self.wish(), facts, rows, &self.null_equals_null, memory, tasks)
     }
 
     /// What is known of the keys of `rows`.
@@ -148,7 +162,7 @@ impl BuildSink {
         if let Some(spill) = &self.spill
             && parts.iter().any(|part| matches!(part, Kept::Split(_)))
         {
-            return self.finish_split(spill, parts, tasks);
+            return self.finish_split(spill, parts, self.filter.as_deref(), tasks);
         }
         let mut rows = Materialized::new(&self.kept);
         // The workers' reservations stand until the whole is reserved again.
@@ -169,7 +183,7 @@ impl BuildSink {
             let hash_collisions = self.context.settings.hash_collisions;
             let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
             let kind = self.context.settings.join_filter;
-            let spared = bytes_at_most(self.context.settings.join_table, rows.id_space());
+            let spared = bytes_at_most(self.making.table, rows.id_space());
             if let Some((filter, reason)) =
                 slot.fill(&input, facts.bounds.as_deref(), kind, &self.context.memory, spared)?
             {
@@ -178,9 +192,16 @@ impl BuildSink {
             }
         }
         if let Some(spill) = &self.spill
+            && spill.choose(&facts, &rows, &mut memory, tasks)?
+        {
+            let parts = spill.split_all(rows, memory, tasks)?.into_iter().map(Kept::Split).collect();
+            // The filter is there.
+            return self.finish_split(spill, parts, None, tasks);
+        }
+        if let Some(spill) = &self.spill
             && !fits(&self.making.wish(), &facts, &rows, &self.making.null_equals_null, &mut memory, tasks)?
         {
-            return self.finish_split(spill, vec![Kept::Whole(rows, memory)], tasks);
+            return self.finish_split(spill, vec![Kept::Whole(rows, memory)], self.filter.as_deref(), tasks);
         }
         let tuples = self.choice.report(&rows);
         let (built, reason) = self.making.make(rows, &facts, memory, tasks)?;
@@ -190,7 +211,13 @@ impl BuildSink {
     }
 
     /// The same where partitions may be in files.
-    fn finish_split(&self, spill: &Arc<Spill>, parts: Vec<Kept>, tasks: &dyn Tasks) -> Result<()> {
+    fn finish_split(
+        &self,
+        spill: &Arc<Spill>,
+        parts: Vec<Kept>,
+        slot: Option<&FilterSlot>,
+        tasks: &dyn Tasks,
+    ) -> Result<()> {
         let mut splits = Vec::new();
         for part in parts {
             splits.push(match part {
@@ -202,10 +229,7 @@ impl BuildSink {
                 }
             });
         }
-        let (rows, memory) = spill.complete(splits, tasks)?;
-        if let (Some(slot), Some(filter)) = (&self.filter, spill.filter()) {
-            slot.publish(filter);
-        }
+        let (rows, memory) = spill.complete(splits, slot, tasks)?;
         let facts = self.making.facts(&rows, tasks)?;
         let (built, reason) = self.making.make(rows, &facts, memory, tasks)?;
         if !built.rows.is_empty() || !spill.is_active() {

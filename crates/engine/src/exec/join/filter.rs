@@ -249,6 +249,11 @@ impl KeyFilter {
         }
     }
 
+    /// True if keys are looked up in it, which does not only hold for blocks.
+    pub(crate) fn is_tested(&self) -> bool {
+        !matches!(self.test, Test::Bounds)
+    }
+
     fn bytes(&self) -> usize {
         match &self.test {
             Test::Bounds => 0,

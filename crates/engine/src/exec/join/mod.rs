@@ -22,9 +22,7 @@
 //! keys is the same operator over a table in which every row is a candidate.
 //!
 //! What a finished build side tells scans and operators below its probe side is a [`filter`]. Where the build side does not
-//! fit into memory, [`partitioned`] does the same for a part of the rows after the other.
-//!
-//! Not done here: partitioned probes in memory.
+//! fit into memory, or its table not into a cache, [`partitioned`] does the same for a part of the rows after the other.
 
 pub(crate) mod build;
 pub(crate) mod early;

@@ -64,6 +64,28 @@ fn rows_come_back_as_they_went_in() {
 }
 
 #[test]
+fn rows_in_pages_stay_where_they_were_written() {
+    let mut pages = Materialized::in_pages(&columns());
+    let mut other = Materialized::new(&columns());
+    let picked: Vec<u16> = (0..1000).filter(|r| r % 3 != 1).collect();
+    for first in (0..200_000).step_by(1000) {
+        for rows in [&mut pages, &mut other] {
+            rows.append(&chunk(first, 1000), &[0, 1, 2], Some(&picked));
+        }
+    }
+    let sizes: Vec<usize> = (0..pages.segments()).map(|segment| pages.segment_rows(segment)).collect();
+    let full: Vec<usize> = (8..16).map(|bits| 1 << bits).chain([SEGMENT_ROWS]).collect();
+    assert!(sizes.starts_with(&full), "{sizes:?}");
+    assert_eq!((pages.rows(), sizes.iter().sum()), (other.rows(), other.rows()));
+    assert!(pages.bytes() < 3 * other.bytes() / 2, "{} and {}", pages.bytes(), other.bytes());
+    for (n, (own, theirs)) in pages.ids().zip(other.ids()).enumerate().filter(|(n, _)| n % 97 < 3) {
+        for column in 0..3 {
+            assert_eq!(pages.value(own, column), other.value(theirs, column), "row {n}");
+        }
+    }
+}
+
+#[test]
 fn the_id_space_ends_behind_the_last_row() {
     let mut rows = Materialized::new(&columns());
     assert_eq!(rows.id_space(), 0);

@@ -1,12 +1,12 @@
-//! What a join gives after its probe side has ended, of partitions that are in files.
+//! What a join gives after its probe side has ended, of partitions that are in files, or in memory.
 //!
 //! [`Partitions`] is a source of partitions' numbers, one a chunk; [`Late`] is the operator that pushes the joined rows of
 //! each. A partition is one worker's work from its build rows to its last row, unless no more rows are wanted or another worker
 //! has failed. Workers wait for each other's memory: only a partition that does not fit alone is split again, or taken in blocks.
 
-use super::split::{PARTITIONS, Split, marks};
+use super::split::{PARTITIONS, Room, Split, Taken, marks};
 use super::states::States;
-use super::store::{Reader, Store, Stored};
+use super::store::{Medium, Reader, Store, Stored};
 use super::{FEW_ROWS, JoinSpill, ProbeSide, Spill};
 use crate::exec::join::probe::Probe;
 use crate::exec::join::rest::BuildRows;
@@ -232,8 +232,8 @@ impl Operator for Worker {
         let spill = self.late.spill.clone();
         let (build, probe) = (&spill.build, &spill.probe().store);
         let piece = Piece {
-            build: (build, build.stored(partition)),
-            probe: (probe, probe.stored(partition)),
+            build: (build, build.take(partition)),
+            probe: (probe, probe.take(partition)),
             depth: 0,
             is_last: build.partitions() == 1,
         };
@@ -255,6 +255,11 @@ impl Worker {
         if !gives_rest && !gives_probe {
             return Ok(Flow::Continue);
         }
+        let parts = spill.second_pass(build, probe);
+        if parts > 1 && piece.depth == 0 && !piece.is_last {
+            spill.note_second_pass(parts);
+            return self.split(piece, parts, Medium::Memory, next);
+        }
         // Rows that are kept one chunk after the other have room for more.
         let fits = spill.setting != JoinSpill::Deep || build.rows <= FEW_ROWS;
         if fits
@@ -262,13 +267,14 @@ impl Worker {
         {
             return self.join_whole(piece, turn, next);
         }
-        if piece.is_last { self.join_blocks(piece, next) } else { self.split(piece, next) }
+        let is_last = piece.is_last || !spill.build.may_write();
+        if is_last { self.join_blocks(piece, next) } else { self.split(piece, PARTITIONS, Medium::File, next) }
     }
 
     /// All build rows are in memory at once.
     fn join_whole(&mut self, piece: &Piece<'_>, mut turn: Turn<'_>, next: &mut dyn Push) -> Result<Flow> {
         let (store, stored) = &piece.build;
-        let mut rows = Materialized::new(store.columns());
+        let mut rows = Materialized::expecting(store.columns(), stored.rows);
         let columns: Vec<usize> = (0..store.columns().len()).collect();
         let mut reader = store.reader(stored);
         let mut chunk = Chunk::new();
@@ -375,8 +381,8 @@ impl Worker {
         Ok(Flow::Continue)
     }
 
-    /// Splits a partition by other bits and joins the parts.
-    fn split(&mut self, piece: &Piece<'_>, next: &mut dyn Push) -> Result<Flow> {
+    /// Splits a partition into so many by other bits and joins these. `medium`: where they are, if no memory is short.
+    fn split(&mut self, piece: &Piece<'_>, parts: usize, medium: Medium, next: &mut dyn Push) -> Result<Flow> {
         let spill = self.late.spill.clone();
         let making = &spill.making;
         let depth = piece.depth + 1;
@@ -387,20 +393,22 @@ impl Worker {
         let mut reader = piece.build.0.reader(&piece.build.1);
         // Of a part of the rows nothing is joined: that is looked at before.
         let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && reader.next(chunk)?);
-        let build = self.split_side(piece.build.0, &mut rows, &columns, (&keys, making.keeps_unmatchable()), depth)?;
+        let to = piece.build.0.like(parts, medium);
+        let build = self.split_side(to, &mut rows, &columns, (&keys, making.keeps_unmatchable()), depth)?;
         let all = !making.shape.drops_unmatched_probe_rows();
         let side = spill.probe();
         let mut reader = side.reader(&piece.probe)?;
         let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && reader.next(chunk)?);
         let keys = &self.late.probe.keys;
-        let probe = self.split_side(piece.probe.0, &mut rows, &side.places, (keys, all), depth)?;
+        let to = piece.probe.0.like(parts, medium);
+        let probe = self.split_side(to, &mut rows, &side.places, (keys, all), depth)?;
         let mut flow = Flow::Continue;
-        for partition in 0..PARTITIONS {
-            let own = build.stored(partition);
+        for partition in 0..parts {
+            let own = build.take(partition);
             let is_large = own.rows > piece.build.1.rows / HARDLY_SMALLER.1 * HARDLY_SMALLER.0;
             let part = Piece {
                 build: (&build, own),
-                probe: (&probe, probe.stored(partition)),
+                probe: (&probe, probe.take(partition)),
                 depth,
                 is_last: is_large || depth == DEEPEST,
             };
@@ -414,30 +422,33 @@ impl Worker {
         Ok(flow)
     }
 
-    /// Writes the rows of one side of a partition, of which those `columns` are kept, to the partitions of the next depth.
+    /// Puts the rows of one side of a partition, of which those `columns` are kept, into the partitions of the next depth.
     fn split_side(
         &self,
-        store: &Store,
+        to: Arc<Store>,
         rows: &mut dyn FnMut(&mut Chunk) -> Result<bool>,
         columns: &[usize],
         (keys, all): (&Computed, bool),
         depth: u32,
     ) -> Result<Arc<Store>> {
         let spill = &self.late.spill;
-        let to = store.like(PARTITIONS);
-        let marks = marks(PARTITIONS, true);
-        let mut split = Split::new(&to, &marks, depth, spill.probe_room(), &spill.context.memory);
+        let marks = marks(to.partitions(), true);
+        let room = match to.medium() {
+            Medium::File => spill.probe_room(),
+            Medium::Memory => Room { most: usize::MAX, left: 0, least: 0 },
+        };
+        let mut split = Split::new(&to, &marks, depth, room, &spill.context.memory);
         let (mut keys, mut found) = (keys.worker(), spill.making.keys());
         let mut chunk = Chunk::new();
         while rows(&mut chunk)? {
             let (values, positions) = keys.compute(&chunk)?;
             found.begin(values, positions, &spill.making.null_equals_null);
-            let taken = split.take(&mut found, &chunk, columns, all, None);
+            let taken = split.take(&mut found, &chunk, columns, Taken { all, ..Taken::default() });
             found.release();
             keys.release();
             taken?;
         }
-        split.write_marked()?;
+        split.put_down()?;
         Ok(to)
     }
 }

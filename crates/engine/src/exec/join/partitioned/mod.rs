@@ -1,4 +1,5 @@
-//! Joins that there is not enough memory for: partitions of both sides go to temporary files.
+//! Joins partition by partition: because there is not enough memory for all rows at once, or because the table of a partition
+//! fits into a cache.
 //!
 //! ```text
 //! build side → [build::BuildSink] ── rows by partition: [Split] ──→ those that there is no memory for → [Store]
@@ -28,12 +29,32 @@
 //!
 //! The keys of all build rows are still told to the probe side's scans ([`Seen`](super::table::Seen)).
 //!
-//! Invariants: a row of the build side is in exactly one table; a row of the probe side meets exactly one partition, and
-//! in it all build rows that may match. Partitions that were not written are probed at once, so a partition in the file
-//! has build rows.
+//! # In memory
 //!
-//! Not here: writing while others read, and partitions that stay in memory (a radix join is that).
+//! A *radix join* is the same with another place for the partitions: rows of both sides stay in memory, as columns, and all
+//! partitions are joined late. So the second medium of a [`Store`] is all that it needs. It is forced, or chosen when all build
+//! rows are there ([`choice`]), which are split then.
+//!
+//! 1. *First pass.* Workers split the rows as they come, each into partitions of its own: nothing is shared, nothing locked. When the
+//!    build side has ended, the workers' partitions are put together, without copying, and the filter for the probe side is made
+//!    of all of them.
+//! 2. *Second pass.* If the build rows of a partition and their table are too large for a cache, who takes the partition splits
+//!    both sides again, into as many as make them small enough.
+//! 3. If memory is short, partitions of a side go to the file, as ever; one may be in both.
+//!
+//! With `bloom_radix`, a Bloom filter of all build keys is tested before a probe row is kept, unless a scan tests the same keys
+//! anyway, and as long as it is worth it ([`FilterWorker`]). Where a row without match leaves a trace, a row that does not pass
+//! goes to the probe at once, whose table is empty. This is Bandle, Giceva and Neumann's radix join with these differences: rows
+//! are columns, not tuples; hashes are computed again and not kept; the number of partitions in the second pass is known
+//! from the first one, so there is no exact histogram; stores are ordinary ones (see `docs/design/joins.md`).
+//!
+//! Invariants: a row of the build side is in exactly one table; a row of the probe side meets exactly one partition, and
+//! in it all build rows that may match. Partitions that were not put into the store are probed at once, so a partition
+//! there has build rows.
+//!
+//! Not here: writing while others read.
 
+mod choice;
 pub(crate) mod late;
 pub(crate) mod route;
 mod split;
@@ -44,19 +65,19 @@ mod tests;
 
 use super::Rest;
 use super::build::Making;
-use super::filter::KeyFilter;
-use super::table::{ProbeKeys, Seen, bytes_at_most};
+use super::filter::{Expected, FilterKind, FilterSlot, FilterWorker};
+use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind, bytes_at_most};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
-use crate::exec::profile::Recorder;
+use crate::exec::profile::{PassRate, Recorder};
 use crate::exec::{QueryContext, Reservation};
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, OnceLock, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, PhysicalType, Result};
-use split::{Keys, Marks, PARTITIONS, Room, Split, marks};
+use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
 use std::fmt;
 use std::sync::Arc;
-use store::Store;
+use store::{Medium, Store, Stored};
 
 /// Which partitions of joins go to temporary files. The setting `join_spill`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -101,15 +122,23 @@ const LEAST_PART: usize = 4;
 const PROBE_PART: usize = 4;
 const MOST_PROBE: usize = 32 << 20;
 
+/// Segments of rows that are put together: row ids have room for so many.
+const MOST_SEGMENTS: usize = 1 << 15;
+
 /// What the parts of one join share that may write partitions.
 pub(crate) struct Spill {
     setting: JoinSpill,
+    /// Partitions stay in memory and are all joined late: why.
+    radix: OnceLock<String>,
+    expected: Expected,
+    /// A filter of all build keys, for the rows on their way to the partitions.
+    bloom: Option<(Arc<FilterSlot>, Arc<PassRate>)>,
     /// How the build side becomes what is probed.
     making: Making,
     build: Arc<Store>,
     /// Known when the probe side is planned.
     probe: OnceLock<ProbeSide>,
-    /// Partitions that are in files.
+    /// Partitions that are joined late: they are in files, or are going to be, or all stay in memory until then.
     marks: Marks,
     /// Some are.
     is_active: AtomicBool,
@@ -123,31 +152,55 @@ pub(crate) struct Spill {
     /// What became of it, for the profile.
     deepest: AtomicU32,
     blocks: AtomicUsize,
+    /// Partitions that were split for a cache, and how many were made of them.
+    second: [AtomicUsize; 2],
     again: [AtomicU64; 2],
     recorder: Arc<Recorder>,
     context: QueryContext,
 }
 
 impl Spill {
-    /// For a join whose build side has these columns, keys first; `None` if nothing may be written. `filtered`: the keys are
-    /// to be told to scans. `apart`: rows with different keys need not meet.
+    /// For a join whose build side has these columns, keys first; `None` if nothing may be written and nothing is to be
+    /// partitioned in memory. `filtered`: the keys are to be told to scans. `apart`: rows with different keys need not meet.
     pub(crate) fn new(
         columns: &[ColumnMeta],
-        making: Making,
+        mut making: Making,
         (filtered, apart): (bool, bool),
+        expected: Expected,
         recorder: &Arc<Recorder>,
         context: &QueryContext,
     ) -> Option<Arc<Spill>> {
-        if context.settings.temp_directory.is_empty() {
+        let count = if apart && !making.null_equals_null.is_empty() { PARTITIONS } else { 1 };
+        let asked = making.table;
+        let is_radix = asked.is_partitioned() && count > 1;
+        let may_write = !context.settings.temp_directory.is_empty();
+        if !may_write && !is_radix {
             return None;
         }
-        let count = if apart && !making.null_equals_null.is_empty() { PARTITIONS } else { 1 };
+        // NULL is no key of a filter.
+        let has_bloom = is_radix && making.table == TableKind::BloomRadix && !making.null_equals_null.contains(&true);
+        let bloom = has_bloom.then(|| {
+            let rate = recorder.pass_rate("the keys, before rows are kept");
+            (Arc::new(FilterSlot::new(expected)), rate)
+        });
+        if is_radix {
+            // A partition has the table that suits it.
+            making.table = TableKind::Auto;
+        }
+        let medium = if is_radix { Medium::Memory } else { Medium::File };
+        let radix = OnceLock::new();
+        if is_radix {
+            let _ = radix.set(format!("join_table = {}", asked));
+        }
         let is_single = filtered && making.null_equals_null.len() == 1;
         let seen = columns.first().filter(|_| is_single).and_then(Seen::of).map(Arc::new);
         Some(Arc::new(Spill {
-            setting: context.settings.join_spill,
+            setting: if may_write { context.settings.join_spill } else { JoinSpill::Auto },
+            radix,
+            expected,
+            bloom,
             making,
-            build: Store::new(columns, count, context),
+            build: Store::new(columns, count, medium, context),
             probe: OnceLock::new(),
             marks: marks(count, false),
             is_active: AtomicBool::new(false),
@@ -157,6 +210,7 @@ impl Spill {
             turns: late::Turns::default(),
             deepest: AtomicU32::new(0),
             blocks: AtomicUsize::new(0),
+            second: Default::default(),
             again: Default::default(),
             recorder: recorder.clone(),
             context: context.clone(),
@@ -168,7 +222,7 @@ impl Spill {
     pub(crate) fn set_probe(&self, columns: &[ColumnMeta], is_read: impl Fn(&ColumnMeta) -> bool) {
         let places: Vec<usize> = (0..columns.len()).filter(|&i| is_read(&columns[i])).collect();
         let stored: Vec<ColumnMeta> = places.iter().map(|&i| columns[i].clone()).collect();
-        let store = Store::new(&stored, self.build.partitions(), &self.context);
+        let store = Store::new(&stored, self.build.partitions(), self.build.medium(), &self.context);
         let types = columns.iter().map(|meta| meta.physical).collect();
         let _ = self.probe.set(ProbeSide { store, places, types });
     }
@@ -179,10 +233,68 @@ impl Spill {
 
     /// True if rows are split from the first one on.
     pub(crate) fn is_forced(&self) -> bool {
-        self.setting != JoinSpill::Auto
+        self.setting != JoinSpill::Auto || self.is_radix()
     }
 
-    /// True once partitions are in files. Known when the build side is complete.
+    /// True if partitions stay in memory and are all joined late.
+    pub(crate) fn is_radix(&self) -> bool {
+        self.radix.get().is_some()
+    }
+
+    /// Decides whether `rows`, all build rows, are joined by partitions in memory, though they could have one table.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn choose(
+        &self,
+        facts: &Facts,
+        rows: &Materialized,
+        memory: &mut Reservation,
+        tasks: &dyn Tasks,
+    ) -> Result<bool> {
+        if self.making.table != TableKind::Auto || self.marks.len() == 1 {
+            return Ok(false);
+        }
+        let width = |columns: &[ColumnMeta]| columns.iter().map(|meta| choice::width(meta.physical)).sum();
+        let sides = choice::Sides {
+            build: (rows.rows(), width(rows.columns()), rows.bytes() + self.table_bytes(rows.rows())),
+            probe: (self.expected.rows, width(self.probe().store.columns())),
+            matching: self.expected.matching,
+            partition: self.context.settings.join_partition_size,
+            free: memory.free(),
+        };
+        let Some(reason) = choice::reason(&sides) else { return Ok(false) };
+        if !self.making.is_by_hash(facts, rows, memory, tasks)? {
+            return Ok(false);
+        }
+        [&self.build, &self.probe().store].iter().for_each(|store| store.stay_in_memory());
+        Ok(self.radix.set(reason).is_ok())
+    }
+
+    /// All build rows, whose memory `memory` is, by partition, a part for each worker.
+    ///
+    /// # Errors
+    /// Those of the tasks; resource.
+    pub(crate) fn split_all(
+        self: &Arc<Spill>,
+        rows: Materialized,
+        memory: Reservation,
+        tasks: &dyn Tasks,
+    ) -> Result<Vec<SplitRows>> {
+        let splits = Mutex::new(Vec::new());
+        let lock = || splits.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.run(rows.segments(), &|segment| {
+            let free = lock().pop();
+            let mut own = free.unwrap_or_else(|| self.build_rows());
+            own.take_segment(&rows, segment)?;
+            lock().push(own);
+            Ok(())
+        })?;
+        drop((rows, memory));
+        Ok(splits.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// True once partitions are to be joined late. Known when the build side is complete.
     pub(crate) fn is_active(&self) -> bool {
         self.is_active.load(Ordering::Relaxed)
     }
@@ -214,11 +326,16 @@ impl Spill {
         SplitRows { split, keys: self.making.keys(), spill: self.clone() }
     }
 
-    /// Completes the build side: writes what must be, and gives the rest, and its memory.
+    /// Completes the build side: writes what must be, and gives the rest, and its memory. Leaves a filter of all keys in `slot`.
     ///
     /// # Errors
     /// Those of writing; resource.
-    pub(crate) fn complete(&self, parts: Vec<SplitRows>, tasks: &dyn Tasks) -> Result<(Materialized, Reservation)> {
+    pub(crate) fn complete(
+        &self,
+        parts: Vec<SplitRows>,
+        slot: Option<&FilterSlot>,
+        tasks: &dyn Tasks,
+    ) -> Result<(Materialized, Reservation)> {
         let mut splits: Vec<Split> = parts.into_iter().map(|part| part.split).collect();
         let count = self.marks.len();
         let is_wanted = |partition: usize| match self.setting {
@@ -228,7 +345,7 @@ impl Spill {
         };
         (0..count).filter(|&p| is_wanted(p)).for_each(|p| self.marks[p].store(true, Ordering::Relaxed));
         in_parallel(tasks, splits.iter_mut().collect(), &|_, split: &mut &mut Split| split.write_marked())?;
-        loop {
+        while !self.is_radix() {
             let size = |p: usize| {
                 let sizes = splits.iter().map(|split| split.size(p));
                 sizes.fold((0, 0), |all, own| (all.0 + own.0, all.1 + own.1))
@@ -243,13 +360,17 @@ impl Spill {
             self.marks[largest].store(true, Ordering::Relaxed);
             splits.iter_mut().try_for_each(|split| split.write_one(largest))?;
         }
+        if self.is_radix() {
+            self.keep_build(splits, slot, tasks)?;
+            return Ok((Materialized::new(self.build.columns()), Reservation::new(&self.context.memory)));
+        }
         // A partition that has rows in the file has none in memory.
         for partition in (0..count).filter(|&p| self.build.rows(p) > 0) {
             splits.iter_mut().filter(|split| split.size(partition).1 > 0).try_for_each(|s| s.write_one(partition))?;
         }
-        (0..count).for_each(|p| self.marks[p].store(self.build.rows(p) > 0, Ordering::Relaxed));
-        self.is_active.store((0..count).any(|p| self.is_marked(p)), Ordering::Relaxed);
-        let (parts, reservations): (Vec<_>, Vec<_>) = splits.into_iter().map(Split::into_parts).unzip();
+        self.mark_stored();
+        let (parts, reservations): (Vec<_>, Vec<_>) = splits.into_iter().map(|split| split.into_parts(true)).unzip();
+        self.publish_seen(slot);
         // Tables may have an entry for each id, so ids are dense whoever had the rows.
         let rows = Materialized::dense(self.build.columns(), parts.into_iter().flatten().collect());
         drop(reservations);
@@ -258,9 +379,108 @@ impl Spill {
         Ok((rows, memory))
     }
 
-    /// A filter of the keys of all build rows, if somebody is to be told.
-    pub(crate) fn filter(&self) -> Option<KeyFilter> {
-        self.seen.as_ref().map(|seen| seen.filter(Reservation::new(&self.context.memory)))
+    /// Joins those partitions late that have rows in the store.
+    fn mark_stored(&self) {
+        let count = self.marks.len();
+        (0..count).for_each(|p| self.marks[p].store(self.build.rows(p) > 0, Ordering::Relaxed));
+        self.is_active.store((0..count).any(|p| self.is_marked(p)), Ordering::Relaxed);
+    }
+
+    /// Leaves a filter of the keys that were seen in `slot`.
+    fn publish_seen(&self, slot: Option<&FilterSlot>) {
+        if let (Some(slot), Some(seen)) = (slot, &self.seen) {
+            slot.publish(seen.filter(Reservation::new(&self.context.memory)));
+        }
+    }
+
+    /// Keeps all build rows in memory, by partition, and makes filters of their keys; if some had to be written, writes the rest.
+    fn keep_build(&self, mut splits: Vec<Split>, slot: Option<&FilterSlot>, tasks: &dyn Tasks) -> Result<()> {
+        if self.build.has_written() {
+            self.marks.iter().for_each(|mark| mark.store(true, Ordering::Relaxed));
+            in_parallel(tasks, splits.iter_mut().collect(), &|_, split: &mut &mut Split| split.write_marked())?;
+            self.publish_seen(slot);
+            self.mark_stored();
+            return Ok(());
+        }
+        let segments: usize = splits.iter().map(Split::segments).sum();
+        let is_whole = segments < MOST_SEGMENTS;
+        let mut rows = Materialized::new(self.build.columns());
+        let mut memory = Reservation::new(&self.context.memory);
+        let mut workers = Vec::new();
+        for split in splits {
+            let (parts, own) = split.into_parts(!is_whole);
+            memory.merge(own);
+            workers.push(parts.into_iter());
+        }
+        let mut partitions = Vec::new();
+        for partition in 0..self.marks.len() {
+            let first = rows.segments();
+            for part in workers.iter_mut().filter_map(Iterator::next) {
+                if is_whole {
+                    rows.absorb(part);
+                } else {
+                    let (own, segments) = (memory.split_off(part.bytes()), part.segments());
+                    self.build.keep(part, own, [(partition, 0..segments)]);
+                }
+            }
+            partitions.push((partition, first..rows.segments()));
+        }
+        if is_whole {
+            self.fill(&rows, slot, tasks)?;
+        } else {
+            self.publish_seen(slot);
+        }
+        self.build.keep(rows, memory, partitions);
+        self.mark_stored();
+        Ok(())
+    }
+
+    /// Makes filters of the keys of `rows`, all build rows: for the probe side's scans and, if these test none, for the rows on
+    /// their way to the partitions.
+    fn fill(&self, rows: &Materialized, slot: Option<&FilterSlot>, tasks: &dyn Tasks) -> Result<()> {
+        let null_equals_null = &self.making.null_equals_null;
+        let hash_collisions = self.context.settings.hash_collisions;
+        let input = BuildInput { rows, null_equals_null, hash_collisions, tasks };
+        let memory = &self.context.memory;
+        let mut is_tested = false;
+        if let Some(slot) = slot {
+            let bounds = self.making.facts(rows, tasks)?.bounds;
+            let spared = self.table_bytes(rows.rows()) / self.marks.len();
+            let kind = self.context.settings.join_filter;
+            if let Some((filter, reason)) = slot.fill(&input, bounds.as_deref(), kind, memory, spared)? {
+                is_tested = filter.is_tested();
+                self.recorder.note(reason);
+            }
+        }
+        if let Some((bloom, _)) = self.bloom.as_ref().filter(|_| !is_tested) {
+            bloom.want();
+            if let Some((_, reason)) = bloom.fill(&input, None, FilterKind::Bloom, memory, 0)? {
+                self.recorder.note(format!("{reason}, before probe rows are kept"));
+            }
+        }
+        Ok(())
+    }
+
+    /// One worker's test of the filter for rows on their way to the partitions.
+    fn bloom_worker(&self) -> Option<FilterWorker> {
+        let (slot, rate) = self.bloom.as_ref()?;
+        slot.get()?;
+        Some(FilterWorker::new(slot, rate, self.making.null_equals_null.len(), &self.context.settings))
+    }
+
+    /// Into how many a partition is split again so that each with its table fits into a cache; 1: it does, or there is no memory
+    /// for both sides twice.
+    fn second_pass(&self, build: &Stored, probe: &Stored) -> usize {
+        if !self.is_radix() {
+            return 1;
+        }
+        let bytes = build.bytes + self.table_bytes(build.rows);
+        let size = self.context.settings.join_partition_size.max(1);
+        let parts = bytes.div_ceil(size).next_power_of_two().min(PARTITIONS);
+        let needed =
+            |side: &Stored| 2 * side.bytes + parts * Materialized::FIRST_ROOM * (side.bytes / side.rows.max(1));
+        let free = self.context.memory.free() / (2 * self.context.settings.threads.max(1));
+        if needed(build).saturating_add(needed(probe)) <= free { parts } else { 1 }
     }
 
     /// Some build row has a NULL in a key that NULL does not equal.
@@ -270,7 +490,7 @@ impl Spill {
 
     /// Bytes that a table of so many rows may need, and their marks.
     fn table_bytes(&self, rows: usize) -> usize {
-        bytes_at_most(self.context.settings.join_table, rows) + rows / 8
+        bytes_at_most(self.making.table, rows) + rows / 8
     }
 
     // ---- what becomes of it ------------------------------------------------------------------------------------
@@ -278,6 +498,12 @@ impl Spill {
     /// Notes how deep partitions were split.
     fn note_depth(&self, depth: u32) {
         self.deepest.fetch_max(depth, Ordering::Relaxed);
+    }
+
+    /// Notes that a partition is split into so many for a cache.
+    fn note_second_pass(&self, parts: usize) {
+        self.second[0].fetch_add(1, Ordering::Relaxed);
+        self.second[1].fetch_add(parts, Ordering::Relaxed);
     }
 
     /// Notes bytes of files that are gone.
@@ -290,7 +516,7 @@ impl Spill {
     /// What was written and why, once all is done.
     fn report(&self) -> String {
         let count = self.marks.len();
-        let written = (0..count).filter(|&p| self.is_marked(p)).count();
+        let late = (0..count).filter(|&p| self.is_marked(p)).count();
         let megabytes = |bytes: u64| bytes as f64 / 1e6;
         let (build, probe) = (self.build.traffic(), self.probe.get().map_or((0, 0), |probe| probe.store.traffic()));
         let again = self.again.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
@@ -298,8 +524,16 @@ impl Spill {
             JoinSpill::Auto => "there was no memory for them".to_string(),
             forced => format!("join_spill = {forced}"),
         };
-        let mut text = format!(
-            "{written} of {count} partitions in temporary files, {why}: {:.1} MB of build rows and {:.1} MB of probe rows written, {:.1} MB read; depth {}",
+        let mut text = format!("{late} of {count} partitions in temporary files, {why}");
+        if self.is_radix() {
+            text = self.report_radix(late);
+            if build.0 + probe.0 + again[0] == 0 {
+                return text;
+            }
+            text += &format!("; some rows in temporary files, {why}");
+        }
+        text += &format!(
+            ": {:.1} MB of build rows and {:.1} MB of probe rows written, {:.1} MB read; depth {}",
             megabytes(build.0),
             megabytes(probe.0),
             megabytes(build.1 + probe.1 + again[1]),
@@ -314,9 +548,27 @@ impl Spill {
         }
         text
     }
+
+    /// The same of partitions in memory.
+    fn report_radix(&self, late: usize) -> String {
+        let probe = self.probe.get().map_or(0, |probe| probe.store.kept_bytes());
+        let [build, probe] = [self.build.kept_bytes(), probe].map(|bytes| bytes as f64 / 1e6);
+        let [split, made] = self.second.each_ref().map(|partitions| partitions.load(Ordering::Relaxed));
+        let passes = match split {
+            0 => "1 pass".to_string(),
+            _ => format!(
+                "2 passes: {split} partitions became {made}, join_partition_size = {} bytes",
+                self.context.settings.join_partition_size
+            ),
+        };
+        let (count, why) = (self.marks.len(), self.radix.get().map_or("", String::as_str));
+        format!(
+            "radix join, {why}: {late} of {count} partitions have build rows, {passes}; {build:.1} MB of build rows and {probe:.1} MB of probe rows in memory"
+        )
+    }
 }
 
-/// Rows of the probe side in files.
+/// Rows of the probe side that wait for their partition.
 struct ProbeSide {
     store: Arc<Store>,
     /// Where their columns stand in chunks of the probe side.
@@ -352,7 +604,8 @@ impl SplitRows {
         if self.keys.has_unmatchable() {
             self.spill.has_null_keys.store(true, Ordering::Relaxed);
         }
-        let taken = self.split.take(&mut self.keys, chunk, columns, making.keeps_unmatchable(), None);
+        let rows = Taken { all: making.keeps_unmatchable(), ..Taken::default() };
+        let taken = self.split.take(&mut self.keys, chunk, columns, rows);
         self.keys.release();
         taken
     }
@@ -362,13 +615,28 @@ impl SplitRows {
     /// # Errors
     /// Those of writing.
     pub(crate) fn take_all(&mut self, rows: Materialized, memory: Reservation) -> Result<()> {
+        self.note_nulls(&rows);
         let making = &self.spill.making;
-        let nulls = &making.null_equals_null;
+        let (null_equals_null, all) = (&making.null_equals_null[..], making.keeps_unmatchable());
+        self.split.take_all(rows, memory, &mut Keys { keys: &mut self.keys, null_equals_null, all })
+    }
+
+    /// Takes all rows of a segment.
+    ///
+    /// # Errors
+    /// Those of writing.
+    fn take_segment(&mut self, rows: &Materialized, segment: usize) -> Result<()> {
+        self.note_nulls(rows);
+        let making = &self.spill.making;
+        let (null_equals_null, all) = (&making.null_equals_null[..], making.keeps_unmatchable());
+        self.split.take_segment(rows, segment, &mut Keys { keys: &mut self.keys, null_equals_null, all })
+    }
+
+    fn note_nulls(&self, rows: &Materialized) {
+        let nulls = &self.spill.making.null_equals_null;
         if (0..nulls.len()).any(|key| !nulls[key] && rows.has_nulls(key)) {
             self.spill.has_null_keys.store(true, Ordering::Relaxed);
         }
-        let all = making.keeps_unmatchable();
-        self.split.take_all(rows, memory, &mut Keys { keys: &mut self.keys, null_equals_null: nulls, all })
     }
 }
 

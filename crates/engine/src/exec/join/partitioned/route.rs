@@ -1,7 +1,11 @@
-//! The way of probe rows: those whose partition is in a file go to a file themselves, the others on to the probe.
+//! The way of probe rows: those whose partition is joined later are kept, as it is, the others go on to the probe.
+//!
+//! Rows of which a Bloom filter says that they match nothing are not kept: they go on to the probe, which finds nothing, if
+//! that leaves a trace, else nowhere.
 
-use super::split::{Room, Split};
+use super::split::{Room, Split, Taken};
 use super::{MOST_PROBE, PROBE_PART, Spill};
+use crate::exec::join::filter::FilterWorker;
 use crate::exec::join::table::ProbeKeys;
 use crate::exec::join::{Computed, ComputedWorker};
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
@@ -26,7 +30,7 @@ impl OperatorFactory for Route {
             &self.spill.probe().store,
             &self.spill.marks,
             0,
-            self.spill.probe_room(),
+            self.spill.route_room(),
             &self.spill.context.memory,
         );
         Ok(Box::new(Worker {
@@ -34,7 +38,9 @@ impl OperatorFactory for Route {
             keys: self.keys.worker(),
             probe_keys: self.spill.making.keys(),
             columns: self.spill.probe().places.clone(),
+            filter: self.spill.bloom_worker(),
             split,
+            passed: Vec::new(),
             stays: Vec::new(),
             spares: Vec::new(),
         }))
@@ -47,7 +53,15 @@ impl OperatorFactory for Route {
 }
 
 impl Spill {
-    /// The memory that a worker's probe rows may have before they are written.
+    /// The memory that a worker's probe rows may have before they are written, as they come.
+    fn route_room(&self) -> Room {
+        match self.is_radix() {
+            true => Room { most: usize::MAX, left: self.left() / 2, least: self.least() },
+            false => self.probe_room(),
+        }
+    }
+
+    /// The same where the rows are on their way to a file.
     pub(super) fn probe_room(&self) -> Room {
         let each = self.context.memory.free() / (PROBE_PART * self.context.settings.threads.max(1));
         Room { most: each.min(MOST_PROBE), left: 0, least: 0 }
@@ -68,8 +82,11 @@ struct Worker {
     keys: ComputedWorker,
     probe_keys: ProbeKeys,
     columns: Vec<usize>,
+    filter: Option<FilterWorker>,
     split: Split,
-    /// Rows of a chunk that are not written.
+    /// Rows of a chunk that may match.
+    passed: Vec<u16>,
+    /// Rows of a chunk that are not kept.
     stays: Vec<u16>,
     spares: Vec<Arc<Buffer>>,
 }
@@ -81,7 +98,17 @@ impl Operator for Worker {
         self.probe_keys.begin(keys, positions, &making.null_equals_null);
         self.stays.clear();
         let all = !making.shape.drops_unmatched_probe_rows();
-        let taken = self.split.take(&mut self.probe_keys, chunk, &self.columns, all, Some(&mut self.stays));
+        let mut among = None;
+        if let Some(filter) = &mut self.filter
+            && filter.is_on(chunk.len())
+        {
+            self.passed.clear();
+            self.passed.extend(0..chunk.len() as u16);
+            filter.retain(|key| self.probe_keys.column(key), &mut self.passed);
+            among = Some(&self.passed[..]);
+        }
+        let rows = Taken { all, stays: Some(&mut self.stays), among };
+        let taken = self.split.take(&mut self.probe_keys, chunk, &self.columns, rows);
         self.probe_keys.release();
         self.keys.release();
         taken?;
@@ -95,7 +122,7 @@ impl Operator for Worker {
     }
 
     fn finish(&mut self, _: &mut dyn Push) -> Result<Flow> {
-        self.split.write_marked()?;
+        self.split.put_down()?;
         Ok(Flow::Continue)
     }
 }

@@ -2,8 +2,12 @@
 //!
 //! The partition of a row is a few bits of the hash of its keys. Tables look rows up by the same hash, so the bits are
 //! taken of a hash of it: within a partition the hashes are as different as before. Each depth takes others.
+//!
+//! A chunk's rows are put in the order of their partitions first, by counting. Then each partition takes its rows column by
+//! column, some 30 values in one run, where a loop over rows would write to 64 places in turn (radix joins have a *software
+//! write-combining buffer* for each partition to the same end; Bandle et al., section 3.3).
 
-use super::store::Store;
+use super::store::{Medium, Store};
 use crate::exec::Reservation;
 use crate::exec::context::MemoryBudget;
 use crate::exec::join::table::{ProbeKeys, Seen};
@@ -18,12 +22,15 @@ pub(crate) const PARTITIONS: usize = 64;
 /// Rows of less memory than this are written only if nothing else is left.
 const LITTLE: usize = 256 << 10;
 
-/// The partition of rows of this hash, at this depth.
+/// The bits of rows of this hash that partitions of this depth are chosen by, the highest first.
 #[inline(always)]
-fn partition_of(hash: u64, depth: u32) -> usize {
-    const { assert!(PARTITIONS == 64) };
-    (hash_u64(hash.rotate_left(7 * depth + 1)) >> 58) as usize
+fn bits_of(hash: u64, depth: u32) -> u64 {
+    hash_u64(hash.rotate_left(7 * depth + 1))
 }
+
+/// In the place of a partition: the row is not taken, or it is dropped.
+const STAYS: u8 = PARTITIONS as u8;
+const DROPPED: u8 = STAYS + 1;
 
 /// Which partitions are, or are to be, in the file; shared by all workers.
 pub(crate) type Marks = Arc<[AtomicBool]>;
@@ -58,8 +65,21 @@ pub(crate) struct Split {
     memory: Reservation,
     /// Told which keys there are.
     seen: Option<Arc<Seen>>,
-    /// Of a chunk, the rows of each partition.
-    lists: Vec<Vec<u16>>,
+    /// Where the rows of a chunk go.
+    to: Vec<u8>,
+    /// The rows in the order of their partitions.
+    order: Vec<u16>,
+}
+
+/// Which rows of a chunk [`Split::take`] takes.
+#[derive(Default)]
+pub(crate) struct Taken<'a> {
+    /// Also those that can match nothing.
+    pub all: bool,
+    /// Those whose partition is not marked are not taken but named here, ascending.
+    pub stays: Option<&'a mut Vec<u16>>,
+    /// Only these may match, ascending: of the others, all or none are named there too.
+    pub among: Option<&'a [u16]>,
 }
 
 impl Split {
@@ -69,13 +89,14 @@ impl Split {
             store: store.clone(),
             marks: marks.clone(),
             depth,
-            parts: (0..store.partitions()).map(|_| Materialized::new(store.columns())).collect(),
+            parts: (0..store.partitions()).map(|_| store.no_rows()).collect(),
             bytes: 0,
             beside: 0,
             room,
             memory: Reservation::new(budget),
             seen: None,
-            lists: vec![Vec::new(); store.partitions()],
+            to: Vec::new(),
+            order: Vec::new(),
         }
     }
 
@@ -84,9 +105,7 @@ impl Split {
         Split { seen, ..self }
     }
 
-    /// Takes rows of `chunk`: column i is the chunk's column `columns[i]`. `keys` are those of the same rows. Rows that can
-    /// match nothing are left out unless `all`. With `stays`, rows whose partition is not marked are not taken but named
-    /// there.
+    /// Takes rows of `chunk`: column i is the chunk's column `columns[i]`. `keys` are those of the same rows.
     ///
     /// # Errors
     /// Those of writing.
@@ -95,36 +114,54 @@ impl Split {
         keys: &mut ProbeKeys,
         chunk: &Chunk,
         columns: &[usize],
-        all: bool,
-        mut stays: Option<&mut Vec<u16>>,
+        taken: Taken<'_>,
     ) -> Result<()> {
-        self.lists.iter_mut().for_each(Vec::clear);
-        if let [list] = &mut self.lists[..] {
-            list.extend(0..chunk.len() as u16);
-        } else {
-            let is_marked = |p: usize| self.marks.get(p).is_some_and(|mark| mark.load(Ordering::Relaxed));
-            let is_taken: [bool; PARTITIONS] = std::array::from_fn(|p| stays.is_none() || is_marked(p));
-            let (matchable, hashes) = keys.hashes();
-            let (lists, depth) = (&mut self.lists, self.depth);
-            let mut put = |row: u16| {
-                let partition = partition_of(hashes[row as usize], depth);
-                match &mut stays {
-                    Some(stays) if !is_taken[partition] => stays.push(row),
-                    _ => lists[partition].push(row),
-                }
-            };
-            match matchable.filter(|_| !all) {
-                None => (0..chunk.len() as u16).for_each(&mut put),
-                Some(rows) => rows.iter().copied().for_each(&mut put),
-            }
+        self.choose(keys, chunk.len(), &taken);
+        // By counting: how many rows go where, then which.
+        let mut next = [0u16; DROPPED as usize + 2];
+        self.to.iter().for_each(|&to| next[usize::from(to) + 1] += 1);
+        (1..next.len()).for_each(|i| next[i] += next[i - 1]);
+        let starts = next;
+        self.order.resize(chunk.len(), 0);
+        for (row, &to) in self.to.iter().enumerate() {
+            let at = &mut next[usize::from(to)];
+            self.order[usize::from(*at)] = row as u16;
+            *at += 1;
         }
-        for (partition, list) in self.lists.iter().enumerate().filter(|(_, list)| !list.is_empty()) {
-            let part = &mut self.parts[partition];
+        let rows = |to: usize| &self.order[usize::from(starts[to])..usize::from(starts[to + 1])];
+        for (partition, part) in self.parts.iter_mut().enumerate().filter(|(i, _)| starts[*i] < starts[i + 1]) {
             let before = part.bytes();
-            part.append(chunk, columns, Some(list));
+            part.append(chunk, columns, Some(rows(partition)));
             self.bytes = self.bytes - before + part.bytes();
         }
+        if let Some(stays) = taken.stays {
+            stays.extend_from_slice(rows(STAYS.into()));
+        }
         self.keep_within()
+    }
+
+    /// Writes to `self.to` where each row goes.
+    fn choose(&mut self, keys: &mut ProbeKeys, count: usize, taken: &Taken<'_>) {
+        self.to.clear();
+        let bits = self.parts.len().ilog2();
+        if bits == 0 {
+            return self.to.resize(count, 0);
+        }
+        let is_taken = |p: usize| taken.stays.is_none() || self.marks[p].load(Ordering::Relaxed);
+        let goes: [u8; PARTITIONS] = std::array::from_fn(|p| {
+            let is_there = p < self.parts.len();
+            if is_there && is_taken(p) { p as u8 } else { STAYS }
+        });
+        let (matchable, hashes) = keys.hashes();
+        let (depth, shift) = (self.depth, 64 - bits);
+        let to = |hash: u64| goes[(bits_of(hash, depth) >> shift) as usize % PARTITIONS];
+        match taken.among.or(matchable.filter(|_| !taken.all)) {
+            None => self.to.extend(hashes.iter().map(|&hash| to(hash))),
+            Some(rows) => {
+                self.to.resize(count, if taken.all { STAYS } else { DROPPED });
+                rows.iter().for_each(|&row| self.to[usize::from(row)] = to(hashes[usize::from(row)]));
+            }
+        }
     }
 
     /// Takes all rows of `rows`, whose memory `memory` is, and frees it segment by segment.
@@ -135,12 +172,7 @@ impl Split {
         drop(memory);
         for segment in 0..rows.segments() {
             self.beside = rows.bytes();
-            for_each_chunk_of(&rows, segment, &mut |chunk, columns| {
-                keys.begin(chunk);
-                self.take(keys.keys, chunk, columns, keys.all, None)?;
-                keys.keys.release();
-                Ok(())
-            })?;
+            self.take_segment(&rows, segment, keys)?;
             rows.forget(segment);
         }
         drop(rows);
@@ -148,10 +180,26 @@ impl Split {
         self.keep_within()
     }
 
+    /// Takes all rows of a segment.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(crate) fn take_segment(&mut self, rows: &Materialized, segment: usize, keys: &mut Keys<'_>) -> Result<()> {
+        for_each_chunk_of(rows, segment, &mut |chunk, columns| {
+            keys.begin(chunk);
+            let taken = self.take(keys.keys, chunk, columns, Taken { all: keys.all, ..Taken::default() });
+            keys.keys.release();
+            taken
+        })
+    }
+
     /// Reserves what the rows have; writes some of them as long as that is too much.
     fn keep_within(&mut self) -> Result<()> {
         if self.bytes + self.beside == self.memory.bytes() {
             return Ok(());
+        }
+        if !self.store.may_write() {
+            return self.memory.resize(self.bytes + self.beside);
         }
         while !self.is_within() {
             let Some(partition) = self.victim() else {
@@ -185,7 +233,7 @@ impl Split {
     fn write(&mut self, partition: usize) -> Result<()> {
         let part = &mut self.parts[partition];
         self.bytes -= part.bytes();
-        let part = std::mem::replace(part, Materialized::new(self.store.columns()));
+        let part = std::mem::replace(part, self.store.no_rows());
         if let Some(seen) = &self.seen {
             seen.add(&part);
         }
@@ -206,12 +254,36 @@ impl Split {
         Ok(())
     }
 
+    /// Gives what is left to the store: rows of partitions that are marked go to the file. If the store keeps rows in memory, all
+    /// stay there, unless some had to be written: who joins partitions later needs memory too.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub(crate) fn put_down(&mut self) -> Result<()> {
+        if self.store.medium() == Medium::File || self.store.has_written() {
+            return self.write_marked();
+        }
+        for (partition, part) in self.parts.iter_mut().enumerate().filter(|(_, part)| !part.is_empty()) {
+            let part = std::mem::replace(part, self.store.no_rows());
+            self.bytes -= part.bytes();
+            let (memory, segments) = (self.memory.split_off(part.bytes()), part.segments());
+            self.store.keep(part, memory, [(partition, 0..segments)]);
+        }
+        self.shrink();
+        Ok(())
+    }
+
     /// Gives back the memory of what was written. No other partition is written: the other workers would not know.
     fn shrink(&mut self) {
         let bytes = self.bytes + self.beside;
         if bytes < self.memory.bytes() {
             self.memory.resize(bytes).expect("less memory is always to be had");
         }
+    }
+
+    /// Segments of all partitions in memory.
+    pub(crate) fn segments(&self) -> usize {
+        self.parts.iter().map(Materialized::segments).sum()
     }
 
     /// Bytes and rows of a partition in memory.
@@ -229,9 +301,9 @@ impl Split {
         Ok(())
     }
 
-    /// The rows that are in memory, by partition, and their reservation.
-    pub(crate) fn into_parts(self) -> (Vec<Materialized>, Reservation) {
-        if let Some(seen) = &self.seen {
+    /// The rows that are in memory, by partition, and their reservation. `tells`: who is to know the keys is told of them.
+    pub(crate) fn into_parts(self, tells: bool) -> (Vec<Materialized>, Reservation) {
+        if let Some(seen) = self.seen.as_ref().filter(|_| tells) {
             self.parts.iter().for_each(|part| seen.add(part));
         }
         (self.parts, self.memory)
@@ -286,13 +358,84 @@ mod tests {
     use crate::exec::testing::{Chance, chunk_of};
     use entasis_vector::{DataType, Value};
 
+    /// Rows go where a loop over them would put them, in their order.
+    #[test]
+    fn rows_go_to_the_partition_of_their_hash() {
+        let context = QueryContext::default();
+        let metas = [column_of(DataType::Int64), column_of(DataType::Varchar)];
+        let mut chance = Chance(11);
+        for (partitions, all, asks_stay, filters) in [
+            (64, false, false, false),
+            (64, true, true, false),
+            (64, false, true, true),
+            (64, true, true, true),
+            (8, true, false, false),
+            (2, false, true, true),
+            (1, true, false, false),
+        ] {
+            let store = Store::new(&metas, partitions, Medium::Memory, &context);
+            let marks = marks(partitions, false);
+            (0..partitions).step_by(3).for_each(|p| marks[p].store(true, Ordering::Relaxed));
+            let room = Room { most: usize::MAX, left: 0, least: 0 };
+            let mut split = Split::new(&store, &marks, 1, room, &context.memory);
+            let mut expected: Vec<Vec<Vec<Value>>> = vec![Vec::new(); partitions];
+            for _ in 0..5 {
+                let row = |i: i128| {
+                    let key = if i % 7 == 2 { Value::Null } else { Value::Integer(i * 31 % 500) };
+                    vec![key, Value::Text(format!("row {i} of some length").into())]
+                };
+                let first = chance.below(1000) as i128;
+                let rows: Vec<Vec<Value>> = (first..first + 1500).map(row).collect();
+                let chunk = chunk_of(&metas, &rows, &mut chance);
+                let mut keys = ProbeKeys::new(1, false);
+                keys.begin(&chunk, &[0], &[false]);
+                let hashes = keys.hashes().1.to_vec();
+                let matchable = |row: usize| !rows[row][0].is_null();
+                let among: Vec<u16> = (0..1500).filter(|&row| matchable(row.into()) && row % 4 != 1).collect();
+                let (mut stays, mut wanted_stays) = (Vec::new(), Vec::new());
+                for row in 0..1500 {
+                    let passes = if filters { among.contains(&(row as u16)) } else { all || matchable(row) };
+                    let partition = match partitions {
+                        1 => 0,
+                        _ => bits_of(hashes[row], 1) as usize >> (64 - partitions.ilog2()),
+                    };
+                    match passes {
+                        true if asks_stay && partition % 3 != 0 => wanted_stays.push(row as u16),
+                        true => expected[partition].push(rows[row].clone()),
+                        false if all => wanted_stays.push(row as u16),
+                        false => {}
+                    }
+                }
+                let taken = Taken { all, stays: asks_stay.then_some(&mut stays), among: filters.then_some(&among[..]) };
+                split.take(&mut keys, &chunk, &[0, 1], taken).unwrap();
+                keys.release();
+                assert_eq!(stays, wanted_stays);
+            }
+            assert_eq!(context.memory.used(), split.bytes);
+            split.put_down().unwrap();
+            let mut chunk = Chunk::new();
+            for (partition, expected) in expected.iter().enumerate() {
+                let stored = store.take(partition);
+                let mut reader = store.reader(&stored);
+                let mut rows = Vec::new();
+                while reader.next(&mut chunk).unwrap() {
+                    let value = |row, column: usize| chunk.value(row, column, metas[column].ty);
+                    rows.extend((0..chunk.len()).map(|row| vec![value(row, 0), value(row, 1)]));
+                }
+                assert!(rows == *expected, "partition {partition} of {partitions}");
+            }
+            chunk.reset(0);
+            assert_eq!(context.memory.used(), 0);
+        }
+    }
+
     /// When the build side is completed, a worker that writes what it is told to writes nothing else, however short memory
     /// has become: the other workers would keep their rows of that partition.
     #[test]
     fn what_is_not_asked_for_is_not_written() {
         let context = QueryContext { memory: Arc::new(MemoryBudget::new(1 << 20)), ..QueryContext::default() };
         let metas = [column_of(DataType::Int64)];
-        let store = Store::new(&metas, PARTITIONS, &context);
+        let store = Store::new(&metas, PARTITIONS, Medium::File, &context);
         let marks = marks(PARTITIONS, false);
         let room = Room { most: usize::MAX, left: 1 << 17, least: 0 };
         let mut split = Split::new(&store, &marks, 0, room, &context.memory);
@@ -300,7 +443,7 @@ mod tests {
         let chunk = chunk_of(&metas, &rows, &mut Chance(7));
         let mut keys = ProbeKeys::new(1, false);
         keys.begin(&chunk, &[0], &[false]);
-        split.take(&mut keys, &chunk, &[0], true, None).unwrap();
+        split.take(&mut keys, &chunk, &[0], Taken { all: true, ..Taken::default() }).unwrap();
         keys.release();
         let sizes = |split: &Split| (0..PARTITIONS).map(|p| split.size(p).1).collect::<Vec<usize>>();
         let before = sizes(&split);

@@ -1,37 +1,73 @@
-//! The partitions of one side of a join that are in a temporary file.
+//! The partitions of one side of a join that are joined later: in memory, in a temporary file, or in both.
+//!
+//! Rows in memory are columns, as whoever split them had them ([`Materialized`]); rows in the file are blocks of
+//! [tuples](crate::exec::spill::rows). Who reads a partition gets the ones, then the others, in the same order each time.
 
-use crate::exec::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::spill::file::{Extent, TempFile};
 use crate::exec::spill::rows::{Blocks, RowFormat};
-use crate::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use crate::exec::{QueryContext, Reservation};
+use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::ColumnMeta;
-use entasis_vector::{Chunk, Result};
+use entasis_vector::{Chunk, Result, Selection, Vector};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes from which on blocks become a piece of the file.
 const PIECE_BYTES: usize = 512 << 10;
 
-/// Rows in a file, by partition. All partitions share the file, which is made when the first rows are written.
+/// Where rows go that no memory is short for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Medium {
+    /// They stay in memory.
+    Memory,
+    /// They go to the file, as all others.
+    File,
+}
+
+/// Rows by partition. All partitions share the file, which is made when the first rows are written.
 pub(crate) struct Store {
     columns: Vec<ColumnMeta>,
+    in_memory: AtomicBool,
     /// Made when it is needed: most joins write nothing.
     format: OnceLock<Arc<RowFormat>>,
     file: OnceLock<TempFile>,
     /// Held while the file is made.
     making: Mutex<()>,
     partitions: Vec<Mutex<Stored>>,
+    /// Bytes of rows that were kept in memory.
+    kept: AtomicU64,
     context: QueryContext,
 }
 
 /// The rows of one partition.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stored {
+    kept: Vec<Kept>,
     extents: Vec<Extent>,
     /// How many there are.
     pub rows: usize,
-    /// The memory that they will need.
+    /// The memory that they will need, or have.
     pub bytes: usize,
+}
+
+/// Some segments of rows in memory.
+#[derive(Debug, Clone)]
+struct Kept {
+    rows: Arc<KeptRows>,
+    segments: Range<usize>,
+}
+
+/// Rows in memory, of one partition or of several.
+struct KeptRows {
+    rows: Materialized,
+    _memory: Reservation,
+}
+
+impl std::fmt::Debug for KeptRows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "KeptRows({} rows)", self.rows.rows())
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -40,28 +76,31 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Store {
     /// No rows yet, of so many partitions and with these columns.
-    pub(crate) fn new(columns: &[ColumnMeta], partitions: usize, context: &QueryContext) -> Arc<Store> {
-        Store::of(columns, OnceLock::new(), partitions, context)
+    pub(crate) fn new(columns: &[ColumnMeta], partitions: usize, medium: Medium, context: &QueryContext) -> Arc<Store> {
+        Store::of(columns, OnceLock::new(), partitions, medium, context)
     }
 
     /// The same for rows like these.
-    pub(crate) fn like(&self, partitions: usize) -> Arc<Store> {
-        let format = OnceLock::from(self.format().clone());
-        Store::of(&self.columns, format, partitions, &self.context)
+    pub(crate) fn like(&self, partitions: usize, medium: Medium) -> Arc<Store> {
+        let format = self.format.get().map_or_else(OnceLock::new, |format| OnceLock::from(format.clone()));
+        Store::of(&self.columns, format, partitions, medium, &self.context)
     }
 
     fn of(
         columns: &[ColumnMeta],
         format: OnceLock<Arc<RowFormat>>,
         partitions: usize,
+        medium: Medium,
         context: &QueryContext,
     ) -> Arc<Store> {
         Arc::new(Store {
             columns: columns.to_vec(),
+            in_memory: AtomicBool::new(medium == Medium::Memory),
             format,
             file: OnceLock::new(),
             making: Mutex::new(()),
             partitions: (0..partitions).map(|_| Mutex::default()).collect(),
+            kept: AtomicU64::new(0),
             context: context.clone(),
         })
     }
@@ -70,27 +109,76 @@ impl Store {
     pub(crate) fn columns(&self) -> &[ColumnMeta] {
         &self.columns
     }
+    /// A partition of whoever splits rows for this store.
+    pub(crate) fn no_rows(&self) -> Materialized {
+        match self.medium() {
+            Medium::Memory => Materialized::in_pages(&self.columns),
+            Medium::File => Materialized::new(&self.columns),
+        }
+    }
     /// Number of partitions.
     pub(crate) fn partitions(&self) -> usize {
         self.partitions.len()
     }
+    /// Where rows go that no memory is short for.
+    pub(crate) fn medium(&self) -> Medium {
+        if self.in_memory.load(Ordering::Relaxed) { Medium::Memory } else { Medium::File }
+    }
+    /// From now on rows stay in memory. To be said before there is one.
+    pub(crate) fn stay_in_memory(&self) {
+        self.in_memory.store(true, Ordering::Relaxed);
+    }
+    /// True if there may be a file.
+    pub(crate) fn may_write(&self) -> bool {
+        !self.context.settings.temp_directory.is_empty()
+    }
     fn format(&self) -> &Arc<RowFormat> {
         self.format.get_or_init(|| Arc::new(RowFormat::new(&self.columns)))
     }
-    /// What has been written of a partition.
-    pub(crate) fn stored(&self, partition: usize) -> Stored {
-        lock(&self.partitions[partition]).clone()
+    /// The rows of a partition, which is over with that.
+    pub(crate) fn take(&self, partition: usize) -> Stored {
+        std::mem::take(&mut *lock(&self.partitions[partition]))
     }
     /// Rows of a partition.
     pub(crate) fn rows(&self, partition: usize) -> usize {
         lock(&self.partitions[partition]).rows
     }
+    /// True if rows have been written to the file.
+    pub(crate) fn has_written(&self) -> bool {
+        self.traffic().0 > 0
+    }
     /// Bytes written and bytes read.
     pub(crate) fn traffic(&self) -> (u64, u64) {
         self.file.get().map_or((0, 0), TempFile::traffic)
     }
+    /// Bytes of rows that were kept in memory.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.kept.load(Ordering::Relaxed)
+    }
 
-    /// Adds `rows` to a partition.
+    /// Keeps rows in memory, which `memory` is: of each partition the segments that are given.
+    pub(crate) fn keep(
+        &self,
+        rows: Materialized,
+        memory: Reservation,
+        of: impl IntoIterator<Item = (usize, Range<usize>)>,
+    ) {
+        self.kept.fetch_add(rows.bytes() as u64, Ordering::Relaxed);
+        let rows = Arc::new(KeptRows { rows, _memory: memory });
+        for (partition, segments) in of {
+            let all = &rows.rows;
+            let count: usize = segments.clone().map(|segment| all.segment_rows(segment)).sum();
+            if count > 0 {
+                let mut stored = lock(&self.partitions[partition]);
+                stored.kept.push(Kept { rows: rows.clone(), segments });
+                stored.rows += count;
+                // The partition's share.
+                stored.bytes += (all.bytes() as u128 * count as u128 / all.rows() as u128) as usize;
+            }
+        }
+    }
+
+    /// Writes `rows` to the file, for a partition.
     ///
     /// # Errors
     /// I/O; resource, if temporary files would be too large; interrupted.
@@ -132,23 +220,36 @@ impl Store {
         Ok(self.file.get().expect("just made"))
     }
 
-    /// Reads rows that were written.
+    /// Reads rows that were stored.
     pub(crate) fn reader(&self, stored: &Stored) -> Reader<'_> {
         self.reader_of_few(stored, self.context.settings.chunk_rows)
     }
 
     /// The same in chunks of at most `rows`.
     pub(crate) fn reader_of_few(&self, stored: &Stored, rows: usize) -> Reader<'_> {
-        let blocks = Blocks::new(self.format(), rows.min(self.context.settings.chunk_rows));
-        Reader { store: self, extents: stored.extents.clone().into_iter(), blocks }
+        Reader {
+            store: self,
+            chunk_rows: rows.min(self.context.settings.chunk_rows),
+            kept: stored.kept.clone().into_iter(),
+            current: None,
+            vectors: Vec::new(),
+            extents: stored.extents.clone().into_iter(),
+            blocks: None,
+        }
     }
 }
 
 /// Rows of one partition on their way back.
 pub(crate) struct Reader<'a> {
     store: &'a Store,
+    chunk_rows: usize,
+    kept: std::vec::IntoIter<Kept>,
+    /// What is being read in memory, and how many rows of its first segment have been given.
+    current: Option<(Kept, usize)>,
+    vectors: Vec<Vector>,
     extents: std::vec::IntoIter<Extent>,
-    blocks: Blocks,
+    /// Made for the first extent.
+    blocks: Option<Blocks>,
 }
 
 impl Reader<'_> {
@@ -158,10 +259,52 @@ impl Reader<'_> {
     /// I/O, corruption; interrupted.
     pub(crate) fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
         self.store.context.check()?;
-        while !self.blocks.next(self.store.format(), chunk)? {
+        if self.next_kept(chunk) {
+            return Ok(true);
+        }
+        if self.extents.len() == 0 && self.blocks.is_none() {
+            return Ok(false);
+        }
+        let format = self.store.format();
+        let blocks = self.blocks.get_or_insert_with(|| Blocks::new(format, self.chunk_rows));
+        while !blocks.next(format, chunk)? {
             let Some(extent) = self.extents.next() else { return Ok(false) };
-            self.store.file()?.read(extent, self.blocks.next_piece())?;
+            self.store.file()?.read(extent, blocks.next_piece())?;
         }
         Ok(true)
+    }
+
+    /// The same of rows in memory.
+    fn next_kept(&mut self, chunk: &mut Chunk) -> bool {
+        // Lets go of the vectors, so that they may be written again.
+        chunk.reset(0);
+        loop {
+            let Some((kept, given)) = &mut self.current else {
+                let Some(kept) = self.kept.next() else { return false };
+                self.current = Some((kept, 0));
+                continue;
+            };
+            let (rows, segment) = (&kept.rows.rows, kept.segments.start);
+            if kept.segments.is_empty() {
+                self.current = None;
+                continue;
+            }
+            let count = self.chunk_rows.min(rows.segment_rows(segment) - *given);
+            if count == 0 {
+                (kept.segments.start, *given) = (segment + 1, 0);
+                continue;
+            }
+            if self.vectors.is_empty() {
+                self.vectors.extend(rows.columns().iter().map(|meta| Vector::new(meta.physical)));
+            }
+            chunk.reset(count);
+            let group = chunk.push_group(Selection::ALL);
+            for (column, vector) in self.vectors.iter_mut().enumerate() {
+                rows.read(column, segment, *given, count, vector);
+                chunk.push_column(vector.clone(), group);
+            }
+            *given += count;
+            return true;
+        }
     }
 }

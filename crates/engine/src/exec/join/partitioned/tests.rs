@@ -8,7 +8,10 @@ use crate::exec::join::table::Asked;
 use crate::exec::join::{ProbeOutput, Rest, Shape};
 use crate::exec::materialized::column_of;
 use crate::exec::testing::{Chance, TwoThreads, chunk_of};
-use crate::exec::{Collector, JoinSpill, MemoryBudget, QueryContext, ResultSink, ResultWorker, Settings, execute};
+use crate::exec::{
+    Collector, FilterKind, JoinSpill, MemoryBudget, QueryContext, ResultSink, ResultWorker, Settings, TableKind,
+    execute,
+};
 use crate::plan::*;
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{Chunk, ColumnId, DataType, Error, ErrorKind, Result, Value};
@@ -194,18 +197,19 @@ fn rows_of_several_workers_are_numbered_together() {
         null_equals_null: vec![false],
         null_aware: false,
         marks: false,
+        table: TableKind::Auto,
         asked: Asked::Existence,
         read: vec![true],
         expected: Expected { rows: 1e4, matching: 1.0, per_key: 1.0 },
         context: context.clone(),
     };
-    let spill = Spill::new(&columns, making, (false, true), &Arc::default(), &context).unwrap();
+    let spill = Spill::new(&columns, making, (false, true), Expected::default(), &Arc::default(), &context).unwrap();
     let mut workers = [spill.build_rows(), spill.build_rows(), spill.build_rows()];
     for (i, worker) in workers.iter_mut().enumerate() {
         let rows: Vec<Row> = (0..1000).map(|n| vec![int(n * 3 + i as i128)]).collect();
         worker.take(&chunk_of(&columns, &rows, &mut Chance(7)), &[0]).unwrap();
     }
-    let (rows, memory) = spill.complete(workers.into(), &TwoThreads).unwrap();
+    let (rows, memory) = spill.complete(workers.into(), None, &TwoThreads).unwrap();
     assert_eq!((rows.rows(), rows.id_space(), memory.bytes()), (3000, 3000, rows.bytes()));
 }
 
@@ -244,6 +248,140 @@ fn probe_rows_of_one_key_may_be_more_than_bytes_of_memory() {
         assert!(profile.contains("blocks of rows with frequent keys"), "{profile}");
         assert_eq!((own.memory.used(), own.temp.used()), (0, 0));
     }
+}
+
+/// A radix join of both kinds, where there is this much memory; what is noted of it.
+fn check_radix(inputs: &Inputs, kind: JoinKind, limit: usize, own: &Settings, noted: &[&str]) {
+    let plan = inputs.join(kind, 1, false);
+    let expected = sorted(inputs.twin(kind, 1, false));
+    for join_table in [TableKind::Radix, TableKind::BloomRadix] {
+        for threads in [1, 2] {
+            let own = context(limit, Settings { threads, join_table, ..own.clone() });
+            let (rows, profile) = run(&plan, &own).unwrap_or_else(|error| panic!("{kind:?}: {error:?}"));
+            assert!(rows == expected, "{kind:?}, {join_table}, {threads} threads\n{profile}");
+            assert_eq!((own.memory.used(), own.temp.used()), (0, 0));
+            let note = format!("radix join, join_table = {join_table}: 64 of 64 partitions have build rows");
+            for noted in noted.iter().chain([&note.as_str()]) {
+                assert!(profile.contains(noted), "{noted} is not noted: {profile}");
+            }
+        }
+    }
+}
+
+const KINDS: [JoinKind; 5] = [JoinKind::Inner, JoinKind::Left, JoinKind::Full, JoinKind::Semi, JoinKind::Anti];
+
+#[test]
+fn partitions_stay_in_memory() {
+    let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
+    for kind in KINDS {
+        // Nothing may be written.
+        let no_files = Settings { temp_directory: "".into(), ..Settings::default() };
+        check_radix(&inputs, kind, usize::MAX, &no_files, &["1 pass;"]);
+        let small = Settings { join_partition_size: 1000, ..no_files };
+        check_radix(&inputs, kind, usize::MAX, &small, &["2 passes: 64 partitions became"]);
+    }
+}
+
+#[test]
+fn partitions_that_do_not_fit_go_to_files() {
+    let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
+    for kind in KINDS {
+        let noted = "; some rows in temporary files, there was no memory for them: ";
+        // Rows of both sides are written, or of the probe side only.
+        for limit in [600 << 10, 1500 << 10] {
+            check_radix(&inputs, kind, limit, &Settings::default(), &[noted]);
+            let small = Settings { join_partition_size: 1000, ..Settings::default() };
+            check_radix(&inputs, kind, limit, &small, &[noted]);
+        }
+        let plan = inputs.join(kind, 1, false);
+        let no_files = Settings { join_table: TableKind::Radix, temp_directory: "".into(), ..Settings::default() };
+        let error = run(&plan, &context(600 << 10, no_files)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Resource, "{error}");
+    }
+}
+
+/// Without being told: rows came as they do for one table, and are split when all are there.
+#[test]
+fn partitions_in_memory_are_chosen_where_they_pay() {
+    let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
+    for kind in KINDS {
+        let wide = inputs.join(kind, 1, false);
+        let mut narrow = wide.clone();
+        let is_number = |i: &usize| TYPES[i % TYPES.len()] != DataType::Varchar;
+        narrow.output = (0..wide.output.len()).filter(is_number).map(|i| wide.output[i].clone()).collect();
+        let all = inputs.twin(kind, 1, false);
+        let numbers = |row: &Row| (0..row.len()).filter(is_number).map(|i| row[i].clone()).collect();
+        let expected = sorted(all.iter().map(numbers).collect());
+        for threads in [1, 2] {
+            let run = |plan: &Plan, join_partition_size| {
+                let settings = Settings { threads, join_partition_size, ..Settings::default() };
+                run(plan, &context(1 << 30, settings)).unwrap()
+            };
+            let (rows, profile) = run(&narrow, 100);
+            assert!(rows == expected, "{kind:?}, {threads} threads\n{profile}");
+            assert!(profile.contains("radix join, "), "{kind:?}: {profile}");
+            // A small build side, and rows that are too wide.
+            assert!(!run(&narrow, 1 << 20).1.contains("radix join, "));
+            assert!(!run(&wide, 100).1.contains("radix join, "));
+        }
+    }
+}
+
+/// What is kept in memory is reserved: both sides have at least their values there at once.
+#[test]
+fn partitions_in_memory_are_reserved() {
+    let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
+    let settings = Settings { join_table: TableKind::Radix, ..Settings::default() };
+    let own = context(usize::MAX, settings);
+    run(&inputs.join(JoinKind::Inner, 1, false), &own).unwrap();
+    let values = (9_000 + 7_000) * 9 / 10 * (8 + 16 + 8);
+    assert!(own.memory.peak() > values, "{} bytes", own.memory.peak());
+}
+
+#[test]
+fn rows_that_a_bloom_filter_rules_out_are_not_kept() {
+    // A tenth of the left rows has a partner.
+    let rows = |count: i128, step: i128| (0..count).map(|i| vec![int(i * step), text(i), int(i)]).collect();
+    let inputs = inputs(rows(20_000, 1), rows(2_000, 10));
+    let megabytes = |profile: &str| {
+        let end = profile.find(" MB of probe rows in memory").expect("noted");
+        let start = profile[..end].rfind(' ').expect("there are words");
+        profile[start + 1..end].parse::<f64>().expect("a number")
+    };
+    for kind in KINDS {
+        let plan = inputs.join(kind, 1, false);
+        let run = |join_table, join_filter| {
+            let settings = Settings { join_table, join_filter, ..Settings::default() };
+            let (rows, profile) = run(&plan, &context(usize::MAX, settings)).unwrap();
+            assert!(rows == sorted(inputs.twin(kind, 1, false)), "{kind:?}\n{profile}");
+            profile
+        };
+        let all = run(TableKind::Radix, FilterKind::Off);
+        let few = run(TableKind::BloomRadix, FilterKind::Off);
+        assert!(few.contains("join filter on the keys, before rows are kept: "), "{few}");
+        assert!(!all.contains("before rows are kept"), "{all}");
+        assert!(megabytes(&few) < megabytes(&all) / 2.0, "{few}\n{all}");
+    }
+}
+
+#[test]
+fn a_filter_before_partitions_that_all_rows_pass_rests() {
+    let inputs = inputs(rows_of(90_000, 1_000), rows_of(1_000, 1_000));
+    let settings = Settings { join_table: TableKind::BloomRadix, threads: 1, ..Settings::default() };
+    let (_, profile) = run(&inputs.join(JoinKind::Semi, 1, false), &context(usize::MAX, settings)).unwrap();
+    assert!(profile.contains("join filter on the keys, before rows are kept: "), "{profile}");
+    assert!(profile.contains("others were not tested"), "{profile}");
+}
+
+#[test]
+fn joins_that_cannot_be_partitioned_have_one_table() {
+    let inputs = inputs(rows_of(100, 100), rows_of(100, 100));
+    let settings = Settings { join_table: TableKind::Radix, ..Settings::default() };
+    let own = context(usize::MAX, settings);
+    let (rows, profile) = run(&inputs.join(JoinKind::Inner, 0, true), &own).unwrap();
+    assert!(rows == sorted(inputs.twin(JoinKind::Inner, 0, true)));
+    assert!(profile.contains("nested loop"), "{profile}");
+    assert!(!profile.contains("radix join"), "{profile}");
 }
 
 #[test]

@@ -44,11 +44,15 @@ pub enum TableKind {
     Unchained,
     /// Heads and chains by hash.
     Chained,
+    /// One of the above for each partition, small enough for a cache ([`partitioned`](crate::exec::join::partitioned)).
+    Radix,
+    /// The same, and a Bloom filter before probe rows are kept.
+    BloomRadix,
 }
 
 impl TableKind {
     /// All, with their names in SQL.
-    pub const NAMES: [(TableKind, &str); 8] = [
+    pub const NAMES: [(TableKind, &str); 10] = [
         (TableKind::Auto, "auto"),
         (TableKind::Bitmap, "bitmap"),
         (TableKind::Array, "array"),
@@ -57,7 +61,14 @@ impl TableKind {
         (TableKind::Cht, "cht"),
         (TableKind::Unchained, "unchained"),
         (TableKind::Chained, "chained"),
+        (TableKind::Radix, "radix"),
+        (TableKind::BloomRadix, "bloom_radix"),
     ];
+
+    /// True for those of which each partition has its own.
+    pub fn is_partitioned(self) -> bool {
+        matches!(self, TableKind::Radix | TableKind::BloomRadix)
+    }
 
     /// The one of this name; `None` if there is none.
     pub fn parse(name: &str) -> Option<TableKind> {
@@ -189,6 +200,25 @@ pub(crate) fn fits(
     Ok(ladder.steps(rows)?.iter().any(|(step, _)| ladder.has_memory(rows, ladder.bytes(step, rows))))
 }
 
+/// True if the best tables for these facts are by hash, and keys hardly repeated; the arguments are those of [`choose`].
+///
+/// # Errors
+/// Those of the tasks.
+pub(crate) fn is_by_hash(
+    wish: &Wish<'_>,
+    facts: &Facts,
+    rows: &Materialized,
+    null_equals_null: &[bool],
+    memory: &mut Reservation,
+    tasks: &dyn Tasks,
+) -> Result<bool> {
+    let ladder = Ladder { wish, facts, null_equals_null, hash_collisions: false, memory, tasks };
+    let bits = wish.asked != Asked::Rows && ladder.packing(rows, BITMAP_PLACES, FEW_PLACES).is_some();
+    let near = || ladder.window(rows).is_some_and(|(_, share)| share >= WINDOW_SHARE);
+    let has_places = bits || ladder.packing(rows, CAT_PLACES, FEW_CAT_PLACES).is_some() || near();
+    Ok(!has_places && rows_per_key(&ladder.input(rows))? <= DISTINCT)
+}
+
 /// Bytes beside so many rows with which there is a table for them, whatever their keys.
 pub(crate) fn bytes_at_most(kind: TableKind, rows: usize) -> usize {
     // Chains; or what the largest of the others needs.
@@ -305,7 +335,7 @@ impl Ladder<'_> {
     fn forced(&self, rows: &Materialized) -> Option<Step> {
         let may_move = may_move(rows);
         match self.wish.kind {
-            TableKind::Auto | TableKind::Bitmap => None,
+            TableKind::Auto | TableKind::Bitmap | TableKind::Radix | TableKind::BloomRadix => None,
             TableKind::Array => self.packing(rows, FORCED_PLACES, FEW_PLACES).map(Step::Direct),
             TableKind::Ranked => self.packing(rows, FORCED_PLACES, FEW_PLACES).map(Step::Ranked),
             TableKind::Cat if may_move => {

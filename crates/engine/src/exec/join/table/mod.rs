@@ -43,7 +43,7 @@ mod wanted;
 pub(crate) use bits::Bits;
 pub(crate) use bloom::Bloom;
 pub use choice::TableKind;
-pub(crate) use choice::{Asked, Chosen, Facts, Wish, bytes_at_most, choose, fits};
+pub(crate) use choice::{Asked, Chosen, Facts, Wish, bytes_at_most, choose, fits, is_by_hash};
 pub(crate) use keys::{ProbeKeys, for_each_integer, is_integer, key_bounds};
 pub(crate) use pairs::Pairs;
 pub(crate) use places::Packing;

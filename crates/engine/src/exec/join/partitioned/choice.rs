@@ -1,0 +1,91 @@
+//! Whether a finished build side that fits into memory is joined by partitions there.
+//!
+//! Splitting both sides costs every row a copy or two; what it saves are accesses to memory that no cache holds. So it pays
+//! if there are many of these, which is where the table goes by hash and is far larger than the caches, and if the copies are
+//! small: narrow rows, not many probe rows for each build row, most of which match. These are the conditions of Bandle, Giceva and
+//! Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, table 4; the figures are from measurements
+//! (`docs/design/joins.md`).
+
+use entasis_vector::PhysicalType;
+
+/// Partitions of full size that the build rows and their table must have.
+const LARGE: usize = 128;
+/// Bytes of a row of either side: a key and a number.
+const NARROW: usize = 16;
+/// Probe rows for each build row: fewer, more.
+const RATIO: (f64, f64) = (1.0, 10.0);
+/// Share of the probe rows that match.
+const MATCHING: f64 = 0.5;
+/// The part of the free memory that both sides may have.
+const MEMORY_PART: usize = 4;
+
+/// Bytes of a value that is copied; a text is not narrow, however short: its bytes may have to be copied too.
+pub(crate) fn width(physical: PhysicalType) -> usize {
+    match physical {
+        PhysicalType::Str => 2 * NARROW,
+        other => other.width(),
+    }
+}
+
+/// What is known when the build side has ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Sides {
+    /// Rows of the build side, bytes of one, and of all with their table.
+    pub build: (usize, usize, usize),
+    /// Rows that are expected on the probe side, bytes of one.
+    pub probe: (f64, usize),
+    /// The share of them that is expected to match.
+    pub matching: f64,
+    /// Bytes that a partition should have.
+    pub partition: usize,
+    /// Bytes of memory that are free.
+    pub free: usize,
+}
+
+/// Why the join is by partitions; `None` if it is not.
+pub(crate) fn reason(sides: &Sides) -> Option<String> {
+    let (rows, width, bytes) = sides.build;
+    let (probe_rows, probe_width) = sides.probe;
+    let ratio = probe_rows / rows.max(1) as f64;
+    let copied = (rows * width) as f64 + probe_rows * probe_width as f64;
+    let pays = bytes / LARGE >= sides.partition
+        && width.max(probe_width) <= NARROW
+        && (RATIO.0..RATIO.1).contains(&ratio)
+        && sides.matching >= MATCHING
+        && copied <= (sides.free / MEMORY_PART) as f64;
+    pays.then(|| {
+        format!(
+            "{rows} rows with a table by hash have {bytes} bytes, {probe_rows:.0} probe rows are expected, {:.0} % to match, of {width} and {probe_width} bytes",
+            100.0 * sides.matching
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_condition_decides() {
+        let good = Sides {
+            build: (10_000_000, 16, 400 << 20),
+            probe: (40e6, 16),
+            matching: 1.0,
+            partition: 1 << 20,
+            free: 16 << 30,
+        };
+        assert!(reason(&good).unwrap().starts_with("10000000 rows with a table by hash"));
+        for bad in [
+            Sides { build: (10_000_000, 16, 100 << 20), ..good },
+            Sides { build: (10_000_000, 24, 400 << 20), ..good },
+            Sides { probe: (40e6, 24), ..good },
+            Sides { probe: (9e6, 16), ..good },
+            Sides { probe: (101e6, 16), ..good },
+            Sides { matching: 0.3, ..good },
+            Sides { partition: 4 << 20, ..good },
+            Sides { free: 2 << 30, ..good },
+        ] {
+            assert_eq!(reason(&bad), None, "{bad:?}");
+        }
+    }
+}
