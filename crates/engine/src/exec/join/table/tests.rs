@@ -251,7 +251,8 @@ fn the_table_is_one_that_there_is_memory_for() {
         let (types, nulls) = (vec![DataType::Int64], vec![false]);
         let case = Case { name: "far", types, null_equals_null: nulls.clone(), build, probe: Vec::new() };
         let rows = build_rows(&case, &mut chance);
-        let rows = Materialized::dense(&rows.columns().to_vec(), vec![rows]);
+        let columns = rows.columns().to_vec();
+        let rows = Materialized::dense(&columns, vec![rows]);
         let budget = Arc::new(MemoryBudget::new(rows.bytes().saturating_add(left)));
         let mut memory = Reservation::new(&budget);
         memory.resize(rows.bytes()).unwrap();
