@@ -7,5 +7,4 @@ mod faults;
 mod plans;
 mod random_plans;
 mod slt;
-mod spilling;
 mod tpch;
