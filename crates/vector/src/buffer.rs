@@ -2,7 +2,8 @@
 //!
 //! A buffer has a fixed capacity and is always fully initialized (zeroed at birth), so every bit pattern in it is a
 //! value. It is shared by `Arc`; a register of the expression machine writes it again for the next chunk iff nobody
-//! else holds it ([`unique`]), which is how a pipeline runs without allocating.
+//! else holds it ([`unique`]), which is how a pipeline runs without allocating. Buffers that are read one after the
+//! other may stand side by side in one piece of memory ([`Buffer::put_together`]).
 //!
 //! This is a leaf module with `unsafe`: raw allocation and the reinterpretation of bytes. Its safe twin is the test
 //! below that reads every native type back.

@@ -82,6 +82,8 @@ fn cases() -> Vec<Case> {
     vec![
         case("arrays", table(TableKind::Array)),
         case("ranked arrays", table(TableKind::Ranked)),
+        case("partitions in memory", table(TableKind::Radix)),
+        case("partitions in memory behind a Bloom filter", table(TableKind::BloomRadix)),
         case("concise array tables", table(TableKind::Cat)),
         Case {
             left: (0..9).map(|i| (Some(i * 5 % 9 * 9), i)).collect(),

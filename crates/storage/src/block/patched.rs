@@ -98,12 +98,12 @@ impl Patched {
         size_of::<Values>() + self.values.bytes() + self.patches.bytes()
     }
 
-    /// Codes over their base, of all slots.
+    /// Those that are no patches.
     pub(crate) fn values_mut(&mut self) -> &mut Values {
         &mut self.values
     }
 
-    /// Those that are no patches.
+    /// Codes over their base, of all slots.
     pub(crate) fn codes(&self) -> (i128, &Codes) {
         match &*self.values {
             Values::FrameOfReference { base, codes } => (*base, codes),

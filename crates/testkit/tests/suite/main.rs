@@ -7,4 +7,5 @@ mod faults;
 mod plans;
 mod random_plans;
 mod slt;
+mod spilling;
 mod tpch;

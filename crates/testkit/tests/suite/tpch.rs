@@ -107,6 +107,26 @@ fn scale_001_tuples() {
 }
 
 #[test]
+fn scale_001_join_spill() {
+    check(&SMALL, "sf0.01", "join_spill");
+}
+
+#[test]
+fn scale_001_join_spill_half() {
+    check(&SMALL, "sf0.01", "join_spill_half");
+}
+
+#[test]
+fn scale_001_join_spill_deep() {
+    check(&SMALL, "sf0.01", "join_spill_deep");
+}
+
+#[test]
+fn scale_001_join_radix() {
+    check(&SMALL, "sf0.01", "join_radix");
+}
+
+#[test]
 fn scale_01_one_thread() {
     check(&LARGE, "sf0.1", "one_thread");
 }

@@ -83,7 +83,7 @@ impl SourceWorker for Numbers {
 /// The operator that joins partitions.
 #[derive(Clone)]
 pub(crate) struct Late {
-    /// What is in files.
+    /// The partitions.
     pub spill: Arc<Spill>,
     /// How rows are probed; where the build side is does not count.
     pub probe: Probe,

@@ -47,10 +47,14 @@ impl States {
     /// Zeros for so many rows.
     ///
     /// # Errors
-    /// I/O, if there is no memory and no file can be made.
+    /// If there is no memory: I/O, if no file can be made; resource, if none is to be.
     pub(super) fn new(rows: usize, context: &QueryContext) -> Result<States> {
         let mut memory = Reservation::new(&context.memory);
-        if rows <= memory.free() / 2 && memory.resize(rows).is_ok() {
+        let may_write = !context.settings.temp_directory.is_empty();
+        if !may_write {
+            memory.resize(rows)?;
+        }
+        if !may_write || (rows <= memory.free() / 2 && memory.resize(rows).is_ok()) {
             return Ok(States { bytes: vec![0; rows], taken: 0, files: None, _memory: memory });
         }
         States::in_files(PIECE_BYTES, context)

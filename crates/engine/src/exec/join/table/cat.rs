@@ -17,9 +17,9 @@ use super::places::{OUTSIDE, Packing};
 use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::in_parallel;
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use entasis_vector::Result;
 use entasis_vector::simd::widest;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Ranks of keys as row ids.
 pub(super) struct Cat {

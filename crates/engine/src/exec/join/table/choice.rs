@@ -446,7 +446,14 @@ impl Ladder<'_> {
 
     fn build(&mut self, step: Step, rows: Materialized) -> Result<Chosen> {
         let (count, keys) = (rows.rows(), self.describe());
-        self.memory.resize(rows.bytes() + self.bytes(&step, &rows))?;
+        if let Err(error) = self.memory.resize(rows.bytes() + self.bytes(&step, &rows)) {
+            // Others may have taken the memory since it was looked at. Chains need the least beside the rows that partitions reserve.
+            return match step {
+                Step::Chained => Err(error),
+                _ if self.wish.kind == TableKind::Auto => self.build(Step::Chained, rows),
+                _ => Err(error),
+            };
+        }
         match step {
             Step::Direct(packing) => {
                 let table = Indexed::direct(&self.input(&rows), packing)?;
