@@ -6,6 +6,8 @@
 //! of them, one after the other, beside the share of the stream's bytes in that time. Where one row in some is decoded, all count as values: so
 //! it compares with decoding all. The stream is the sum of as many bytes as a plain array of 64-bit numbers.
 
+// As the programs have it.
+use entasis_allocator as _;
 use entasis_storage::{Condition, RowGroup, Table, ValueRange};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, PhysicalType, Selection, Vector};
 use std::hint::black_box;

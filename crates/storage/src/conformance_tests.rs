@@ -45,6 +45,11 @@ fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {
         80 => least + i % 50,
         _ => 70 + i % 7,
     });
+    add("multiples of a hundred", &mut |i| i * i % 50 * 100 - 700);
+    add("multiples that are far apart", &mut |i| {
+        if i % 2 == 0 { least + i * 64 } else { greatest - greatest.rem_euclid(64) - i * 64 }
+    });
+    add("multiples in one block", &mut |i| if i < 1100 { i * 7919 % 100 * 12 } else { i });
     add("runs", &mut |i| i / 97 % 5 * 1000);
     add("runs of one and of many", &mut |i| if i < 1100 { i % 2 } else { 7 });
     data
@@ -383,6 +388,11 @@ fn sequence_conforms() {
 #[test]
 fn runs_conform() {
     conformance(Compression::Runs, "runs");
+}
+
+#[test]
+fn multiples_conform() {
+    conformance(Compression::Multiples, "multiples");
 }
 
 #[test]

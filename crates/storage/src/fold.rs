@@ -6,9 +6,10 @@
 
 use crate::block::cells::{self, Slots};
 use crate::block::codes::with_codes;
+use crate::block::packed::Lane;
 use crate::block::{Block, Codes, Fixed, Values, with_integer};
 use crate::datum::Datum;
-use crate::read::{Piece, pieces};
+use crate::read::{Piece, Slices, pieces};
 use crate::row_group::RowGroup;
 use entasis_vector::{Native, PhysicalType, Value};
 use std::ops::Range;
@@ -92,7 +93,10 @@ impl RowGroup {
         pieces(self, column, runs).inspect(move |piece| {
             if std::mem::replace(&mut last, piece.slice) != last {
                 ahead(last + 6).for_each(|slice| slice.prefetch_with(std::iter::once(column)));
-                ahead(last + 3).for_each(|slice| slice.prefetch_stream(column, values));
+                match values {
+                    true => self.prefetch_behind(last, column),
+                    false => ahead(last + 3).for_each(|slice| slice.prefetch_stream(column, false)),
+                }
             }
         })
     }
@@ -123,6 +127,10 @@ impl Piece<'_> {
         match &self.block.values {
             Values::Constant(value) => sum = integer(value) * self.count() as i128,
             Values::FrameOfReference { base, codes } => sum = self.sum_codes(*base, codes),
+            Values::Multiples(multiples) => {
+                let count = self.count();
+                sum = multiples.sum(self.sum_codes(0, multiples.codes()), count);
+            }
             Values::Patched(patched) => {
                 let (base, codes) = patched.codes();
                 sum = self.sum_codes(base, codes);
@@ -162,6 +170,11 @@ impl Piece<'_> {
             Values::Constant(_) => {}
             Values::FrameOfReference { base, codes } => with_codes!(codes, C, packed => {
                 self.each_run(|from, slots| offer(base + i128::from(extreme::<C>(packed, from, slots, largest))));
+            }),
+            Values::Multiples(multiples) => with_codes!(multiples.codes(), C, packed => {
+                self.each_run(|from, slots| {
+                    offer(multiples.value(Lane::code(extreme::<C>(packed, from, slots, largest))));
+                });
             }),
             Values::Flat(buffer) => with_integer!(physical, T => {
                 self.each_run(|from, slots| offer(extreme::<T>(buffer.into(), from, slots, largest).into()));

@@ -65,6 +65,8 @@ pub enum Compression {
     Runs,
     /// Packed codes, and some values beside them.
     Patched,
+    /// Codes of as many bits as they need, times a number.
+    Multiples,
     /// Doubles as integers and a power of ten.
     Scaled,
     /// Doubles as floats.
@@ -77,7 +79,7 @@ pub enum Compression {
 
 impl Compression {
     /// All, by their names.
-    pub const NAMES: [(&str, Compression); 12] = [
+    pub const NAMES: [(&str, Compression); 13] = [
         ("auto", Compression::Auto),
         ("none", Compression::None),
         ("flat", Compression::Flat),
@@ -86,6 +88,7 @@ impl Compression {
         ("sequence", Compression::Sequence),
         ("runs", Compression::Runs),
         ("patched", Compression::Patched),
+        ("multiples", Compression::Multiples),
         ("scaled", Compression::Scaled),
         ("singles", Compression::Singles),
         ("fsst", Compression::Fsst),

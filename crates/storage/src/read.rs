@@ -7,6 +7,7 @@
 //! are views into blocks and dictionaries, good as long as these are pinned, or into the vector's heap.
 
 use crate::BLOCK_ROWS;
+use crate::block::packed::FEW;
 use crate::block::{Block, Fixed, Values, constant_view, with_fixed};
 use crate::datum::Datum;
 use crate::tree::slice::WORDS;
@@ -21,6 +22,8 @@ pub(crate) trait Slices {
     fn block_slots(&self) -> usize;
     /// The block of a column in a slice, and the live slots.
     fn block(&self, slice: usize, column: usize) -> (&Block, &[u64; WORDS]);
+    /// Asks for the memory of a column behind a slice, whose block is there.
+    fn prefetch_behind(&self, _slice: usize, _column: usize) {}
 }
 
 /// The part of a window that lies in one block.
@@ -59,8 +62,6 @@ pub(crate) fn pieces<'s, S: Slices>(
     pieces.filter(|piece| piece.rows > 0)
 }
 
-/// Positions that are unpacked one by one.
-const FEW: usize = 20;
 /// Plain codes are read one by one if at most one in so many is wanted.
 // PERF: a whole block is decoded by vectors, at 7 to 11 values a nanosecond in cache; one in 64 costs as much.
 const FEW_CODES: usize = 64;
@@ -222,8 +223,10 @@ pub(crate) fn gather<S: Slices>(
         for (own, piece) in pieces() {
             may_be_null |= piece.block.may_be_null();
             if let Values::Dictionary { codes, .. } = &piece.block.values {
-                let slots = piece.slots(&positions[own.clone()]);
-                target[own].iter_mut().zip(slots).for_each(|(code, slot)| *code = codes.get(slot) as u32);
+                let mut places = target[own.clone()].iter_mut();
+                codes.each_of(piece.slots(&positions[own]), |code| {
+                    places.next().into_iter().for_each(|place| *place = code as u32);
+                });
             }
         }
     } else {
@@ -233,6 +236,7 @@ pub(crate) fn gather<S: Slices>(
                 let target = out.begin_flat::<T>(capacity);
                 for (own, piece) in pieces() {
                     may_be_null |= piece.block.may_be_null();
+                    slices.prefetch_behind(piece.slice, column);
                     piece.gather_fixed(held, &positions[own.clone()], &mut target[own]);
                 }
             },
@@ -344,7 +348,7 @@ impl Piece<'_> {
     }
 
     /// The slots in the block of positions that fall into this piece.
-    fn slots<'p>(&self, positions: &'p [u16]) -> impl Iterator<Item = usize> + use<'p> {
+    fn slots<'p>(&self, positions: &'p [u16]) -> impl ExactSizeIterator<Item = usize> + use<'p> {
         let (from, at) = (self.from, self.at);
         positions.iter().map(move |&position| usize::from(position) - at + from)
     }
@@ -354,12 +358,14 @@ impl Piece<'_> {
         let mut out_values = out.iter_mut();
         match &self.block.values {
             Values::Constant(value) => out.fill(T::of_value(value)),
-            // PERF: as in `decode_fixed`.
-            Values::FrameOfReference { base, codes } if codes.are_plain() || positions.len() < FEW => {
+            Values::FrameOfReference { base, codes } => {
                 codes.each_of(self.slots(positions), |code| {
-                    if let Some(o) = out_values.next() {
-                        *o = T::of_code(*base, code);
-                    }
+                    out_values.next().into_iter().for_each(|o| *o = T::of_code(*base, code));
+                });
+            }
+            Values::Multiples(multiples) => {
+                multiples.codes().each_of(self.slots(positions), |code| {
+                    out_values.next().into_iter().for_each(|o| *o = multiples.value(code));
                 });
             }
             Values::Flat(buffer) if held.width() == size_of::<T>() => {
@@ -385,12 +391,16 @@ impl Piece<'_> {
                 let value = T::of_value(value);
                 places.for_each(|place| out[place] = value);
             }
-            // PERF: all 1024 codes are unpacked in the time of some 20 single ones.
             Values::FrameOfReference { base, codes }
                 if positions.len() < FEW || (codes.are_plain() && is_rare(FEW_CODES)) =>
             {
                 codes.each_of(self.slots(positions), |code| {
                     places.next().into_iter().for_each(|place| out[place] = T::of_code(*base, code));
+                });
+            }
+            Values::Multiples(multiples) if positions.len() < FEW => {
+                multiples.codes().each_of(self.slots(positions), |code| {
+                    places.next().into_iter().for_each(|place| out[place] = multiples.value(code));
                 });
             }
             Values::Flat(buffer) if held.width() == size_of::<T>() && is_rare(BYTES_FOR_ONE / size_of::<T>()) => {

@@ -87,6 +87,9 @@ impl Buffer {
         buffer
     }
 
+    /// Bytes of a piece of memory that several buffers share, beside theirs.
+    pub const PIECE_HEAD: usize = ALIGNMENT;
+
     /// Moves some buffers to one piece of memory, side by side in their order, which is given back with the last of them.
     // PERF: who reads one after the other reads twice as fast: the processor goes on ahead of him, which it does not where each is
     // a kilobyte somewhere (docs/design/compression.md).

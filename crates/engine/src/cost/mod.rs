@@ -59,6 +59,7 @@ impl Default for Costs {
             ("flat", 0.03),
             ("sequence", 0.02),
             ("runs", 0.02),
+            ("multiples", 0.07),
             ("patched", 0.13),
             ("dictionary", 0.07),
             ("strings", 2.0),

@@ -16,6 +16,7 @@
 use super::alp::Scale;
 use super::codes::{bits_of, packing_pays, plain_bytes};
 use super::fixed::flat;
+use super::multiples::{Multiples, common_factor};
 use super::packed::Packed;
 use super::patched::{Core, Patched};
 use super::runs::{Runs, count};
@@ -97,6 +98,10 @@ enum Encoding {
     },
     Runs,
     Patched(Core),
+    Multiples {
+        factor: u64,
+        span: u64,
+    },
     /// Done already.
     Made(Values),
 }
@@ -135,6 +140,9 @@ impl<T: Fixed> Candidates<'_, T> {
             }
             Encoding::Runs => Values::Runs(Runs::new(self.slots, |heads| self.as_plain(heads, heads.len()))),
             Encoding::Patched(core) => Values::Patched(Patched::new(self.slots, self.min, core)),
+            Encoding::Multiples { factor, span } => {
+                Values::Multiples(Multiples::new(self.slots, self.min, span, factor))
+            }
             Encoding::Made(values) => values,
         }
     }
@@ -176,6 +184,13 @@ impl<T: Fixed> Candidates<'_, T> {
         Plan { encoding: Encoding::Runs, bytes: Runs::size(runs) + self.plain_bytes(runs) }
     }
 
+    fn multiples(&self) -> Option<Plan> {
+        let span = u64::try_from(self.span?).ok()?;
+        let factor = common_factor(self.slots, self.min);
+        let encoding = Encoding::Multiples { factor, span };
+        (factor > 1).then(|| Plan { encoding, bytes: Multiples::size(span, factor) })
+    }
+
     fn patched(&self) -> Option<Plan> {
         let core = self.bits().filter(|_| size_of::<T>() <= 8).and_then(|_| Core::best(self.slots, self.min))?;
         Some(Plan { encoding: Encoding::Patched(core), bytes: core.bytes })
@@ -199,6 +214,7 @@ impl<T: Fixed> Candidates<'_, T> {
             Compression::Sequence => self.sequence(),
             Compression::Runs => Some(self.runs(count(self.slots))),
             Compression::Patched => self.patched(),
+            Compression::Multiples => self.multiples(),
             Compression::Scaled => scaled(&self.doubles()?),
             Compression::Singles => singles(&self.doubles()?),
         }
@@ -216,6 +232,9 @@ impl<T: Fixed> Candidates<'_, T> {
         let runs = self.runs(heads);
         if heads * RUN_ROWS <= self.slots.len() && runs.bytes * 2 <= least {
             return Some(runs);
+        }
+        if let Some(multiples) = self.multiples().filter(|multiples| packing_pays(multiples.bytes, least)) {
+            return Some(multiples);
         }
         if self.has_outliers()
             && let Some(patched) = self.patched()

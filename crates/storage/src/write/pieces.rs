@@ -333,7 +333,7 @@ impl Writer<'_> {
 
 /// Slices that hang in the tree.
 pub(super) fn links(slices: Vec<EncodedSlice>, edit: &Edit) -> Vec<Link<Slice>> {
-    slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect()
+    Slice::side_by_side(slices, edit).into_iter().map(Link::new).collect()
 }
 
 /// A slice of rows that are laid out.

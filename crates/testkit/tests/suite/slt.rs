@@ -36,6 +36,7 @@ configurations!(
     join_spill_deep,
     join_spill_half,
     join_unchained,
+    multiples,
     one_thread,
     optimizer_off,
     packed,

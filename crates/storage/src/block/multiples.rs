@@ -1,0 +1,203 @@
+//! Integers whose distances have a common factor: `least + factor · code`. Decimals without a fraction and times without
+//! microseconds are such; a DECIMAL(15,2) of whole numbers up to 50 takes 6 bits instead of 13.
+//!
+//! [`common_factor`] is the greatest one. A factor is proposed by the first distances, and then it is only checked that it divides
+//! the others: by the inverse of its odd part, which is a multiplication, and a rotation for the rest of it (Granlund and
+//! Montgomery, *Division by invariant integers using multiplication*, section 9). The slow twin, in the tests, divides.
+//!
+//! Predicates become ranges of codes, so that nothing is multiplied.
+
+use super::codes::{bits_of, with_codes};
+use super::packed::{Lane, Packed};
+use super::{Codes, Fixed, cells};
+use crate::datum::Datum;
+use entasis_vector::simd::widest;
+
+/// Distances that are checked at once.
+const STEP: usize = 128;
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Multiples {
+    least: i128,
+    factor: u64,
+    /// Packed.
+    codes: Codes,
+}
+
+impl Multiples {
+    /// Bytes of 1024 values that lie up to `span` apart.
+    pub(crate) fn size(span: u64, factor: u64) -> usize {
+        Packed::size(bits_of(span / factor).max(1))
+    }
+
+    /// Values over `min`, the least of them, of which none is further from it than `span`.
+    ///
+    /// # Panics
+    /// If `factor` is 1: a code may then take 64 bits.
+    pub(crate) fn new<T: Fixed>(values: &[T], min: T, span: u64, factor: u64) -> Multiples {
+        assert!(factor > 1);
+        let Datum::Integer(least) = min.datum() else { unreachable!("only integers have codes") };
+        let division = Division::by(factor);
+        let codes = values.iter().map(|value| division.quotient(value.code(min)));
+        let packed = Packed::new(bits_of(span / factor).max(1), codes);
+        Multiples { least, factor, codes: Codes::Packed(packed) }
+    }
+
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.codes.bytes()
+    }
+
+    /// The codes.
+    pub(crate) fn codes(&self) -> &Codes {
+        &self.codes
+    }
+
+    /// The codes.
+    pub(crate) fn codes_mut(&mut self) -> &mut Codes {
+        &mut self.codes
+    }
+
+    /// The value of a code.
+    #[inline(always)]
+    pub(crate) fn value<T: Fixed>(&self, code: u64) -> T {
+        T::of_code(self.least, code * self.factor)
+    }
+
+    /// The sum of `count` values whose codes have a sum.
+    pub(crate) fn sum(&self, codes: i128, count: usize) -> i128 {
+        self.least * count as i128 + codes * i128::from(self.factor)
+    }
+
+    /// The value in `slot`.
+    pub(crate) fn get(&self, slot: usize) -> i128 {
+        self.least + i128::from(self.codes.get(slot) * self.factor)
+    }
+
+    /// Writes the values from `from` on to all of `out`.
+    pub(crate) fn decode<T: Fixed>(&self, from: usize, out: &mut [T]) {
+        let (least, factor) = (self.least, self.factor);
+        with_codes!(&self.codes, C, slots => {
+            cells::map_into::<C, T>(slots, from, out, move |code| T::of_code(least, Lane::code(code) * factor));
+        });
+    }
+
+    /// Narrows `masks` to numbers from `low` to `high`.
+    pub(crate) fn narrow(&self, low: i128, high: i128, masks: &mut [u64]) {
+        let Ok(below) = u64::try_from(low.saturating_sub(self.least).max(0)) else { return masks.fill(0) };
+        let above = high.saturating_sub(self.least);
+        if above < 0 {
+            return masks.fill(0);
+        }
+        let above = u64::try_from(above).unwrap_or(u64::MAX);
+        let (first, last) = (below.div_ceil(self.factor), (above / self.factor).min(self.codes.max()));
+        if first > last {
+            return masks.fill(0);
+        }
+        self.codes.narrow(first, last, masks);
+    }
+}
+
+/// The greatest number that divides all of some distances; 0 if all are 0.
+pub(crate) fn common_factor<T: Fixed>(values: &[T], min: T) -> u64 {
+    let mut factor = 0;
+    for step in values.chunks(STEP) {
+        // PERF: most blocks have none, which their first values show.
+        if factor != 0 && Division::by(factor).leaves_nothing(step, min) {
+            continue;
+        }
+        for value in step {
+            factor = greatest_divisor(factor, value.code(min));
+            if factor == 1 {
+                return 1;
+            }
+        }
+    }
+    factor
+}
+
+/// Euclid's.
+fn greatest_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Division of what may be a multiple.
+#[derive(Clone, Copy)]
+struct Division {
+    /// What the odd part of the divisor makes 1.
+    inverse: u64,
+    /// Bits of the even part.
+    shift: u32,
+    /// Quotients that are greater are none.
+    greatest: u64,
+}
+
+impl Division {
+    fn by(divisor: u64) -> Division {
+        let shift = divisor.trailing_zeros();
+        let odd = divisor >> shift;
+        // Three bits are right to begin with, and twice as many each time.
+        let inverse = (0..5).fold(odd, |inverse, _| inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse))));
+        Division { inverse, shift, greatest: u64::MAX / divisor }
+    }
+
+    /// The quotient, if nothing is left; else a number that is greater than any.
+    #[inline(always)]
+    fn quotient(self, number: u64) -> u64 {
+        number.wrapping_mul(self.inverse).rotate_right(self.shift)
+    }
+
+    /// True if the distances of all values are multiples.
+    fn leaves_nothing<T: Fixed>(self, values: &[T], min: T) -> bool {
+        widest(|| values.iter().fold(true, |all, value| all & (self.quotient(value.code(min)) <= self.greatest)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    #[test]
+    fn the_factor_is_the_greatest() {
+        let mut random = Random(3);
+        for factor in [1, 2, 3, 5, 8, 10, 60, 100, 1_000_000, 7919, (1 << 40) + 1, 1 << 50] {
+            for (rows, one_off) in [(1, None), (2, None), (1024, None), (1024, Some(700)), (900, Some(3))] {
+                let codes = (u64::MAX / 2 / factor).min(1 << 30);
+                let mut values: Vec<i64> =
+                    (0..rows).map(|_| (random.below(codes) * factor) as i64 - (1 << 60)).collect();
+                if let Some(row) = one_off {
+                    values[row] += (factor / 2) as i64;
+                }
+                let min = *values.iter().min().expect("there are some");
+                let twin = values.iter().fold(0, |all, value| greatest_divisor(all, value.code(min)));
+                let found = common_factor(&values, min);
+                assert_eq!(found, twin, "{factor}, {rows} rows");
+                assert!(values.iter().all(|value| found == 0 || value.code(min) % found == 0));
+            }
+        }
+        assert_eq!(common_factor(&[7i64, 7, 7], 7), 0);
+        assert_eq!(common_factor(&[i64::MIN, i64::MAX], i64::MIN), u64::MAX);
+    }
+
+    #[test]
+    fn quotients_are_those_of_a_division() {
+        let mut random = Random(4);
+        for divisor in [2, 3, 6, 10, 100, 4096, 86_400_000_000, u64::MAX, u64::MAX - 1] {
+            let division = Division::by(divisor);
+            for _ in 0..1000 {
+                let (number, multiple) = (random.next(), random.below(u64::MAX / divisor) * divisor);
+                assert_eq!(division.quotient(multiple), multiple / divisor);
+                assert_eq!(
+                    division.quotient(number) <= division.greatest,
+                    number % divisor == 0,
+                    "{number} / {divisor}"
+                );
+            }
+        }
+    }
+}
