@@ -27,15 +27,8 @@ use entasis_vector::{CHUNK_ROWS, PhysicalType, Schema, StringView, Vector, bitma
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes of a block's slots that a scan of conditions asks for ahead, at most; it guesses that the block has as many as the one
-/// that it is at.
-// PERF: where blocks have 1 or 1.5 KB, a tenth faster from memory than with four lines, which is what the machine goes on from by
-// itself; asked for all lines of wider ones, a scan in cache is a seventh slower.
-const AHEAD_BYTES: usize = 1024;
-/// Bytes from which on a scan of conditions leaves the slots to the processor, which reads a long block ahead by itself.
-const LONG_BYTES: usize = 2048;
-/// Bytes of the next block's slots that are asked for where each block keeps the processor busy for a while, at most.
-const BEHIND_BYTES: usize = 4096;
+/// Bytes of the next block's slots that a reader asks for, at most.
+const BEHIND_BYTES: usize = 8192;
 
 /// A contiguous range of slots that holds one range of the layout key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -381,14 +374,13 @@ impl RowGroup {
                 if inside.start > 0 || !inside.end.is_multiple_of(64) {
                     masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
                 }
-                let ahead = |slices: usize| self.slices.get(number + slices).into_iter();
-                ahead(4).for_each(|slice| slice.prefetch_with(conditions.iter().map(|condition| condition.column())));
+                if let Some(slice) = self.slices.get(number + 6) {
+                    slice.prefetch_with(conditions.iter().map(|condition| condition.column()));
+                }
                 for condition in conditions {
                     let column = condition.column();
                     let block = slice.block(column);
-                    let bytes = block.values.bytes();
-                    let asked = if bytes > LONG_BYTES { 0 } else { bytes.min(AHEAD_BYTES) };
-                    ahead(2).for_each(|slice| slice.prefetch_slots(column, asked));
+                    self.prefetch_behind(number, column);
                     match condition {
                         Condition::Range(range) => block.narrow_within(range.low, range.high, masks, range.physical),
                         Condition::Codes(_, set) => block.narrow_codes(set, masks),
