@@ -49,6 +49,8 @@ fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {
     add("multiples that are far apart", &mut |i| {
         if i % 2 == 0 { least + i * 64 } else { greatest - greatest.rem_euclid(64) - i * 64 }
     });
+    add("the ends of the numbers", &mut |i| if i * i % 7 == 1 { least } else { greatest });
+    add("multiples and outliers", &mut |i| i * 7919 % 100 * 100 + if i % 100 == 7 { greatest / 200 * 100 } else { 0 });
     add("multiples in one block", &mut |i| if i < 1100 { i * 7919 % 100 * 12 } else { i });
     add("runs", &mut |i| i / 97 % 5 * 1000);
     add("runs of one and of many", &mut |i| if i < 1100 { i % 2 } else { 7 });
@@ -64,6 +66,7 @@ fn wide() -> Vec<(String, Vec<Value>)> {
     add("a step that leaves 64 bits", &mut |i| i * 10_i128.pow(17));
     add("a long step", &mut |i| i * 10_i128.pow(34));
     add("far apart", &mut |i| if i % 2 == 0 { -10_i128.pow(37) } else { 10_i128.pow(37) + i });
+    add("multiples far up", &mut |i| 10_i128.pow(30) + i * i % 50 * 1000);
     add("narrow and far up", &mut |i| 10_i128.pow(30) + i % 100);
     data
 }
@@ -266,8 +269,18 @@ fn check_numbers(group: &RowGroup, ty: DataType, expected: &[Value], what: &str)
     let (least, greatest) = ty.integer_range().expect("a type of integers");
     let middle = expected.iter().find_map(number).unwrap_or(0);
     let all = 0..expected.len();
-    let ranges =
-        [(least, greatest), (middle, middle), (middle, greatest), (least, middle - 1), (0, 1000), (greatest, greatest)];
+    // From `middle` on as well, and between it and what may be its neighbours.
+    let ranges = [
+        (least, greatest),
+        (middle, middle),
+        (middle, greatest),
+        (least, middle - 1),
+        (middle + 1, middle + 1),
+        (middle + 1, middle + 11),
+        (middle - 99, middle - 1),
+        (0, 1000),
+        (greatest, greatest),
+    ];
     for (low, high) in ranges.into_iter().filter(|(low, high)| low <= high) {
         let range = [Condition::Range(ValueRange { column: 1, physical: ty.physical(), low, high })];
         for window in all.clone().step_by(CHUNK_ROWS).map(|from| from..all.end.min(from + CHUNK_ROWS)) {

@@ -234,9 +234,13 @@ pub(crate) fn gather<S: Slices>(
             out.physical(),
             T => {
                 let target = out.begin_flat::<T>(capacity);
+                let mut behind = None;
                 for (own, piece) in pieces() {
                     may_be_null |= piece.block.may_be_null();
-                    slices.prefetch_behind(piece.slice, column);
+                    // One block after the other, so far.
+                    if behind.replace(piece.slice + 1) == Some(piece.slice) {
+                        slices.prefetch_behind(piece.slice, column);
+                    }
                     piece.gather_fixed(held, &positions[own.clone()], &mut target[own]);
                 }
             },

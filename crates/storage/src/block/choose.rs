@@ -233,9 +233,8 @@ impl<T: Fixed> Candidates<'_, T> {
         if heads * RUN_ROWS <= self.slots.len() && runs.bytes * 2 <= least {
             return Some(runs);
         }
-        if let Some(multiples) = self.multiples().filter(|multiples| packing_pays(multiples.bytes, least)) {
-            return Some(multiples);
-        }
+        let multiples = self.multiples().filter(|multiples| packing_pays(multiples.bytes, least));
+        let least = multiples.as_ref().map_or(least, |multiples| multiples.bytes);
         if self.has_outliers()
             && let Some(patched) = self.patched()
             && patched.bytes * 3 <= least * 2
@@ -243,7 +242,7 @@ impl<T: Fixed> Candidates<'_, T> {
             return Some(patched);
         }
         if T::IS_INTEGER {
-            return packed;
+            return multiples.or(packed);
         }
         let doubles = self.doubles()?;
         let scaled = scaled(&doubles).filter(|scaled| scaled.bytes * 4 <= plain * 3);

@@ -108,6 +108,7 @@ impl Slice {
     // from header to header makes the processor lose the values that it reads ahead: 8 GB/s instead of 13.
     pub(crate) fn side_by_side(slices: Vec<EncodedSlice>, edit: &Edit) -> Vec<Slice> {
         let columns = slices.first().map_or(0, |slice| slice.blocks.len());
+        debug_assert!(slices.iter().all(|slice| slice.blocks.len() == columns));
         let (lives, mut blocks): (Vec<_>, Vec<_>) =
             slices.into_iter().map(|slice| (slice.live, slice.blocks.into_iter())).unzip();
         let mut links: Vec<Vec<Link<Block>>> = lives.iter().map(|_| Vec::with_capacity(columns)).collect();

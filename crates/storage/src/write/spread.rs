@@ -105,7 +105,7 @@ impl Writer<'_> {
             }
         }
         let is_all = window.len() == node.slices.len();
-        let old: Vec<Link<Slice>> = node.slices.splice(window, links(laid.slices, edit)).collect();
+        let old: Vec<Link<Slice>> = node.slices.splice(window, links(laid.slices, self.shape, edit)).collect();
         if is_all {
             node.zones = zones_of(&node.slices, columns);
         }
@@ -161,7 +161,7 @@ impl Writer<'_> {
         if has_key {
             fences.splice(0..0, laid.fences);
         }
-        let slices = links(laid.slices, &self.branch.edit);
+        let slices = links(laid.slices, self.shape, &self.branch.edit);
         RowGroup {
             stamp: self.branch.edit.stamp,
             block_slots: self.shape.options.block_slots,

@@ -227,7 +227,7 @@ impl Writer<'_> {
             group = now;
             let (node, edit) = edit_group(self.branch, group);
             edit.count(std::mem::take(&mut encoded.dictionary_bytes) as isize);
-            let new = links(vec![slice], edit).remove(0);
+            let new = links(vec![slice], self.shape, edit).remove(0);
             let old = std::mem::replace(&mut node.slices[at], new);
             edit.retire_whole_slice(old);
             put += 1;
