@@ -233,6 +233,19 @@ fn every_table_finds_the_rows_of_every_key() {
 }
 
 #[test]
+fn a_bitmap_knows_that_every_place_is_taken() {
+    let mut chance = Chance(3);
+    for (gap, is_full) in [(None, true), (Some(17), false)] {
+        let build = one((0..300).filter(|key| Some(*key) != gap).map(|key| key - 100));
+        let mut probe = one(-150..250);
+        probe.push(vec![Value::Null]);
+        let case = Case { name: "dense", types: vec![DataType::Int64], null_equals_null: vec![false], build, probe };
+        let reason = check(TableKind::Bitmap, Asked::Existence, &case, false, &mut chance);
+        assert_eq!(reason.contains("every value"), is_full, "{reason}");
+    }
+}
+
+#[test]
 fn the_table_is_one_that_there_is_memory_for() {
     let mut chance = Chance(8);
     let far = 1 << 48;
