@@ -50,7 +50,7 @@ fn integers(ty: DataType) -> Vec<(String, Vec<Value>)> {
         if i % 2 == 0 { least + i * 64 } else { greatest - greatest.rem_euclid(64) - i * 64 }
     });
     add("the ends of the numbers", &mut |i| if i * i % 7 == 1 { least } else { greatest });
-    add("multiples and outliers", &mut |i| i * 7919 % 100 * 100 + if i % 100 == 7 { greatest / 200 * 100 } else { 0 });
+    add("multiples and outliers", &mut |i| i * 7919 % 100 * 100 + if i % 100 == 7 { 1_000_000_000_000 } else { 0 });
     add("multiples in one block", &mut |i| if i < 1100 { i * 7919 % 100 * 12 } else { i });
     add("runs", &mut |i| i / 97 % 5 * 1000);
     add("runs of one and of many", &mut |i| if i < 1100 { i % 2 } else { 7 });

@@ -28,6 +28,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// Bytes of the next block's slots that a reader asks for, at most.
+// PERF: flat values of 8 bytes are compared at 1.5 a nanosecond with it, 1.3 with 4096; narrower ones alike (docs/design/compression.md).
 const BEHIND_BYTES: usize = 8192;
 
 /// A contiguous range of slots that holds one range of the layout key.
