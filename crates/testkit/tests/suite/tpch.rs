@@ -86,52 +86,25 @@ fn without_zeros(decimal: &str) -> &str {
     if decimal.contains('.') { decimal.trim_end_matches('0').trim_end_matches('.') } else { decimal }
 }
 
-#[test]
-fn scale_001_one_thread() {
-    check(&SMALL, "sf0.01", "one_thread");
+/// A test for each configuration: its name, the scale, the configuration.
+macro_rules! scales {
+    ($($test:ident: $engine:ident, $scale:literal, $configuration:literal;)*) => { $(
+        #[test]
+        fn $test() {
+            check(&$engine, $scale, $configuration);
+        }
+    )* };
 }
 
-#[test]
-fn scale_001_two_threads() {
-    check(&SMALL, "sf0.01", "two_threads");
-}
-
-#[test]
-fn scale_001_chunks_of_3() {
-    check(&SMALL, "sf0.01", "chunks_of_3");
-}
-
-#[test]
-fn scale_001_tuples() {
-    check(&SMALL, "sf0.01", "tuples");
-}
-
-#[test]
-fn scale_001_join_spill() {
-    check(&SMALL, "sf0.01", "join_spill");
-}
-
-#[test]
-fn scale_001_join_spill_half() {
-    check(&SMALL, "sf0.01", "join_spill_half");
-}
-
-#[test]
-fn scale_001_join_spill_deep() {
-    check(&SMALL, "sf0.01", "join_spill_deep");
-}
-
-#[test]
-fn scale_001_join_radix() {
-    check(&SMALL, "sf0.01", "join_radix");
-}
-
-#[test]
-fn scale_01_one_thread() {
-    check(&LARGE, "sf0.1", "one_thread");
-}
-
-#[test]
-fn scale_01_two_threads() {
-    check(&LARGE, "sf0.1", "two_threads");
+scales! {
+    scale_001_one_thread: SMALL, "sf0.01", "one_thread";
+    scale_001_two_threads: SMALL, "sf0.01", "two_threads";
+    scale_001_chunks_of_3: SMALL, "sf0.01", "chunks_of_3";
+    scale_001_tuples: SMALL, "sf0.01", "tuples";
+    scale_001_join_spill: SMALL, "sf0.01", "join_spill";
+    scale_001_join_spill_half: SMALL, "sf0.01", "join_spill_half";
+    scale_001_join_spill_deep: SMALL, "sf0.01", "join_spill_deep";
+    scale_001_join_radix: SMALL, "sf0.01", "join_radix";
+    scale_01_one_thread: LARGE, "sf0.1", "one_thread";
+    scale_01_two_threads: LARGE, "sf0.1", "two_threads";
 }
