@@ -13,7 +13,7 @@ use crate::datum::Datum;
 use crate::tree::slice::WORDS;
 use entasis_vector::vector::StringsMut;
 use entasis_vector::{DataType, Dictionary, PhysicalType, StringView, Value, Vector, bitmap};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 /// Slices side by side, each of as many slots.
@@ -26,18 +26,47 @@ pub(crate) trait Slices {
     fn prefetch_behind(&self, _slice: usize, _column: usize) {}
 }
 
-/// The part of a window that lies in one block.
-pub(crate) struct Piece<'a> {
+/// The part of a window that lies in one slice.
+#[derive(Clone, Copy)]
+pub(crate) struct Part {
     /// Number of the slice.
     pub(crate) slice: usize,
-    pub(crate) block: &'a Block,
-    live: &'a [u64; WORDS],
-    /// First slot in the block.
+    /// First slot in the slice.
     pub(crate) from: usize,
     /// First position in the window.
     at: usize,
-    /// Slots, all of which the block has memory for.
+    /// Slots.
     pub(crate) rows: usize,
+}
+
+/// The parts of a window, over slices of so many slots.
+pub(crate) fn parts(width: usize, window: &[Range<usize>]) -> impl Iterator<Item = Part> {
+    let mut at = 0;
+    window.iter().flat_map(move |run| {
+        let run_at = at;
+        at += run.len();
+        let run = run.clone();
+        (run.start / width..run.end.div_ceil(width)).map(move |slice| {
+            let start = slice * width;
+            let (first, last) = (run.start.max(start), run.end.min(start + width));
+            Part { slice, from: first - start, at: run_at + first - run.start, rows: last.saturating_sub(first) }
+        })
+    })
+}
+
+/// A part of a window with a block of it, which has memory for all of its slots.
+pub(crate) struct Piece<'a> {
+    part: Part,
+    pub(crate) block: &'a Block,
+    live: &'a [u64; WORDS],
+}
+
+impl Deref for Piece<'_> {
+    type Target = Part;
+    #[inline(always)]
+    fn deref(&self) -> &Part {
+        &self.part
+    }
 }
 
 pub(crate) fn pieces<'s, S: Slices>(
@@ -45,19 +74,9 @@ pub(crate) fn pieces<'s, S: Slices>(
     column: usize,
     window: &[Range<usize>],
 ) -> impl Iterator<Item = Piece<'s>> {
-    let width = slices.block_slots();
-    let mut at = 0;
-    let pieces = window.iter().flat_map(move |run| {
-        let run_at = at;
-        at += run.len();
-        let run = run.clone();
-        (run.start / width..run.end.div_ceil(width)).map(move |slice| {
-            let (block, live) = slices.block(slice, column);
-            let start = slice * width;
-            let (first, last) = (run.start.max(start), run.end.min(start + width).min(start + block.slots()));
-            let at = run_at + first - run.start;
-            Piece { slice, block, live, from: first - start, at, rows: last.saturating_sub(first) }
-        })
+    let pieces = parts(slices.block_slots(), window).map(move |part| {
+        let (block, live) = slices.block(part.slice, column);
+        Piece { part: Part { rows: part.rows.min(block.slots().saturating_sub(part.from)), ..part }, block, live }
     });
     pieces.filter(|piece| piece.rows > 0)
 }
@@ -329,11 +348,11 @@ fn decode_validity<S: Slices>(slices: &S, column: usize, window: &[Range<usize>]
     }
 }
 
-impl Piece<'_> {
-    /// Which of some positions, that ascend, fall into this piece; those before `from` fall into pieces before it, all others
+impl Part {
+    /// Which of some positions, that ascend, fall into this part; those before `from` fall into parts before it, all others
     /// into this one or those behind.
     // PERF: counted by vectors. A binary search through the positions of many blocks takes as long as unpacking one.
-    fn positions(&self, from: usize, positions: &[u16]) -> Range<usize> {
+    pub(crate) fn positions(&self, from: usize, positions: &[u16]) -> Range<usize> {
         const STEP: usize = 32;
         let end = self.at + self.rows;
         let is_inside = |position: &u16| usize::from(*position) < end;
@@ -351,12 +370,14 @@ impl Piece<'_> {
         from..to
     }
 
-    /// The slots in the block of positions that fall into this piece.
-    fn slots<'p>(&self, positions: &'p [u16]) -> impl ExactSizeIterator<Item = usize> + use<'p> {
+    /// The slots in the slice of positions that fall into this part.
+    pub(crate) fn slots<'p>(&self, positions: &'p [u16]) -> impl ExactSizeIterator<Item = usize> + use<'p> {
         let (from, at) = (self.from, self.at);
         positions.iter().map(move |&position| usize::from(position) - at + from)
     }
+}
 
+impl Piece<'_> {
     /// Writes the values at positions that fall into this piece to all of `out`.
     fn gather_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], out: &mut [T]) {
         let mut out_values = out.iter_mut();

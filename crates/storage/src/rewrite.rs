@@ -144,6 +144,7 @@ fn group_of(old: &RowGroup, sources: &[ColumnSource], schema: &Schema, edit: &Ed
         slices,
         partitions: old.partitions.clone(),
         fences: old.fences.clone(),
+        digests: None,
         is_hot: old.is_hot,
         is_touched: AtomicBool::new(false),
     }

@@ -12,8 +12,9 @@
 
 use crate::BLOCK_ROWS;
 use crate::block::Block;
-use crate::block::cells;
+use crate::block::{cells, with_integer};
 use crate::code_set::Condition;
+use crate::digest::{Digest, Digests};
 use crate::key::{Fences, Key, NEAR};
 use crate::positions::push_bits;
 use crate::read::{self, Slices};
@@ -65,6 +66,16 @@ pub struct ValueRange {
     pub high: i128,
 }
 
+impl ValueRange {
+    /// False if no value of a zone lies in it.
+    pub fn meets(&self, zone: &Zone) -> bool {
+        match (zone.min.ordinal(), zone.max.ordinal()) {
+            (Some(min), Some(max)) => min <= self.high && max >= self.low,
+            _ => !zone.min.is_null(),
+        }
+    }
+}
+
 /// See the module.
 pub struct RowGroup {
     pub(crate) stamp: Stamp,
@@ -78,6 +89,8 @@ pub struct RowGroup {
     pub(crate) partitions: Vec<Partition>,
     /// The fences of the partitions.
     pub(crate) fences: Fences,
+    /// What scans read of its blocks, as long as nobody writes them.
+    pub(crate) digests: Option<Digests>,
     /// True if some of it was written since it was encoded.
     pub(crate) is_hot: bool,
     /// True if some of it was written since upkeep last looked.
@@ -158,8 +171,13 @@ impl Node for RowGroup {
             partitions: self.partitions.clone(),
             fences: self.fences.clone(),
             is_touched: AtomicBool::new(self.is_touched.load(Ordering::Relaxed)),
+            digests: None,
             ..*self
         }
+    }
+
+    fn open(&mut self) {
+        self.digests = None;
     }
 
     fn retire(link: Link<RowGroup>, edit: &mut Edit) {
@@ -186,6 +204,17 @@ impl Slices for RowGroup {
 }
 
 impl RowGroup {
+    /// Makes the digests of its blocks, which nobody writes until it is given out again.
+    pub(crate) fn digest(&mut self, schema: &Schema) {
+        self.digests = Some(self.new_digests(schema));
+    }
+
+    pub(crate) fn new_digests(&self, schema: &Schema) -> Digests {
+        let columns = schema.iter().enumerate();
+        let blocks = |column: usize| self.slices.iter().map(move |slice| slice.block(column));
+        Digests::new(columns.map(|(column, field)| (field.ty.physical(), blocks(column))))
+    }
+
     /// Says that it is written.
     pub(crate) fn touch(&mut self) {
         self.is_hot = true;
@@ -222,6 +251,27 @@ impl RowGroup {
     /// Bounds of a column within a block.
     pub fn zone(&self, column: usize, block: usize) -> &Zone {
         &self.slices[block].block(column).zone
+    }
+
+    /// False if no value of a block lies in a range of its column. To be asked of one block after the other.
+    pub fn may_be_within(&self, block: usize, range: &ValueRange) -> bool {
+        match self.digest_of(range.column, block).and_then(|digest| digest.bounds()) {
+            Some((low, high)) => i128::from(low) <= range.high && range.low <= i128::from(high),
+            None => {
+                self.prefetch_zones(block, &[range.column]);
+                range.meets(self.zone(range.column, block))
+            }
+        }
+    }
+
+    /// True if ranges of a column are compared without looking at most of its blocks.
+    pub fn is_digested(&self, column: usize) -> bool {
+        self.digest_of(column, 0).is_some()
+    }
+
+    #[inline]
+    fn digest_of(&self, column: usize, block: usize) -> Option<&Digest> {
+        self.digests.as_ref()?.of(column, block)
     }
 
     /// Bounds of a column within the whole row group.
@@ -365,35 +415,46 @@ impl RowGroup {
     /// in their order. Positions count the slots one run behind the other, which are at most 65,536.
     pub fn select_runs(&self, conditions: &[Condition], runs: &[Range<usize>], rows: &mut Vec<u16>) {
         let width = self.block_slots;
+        let is_full = self.rows == self.slots();
         let mut at = 0;
         for run in runs {
             for number in run.start / width..run.end.div_ceil(width) {
-                let (start, slice) = (number * width, &*self.slices[number]);
+                let start = number * width;
                 let inside = run.start.max(start) - start..run.end.min(start + width) - start;
-                let mut masks = *slice.live();
-                let masks = &mut masks[..inside.end.div_ceil(64)];
-                if inside.start > 0 || !inside.end.is_multiple_of(64) {
+                let mut masks = if is_full { [u64::MAX; WORDS] } else { *self.slices[number].live() };
+                if inside != (0..BLOCK_ROWS) {
                     masks.iter_mut().enumerate().for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
                 }
-                if let Some(slice) = self.slices.get(number + 6) {
-                    slice.prefetch_with(conditions.iter().map(|condition| condition.column()));
+                if conditions.iter().all(|condition| self.narrow(number, condition, &mut masks) != 0) {
+                    let words = inside.end.div_ceil(64);
+                    push_bits((at as u16).wrapping_sub(inside.start as u16), &masks[..words], rows);
                 }
-                for condition in conditions {
-                    let column = condition.column();
-                    let block = slice.block(column);
-                    self.prefetch_behind(number, column);
-                    match condition {
-                        Condition::Range(range) => block.narrow_within(range.low, range.high, masks, range.physical),
-                        Condition::Codes(_, set) => block.narrow_codes(set, masks),
-                    }
-                    if masks.iter().fold(0, |any, mask| any | mask) == 0 {
-                        break;
-                    }
-                }
-                push_bits((at as u16).wrapping_sub(inside.start as u16), masks, rows);
                 at += inside.len();
             }
         }
+    }
+
+    /// Narrows `masks`, a bit a slot, to the slots of a slice that satisfy a condition. All bits that are left, or-ed.
+    #[inline]
+    fn narrow(&self, slice: usize, condition: &Condition, masks: &mut [u64; WORDS]) -> u64 {
+        let column = condition.column();
+        if let Condition::Range(range) = condition
+            && let Some(digest) = self.digest_of(column, slice)
+            && let Some(left) = digest.narrow(range.low, range.high, masks, self.digest_of(column, slice + 1))
+        {
+            return left;
+        }
+        if let Some(ahead) = self.slices.get(slice + 6) {
+            ahead.prefetch_with(std::iter::once(column));
+        }
+        self.prefetch_behind(slice, column);
+        let block = self.slices[slice].block(column);
+        let masks = &mut masks[..block.slots().div_ceil(64)];
+        match condition {
+            Condition::Range(range) => block.narrow_within(range.low, range.high, masks, range.physical),
+            Condition::Codes(_, set) => block.narrow_codes(set, masks),
+        }
+        masks.iter().fold(0, |any, mask| any | mask)
     }
 
     /// Calls `each` with every run of live slots that follow one another, as positions in the window from its start.
@@ -485,10 +546,34 @@ impl RowGroup {
         positions: &[u16],
         out: &mut Vector,
     ) {
+        if self.gather_by_digests(column, runs, positions, out) {
+            return;
+        }
         let width = self.block_slots;
         let slices = runs.iter().flat_map(|run| run.start / width..run.end.div_ceil(width));
         slices.for_each(|slice| self.slices[slice].prefetch_stream(column, true));
         read::gather(self, column, held, runs, positions, positions.len().max(CHUNK_ROWS), out);
+    }
+
+    /// [`RowGroup::gather_runs`] without looking at blocks; false if that is not possible.
+    fn gather_by_digests(&self, column: usize, runs: &[Range<usize>], positions: &[u16], out: &mut Vector) -> bool {
+        let parts = || read::parts(self.block_slots, runs);
+        if !parts().all(|part| self.digest_of(column, part.slice).is_some_and(|digest| digest.is_known())) {
+            return false;
+        }
+        with_integer!(out.physical(), T => {
+            let target = out.begin_flat::<T>(positions.len().max(CHUNK_ROWS));
+            let mut end = 0;
+            for part in parts() {
+                let own = part.positions(end, positions);
+                end = own.end;
+                let next = self.digest_of(column, part.slice + 1);
+                if let Some(digest) = self.digest_of(column, part.slice).filter(|_| !own.is_empty()) {
+                    digest.gather::<T>(part.slots(&positions[own.clone()]), &mut target[own], next);
+                }
+            }
+        });
+        true
     }
 
     /// Like [`RowGroup::decode`], but only the given positions of `out`, of live slots, need be defined.

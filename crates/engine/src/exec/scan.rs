@@ -153,6 +153,8 @@ impl TableScan {
         conjuncts.into_iter().zip(implies).for_each(|(c, &is)| if is { implied.push(c) } else { others.push(c) });
         // Rows that an index names are looked at one by one.
         let on_codes = context.settings.optimize && !matches!(found.reach, Reach::Rows(_));
+        let take = |conjuncts: &mut Vec<Expr>| if on_codes { ranges::take(conjuncts, &place) } else { Vec::new() };
+        let ranges = Conditions::new(take(&mut implied), take(&mut others));
         let mut ids: Vec<ColumnId> = Vec::new();
         others.iter().for_each(|conjunct| conjunct.collect_columns(&mut ids));
         let mut bounded: Vec<usize> = ids.into_iter().filter_map(place).collect();
@@ -165,8 +167,6 @@ impl TableScan {
         );
         bounded.sort_unstable();
         bounded.dedup();
-        let take = |conjuncts: &mut Vec<Expr>| if on_codes { ranges::take(conjuncts, &place) } else { Vec::new() };
-        let ranges = Conditions::new(take(&mut implied), take(&mut others));
         // What made the reach rules out no block of it.
         let tests = others.iter().filter_map(|conjunct| Test::of(conjunct, &place)).collect();
         let stages = Conditions::new(stages(implied, metas)?, stages(others, metas)?);
@@ -244,15 +244,18 @@ impl TableScan {
         left.0.is_empty() && left.1.is_empty() && self.filters.is_empty()
     }
 
-    /// False if bounds, which `zone` gives by column of the table, rule out all rows.
-    fn may_have_rows<'z>(&self, zone: &impl Fn(usize) -> &'z Zone) -> bool {
+    /// False if bounds, which `zone` gives by column of the table, rule out all rows; those of ranges `may_be_within` has looked at.
+    fn may_have_rows<'z>(
+        &self,
+        zone: &impl Fn(usize) -> &'z Zone,
+        may_be_within: &impl Fn(&ValueRange) -> bool,
+    ) -> bool {
         // There are no bounds of row ids.
         let has_keys = |filter: &PlacedFilter| {
             let columns = filter.columns.iter().map(|&column| self.columns[column]).enumerate();
             let mut stored = columns.filter(|&(_, column)| column != self.row_id);
             filter.slot.get().is_none_or(|keys| stored.all(|(key, column)| keys.may_be_in(zone(column), key)))
         };
-        let may_be_within = |range: &ValueRange| prune::may_be_within(zone(range.column), range);
         self.ranges_left(true).iter().all(may_be_within)
             && self.tests.iter().all(|test| test.may_pass(zone))
             && self.filters.iter().all(has_keys)
@@ -423,7 +426,11 @@ impl Reading {
             }
             let group = snapshot.row_group(self.walk.number).expect("the row group is open");
             if !matches!(&*self.scan.reach, Reach::Rows(_)) {
-                group.prefetch(self.walk.slot, &self.scan.first, &self.walk.wanted);
+                let first = &self.scan.first;
+                // Who compares by digests asks for what comes next himself.
+                if self.scan.ranges.all.is_empty() || !first.iter().all(|&column| group.is_digested(column)) {
+                    group.prefetch(self.walk.slot, first, &self.walk.wanted);
+                }
                 if self.passed.are_many() {
                     group.prefetch(self.walk.slot, &self.scan.next, &self.walk.wanted);
                 }

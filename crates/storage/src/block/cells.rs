@@ -39,6 +39,14 @@ impl<'a, T: Native> From<&'a [T]> for Slots<'a> {
 }
 
 impl Slots<'_> {
+    /// Slots of so many bytes, from a place on.
+    ///
+    /// # Safety
+    /// A buffer has them there, which is not freed for as long.
+    pub(crate) unsafe fn at<'a>(at: *const u8, bytes: usize) -> Slots<'a> {
+        Slots { at, bytes, of: PhantomData }
+    }
+
     /// Where they begin.
     pub(crate) fn as_ptr(self) -> *const u8 {
         self.at

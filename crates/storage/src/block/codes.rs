@@ -170,7 +170,7 @@ impl Codes {
         with_plain!(
             self,
             C,
-            buffer => search::narrow(buffer, masks, low as C, (high - low) as C),
+            buffer => _ = search::narrow(buffer, masks, low as C, (high - low) as C),
             packed => packed.narrow(low, high, masks)
         );
     }

@@ -49,6 +49,16 @@ impl Multiples {
         self.codes.bytes()
     }
 
+    /// The value of code 0.
+    pub(crate) fn least(&self) -> i128 {
+        self.least
+    }
+
+    /// How far apart the values of two codes are.
+    pub(crate) fn factor(&self) -> u64 {
+        self.factor
+    }
+
     /// The codes.
     pub(crate) fn codes(&self) -> &Codes {
         &self.codes

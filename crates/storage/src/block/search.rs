@@ -34,10 +34,10 @@ macro_rules! number {
 number!(u8, u8; u16, u16; u32, u32; u64, u64; i8, u8; i16, u16; i32, u32; i64, u64; i128, u128);
 
 /// Narrows `masks`, a bit a slot, to the slots whose value lies within `low` and `low + span`. Slots beyond the buffer do not
-/// match.
+/// match. All bits that are left, or-ed.
 #[inline]
-pub(crate) fn narrow<'a, T: Number>(slots: impl Into<Slots<'a>>, masks: &mut [u64], low: T, span: T) {
-    narrow_by(Vectors::widest(), slots, masks, low, span);
+pub(crate) fn narrow<'a, T: Number>(slots: impl Into<Slots<'a>>, masks: &mut [u64], low: T, span: T) -> u64 {
+    narrow_by(Vectors::widest(), slots, masks, low, span)
 }
 
 /// The same with the help of such vectors.
@@ -48,7 +48,7 @@ pub(crate) fn narrow_by<'a, T: Number>(
     masks: &mut [u64],
     low: T,
     span: T,
-) {
+) -> u64 {
     let slots = slots.into();
     match vectors.filter(|_| size_of::<T>() <= 8) {
         // SAFETY: the features are there, and numbers have at most 8 bytes.
@@ -59,7 +59,10 @@ pub(crate) fn narrow_by<'a, T: Number>(
         Some(Vectors::Avx2(_)) => unsafe { avx2(slots, masks, low, span) },
         None => {
             let words = masks.iter_mut().enumerate().filter(|(_, mask)| **mask != 0);
-            words.for_each(|(word, mask)| *mask &= portable(slots, word, low, span));
+            words.fold(0, |any, (word, mask)| {
+                *mask &= portable(slots, word, low, span);
+                any | *mask
+            })
         }
     }
 }
@@ -69,11 +72,12 @@ macro_rules! kernel {
     ($vectors:ident, $features:literal, $vector:ident, $load:ident) => {
         // PERF: with AVX-512 two instructions for 64 bytes.
         #[target_feature(enable = $features)]
-        fn $vectors<T: Number>(slots: Slots<'_>, masks: &mut [u64], low: T, span: T) {
+        fn $vectors<T: Number>(slots: Slots<'_>, masks: &mut [u64], low: T, span: T) -> u64 {
             use std::arch::x86_64::{$load, $vector};
             use within::$vectors::{every, within};
             let (every_low, every_span) = (every(low), every(span));
             let lanes = size_of::<$vector>() / size_of::<T>();
+            let mut any = 0;
             for (word, mask) in masks.iter_mut().enumerate().filter(|(_, mask)| **mask != 0) {
                 *mask &= if (word + 1) * 64 * size_of::<T>() <= slots.bytes() {
                     (0..64).step_by(lanes).fold(0, |found, slot| {
@@ -85,7 +89,9 @@ macro_rules! kernel {
                 } else {
                     portable(slots, word, low, span)
                 };
+                any |= *mask;
             }
+            any
         }
     };
 }

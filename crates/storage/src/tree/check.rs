@@ -32,6 +32,7 @@ fn check_slices(group: &RowGroup, shape: &Shape) {
     let width = group.block_slots;
     assert!(!group.slices.is_empty() && group.slots() <= shape.options.group_slots, "slots of a row group");
     assert_eq!(group.rows, group.slices.iter().map(|slice| slice.rows()).sum::<usize>(), "rows of a row group");
+    assert!(group.digests.as_ref().is_none_or(|digests| *digests == group.new_digests(&shape.schema)), "digests");
     for slice in &group.slices {
         assert!(slice.stamp() <= group.stamp);
         let live = |slot: &usize| slice.is_live(*slot);

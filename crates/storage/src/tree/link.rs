@@ -32,6 +32,8 @@ pub(crate) trait Node: Linked + Sized {
     fn stamp_mut(&mut self) -> &mut Stamp;
     /// A copy for the owner of the edit.
     fn copy(&self, edit: &Edit) -> Self;
+    /// Forgets what is only true as long as nobody writes: it is given out for writing.
+    fn open(&mut self) {}
     /// Remembers that the branch no longer shows a node of this kind.
     fn retire(link: Link<Self>, edit: &mut Edit);
 }
@@ -180,7 +182,9 @@ impl<T: Node> Link<T> {
             let copy = Link::new(self.copy(edit));
             T::retire(std::mem::replace(self, copy), edit);
         }
-        self.own(edit.stamp, T::stamp)
+        let node = self.own(edit.stamp, T::stamp);
+        node.open();
+        node
     }
 }
 

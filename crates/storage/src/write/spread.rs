@@ -162,7 +162,7 @@ impl Writer<'_> {
             fences.splice(0..0, laid.fences);
         }
         let slices = links(laid.slices, self.shape, &self.branch.edit);
-        RowGroup {
+        let mut group = RowGroup {
             stamp: self.branch.edit.stamp,
             block_slots: self.shape.options.block_slots,
             rows: slices.iter().map(|slice| slice.rows()).sum(),
@@ -172,7 +172,12 @@ impl Writer<'_> {
             slices,
             partitions: if has_key { laid.partitions } else { Vec::new() },
             fences,
+            digests: None,
+        };
+        if !has_key {
+            group.digest(&self.shape.schema);
         }
+        group
     }
 
     /// Splits a row group at a slot where a partition and a slice begin. Copies no row.
@@ -200,6 +205,7 @@ impl Writer<'_> {
             rows,
             partitions,
             fences,
+            digests: None,
             is_hot: true,
             is_touched: AtomicBool::new(false),
         };

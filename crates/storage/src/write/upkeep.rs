@@ -245,6 +245,9 @@ impl Writer<'_> {
             let (node, _) = edit_group(self.branch, group);
             node.zones = zones_of(&node.slices, columns);
             node.is_hot = node.slices.iter().any(|slice| slice.is_hot());
+            if self.shape.key.is_none() {
+                node.digest(&self.shape.schema);
+            }
         }
     }
 

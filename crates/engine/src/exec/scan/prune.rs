@@ -1,6 +1,6 @@
 //! Pruning: conditions that bounds can decide, tested against the zone of a block or row group before it is read.
 
-use entasis_storage::{ValueRange, Zone};
+use entasis_storage::Zone;
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Value};
 use std::cmp::Ordering;
@@ -91,14 +91,6 @@ impl Test {
             Test::All(tests) => tests.iter().all(|test| test.may_pass(zone)),
             Test::Any(tests) => tests.iter().any(|test| test.may_pass(zone)),
         }
-    }
-}
-
-/// False if no value of the zone lies in a range.
-pub(crate) fn may_be_within(zone: &Zone, range: &ValueRange) -> bool {
-    match (zone.min.ordinal(), zone.max.ordinal()) {
-        (Some(min), Some(max)) => min <= range.high && max >= range.low,
-        _ => !zone.min.is_null(),
     }
 }
 

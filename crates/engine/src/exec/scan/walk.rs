@@ -16,7 +16,7 @@
 use super::TableScan;
 use crate::reach::Reach;
 use crate::sync::Ordering;
-use entasis_storage::{RowGroup, RowId};
+use entasis_storage::{RowGroup, RowId, ValueRange};
 use std::ops::Range;
 
 /// Runs of rows that are read together …
@@ -219,7 +219,8 @@ impl Walk {
                 rows[self.left.clone()].iter().for_each(|row| self.wanted[row.slot as usize / width] = true);
             }
         }
-        let may_have_rows = scan.may_have_rows(&|column| group.column_zone(column));
+        let of_group = |range: &ValueRange| range.meets(group.column_zone(range.column));
+        let may_have_rows = scan.may_have_rows(&|column| group.column_zone(column), &of_group);
         if !may_have_rows {
             self.wanted.fill(false);
         }
@@ -228,7 +229,8 @@ impl Walk {
             if looks_ahead {
                 group.prefetch_zones(block, &scan.bounded);
             }
-            *wanted = scan.may_have_rows(&|column| group.zone(column, block));
+            *wanted =
+                scan.may_have_rows(&|column| group.zone(column, block), &|range| group.may_be_within(block, range));
         }
         let wanted = self.wanted.iter().filter(|&&wanted| wanted).count();
         scan.recorder.add_blocks(group.blocks() as u64, (group.blocks() - wanted) as u64);

@@ -108,26 +108,33 @@ macro_rules! kernel {
                 unsafe { each::<T, WIDTH>(words, width, |slot, codes| $store(to.add(slot).cast(), codes)) };
             }
 
-            /// The slots whose code lies within `low` and `low + span`.
+            /// Narrows `masks` to slots whose code lies within `low` and `low + span`; all of their bits, or-ed.
             ///
             /// # Safety
             /// As for [`each`].
+            // PERF: a mask is written as soon as it is known, and read no more: what is stored in parts and loaded as a whole waits.
             #[target_feature(enable = $features)]
-            pub(super) unsafe fn found<T: Lane, const WIDTH: usize>(
+            pub(super) unsafe fn narrow<T: Lane, const WIDTH: usize>(
                 words: &[T],
                 width: usize,
                 low: T,
                 span: T,
-            ) -> [u64; BLOCK_ROWS / 64] {
-                let mut found = [0; BLOCK_ROWS / 64];
+                masks: &mut [u64; BLOCK_ROWS / 64],
+            ) -> u64 {
+                let (mut found, mut any) = (0, 0);
                 let (low, span) = (every(low), every(span));
                 // SAFETY: the caller's promise.
                 unsafe {
                     each::<T, WIDTH>(words, width, |slot, codes| {
-                        found[slot / 64] |= within::<T>(codes, low, span) << (slot % 64);
+                        found |= within::<T>(codes, low, span) << (slot % 64);
+                        if (slot + T::LANES / PARTS) % 64 == 0 {
+                            masks[slot / 64] &= found;
+                            any |= masks[slot / 64];
+                            found = 0;
+                        }
                     });
                 }
-                found
+                any
             }
         }
     };
@@ -163,20 +170,22 @@ pub(super) fn unpack<'a, T: Lane, const WIDTH: usize>(
     }
 }
 
-/// The slots of a packed block whose code lies within `low` and `low + span`, as [`unpack`] does it.
-pub(super) fn found<T: Lane, const WIDTH: usize>(
+/// Narrows `masks` to slots of a packed block whose code lies within `low` and `low + span`, as [`unpack`] does it. All of their
+/// bits, or-ed.
+pub(super) fn narrow<T: Lane, const WIDTH: usize>(
     vectors: Vectors,
     words: &[T],
     width: usize,
     low: T,
     span: T,
-) -> [u64; BLOCK_ROWS / 64] {
+    masks: &mut [u64; BLOCK_ROWS / 64],
+) -> u64 {
     check::<T, WIDTH>(words, width);
     // SAFETY: the features are there, words and width as they are wanted.
     unsafe {
         match vectors {
-            Vectors::Avx512(_) => avx512::found::<T, WIDTH>(words, width, low, span),
-            Vectors::Avx2(_) => avx2::found::<T, WIDTH>(words, width, low, span),
+            Vectors::Avx512(_) => avx512::narrow::<T, WIDTH>(words, width, low, span, masks),
+            Vectors::Avx2(_) => avx2::narrow::<T, WIDTH>(words, width, low, span, masks),
         }
     }
 }

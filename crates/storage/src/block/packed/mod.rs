@@ -57,8 +57,16 @@ pub(crate) trait Lane:
         width: usize,
         out: &'a mut MaybeUninit<[Self; BLOCK_ROWS]>,
     ) -> &'a [Self; BLOCK_ROWS];
-    /// The slots of a packed block whose code lies within `low` and `low + span`, with the help of such vectors.
-    fn found(vectors: Option<Vectors>, words: &[Self], width: usize, low: Self, span: Self) -> [u64; BLOCK_ROWS / 64];
+    /// Narrows `masks` to slots of a packed block whose code lies within `low` and `low + span`, with the help of such vectors. All
+    /// of their bits, or-ed.
+    fn narrow(
+        vectors: Option<Vectors>,
+        words: &[Self],
+        width: usize,
+        low: Self,
+        span: Self,
+        masks: &mut [u64; BLOCK_ROWS / 64],
+    ) -> u64;
 }
 
 macro_rules! lane {
@@ -94,21 +102,22 @@ macro_rules! lane {
                     (Some(vectors), _) => kernels::unpack::<$t, 0>(vectors, words, width, out),
                 }
             }
-            fn found(
+            fn narrow(
                 vectors: Option<Vectors>,
                 words: &[$t],
                 width: usize,
                 low: $t,
                 span: $t,
-            ) -> [u64; BLOCK_ROWS / 64] {
+                masks: &mut [u64; BLOCK_ROWS / 64],
+            ) -> u64 {
                 match (vectors, width) {
-                    (None, _) => found_each(words, width, low, span),
+                    (None, _) => search::narrow_by(None, &unpack_each(words, width)[..], masks, low, span),
                     $(
                         #[cfg(target_arch = "x86_64")]
-                        (Some(vectors), $width) => kernels::found::<$t, $width>(vectors, words, width, low, span),
+                        (Some(vectors), $width) => kernels::narrow::<$t, $width>(vectors, words, width, low, span, masks),
                     )*
                     #[cfg(target_arch = "x86_64")]
-                    (Some(vectors), _) => kernels::found::<$t, 0>(vectors, words, width, low, span),
+                    (Some(vectors), _) => kernels::narrow::<$t, 0>(vectors, words, width, low, span, masks),
                 }
             }
         }
@@ -129,12 +138,6 @@ fn place<T: Lane>(row: usize, width: usize) -> (usize, usize) {
 
 fn unpack_each<T: Lane>(words: &[T], width: usize) -> [T; BLOCK_ROWS] {
     std::array::from_fn(|slot| get(words, width, slot))
-}
-
-fn found_each<T: Lane>(words: &[T], width: usize, low: T, span: T) -> [u64; BLOCK_ROWS / 64] {
-    let mut found = [u64::MAX; BLOCK_ROWS / 64];
-    search::narrow_by(None, &unpack_each(words, width)[..], &mut found, low, span);
-    found
 }
 
 /// The code in a slot.
@@ -225,6 +228,11 @@ impl Packed {
     }
 
     /// Where they stand.
+    pub(crate) fn buffer(&self) -> &Buffer {
+        &self.words
+    }
+
+    /// The same, to be written.
     pub(crate) fn buffer_mut(&mut self) -> &mut Buffer {
         &mut self.words
     }
@@ -244,18 +252,9 @@ impl Packed {
     /// Calls `each` with the codes of some slots, one after the other: each by itself, or picked from all if they are not few.
     // PERF: the width is looked at once.
     #[inline(always)]
-    pub(crate) fn each_of(&self, slots: impl ExactSizeIterator<Item = usize>, mut each: impl FnMut(u64)) {
+    pub(crate) fn each_of(&self, slots: impl ExactSizeIterator<Item = usize>, each: impl FnMut(u64)) {
         let width = self.width();
-        with_lanes!(width, T => {
-            let words = self.words.as_slice::<T>();
-            if slots.len() < FEW {
-                slots.for_each(|slot| each(get(words, width, slot).code()));
-            } else {
-                let mut room = Room::<T>::new();
-                let all = T::unpack(Vectors::widest(), words, width, &mut room.0);
-                slots.for_each(|slot| each(all[slot].code()));
-            }
-        });
+        with_lanes!(width, T => each_of::<T>(self.words.as_slice(), width, slots, each));
     }
 
     /// All codes, in the lanes of their width.
@@ -266,12 +265,41 @@ impl Packed {
 
     /// Narrows `masks`, a bit a slot, to the slots whose code is from `low` to `high`, which fit the width.
     pub(crate) fn narrow(&self, low: u64, high: u64, masks: &mut [u64]) {
-        debug_assert!(low <= high && high >> self.width == 0);
-        let found = with_lanes!(self.width(), T => {
-            T::found(Vectors::widest(), self.words.as_slice(), self.width(), T::of(low), T::of(high - low))
-        });
-        masks.iter_mut().zip(found).for_each(|(mask, found)| *mask &= found);
+        let mut all = [0; BLOCK_ROWS / 64];
+        all[..masks.len()].copy_from_slice(masks);
+        with_lanes!(self.width(), T => narrow::<T>(self.words.as_slice(), self.width(), low, high, &mut all));
+        masks.copy_from_slice(&all[..masks.len()]);
     }
+}
+
+/// [`Packed::each_of`], of codes of `width` bits in such lanes.
+#[inline(always)]
+pub(crate) fn each_of<T: Lane>(
+    words: &[T],
+    width: usize,
+    slots: impl ExactSizeIterator<Item = usize>,
+    mut each: impl FnMut(u64),
+) {
+    if slots.len() < FEW {
+        slots.for_each(|slot| each(get(words, width, slot).code()));
+    } else {
+        let mut room = Room::<T>::new();
+        let all = T::unpack(Vectors::widest(), words, width, &mut room.0);
+        slots.for_each(|slot| each(all[slot].code()));
+    }
+}
+
+/// [`Packed::narrow`], of codes of `width` bits in such lanes. All bits of `masks`, or-ed.
+#[inline]
+pub(crate) fn narrow<T: Lane>(
+    words: &[T],
+    width: usize,
+    low: u64,
+    high: u64,
+    masks: &mut [u64; BLOCK_ROWS / 64],
+) -> u64 {
+    debug_assert!(low <= high && high >> width == 0);
+    T::narrow(Vectors::widest(), words, width, T::of(low), T::of(high - low), masks)
 }
 
 fn pack<T: Lane>(codes: &[T; BLOCK_ROWS], width: usize, words: &mut [T]) {
@@ -318,10 +346,13 @@ mod tests {
                 let twin: Vec<u64> =
                     (0..BLOCK_ROWS / 64).map(|word| (0..64).map(|bit| is_in(word * 64 + bit) << bit).sum()).collect();
                 each_twin(|vectors| {
-                    let found = with_lanes!(width, T => {
-                        T::found(vectors, packed.words.as_slice(), width, T::of(low), T::of(high - low))
+                    let mut masks = [!0x100; BLOCK_ROWS / 64];
+                    let any = with_lanes!(width, T => {
+                        T::narrow(vectors, packed.words.as_slice(), width, T::of(low), T::of(high - low), &mut masks)
                     });
-                    assert_eq!(found[..], twin, "{width} bits, {low} to {high}, {vectors:?}");
+                    let twin: Vec<u64> = twin.iter().map(|mask| mask & !0x100).collect();
+                    assert_eq!(masks[..], twin, "{width} bits, {low} to {high}, {vectors:?}");
+                    assert_eq!(any, twin.iter().fold(0, |any, mask| any | mask));
                 });
                 let mut masks = [!0x10; 9];
                 packed.narrow(low, high, &mut masks);
