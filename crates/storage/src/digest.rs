@@ -214,6 +214,11 @@ impl Digests {
         Digests(columns.map(of_column).collect())
     }
 
+    /// Bytes of memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.iter().map(|column| size_of_val(column) + size_of_val(&**column)).sum()
+    }
+
     /// That of a block.
     #[inline]
     pub(crate) fn of(&self, column: usize, block: usize) -> Option<&Digest> {

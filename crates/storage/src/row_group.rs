@@ -176,11 +176,14 @@ impl Node for RowGroup {
         }
     }
 
-    fn open(&mut self) {
-        self.digests = None;
+    fn open(&mut self, edit: &Edit) {
+        if let Some(digests) = self.digests.take() {
+            edit.count(-(digests.bytes() as isize));
+        }
     }
 
     fn retire(link: Link<RowGroup>, edit: &mut Edit) {
+        edit.count(-(link.digest_bytes() as isize));
         edit.retire_group(link);
     }
 }
@@ -205,8 +208,16 @@ impl Slices for RowGroup {
 
 impl RowGroup {
     /// Makes the digests of its blocks, which nobody writes until it is given out again.
-    pub(crate) fn digest(&mut self, schema: &Schema) {
-        self.digests = Some(self.new_digests(schema));
+    pub(crate) fn digest(&mut self, schema: &Schema, edit: &Edit) {
+        self.open(edit);
+        let digests = self.new_digests(schema);
+        edit.count(digests.bytes() as isize);
+        self.digests = Some(digests);
+    }
+
+    /// Bytes of the digests.
+    pub(crate) fn digest_bytes(&self) -> usize {
+        self.digests.as_ref().map_or(0, Digests::bytes)
     }
 
     pub(crate) fn new_digests(&self, schema: &Schema) -> Digests {
@@ -288,7 +299,8 @@ impl RowGroup {
             if shared { 0 } else { block.dictionary_bytes() }
         };
         let dictionaries = |c| (0..self.blocks()).map(|s| of_block(s, c)).sum::<usize>();
-        self.slices.iter().map(|slice| slice.bytes()).sum::<usize>() + (0..columns).map(dictionaries).sum::<usize>()
+        let slices: usize = self.slices.iter().map(|slice| slice.bytes()).sum();
+        slices + self.digest_bytes() + (0..columns).map(dictionaries).sum::<usize>()
     }
 
     /// True if each live value of the column is greater than the one before, and none is NULL.

@@ -12,7 +12,7 @@
 //! may drift where these are; [`Branch::recount`] puts it right.
 
 use super::epochs::is_shown;
-use super::{Epochs, Link, Root, Slice, Stamp};
+use super::{Epochs, Link, Node, Root, Slice, Stamp};
 use crate::block::Block;
 use crate::layout::TableOptions;
 use crate::row_group::RowGroup;
@@ -35,7 +35,7 @@ impl Corpse {
         match self {
             Corpse::Root(link) => link.stamp,
             Corpse::Group(link) => link.stamp,
-            Corpse::Slice(link) => super::Node::stamp(&**link),
+            Corpse::Slice(link) => Node::stamp(&**link),
             Corpse::Block(link) => link.stamp,
         }
     }
@@ -142,7 +142,7 @@ impl Edit {
     /// With everything that hangs in it.
     pub(crate) fn retire_whole_group(&mut self, link: Link<RowGroup>) {
         link.slices.iter().for_each(|&slice| self.retire_whole_slice(slice));
-        self.retire_group(link);
+        Node::retire(link, self);
     }
 
     /// The nodes below `root` that were made after `stamp`.
@@ -151,7 +151,7 @@ impl Edit {
             return;
         }
         for &group in root.groups.iter().filter(|group| group.stamp > stamp) {
-            for &slice in group.slices.iter().filter(|slice| super::Node::stamp(&***slice) > stamp) {
+            for &slice in group.slices.iter().filter(|slice| Node::stamp(&***slice) > stamp) {
                 let young = slice.blocks().iter().filter(|block| block.stamp > stamp);
                 young.for_each(|&block| self.retire_block(block));
                 self.retire_slice(slice);

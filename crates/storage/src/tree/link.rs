@@ -33,7 +33,7 @@ pub(crate) trait Node: Linked + Sized {
     /// A copy for the owner of the edit.
     fn copy(&self, edit: &Edit) -> Self;
     /// Forgets what is only true as long as nobody writes: it is given out for writing.
-    fn open(&mut self) {}
+    fn open(&mut self, _edit: &Edit) {}
     /// Remembers that the branch no longer shows a node of this kind.
     fn retire(link: Link<Self>, edit: &mut Edit);
 }
@@ -183,7 +183,7 @@ impl<T: Node> Link<T> {
             T::retire(std::mem::replace(self, copy), edit);
         }
         let node = self.own(edit.stamp, T::stamp);
-        node.open();
+        node.open(edit);
         node
     }
 }

@@ -153,7 +153,7 @@ impl Writer<'_> {
         let old = std::mem::replace(&mut group.slices, links(piece.slices, self.shape, edit));
         group.zones = super::spread::zones_of(&group.slices, columns);
         group.is_hot = false;
-        group.digest(&self.shape.schema);
+        group.digest(&self.shape.schema, edit);
         old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
     }
 

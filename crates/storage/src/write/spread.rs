@@ -175,7 +175,7 @@ impl Writer<'_> {
             digests: None,
         };
         if !has_key {
-            group.digest(&self.shape.schema);
+            group.digest(&self.shape.schema, &self.branch.edit);
         }
         group
     }

@@ -5,7 +5,7 @@
 //! insertion, what is left is encoded with full effort.
 
 use super::{Writer, edit_group};
-use crate::tree::Branch;
+use crate::tree::{Branch, Node};
 use entasis_vector::Result;
 
 impl Writer<'_> {
@@ -114,6 +114,6 @@ impl Writer<'_> {
             root.fences.splice(group + 1..group + 2, Vec::new());
         }
         root.groups[group].renew();
-        edit.retire_group(right);
+        Node::retire(right, edit);
     }
 }

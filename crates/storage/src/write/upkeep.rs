@@ -242,11 +242,11 @@ impl Writer<'_> {
     fn cool(&mut self, group: usize) {
         let columns = self.shape.schema.len();
         if group < self.branch.root.groups.len() {
-            let (node, _) = edit_group(self.branch, group);
+            let (node, edit) = edit_group(self.branch, group);
             node.zones = zones_of(&node.slices, columns);
             node.is_hot = node.slices.iter().any(|slice| slice.is_hot());
             if self.shape.key.is_none() {
-                node.digest(&self.shape.schema);
+                node.digest(&self.shape.schema, edit);
             }
         }
     }
