@@ -3,7 +3,7 @@
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
-use entasis_engine::exec::{FilterKind, JoinSpill, TempCompression, parse_wanted, show_wanted};
+use entasis_engine::exec::{FilterKind, JoinSpill, Stride, TempCompression, parse_wanted, show_wanted};
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
@@ -97,6 +97,19 @@ const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
+    Setting {
+        name: "join_stride",
+        description: "bytes of probe rows that a worker holds back, to look them up in the order of their hashes: auto \
+                      (if the table is far larger than the caches), or a size; 0: none",
+        get: |connection| match connection.settings().join_stride {
+            Stride::Auto => "auto".into(),
+            Stride::Bytes(bytes) => format_bytes(bytes),
+        },
+        set: |connection, text| {
+            connection.settings.lock().expect("no panic while locked").join_stride = parse_join_stride(text)?;
+            Ok(())
+        },
+    },
     engine_setting!(
         "temp_directory",
         "where temporary files are; empty: there are none, and what does not fit into memory fails",
@@ -140,6 +153,13 @@ fn parse_join_filter(text: &str) -> Result<FilterKind> {
         let names = FilterKind::NAMES.map(|(_, name)| name).join(", ");
         Error::input(format!("join_filter must be one of {names}, not '{text}'"))
     })
+}
+
+fn parse_join_stride(text: &str) -> Result<Stride> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "auto" => Ok(Stride::Auto),
+        size => parse_bytes(size).map(Stride::Bytes).map_err(|error| error.with_hint("or auto")),
+    }
 }
 
 fn parse_join_spill(text: &str) -> Result<JoinSpill> {

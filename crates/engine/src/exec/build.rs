@@ -25,6 +25,8 @@ use crate::exec::join::partitioned::late::{Late, Partitions};
 use crate::exec::join::partitioned::route::Route;
 use crate::exec::join::probe::{Probe, Residual};
 use crate::exec::join::rest::BuildRows;
+use crate::exec::join::spread::KeptColumns;
+use crate::exec::join::strides::Strides;
 use crate::exec::join::table::TableKind;
 use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape, side};
 use crate::exec::limit::Limit;
@@ -516,6 +518,7 @@ impl<'a> Builder<'a> {
             expected: if slot.is_some() { expected.filtered() } else { expected },
             context: build_context.clone(),
         };
+        let expected_probe = making.expected;
         // A probe row with a NULL may match every build row, and if there is more to compare, each must be looked at.
         let apart = !null_aware || (null_equals_null.len() == 1 && join.residual.is_empty());
         // Whether partitions in memory may pay, or a filter before them. A probe side of another join is not kept.
@@ -593,8 +596,9 @@ impl<'a> Builder<'a> {
             next: Arc::default(),
         });
         let ordered = stream.parts.iter().any(|part| part.ordered);
+        let kept_probe = Arc::new(KeptColumns::new(&routed, |meta| probe_needed.contains(&meta.id))?);
         let late = spill.map(|spill| {
-            spill.set_probe(&routed, |meta| probe_needed.contains(&meta.id));
+            spill.set_probe(&routed, &kept_probe);
             let route = Route { spill: spill.clone(), keys: operator.keys.clone() };
             // Tables of partitions come and go.
             let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());
@@ -607,6 +611,20 @@ impl<'a> Builder<'a> {
         let (route, late) = late.unzip();
         if let Some(route) = route {
             stream = stream.then(Arc::new(route), &recorder);
+        }
+        if !ordered {
+            let strides = Strides {
+                keys: operator.keys.clone(),
+                null_equals_null: operator.null_equals_null.clone(),
+                stored: kept_probe.of(&routed),
+                kept: kept_probe,
+                built: operator.built.clone(),
+                expected: expected_probe,
+                is_told: Arc::default(),
+                recorder: recorder.clone(),
+                context: self.context.clone(),
+            };
+            stream = stream.then(Arc::new(strides), &recorder);
         }
         stream = Stream { columns, ..stream.then(Arc::new(operator), &recorder) }.sparse();
         if let Some(rest) = rest {

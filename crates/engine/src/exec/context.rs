@@ -2,6 +2,7 @@
 
 use crate::exec::join::filter::FilterKind;
 use crate::exec::join::partitioned::JoinSpill;
+use crate::exec::join::strides::Stride;
 use crate::exec::join::table::TableKind;
 use crate::exec::scheduler::WorkerPool;
 use crate::exec::spill::file::TempSpace;
@@ -35,6 +36,8 @@ pub struct Settings {
     pub join_spill: JoinSpill,
     /// Bytes that the build rows and the table of a radix join's partition should have: what a worker's cache holds.
     pub join_partition_size: usize,
+    /// Bytes of probe rows that a worker holds back to look them up in the order of their hashes.
+    pub join_stride: Stride,
     /// Where temporary files are; empty: there are none, and what does not fit into memory fails.
     pub temp_directory: Arc<str>,
     /// Bytes that all temporary files of a database may have together.
@@ -62,6 +65,7 @@ impl Default for Settings {
             join_filter: FilterKind::Auto,
             join_spill: JoinSpill::Auto,
             join_partition_size: 1 << 20,
+            join_stride: Stride::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),
             max_temp_directory_size: u64::MAX,
             adaptive: true,

@@ -86,7 +86,17 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    contexts().into_iter().chain(forced).chain(spilled).chain(both).chain(filter_contexts()).collect()
+    // Probe rows in strides: of a chunk, of some, of all rows.
+    let held_back = [1, 1 << 14, usize::MAX].into_iter().enumerate().flat_map(|(i, bytes)| {
+        contexts().into_iter().skip(i).step_by(3).enumerate().map(move |(i, mut context)| {
+            let settings = Arc::make_mut(&mut context.settings);
+            settings.join_stride = Stride::Bytes(bytes);
+            settings.join_table = [TableKind::Cht, TableKind::Unchained, TableKind::Chained][i % 3];
+            context
+        })
+    });
+    let all = contexts().into_iter().chain(forced).chain(spilled).chain(both).chain(held_back);
+    all.chain(filter_contexts()).collect()
 }
 
 /// The settings under which join filters run: some of those above for each kind of filter.

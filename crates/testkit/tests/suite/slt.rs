@@ -35,6 +35,7 @@ configurations!(
     join_spill,
     join_spill_deep,
     join_spill_half,
+    join_strides,
     join_unchained,
     multiples,
     one_thread,

@@ -21,6 +21,8 @@
 //! Every kind of join is one [`Shape`]: what the probe gives, and what the build side gives afterwards. A join without
 //! keys is the same operator over a table in which every row is a candidate.
 //!
+//! Where a table is far larger than the caches, probe rows may come to it in the order of their hashes ([`strides`]).
+//!
 //! What a finished build side tells scans and operators below its probe side is a [`filter`]. Where the build side does not
 //! fit into memory, or its table not into a cache, [`partitioned`] does the same for a part of the rows after the other.
 
@@ -31,6 +33,8 @@ pub(crate) mod partitioned;
 pub(crate) mod probe;
 pub(crate) mod rest;
 pub(crate) mod side;
+pub(crate) mod spread;
+pub(crate) mod strides;
 pub(crate) mod table;
 
 use crate::exec::Reservation;

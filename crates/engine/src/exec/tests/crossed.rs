@@ -1,5 +1,5 @@
-//! Joins against a nested loop, over the product of all that a join may depend on: its kind, the table, what is written and what
-//! is filtered, types and number of keys, NULLs, duplicates, how many rows match, other conditions, what is read, where the rows
+//! Joins against a nested loop, over the product of all that a join may depend on: its kind, the table, what is written, what
+//! is held back and what is filtered, types and number of keys, NULLs, duplicates, how many rows match, other conditions, what is read, where the rows
 //! come from, chunks, threads, colliding hashes, tuples.
 //!
 //! The product is too large, so it is sampled. Kinds, tables and ways to spill go through all combinations, case after case; the rest
@@ -151,6 +151,8 @@ impl Case {
                 join_table,
                 join_filter: one_of(&FilterKind::NAMES, chance).0,
                 join_spill,
+                // Every chunk a stride, all rows, what pays: nothing does here.
+                join_stride: one_of(&[Stride::Bytes(1), Stride::Bytes(1 << 20), Stride::Auto], chance),
                 ..Settings::default()
             },
             keys,
@@ -188,6 +190,7 @@ impl Case {
             ("chunk_rows", s.chunk_rows.to_string()),
             ("hash_collisions", s.hash_collisions.to_string()),
             ("temp_compression", s.temp_compression.to_string()),
+            ("join_stride", format!("{:?}", s.join_stride)),
         ]
     }
 

@@ -9,9 +9,9 @@
 use entasis_vector::PhysicalType;
 
 /// Partitions of full size that the build rows and their table must have.
-const LARGE: usize = 128;
+pub(crate) const LARGE: usize = 128;
 /// Bytes of a row of either side: a key and a number.
-const NARROW: usize = 16;
+pub(crate) const NARROW: usize = 16;
 /// Probe rows for each build row: fewer, more.
 const RATIO: (f64, f64) = (1.0, 10.0);
 /// Share of the probe rows that match.

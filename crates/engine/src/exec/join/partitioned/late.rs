@@ -10,13 +10,14 @@ use super::store::{Medium, Reader, Store, Stored};
 use super::{FEW_ROWS, JoinSpill, ProbeSide, Spill};
 use crate::exec::join::probe::Probe;
 use crate::exec::join::rest::BuildRows;
+use crate::exec::join::spread::KeptColumns;
 use crate::exec::join::{Built, BuiltSlot, Computed, ProbeOutput, Rest};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push, Tasks};
 use crate::exec::{QueryContext, Reservation};
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
-use entasis_vector::{Chunk, Error, PhysicalType, Result, Selection, Value, Vector};
+use entasis_vector::{Chunk, Error, Result, Selection, Vector};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -184,21 +185,14 @@ struct Piece<'a> {
 impl ProbeSide {
     /// Reads probe rows.
     fn reader<'a>(&self, (store, stored): &(&'a Store, Stored)) -> Result<ProbeReader<'a>> {
-        let null = |&physical: &PhysicalType| Vector::constant(physical, &Value::Null);
-        Ok(ProbeReader {
-            reader: store.reader(stored),
-            places: self.places.clone(),
-            nulls: self.types.iter().map(null).collect::<Result<_>>()?,
-            stored: Chunk::new(),
-        })
+        Ok(ProbeReader { reader: store.reader(stored), kept: self.kept.clone(), stored: Chunk::new() })
     }
 }
 
 /// Probe rows in chunks with all columns of the probe side. Those that nobody reads are NULL.
 struct ProbeReader<'a> {
     reader: Reader<'a>,
-    places: Vec<usize>,
-    nulls: Vec<Vector>,
+    kept: Arc<KeptColumns>,
     stored: Chunk,
 }
 
@@ -209,13 +203,7 @@ impl ProbeReader<'_> {
         if !self.reader.next(&mut self.stored)? {
             return Ok(false);
         }
-        chunk.reset(self.stored.len());
-        let group = chunk.push_group(Selection::ALL);
-        let mut stored = self.places.iter().zip(self.stored.columns()).peekable();
-        for (i, null) in self.nulls.iter().enumerate() {
-            let own = stored.next_if(|(place, _)| **place == i).map(|(_, column)| &column.vector);
-            chunk.push_column(own.unwrap_or(null).clone(), group);
-        }
+        self.kept.fill(chunk, self.stored.len(), self.stored.columns().iter().map(|column| &column.vector));
         Ok(true)
     }
 }
@@ -401,7 +389,7 @@ impl Worker {
         let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && reader.next(chunk)?);
         let keys = &self.late.probe.keys;
         let to = piece.probe.0.like(parts, medium);
-        let probe = self.split_side(to, &mut rows, &side.places, (keys, all), depth)?;
+        let probe = self.split_side(to, &mut rows, &side.kept.places, (keys, all), depth)?;
         let mut flow = Flow::Continue;
         for partition in 0..parts {
             let own = build.take(partition);

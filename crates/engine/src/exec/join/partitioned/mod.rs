@@ -54,7 +54,7 @@
 //!
 //! Not here: writing while others read.
 
-mod choice;
+pub(crate) mod choice;
 pub(crate) mod late;
 pub(crate) mod route;
 mod split;
@@ -66,6 +66,7 @@ mod tests;
 use super::Rest;
 use super::build::Making;
 use super::filter::{Expected, FilterKind, FilterSlot, FilterWorker};
+use super::spread::KeptColumns;
 use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind, bytes_at_most};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
@@ -73,7 +74,7 @@ use crate::exec::profile::{PassRate, Recorder};
 use crate::exec::{QueryContext, Reservation};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::ColumnMeta;
-use entasis_vector::{Chunk, PhysicalType, Result};
+use entasis_vector::{Chunk, Result};
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
 use std::fmt;
 use std::sync::Arc;
@@ -217,14 +218,11 @@ impl Spill {
         }))
     }
 
-    /// Says what columns chunks of the probe side have, and which of them are read here or above. The others need not
-    /// have been filled.
-    pub(crate) fn set_probe(&self, columns: &[ColumnMeta], is_read: impl Fn(&ColumnMeta) -> bool) {
-        let places: Vec<usize> = (0..columns.len()).filter(|&i| is_read(&columns[i])).collect();
-        let stored: Vec<ColumnMeta> = places.iter().map(|&i| columns[i].clone()).collect();
+    /// Says what columns chunks of the probe side have, and which of them are kept. The others need not have been filled.
+    pub(crate) fn set_probe(&self, columns: &[ColumnMeta], kept: &Arc<KeptColumns>) {
+        let stored = kept.of(columns);
         let store = Store::new(&stored, self.build.partitions(), self.build.medium(), &self.context);
-        let types = columns.iter().map(|meta| meta.physical).collect();
-        let _ = self.probe.set(ProbeSide { store, places, types });
+        let _ = self.probe.set(ProbeSide { store, kept: kept.clone() });
     }
 
     fn probe(&self) -> &ProbeSide {
@@ -571,10 +569,7 @@ impl Spill {
 /// Rows of the probe side that wait for their partition.
 struct ProbeSide {
     store: Arc<Store>,
-    /// Where their columns stand in chunks of the probe side.
-    places: Vec<usize>,
-    /// Of all columns of such a chunk.
-    types: Vec<PhysicalType>,
+    kept: Arc<KeptColumns>,
 }
 
 impl Drop for Spill {

@@ -37,7 +37,7 @@ impl OperatorFactory for Route {
             spill: self.spill.clone(),
             keys: self.keys.worker(),
             probe_keys: self.spill.making.keys(),
-            columns: self.spill.probe().places.clone(),
+            columns: self.spill.probe().kept.places.clone(),
             filter: self.spill.bloom_worker(),
             split,
             passed: Vec::new(),

@@ -3,13 +3,13 @@
 //! The partition of a row is a few bits of the hash of its keys. Tables look rows up by the same hash, so the bits are
 //! taken of a hash of it: within a partition the hashes are as different as before. Each depth takes others.
 //!
-//! A chunk's rows are put in the order of their partitions first, by counting. Then each partition takes its rows column by
-//! column, some 30 values in one run, where a loop over rows would write to 64 places in turn (radix joins have a *software
-//! write-combining buffer* for each partition to the same end; Bandle et al., section 3.3).
+//! A chunk's rows are put in the order of their partitions first ([`Spread`]); radix joins have a *software write-combining
+//! buffer* for each partition to the same end (Bandle et al., section 3.3).
 
 use super::store::{Medium, Store};
 use crate::exec::Reservation;
 use crate::exec::context::MemoryBudget;
+use crate::exec::join::spread::{PLACES, Spread};
 use crate::exec::join::table::{ProbeKeys, Seen};
 use crate::exec::materialized::Materialized;
 use crate::sync::{AtomicBool, Ordering};
@@ -31,6 +31,7 @@ fn bits_of(hash: u64, depth: u32) -> u64 {
 /// In the place of a partition: the row is not taken, or it is dropped.
 const STAYS: u8 = PARTITIONS as u8;
 const DROPPED: u8 = STAYS + 1;
+const _: () = assert!(DROPPED as usize == PLACES - 1);
 
 /// Which partitions are, or are to be, in the file; shared by all workers.
 pub(crate) type Marks = Arc<[AtomicBool]>;
@@ -65,10 +66,7 @@ pub(crate) struct Split {
     memory: Reservation,
     /// Told which keys there are.
     seen: Option<Arc<Seen>>,
-    /// Where the rows of a chunk go.
-    to: Vec<u8>,
-    /// The rows in the order of their partitions.
-    order: Vec<u16>,
+    spread: Spread,
 }
 
 /// Which rows of a chunk [`Split::take`] takes.
@@ -95,8 +93,7 @@ impl Split {
             room,
             memory: Reservation::new(budget),
             seen: None,
-            to: Vec::new(),
-            order: Vec::new(),
+            spread: Spread::default(),
         }
     }
 
@@ -117,35 +114,27 @@ impl Split {
         taken: Taken<'_>,
     ) -> Result<()> {
         self.choose(keys, chunk.len(), &taken);
-        // By counting: how many rows go where, then which.
-        let mut next = [0u16; DROPPED as usize + 2];
-        self.to.iter().for_each(|&to| next[usize::from(to) + 1] += 1);
-        (1..next.len()).for_each(|i| next[i] += next[i - 1]);
-        let starts = next;
-        self.order.resize(chunk.len(), 0);
-        for (row, &to) in self.to.iter().enumerate() {
-            let at = &mut next[usize::from(to)];
-            self.order[usize::from(*at)] = row as u16;
-            *at += 1;
-        }
-        let rows = |to: usize| &self.order[usize::from(starts[to])..usize::from(starts[to + 1])];
-        for (partition, part) in self.parts.iter_mut().enumerate().filter(|(i, _)| starts[*i] < starts[i + 1]) {
-            let before = part.bytes();
-            part.append(chunk, columns, Some(rows(partition)));
-            self.bytes = self.bytes - before + part.bytes();
+        self.spread.arrange();
+        for (partition, part) in self.parts.iter_mut().enumerate() {
+            let rows = self.spread.rows(partition);
+            if !rows.is_empty() {
+                let before = part.bytes();
+                part.append(chunk, columns, Some(rows));
+                self.bytes = self.bytes - before + part.bytes();
+            }
         }
         if let Some(stays) = taken.stays {
-            stays.extend_from_slice(rows(STAYS.into()));
+            stays.extend_from_slice(self.spread.rows(STAYS.into()));
         }
         self.keep_within()
     }
 
-    /// Writes to `self.to` where each row goes.
+    /// Says where each row goes.
     fn choose(&mut self, keys: &mut ProbeKeys, count: usize, taken: &Taken<'_>) {
-        self.to.clear();
+        let to = self.spread.begin();
         let bits = self.parts.len().ilog2();
         if bits == 0 {
-            return self.to.resize(count, 0);
+            return to.resize(count, 0);
         }
         let is_taken = |p: usize| taken.stays.is_none() || self.marks[p].load(Ordering::Relaxed);
         let goes: [u8; PARTITIONS] = std::array::from_fn(|p| {
@@ -154,12 +143,12 @@ impl Split {
         });
         let (matchable, hashes) = keys.hashes();
         let (depth, shift) = (self.depth, 64 - bits);
-        let to = |hash: u64| goes[(bits_of(hash, depth) >> shift) as usize % PARTITIONS];
+        let place = |hash: u64| goes[(bits_of(hash, depth) >> shift) as usize % PARTITIONS];
         match taken.among.or(matchable.filter(|_| !taken.all)) {
-            None => self.to.extend(hashes.iter().map(|&hash| to(hash))),
+            None => to.extend(hashes.iter().map(|&hash| place(hash))),
             Some(rows) => {
-                self.to.resize(count, if taken.all { STAYS } else { DROPPED });
-                rows.iter().for_each(|&row| self.to[usize::from(row)] = to(hashes[usize::from(row)]));
+                to.resize(count, if taken.all { STAYS } else { DROPPED });
+                rows.iter().for_each(|&row| to[usize::from(row)] = place(hashes[usize::from(row)]));
             }
         }
     }

@@ -132,6 +132,9 @@ impl JoinTable for Chained {
     fn is_exact(&self, _: &Cursor) -> bool {
         false
     }
+    fn is_by_hash(&self) -> bool {
+        true
+    }
     fn bytes(&self) -> usize {
         Chained::bytes(self)
     }

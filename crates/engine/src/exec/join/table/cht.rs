@@ -194,6 +194,9 @@ impl JoinTable for Cht {
     fn is_exact(&self, _: &Cursor) -> bool {
         false
     }
+    fn is_by_hash(&self) -> bool {
+        true
+    }
     fn bytes(&self) -> usize {
         self.directory.bytes() + self.overflow.as_ref().map_or(0, Chained::bytes)
     }

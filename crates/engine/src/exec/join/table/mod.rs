@@ -104,6 +104,10 @@ pub(crate) trait JoinTable: Send + Sync {
     fn next(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor);
     /// True if the keys of the last candidates need no comparison.
     fn is_exact(&self, cursor: &Cursor) -> bool;
+    /// True if rows whose hashes begin alike are looked up near each other.
+    fn is_by_hash(&self) -> bool {
+        false
+    }
     /// Bytes of memory in use.
     fn bytes(&self) -> usize;
 }

@@ -140,6 +140,9 @@ impl JoinTable for Unchained {
     fn is_exact(&self, _: &Cursor) -> bool {
         false
     }
+    fn is_by_hash(&self) -> bool {
+        true
+    }
     fn bytes(&self) -> usize {
         self.words.len() * 8
     }
