@@ -1,11 +1,12 @@
 //! Digests: what a scan reads of a block that nobody has written since its row group was put together.
 //!
-//! A slice and a block's header have half a kilobyte, which a scan would read beside a kilobyte or two of codes; and to look at one header after the
-//! other keeps the processor from reading the codes ahead. A digest is what a range of integers asks of a block: its bounds, what codes
-//! mean, and where they are. Those of a column stand side by side.
+//! A slice and a block's header have half a kilobyte, which a scan would read beside a kilobyte or two of codes; and to look at
+//! one header after the other keeps the processor from reading the codes ahead. A digest is what a range of integers asks of a
+//! block: its bounds, what codes mean, and where they are. Those of a column stand side by side.
 //!
-//! A row group of a table without a layout key has digests from the time that it is put together or has been encoded anew until it
-//! is given out for writing ([`crate::tree::Node::open`]). Blocks that are not integers without NULLs in plain or packed codes have none that knows.
+//! A row group of a table without a layout key has digests from the time that it is put together or has been encoded anew until
+//! it is given out for writing ([`crate::tree::Node::open`]). Blocks that are not integers without NULLs in plain or packed codes
+//! have none that knows.
 //! The slow twin is the block itself.
 //!
 //! This is a leaf module with `unsafe`: codes are read where a digest says they are.
@@ -17,11 +18,15 @@ use crate::block::{Block, Codes, Fixed, Values, search};
 use crate::tree::slice::WORDS;
 use entasis_vector::{Buffer, Native, PhysicalType, Value};
 
-/// The first bytes of codes, which are asked for with the codes of the block before: a kernel has read as many when those behind arrive.
+/// The first bytes of codes, which are asked for with the codes of the block before: a kernel has read as many when those behind
+/// arrive.
 const HEAD: usize = 768;
 
-/// Slots from which on a block is read as a whole rather than here and there.
-const STREAM_MIN: usize = 8;
+/// Slots of packed codes from which on a block is read as a whole rather than here and there.
+// PERF: measured with some 20 of 1024 (TPC-H Q6); fewer were not.
+const MANY: usize = 8;
+/// Cache lines of a block.
+const LINE: usize = 64;
 
 /// How codes stand.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -73,6 +78,10 @@ impl Digest {
                 Codes::U32(buffer) => (buffer, Form::Plain(4)),
                 Codes::Packed(packed) => (packed.buffer(), Form::Packed(packed.width() as u8)),
             };
+            debug_assert!(
+                base <= *low && (*high - base) / i128::from(factor) <= codes.max().into(),
+                "bounds have codes"
+            );
             Digest::new((*low, *high), (base, factor), buffer, form)
         };
         let unknown =
@@ -150,7 +159,9 @@ impl Digest {
         out: &mut [T],
         next: Option<&Digest>,
     ) {
-        if slots.len() >= STREAM_MIN {
+        // Of plain codes, if they stand in half of the lines.
+        let many = if matches!(self.form, Form::Packed(_)) { MANY } else { self.bytes as usize / LINE / 2 };
+        if slots.len() >= many {
             self.prefetch(next);
         }
         let (base, factor) = (self.base.into(), self.factor);

@@ -495,6 +495,7 @@ fn keep_up(table: &Arc<Table>, model: &Model, all: bool) -> bool {
         };
         assert!(is_same(&summary.min, values.first()) && is_same(&summary.max, values.last()), "exact bounds");
         for group in snapshot.row_groups() {
+            assert_eq!(group.digests.is_some(), group.partitions.is_empty(), "digests of what rests");
             assert!(!group.is_hot && group.slices.iter().all(|slice| !slice.is_hot()));
             let nulls = |number: usize| u64::from(group.zone(column, number).nulls);
             assert_eq!((0..group.blocks()).map(nulls).sum::<u64>(), group.nulls(column), "exact counts of NULLs");
@@ -602,6 +603,8 @@ fn tables_are_made_of_others() {
         };
         model.rows = model.rows.iter().map(remade).collect();
         assert_eq!(new.bytes(), new.snapshot().bytes());
+        let has_its = |group: &RowGroup| group.digests.is_some() == group.partitions.is_empty();
+        assert!(new.snapshot().row_groups().all(has_its), "digests of new tables");
         check(&new.snapshot(), &model, random);
         // Both go their own ways.
         for _ in 0..60 {

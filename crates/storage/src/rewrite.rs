@@ -136,7 +136,7 @@ fn group_of(old: &RowGroup, sources: &[ColumnSource], schema: &Schema, edit: &Ed
         })
         .collect();
     let zones = crate::write::zones_of(&slices, schema.len());
-    RowGroup {
+    let mut group = RowGroup {
         stamp: edit.stamp,
         block_slots: old.block_slots,
         rows: old.rows,
@@ -147,5 +147,9 @@ fn group_of(old: &RowGroup, sources: &[ColumnSource], schema: &Schema, edit: &Ed
         digests: None,
         is_hot: old.is_hot,
         is_touched: AtomicBool::new(false),
+    };
+    if group.partitions.is_empty() {
+        group.digest(schema, edit);
     }
+    group
 }

@@ -20,12 +20,12 @@ use crate::exec::compact::Compact;
 use crate::exec::filter::Filter;
 use crate::exec::join::build::{BuildSink, Making};
 use crate::exec::join::filter::Expected;
+use crate::exec::join::kept::KeptColumns;
 use crate::exec::join::partitioned::Spill;
 use crate::exec::join::partitioned::late::{Late, Partitions};
 use crate::exec::join::partitioned::route::Route;
 use crate::exec::join::probe::{Probe, Residual};
 use crate::exec::join::rest::BuildRows;
-use crate::exec::join::spread::KeptColumns;
 use crate::exec::join::strides::Strides;
 use crate::exec::join::table::TableKind;
 use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape, side};
@@ -383,7 +383,10 @@ impl<'a> Builder<'a> {
     ) -> Result<Stream> {
         let mut input = self.node(input, needed, &[])?;
         // One worker takes the morsels in the order of the source, and which rows are first is a matter of that alone.
-        input.parts.iter_mut().for_each(|part| part.ordered = true);
+        for part in &mut input.parts {
+            part.ordered = true;
+            part.operators.retain(|(operator, _)| !operator.is_for_order());
+        }
         let operator = Limit::new(offset, count);
         Ok(input.then(Arc::new(operator), &self.recorder(node)))
     }

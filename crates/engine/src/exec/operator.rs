@@ -51,6 +51,11 @@ pub trait OperatorFactory: Send + Sync {
     fn programs(&self) -> Vec<&Program> {
         Vec::new()
     }
+
+    /// True if it only brings rows into another order, so that it can be left out where the order of the source is wanted.
+    fn is_for_order(&self) -> bool {
+        false
+    }
 }
 
 /// A streaming operator in one worker's pipeline.

@@ -29,6 +29,7 @@
 pub(crate) mod build;
 pub(crate) mod early;
 pub(crate) mod filter;
+pub(crate) mod kept;
 pub(crate) mod partitioned;
 pub(crate) mod probe;
 pub(crate) mod rest;

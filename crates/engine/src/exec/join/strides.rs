@@ -12,8 +12,10 @@
 //! Not here: tables of places, whose accesses were found not to get faster; and the build side, which is as it is.
 
 use super::filter::Expected;
+use super::kept::KeptColumns;
 use super::partitioned::choice::{LARGE, NARROW, width};
-use super::spread::{KeptColumns, Spread};
+use super::partitioned::route::Through;
+use super::spread::Spread;
 use super::table::ProbeKeys;
 use super::{Built, BuiltSlot, Computed, ComputedWorker};
 use crate::exec::materialized::Materialized;
@@ -29,7 +31,7 @@ use std::sync::Arc;
 const PARTS: usize = 64;
 /// The bits of a hash that say which.
 const BITS: u32 = PARTS.ilog2();
-/// Share of the probe rows that are to match: the others meet nothing but the directory.
+/// Share of the probe rows, as a filter leaves them, that are to match: the others meet nothing but the directory.
 const MATCHING: f64 = 0.75;
 /// The most bytes of a stride.
 const MOST: usize = 128 << 20;
@@ -85,6 +87,7 @@ impl OperatorFactory for Strides {
             memory: Reservation::new(&self.context.memory),
             spread: Spread::default(),
             chunk: Chunk::new(),
+            context: self.context.clone(),
         }))
     }
 
@@ -92,12 +95,17 @@ impl OperatorFactory for Strides {
         // Those of the keys, which the probe shows.
         Vec::new()
     }
+
+    fn is_for_order(&self) -> bool {
+        true
+    }
 }
 
 impl Strides {
     /// Bytes of a worker's stride; `None` if there is none.
     fn most_bytes(&self, built: &Built) -> Option<usize> {
-        if !built.table.is_by_hash() {
+        // Partitions that are joined later have tables of their own.
+        if !built.table.is_by_hash() || built.rows.is_empty() {
             return None;
         }
         let table = built.table.bytes() + built.rows.bytes();
@@ -157,15 +165,6 @@ impl Facts {
     }
 }
 
-/// Nothing is held back.
-struct Through;
-
-impl Operator for Through {
-    fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
-        next.push(chunk)
-    }
-}
-
 struct Worker {
     keys: ComputedWorker,
     probe_keys: ProbeKeys,
@@ -180,6 +179,7 @@ struct Worker {
     spread: Spread,
     vectors: Vec<Vector>,
     chunk: Chunk,
+    context: QueryContext,
 }
 
 impl Operator for Worker {
@@ -228,15 +228,17 @@ impl Worker {
                         part.read(column, segment, first, rows, vector);
                     }
                     self.kept.fill(&mut self.chunk, rows, self.vectors.iter());
-                    let flow = if next.is_over() { Ok(Flow::Stop) } else { next.push(&mut self.chunk) };
+                    let flow = self.context.check().and_then(|()| next.push(&mut self.chunk));
                     self.chunk.reset(0);
                     if flow? == Flow::Stop {
                         return Ok(Flow::Stop);
                     }
                 }
             }
+            drop(part);
+            // For whoever comes behind.
+            self.memory.resize(self.bytes)?;
         }
-        self.memory.resize(0)?;
         Ok(Flow::Continue)
     }
 }
@@ -244,6 +246,9 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exec::{Collector, Settings, TableKind, execute};
+    use crate::plan::{Columns, Join, JoinKey, JoinKind, Limit, Node, Output, Plan, Values};
+    use entasis_vector::{ColumnId, DataType, Value};
 
     #[test]
     fn strides_are_where_a_table_is_large_and_probe_rows_are_many_and_narrow() {
@@ -259,5 +264,56 @@ mod tests {
             Facts { free: 1 << 30, ..facts },
         ];
         assert!(others.into_iter().all(|facts| facts.stride().is_none()));
+    }
+
+    /// The keys of the first rows of a join, or of all, and what the profile notes.
+    fn keys(first: Option<usize>, stride: Stride) -> (Vec<i128>, Vec<String>) {
+        let mut columns = Columns::default();
+        let mut side = |name: &str, rows: i128| {
+            let column: ColumnId = columns.add(name.to_string(), DataType::Int64, true);
+            let rows = (0..rows).map(|row| vec![Value::Integer(row)]).collect();
+            (Box::new(Node::Values(Values { columns: vec![column], rows })), column)
+        };
+        let ((left, l), (right, r)) = (side("l", 9000), side("r", 3000));
+        let on = vec![JoinKey { left: columns.expr(l), right: columns.expr(r), null_equals_null: false }];
+        let join = Node::Join(Join { left, right, kind: JoinKind::Inner, on, residual: Vec::new() });
+        let root = match first {
+            Some(count) => Node::Limit(Limit { input: Box::new(join), offset: 0, count: Some(count) }),
+            None => join,
+        };
+        let output = vec![Output { name: "l".into(), column: l }];
+        let plan = Plan { root, columns, output };
+        let settings =
+            Settings { join_table: TableKind::Cht, join_stride: stride, profile: true, ..Settings::default() };
+        let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
+        let collector = Collector::new(&context, vec![DataType::Int64]);
+        let profile = execute(&plan, &context, &collector).unwrap();
+        let set = collector.into_chunks();
+        let key = |chunk: &Chunk, row| match chunk.value(row, 0, DataType::Int64) {
+            Value::Integer(key) => key,
+            other => panic!("{other:?} is no key"),
+        };
+        let keys = set.chunks.iter().flat_map(|chunk| (0..chunk.len()).map(move |row| key(chunk, row))).collect();
+        let mut notes = Vec::new();
+        let mut operators = vec![profile.root.unwrap()];
+        while let Some(operator) = operators.pop() {
+            notes.extend(operator.details);
+            operators.extend(operator.children);
+        }
+        (keys, notes)
+    }
+
+    #[test]
+    fn rows_come_in_the_order_of_hashes_but_not_below_a_limit() {
+        let in_order: Vec<i128> = (0..3000).collect();
+        let (without, notes) = keys(None, Stride::Bytes(0));
+        assert_eq!(without, in_order);
+        assert!(!notes.iter().any(|note| note.contains("strides")));
+        let (mut with, notes) = keys(None, Stride::Bytes(1 << 20));
+        assert_ne!(with, in_order);
+        with.sort_unstable();
+        assert_eq!(with, in_order);
+        assert!(notes.iter().any(|note| note.contains("strides of 1048576 bytes a worker (join_stride)")), "{notes:?}");
+        assert_eq!(keys(Some(7), Stride::Bytes(1 << 20)).0, in_order[..7]);
     }
 }

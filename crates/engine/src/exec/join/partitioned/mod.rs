@@ -66,7 +66,7 @@ mod tests;
 use super::Rest;
 use super::build::Making;
 use super::filter::{Expected, FilterKind, FilterSlot, FilterWorker};
-use super::spread::KeptColumns;
+use super::kept::KeptColumns;
 use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind, bytes_at_most};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};

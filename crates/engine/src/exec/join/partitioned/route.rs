@@ -68,8 +68,8 @@ impl Spill {
     }
 }
 
-/// All partitions are in memory.
-struct Through;
+/// Hands all rows on.
+pub(crate) struct Through;
 
 impl Operator for Through {
     fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
