@@ -189,6 +189,8 @@ NODE = re.compile(r"^(\s*)(\S.*?)  \((\d+) rows, (\d+) chunks, ([\d.]+) (ns|us|m
 NANOSECONDS = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}
 NUMBER = re.compile(r"^join (\d+)$")
 TABLE = re.compile(r"^(.*?): (\d+) rows.*; table of (\d+) bytes, rows of (\d+) bytes")
+# Its partitions have tables of their own, of which nothing is said.
+PARTITIONS = re.compile(r"^(radix join), .*; ([\d.]+) MB of build rows")
 
 
 def profiled(engine, sql):
@@ -210,13 +212,17 @@ def joins_of(nodes):
     """The joins among the nodes: number, table, rows on both sides, bytes, nanoseconds of all workers."""
     joins = []
     for at, node in enumerate(nodes):
-        tables = [match for match in map(TABLE.match, node["details"]) if match]
-        if not tables:
-            continue
-        kind, kept, table, rows = tables[0].groups()
         below = [child["rows"] for child in children(nodes, at)]
-        number = next(int(match[1]) for match in map(NUMBER.match, node["details"]) if match)
         keeps_left = any(detail.startswith("the left input is kept") for detail in node["details"])
+        tables = [match for match in map(TABLE.match, node["details"]) if match]
+        partitions = [match for match in map(PARTITIONS.match, node["details"]) if match]
+        if tables:
+            kind, kept, table, rows = tables[0].groups()
+        elif partitions:
+            kind, kept, table, rows = partitions[0][1], below[0 if keeps_left else 1], 0, float(partitions[0][2]) * 1e6
+        else:
+            continue
+        number = next(int(match[1]) for match in map(NUMBER.match, node["details"]) if match)
         joins.append({
             "number": number, "title": node["title"], "table": kind, "kept_rows": int(kept), "table_bytes": int(table), "rows_bytes": int(rows),
             "probe_rows": below[1 if keeps_left else 0], "rows": node["rows"], "ns": node["ns"],

@@ -517,8 +517,7 @@ impl<'a> Builder<'a> {
             table: build_context.settings.join_table,
             asked: shape.asks(plain),
             read: kept.iter().enumerate().map(read).collect(),
-            // A filter leaves few rows without match.
-            expected: if slot.is_some() { expected.filtered() } else { expected },
+            expected: Expected { is_filtered: slot.is_some(), ..expected },
             context: build_context.clone(),
         };
         let expected_probe = making.expected;

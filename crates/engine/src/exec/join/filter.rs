@@ -97,12 +97,22 @@ pub(crate) struct Expected {
     pub matching: f64,
     /// Rows of the build side for each of them that matches.
     pub per_key: f64,
+    /// The build rows that this goes by; 0: nobody knows.
+    pub build_rows: f64,
+    /// A filter leaves few rows without match.
+    pub is_filtered: bool,
 }
 
 impl Expected {
-    /// What is left of it where a filter is tested.
-    pub(crate) fn filtered(self) -> Expected {
-        Expected { rows: self.rows * self.matching, matching: 1.0, ..self }
+    /// The same once it is known how many build rows there are: of twice as many, twice as many find theirs.
+    pub(crate) fn given(self, build_rows: usize) -> Expected {
+        let factor = if self.build_rows > 0.0 { build_rows as f64 / self.build_rows } else { 1.0 };
+        Expected { matching: (self.matching * factor).min(1.0), ..self }
+    }
+
+    /// The rows that are looked up, and the share of them that match.
+    pub(crate) fn looked_up(self) -> (f64, f64) {
+        if self.is_filtered { (self.rows * self.matching, 1.0) } else { (self.rows, self.matching) }
     }
 }
 
@@ -505,7 +515,7 @@ mod tests {
     fn filled(kind: FilterKind, kept: &Materialized, bounds: Option<&[(i64, i64)]>) -> (Arc<FilterSlot>, String) {
         let nulls = vec![false; kept.columns().len()];
         let input = BuildInput { rows: kept, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
-        let slot = Arc::new(FilterSlot::new(Expected { rows: 1e6, matching: 0.5, per_key: 1.0 }));
+        let slot = Arc::new(FilterSlot::new(Expected { rows: 1e6, matching: 0.5, ..Expected::default() }));
         slot.want();
         let reason = slot.fill(&input, bounds, kind, &Arc::default(), 0).unwrap().unwrap().1;
         (slot, reason)
@@ -602,6 +612,16 @@ mod tests {
     }
 
     #[test]
+    fn what_matches_goes_by_the_build_rows_that_there_are() {
+        let expected = Expected { rows: 1000.0, matching: 0.1, build_rows: 50.0, ..Expected::default() };
+        assert_eq!(expected.given(50).looked_up(), (1000.0, 0.1));
+        assert_eq!(expected.given(100).looked_up(), (1000.0, 0.2));
+        assert_eq!(expected.given(5000).looked_up(), (1000.0, 1.0));
+        assert_eq!(Expected { is_filtered: true, ..expected }.given(100).looked_up(), (200.0, 1.0));
+        assert_eq!(Expected { build_rows: 0.0, ..expected }.given(100).looked_up(), (1000.0, 0.1));
+    }
+
+    #[test]
     fn what_a_filter_is_made_of_is_a_matter_of_keys_memory_and_what_is_expected() {
         use FilterKind::{Auto, Bits, Bloom};
         let (near, far) = (Some(&[(-5, 63_994)][..]), Some(&[(0, i64::MAX)][..]));
@@ -625,13 +645,13 @@ mod tests {
             (Auto, 1 << 20, Some(&[(0, (64 << 20) - 1)][..]), half, plenty, "bits for 67108864 places", 8 << 20),
         ] {
             let mut memory = Reservation::new(&Arc::new(MemoryBudget::new(memory)));
-            let expected = Expected { rows: 2e6, matching: expected, per_key: 1.0 };
+            let expected = Expected { rows: 2e6, matching: expected, ..Expected::default() };
             let (_, reason) = choose(kind, rows, bounds, expected, &mut memory, 0);
             assert!(reason.starts_with(wanted), "{kind}: wanted {wanted}, got {reason}");
             assert_eq!(memory.bytes(), bytes, "{reason}");
         }
         // The table's memory is spared; few rows to be tested are no reason for more than a few bits.
-        let some = Expected { rows: 2e6, matching: half, per_key: 1.0 };
+        let some = Expected { rows: 2e6, matching: half, ..Expected::default() };
         let few = Expected { rows: 900.0, ..some };
         for (bounds, expected, spared, wanted) in [
             (near, some, 2000, "bits for 64000 places"),

@@ -42,10 +42,11 @@ pub(crate) fn expected(join: &plan::Join, columns: &Columns, keeps_left: bool) -
         on.iter_mut().for_each(|key| std::mem::swap(&mut key.left, &mut key.right));
     }
     let (probe, build) = (estimate(probe, columns), estimate(build, columns));
-    let rows = probe.rows;
+    let (rows, build_rows) = (probe.rows, build.rows);
     let pairs = estimate_join(JoinKind::Inner, &on, &[], probe.clone(), build.clone()).rows;
     let matches = estimate_join(JoinKind::Semi, &on, &[], probe, build).rows;
-    Expected { rows, matching: matches / rows.max(1.0), per_key: pairs / matches.max(1.0) }
+    let (matching, per_key) = (matches / rows.max(1.0), pairs / matches.max(1.0));
+    Expected { rows, matching, per_key, build_rows, is_filtered: false }
 }
 
 /// What was chosen and why, for the profile; `None` if there was nothing to choose.

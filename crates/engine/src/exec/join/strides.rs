@@ -112,7 +112,7 @@ impl Strides {
         let (most, why) = match self.context.settings.join_stride {
             Stride::Bytes(0) => return None,
             Stride::Bytes(bytes) => (bytes, "join_stride"),
-            Stride::Auto => (self.auto(table)?, "auto"),
+            Stride::Auto => (self.auto(built, table)?, "auto"),
         };
         if !self.is_told.swap(true, Ordering::Relaxed) {
             let note = format!("probe rows in strides of {most} bytes a worker ({why}): rows and table have {table}");
@@ -121,12 +121,12 @@ impl Strides {
         Some(most)
     }
 
-    fn auto(&self, table: usize) -> Option<usize> {
+    fn auto(&self, built: &Built, table: usize) -> Option<usize> {
         let settings = &self.context.settings;
         Facts {
             table,
             row: self.stored.iter().map(|meta| width(meta.physical)).sum(),
-            expected: self.expected,
+            expected: self.expected.given(built.rows.rows()).looked_up(),
             partition: settings.join_partition_size,
             workers: settings.threads.max(1),
             free: self.context.memory.free(),
@@ -142,7 +142,8 @@ struct Facts {
     table: usize,
     /// Bytes of a row that is held back.
     row: usize,
-    expected: Expected,
+    /// Rows that are looked up, and the share of them that match.
+    expected: (f64, f64),
     /// Bytes that a cache holds.
     partition: usize,
     workers: usize,
@@ -158,8 +159,8 @@ impl Facts {
         let most = (self.table / 2).min(MOST);
         let pays = self.table / LARGE >= self.partition
             && self.row <= NARROW
-            && self.expected.matching >= MATCHING
-            && self.expected.rows * self.row as f64 >= (most * self.workers) as f64
+            && self.expected.1 >= MATCHING
+            && self.expected.0 * self.row as f64 >= (most * self.workers) as f64
             && most * self.workers <= self.free / MEMORY_PART;
         pays.then_some(most)
     }
@@ -252,15 +253,15 @@ mod tests {
 
     #[test]
     fn strides_are_where_a_table_is_large_and_probe_rows_are_many_and_narrow() {
-        let expected = Expected { rows: 1e8, matching: 1.0, per_key: 1.0 };
-        let facts = Facts { table: 180 << 20, row: 16, expected, partition: 1 << 20, workers: 2, free: 8 << 30 };
+        let facts =
+            Facts { table: 180 << 20, row: 16, expected: (1e8, 1.0), partition: 1 << 20, workers: 2, free: 8 << 30 };
         assert_eq!(facts.stride(), Some(90 << 20));
         assert_eq!(Facts { table: 1 << 30, ..facts }.stride(), Some(MOST));
         let others = [
             Facts { table: 100 << 20, ..facts },
             Facts { row: 24, ..facts },
-            Facts { expected: Expected { matching: 0.5, ..expected }, ..facts },
-            Facts { expected: Expected { rows: 1e7, ..expected }, ..facts },
+            Facts { expected: (1e8, 0.5), ..facts },
+            Facts { expected: (1e7, 1.0), ..facts },
             Facts { free: 1 << 30, ..facts },
         ];
         assert!(others.into_iter().all(|facts| facts.stride().is_none()));

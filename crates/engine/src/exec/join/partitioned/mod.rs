@@ -257,7 +257,7 @@ impl Spill {
         let sides = choice::Sides {
             build: (rows.rows(), width(rows.columns()), rows.bytes() + self.table_bytes(rows.rows())),
             probe: (self.expected.rows, width(self.probe().store.columns())),
-            matching: self.expected.matching,
+            matching: self.expected.given(rows.rows()).matching,
             partition: self.context.settings.join_partition_size,
             free: memory.free(),
         };

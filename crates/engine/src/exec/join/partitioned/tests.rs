@@ -200,7 +200,7 @@ fn rows_of_several_workers_are_numbered_together() {
         table: TableKind::Auto,
         asked: Asked::Existence,
         read: vec![true],
-        expected: Expected { rows: 1e4, matching: 1.0, per_key: 1.0 },
+        expected: Expected { rows: 1e4, matching: 1.0, per_key: 1.0, ..Expected::default() },
         context: context.clone(),
     };
     let spill = Spill::new(&columns, making, (false, true), Expected::default(), &Arc::default(), &context).unwrap();

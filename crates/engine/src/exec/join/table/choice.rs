@@ -389,7 +389,7 @@ impl Ladder<'_> {
         }
         steps.push(Step::Chained);
         let key_bytes = rows.columns()[..self.facts.keys].iter().map(|meta| meta.physical.width()).sum::<usize>();
-        let Expected { rows: probes, matching, .. } = self.wish.expected;
+        let (probes, matching) = self.wish.expected.given(rows.rows()).looked_up();
         let work = Work {
             rows: rows.rows() as f64,
             probes,

@@ -15,7 +15,7 @@ type Key = Vec<Value>;
 
 /// A probe side of so many rows, each of which has a match or a few.
 fn expected_rows(rows: f64) -> Expected {
-    Expected { rows, matching: 1.0, per_key: 1.0 }
+    Expected { rows, matching: 1.0, per_key: 1.0, ..Expected::default() }
 }
 
 /// A build side and what is probed.
