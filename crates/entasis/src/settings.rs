@@ -158,7 +158,9 @@ fn parse_join_filter(text: &str) -> Result<FilterKind> {
 fn parse_join_stride(text: &str) -> Result<Stride> {
     match text.trim().to_ascii_lowercase().as_str() {
         "auto" => Ok(Stride::Auto),
-        size => parse_bytes(size).map(Stride::Bytes).map_err(|error| error.with_hint("or auto")),
+        size => parse_bytes(size)
+            .map(Stride::Bytes)
+            .map_err(|error| error.with_hint("write it as '64MB', '0' for none, or 'auto'")),
     }
 }
 

@@ -5,9 +5,8 @@
 //! block: its bounds, what codes mean, and where they are. Those of a column stand side by side.
 //!
 //! A row group of a table without a layout key has digests from the time that it is put together or has been encoded anew until
-//! it is given out for writing ([`crate::tree::Node::open`]). Blocks that are not integers without NULLs in plain or packed codes
-//! have none that knows.
-//! The slow twin is the block itself.
+//! it is given out for writing ([`crate::tree::Node::open`]). Of blocks that
+//! are not integers without NULLs in plain or packed codes it says nothing. The slow twin is the block itself.
 //!
 //! This is a leaf module with `unsafe`: codes are read where a digest says they are.
 #![allow(unsafe_code)]
@@ -52,7 +51,7 @@ pub(crate) struct Digest {
     form: Form,
 }
 
-// SAFETY: what it points to is read only, by whoever can read the row group.
+// SAFETY: what it points to is only read, by whoever can read the row group.
 unsafe impl Send for Digest {}
 // SAFETY: as above.
 unsafe impl Sync for Digest {}
@@ -198,14 +197,14 @@ impl Digest {
     }
 
     fn slots(&self) -> Slots<'_> {
-        // SAFETY: the block hangs in the row group that this digest is of, and is not written, until the row group is given out for
-        // writing and has no digest any more.
+        // SAFETY: the block hangs in the row group that this digest is of until the row group is given out for writing and has no
+        // digest any more. Until then live slots are not written; dead ones may be, which `Slots` are made for.
         unsafe { Slots::at(self.codes, self.bytes as usize) }
     }
 
     /// Packed codes, which are never written in place.
     fn words<T: packed::Lane>(&self) -> &[T] {
-        // SAFETY: as above; buffers are aligned for all numbers.
+        // SAFETY: as above, and no slot of them is ever written; buffers are aligned for all numbers.
         unsafe { std::slice::from_raw_parts(self.codes.cast::<T>(), self.bytes as usize / size_of::<T>()) }
     }
 }

@@ -28,8 +28,7 @@ use entasis_vector::{CHUNK_ROWS, PhysicalType, Schema, StringView, Vector, bitma
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Bytes of the next block's slots that a reader asks for, at most.
-// PERF: flat values of 8 bytes are compared at 1.5 a nanosecond with it, 1.3 with 4096; narrower ones alike (docs/design/compression.md).
+/// Bytes of the next block's slots that a reader asks for, at most: those of a block of 8-byte numbers.
 const BEHIND_BYTES: usize = 8192;
 
 /// A contiguous range of slots that holds one range of the layout key.

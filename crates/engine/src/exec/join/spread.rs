@@ -1,6 +1,6 @@
 //! Rows of a chunk on their way to partitions: in the order of where they go.
 
-/// Places that a row may go to.
+/// Places that a row may go to: 64 partitions, and two for rows that go to none.
 pub(crate) const PLACES: usize = 66;
 
 /// See the module; those of one place in their own order.

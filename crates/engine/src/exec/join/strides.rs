@@ -1,13 +1,13 @@
 //! Strides: probe rows that are held back until there are many, and then come to the table in the order of their hashes.
 //!
-//! A table that no cache holds costs a probe row a miss for the directory, one for the key and one for each payload column. Rows whose
-//! hashes begin alike find theirs near each other, so a worker keeps its probe rows in 64 parts by the first bits of their hashes.
-//! When they are as many as a *stride* may have, part after part goes on to the probe, which is the same as ever: of the
-//! table it touches a 64th at a time, which a cache holds, more or less. The table is read once a stride, from its beginning to its end.
+//! A table that no cache holds costs a probe row a miss for the directory, one for the key and one for each payload column. Rows
+//! whose hashes begin alike find theirs near each other, so a worker keeps its probe rows in 64 parts by the first bits of their
+//! hashes. When they are as many as a *stride* may have, or there is no memory for more, part after part goes on to the probe,
+//! which is the same as ever: of the table it touches a 64th at a time, which a cache holds, more or less. The table is read once
+//! a stride, from its beginning to its end.
 //!
-//! This is the pipelined partitioned probe of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.2, but for one thing: rows
-//! are not put back into the order in which they came. Nobody asks a join for it, and payloads that are fetched
-//! in that order would be missed once more.
+//! This is the pipelined partitioned probe of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.2, but for one
+//! thing: rows are not put back into the order in which they came (docs/decisions/0010-strides-without-order.md).
 //!
 //! Not here: tables of places, whose accesses were found not to get faster; and the build side, which is as it is.
 
@@ -15,7 +15,7 @@ use super::filter::Expected;
 use super::kept::KeptColumns;
 use super::partitioned::choice::{LARGE, NARROW, width};
 use super::partitioned::route::Through;
-use super::spread::Spread;
+use super::spread::{PLACES, Spread};
 use super::table::ProbeKeys;
 use super::{Built, BuiltSlot, Computed, ComputedWorker};
 use crate::exec::materialized::Materialized;
@@ -31,6 +31,7 @@ use std::sync::Arc;
 const PARTS: usize = 64;
 /// The bits of a hash that say which.
 const BITS: u32 = PARTS.ilog2();
+const _: () = assert!(PARTS <= PLACES);
 /// Share of the probe rows, as a filter leaves them, that are to match: the others meet nothing but the directory.
 const MATCHING: f64 = 0.75;
 /// The most bytes of a stride.
@@ -123,7 +124,7 @@ impl Strides {
 
     fn auto(&self, built: &Built, table: usize) -> Option<usize> {
         let settings = &self.context.settings;
-        Facts {
+        Gates {
             table,
             row: self.stored.iter().map(|meta| width(meta.physical)).sum(),
             expected: self.expected.given(built.rows.rows()).looked_up(),
@@ -135,9 +136,9 @@ impl Strides {
     }
 }
 
-/// What `auto` goes by.
+/// What `auto` goes by, in the manner of Bandle et al., table 4.
 #[derive(Clone, Copy)]
-struct Facts {
+struct Gates {
     /// Bytes of the rows and their table.
     table: usize,
     /// Bytes of a row that is held back.
@@ -151,7 +152,7 @@ struct Facts {
     free: usize,
 }
 
-impl Facts {
+impl Gates {
     /// Half as many bytes as rows and table have, if that pays: the table is read once for every stride.
     // PERF: at 10 million rows of 16 bytes 20 ns a probe row instead of 29, at 3 million 20 instead of 22, with one column more
     // on the probe side 27 either way.
@@ -237,8 +238,8 @@ impl Worker {
                 }
             }
             drop(part);
-            // For whoever comes behind.
-            self.memory.resize(self.bytes)?;
+            // For whoever comes behind. What was not to be had is not asked for again.
+            self.memory.resize(self.bytes.min(self.memory.bytes()))?;
         }
         Ok(Flow::Continue)
     }
@@ -247,28 +248,36 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::{Collector, Settings, TableKind, execute};
+    use crate::exec::{Collector, MemoryBudget, Settings, TableKind, execute};
     use crate::plan::{Columns, Join, JoinKey, JoinKind, Limit, Node, Output, Plan, Values};
     use entasis_vector::{ColumnId, DataType, Value};
 
     #[test]
     fn strides_are_where_a_table_is_large_and_probe_rows_are_many_and_narrow() {
         let facts =
-            Facts { table: 180 << 20, row: 16, expected: (1e8, 1.0), partition: 1 << 20, workers: 2, free: 8 << 30 };
+            Gates { table: 180 << 20, row: 16, expected: (1e8, 1.0), partition: 1 << 20, workers: 2, free: 8 << 30 };
         assert_eq!(facts.stride(), Some(90 << 20));
-        assert_eq!(Facts { table: 1 << 30, ..facts }.stride(), Some(MOST));
+        assert_eq!(Gates { table: 1 << 30, ..facts }.stride(), Some(MOST));
         let others = [
-            Facts { table: 100 << 20, ..facts },
-            Facts { row: 24, ..facts },
-            Facts { expected: (1e8, 0.5), ..facts },
-            Facts { expected: (1e7, 1.0), ..facts },
-            Facts { free: 1 << 30, ..facts },
+            Gates { table: 100 << 20, ..facts },
+            Gates { row: 24, ..facts },
+            Gates { expected: (1e8, 0.5), ..facts },
+            Gates { expected: (1e7, 1.0), ..facts },
+            Gates { free: 1 << 30, ..facts },
         ];
         assert!(others.into_iter().all(|facts| facts.stride().is_none()));
     }
 
     /// The keys of the first rows of a join, or of all, and what the profile notes.
     fn keys(first: Option<usize>, stride: Stride) -> (Vec<i128>, Vec<String>) {
+        keys_within(first, stride, &Arc::default()).unwrap()
+    }
+
+    fn keys_within(
+        first: Option<usize>,
+        stride: Stride,
+        memory: &Arc<MemoryBudget>,
+    ) -> Result<(Vec<i128>, Vec<String>)> {
         let mut columns = Columns::default();
         let mut side = |name: &str, rows: i128| {
             let column: ColumnId = columns.add(name.to_string(), DataType::Int64, true);
@@ -284,11 +293,16 @@ mod tests {
         };
         let output = vec![Output { name: "l".into(), column: l }];
         let plan = Plan { root, columns, output };
-        let settings =
-            Settings { join_table: TableKind::Cht, join_stride: stride, profile: true, ..Settings::default() };
-        let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
+        let settings = Settings {
+            join_table: TableKind::Cht,
+            join_stride: stride,
+            profile: true,
+            temp_directory: "".into(),
+            ..Settings::default()
+        };
+        let context = QueryContext { settings: Arc::new(settings), memory: memory.clone(), ..QueryContext::default() };
         let collector = Collector::new(&context, vec![DataType::Int64]);
-        let profile = execute(&plan, &context, &collector).unwrap();
+        let profile = execute(&plan, &context, &collector)?;
         let set = collector.into_chunks();
         let key = |chunk: &Chunk, row| match chunk.value(row, 0, DataType::Int64) {
             Value::Integer(key) => key,
@@ -301,7 +315,7 @@ mod tests {
             notes.extend(operator.details);
             operators.extend(operator.children);
         }
-        (keys, notes)
+        Ok((keys, notes))
     }
 
     #[test]
@@ -316,5 +330,26 @@ mod tests {
         assert_eq!(with, in_order);
         assert!(notes.iter().any(|note| note.contains("strides of 1048576 bytes a worker (join_stride)")), "{notes:?}");
         assert_eq!(keys(Some(7), Stride::Bytes(1 << 20)).0, in_order[..7]);
+    }
+
+    #[test]
+    fn a_stride_ends_where_the_memory_does() {
+        let mut ended = 0;
+        for kilobytes in (100..900).step_by(10) {
+            let run = |stride: Stride| {
+                let memory = Arc::new(MemoryBudget::new(kilobytes << 10));
+                let found = keys_within(None, stride, &memory);
+                assert_eq!(memory.used(), 0);
+                found.map(|(mut keys, _)| {
+                    keys.sort_unstable();
+                    keys
+                })
+            };
+            if let Ok(without) = run(Stride::Bytes(0)) {
+                assert_eq!(run(Stride::Bytes(usize::MAX)).unwrap(), without, "{kilobytes} KB");
+                ended += 1;
+            }
+        }
+        assert!(ended > 0);
     }
 }
