@@ -3,7 +3,7 @@
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
-use entasis_engine::exec::{FilterKind, JoinSpill, Stride, TempCompression, parse_wanted, show_wanted};
+use entasis_engine::exec::{FilterKind, JoinSpill, Spilling, Stride, TempCompression, parse_wanted, show_wanted};
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
@@ -87,6 +87,18 @@ const SETTINGS: &[Setting] = &[
         join_spill,
         parse_join_spill
     ),
+    engine_setting!(
+        "aggregate_spill",
+        "when aggregations write rows to temporary files: auto (if memory is short), all, deep (for tests)",
+        aggregate_spill,
+        |text| parse_spilling("aggregate_spill", text)
+    ),
+    engine_setting!(
+        "sort_spill",
+        "when sorts write rows to temporary files: auto (if memory is short), all, deep (for tests)",
+        sort_spill,
+        |text| parse_spilling("sort_spill", text)
+    ),
     Setting {
         name: "join_partition_size",
         description: "bytes that a partition of a radix join and its table should have: what a worker's cache holds",
@@ -168,6 +180,13 @@ fn parse_join_spill(text: &str) -> Result<JoinSpill> {
     JoinSpill::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
         let names = JoinSpill::NAMES.map(|(_, name)| name).join(", ");
         Error::input(format!("join_spill must be one of {names}, not '{text}'"))
+    })
+}
+
+fn parse_spilling(setting: &str, text: &str) -> Result<Spilling> {
+    Spilling::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
+        let names = Spilling::NAMES.map(|(_, name)| name).join(", ");
+        Error::input(format!("{setting} must be one of {names}, not '{text}'"))
     })
 }
 

@@ -5,6 +5,7 @@ use crate::exec::join::partitioned::JoinSpill;
 use crate::exec::join::strides::Stride;
 use crate::exec::join::table::TableKind;
 use crate::exec::scheduler::WorkerPool;
+use crate::exec::spill::Spilling;
 use crate::exec::spill::file::TempSpace;
 use crate::exec::tuple::TempCompression;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -34,6 +35,10 @@ pub struct Settings {
     pub join_filter: FilterKind,
     /// Which partitions of joins go to temporary files.
     pub join_spill: JoinSpill,
+    /// When aggregations write rows to temporary files.
+    pub aggregate_spill: Spilling,
+    /// When sorts do.
+    pub sort_spill: Spilling,
     /// Bytes that the build rows and the table of a radix join's partition should have: what a worker's cache holds.
     pub join_partition_size: usize,
     /// Bytes of probe rows that a worker holds back to look them up in the order of their hashes.
@@ -64,6 +69,8 @@ impl Default for Settings {
             join_tables: Arc::default(),
             join_filter: FilterKind::Auto,
             join_spill: JoinSpill::Auto,
+            aggregate_spill: Spilling::Auto,
+            sort_spill: Spilling::Auto,
             join_partition_size: 1 << 20,
             join_stride: Stride::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),

@@ -32,6 +32,7 @@ pub use join::table::{TableKind, parse_wanted, show_wanted};
 pub use profile::{Profile, ProfileNode};
 pub use result::{Collector, ResultSet};
 pub use scheduler::WorkerPool;
+pub use spill::Spilling;
 pub use spill::file::TempSpace;
 pub use tuple::TempCompression;
 

@@ -6,7 +6,6 @@
 
 use super::split::{PARTITIONS, Room, Split, Taken, marks};
 use super::states::States;
-use super::store::{Medium, Reader, Store, Stored};
 use super::{FEW_ROWS, JoinSpill, ProbeSide, Spill};
 use crate::exec::join::kept::KeptColumns;
 use crate::exec::join::probe::Probe;
@@ -14,6 +13,7 @@ use crate::exec::join::rest::BuildRows;
 use crate::exec::join::{Built, BuiltSlot, Computed, ProbeOutput, Rest};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push, Tasks};
+use crate::exec::spill::store::{Medium, Reader, Store, Stored};
 use crate::exec::{QueryContext, Reservation};
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError};

@@ -59,7 +59,6 @@ pub(crate) mod late;
 pub(crate) mod route;
 mod split;
 mod states;
-mod store;
 #[cfg(test)]
 mod tests;
 
@@ -71,6 +70,7 @@ use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind, bytes_at_most}
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::profile::{PassRate, Recorder};
+use crate::exec::spill::store::{Medium, Store, Stored};
 use crate::exec::{QueryContext, Reservation};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::ColumnMeta;
@@ -78,7 +78,6 @@ use entasis_vector::{Chunk, Result};
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
 use std::fmt;
 use std::sync::Arc;
-use store::{Medium, Store, Stored};
 
 /// Which partitions of joins go to temporary files. The setting `join_spill`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! The partitions of one side of a join that are joined later: in memory, in a temporary file, or in both.
+//! Rows by partition that wait, those of one side of a join or those of an aggregation: in memory, in a temporary file, or in both.
 //!
 //! Rows in memory are columns, as whoever split them had them ([`Materialized`]); rows in the file are blocks of
 //! [tuples](crate::exec::spill::rows). Who reads a partition gets the ones, then the others, in the same order each time.
