@@ -21,6 +21,7 @@ pub mod scheduler;
 pub mod set_operation;
 pub mod sort;
 mod spill;
+mod spread;
 pub mod tuple;
 mod values;
 

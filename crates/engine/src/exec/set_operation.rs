@@ -151,7 +151,7 @@ impl Source for SetSource {
         Ok(Box::new(SetReader {
             vectors: self.shared.layout.keys.iter().map(|meta| Vector::new(meta.physical)).collect(),
             shared: self.shared.clone(),
-            morsel: Morsel { part: 0, start: 0, rows: 0 },
+            morsel: None,
             number: 0,
             copies: 0,
             ids: Vec::new(),
@@ -167,7 +167,7 @@ struct SetReader {
     shared: Arc<Shared>,
     vectors: Vec<Vector>,
     /// What is left of the morsel; its first group is being given.
-    morsel: Morsel,
+    morsel: Option<Morsel>,
     number: u64,
     /// Copies of the first group that have been given.
     copies: i64,
@@ -177,22 +177,21 @@ struct SetReader {
 impl SourceWorker for SetReader {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
         let finished = self.shared.finished.get().ok_or_else(|| Error::internal("a set operation is not finished"))?;
-        if self.morsel.rows == 0 {
-            let Some((number, morsel)) = finished.take() else { return Ok(false) };
-            (self.number, self.morsel, self.copies) = (number, morsel, 0);
+        if self.morsel.as_ref().is_none_or(|morsel| morsel.groups.is_empty()) {
+            (self.morsel, self.copies) = (finished.take(), 0);
         }
-        let part = &finished.parts[self.morsel.part];
+        let Some(Morsel { number, part, groups }) = &mut self.morsel else { return Ok(false) };
+        self.number = *number;
         let (left, right) = (counts(part, 0)?, counts(part, 1)?);
         let most = self.shared.context.settings.chunk_rows;
         self.ids.clear();
-        while self.morsel.rows > 0 && self.ids.len() < most {
-            let group = self.morsel.start;
+        while groups.start < groups.end && self.ids.len() < most {
+            let group = groups.start;
             let wanted = self.shared.copies(left[group], right[group]) - self.copies;
             let given = wanted.min((most - self.ids.len()) as i64);
             self.ids.extend(std::iter::repeat_n(group as u32, given as usize));
             if given == wanted {
-                self.morsel.start += 1;
-                self.morsel.rows -= 1;
+                groups.start += 1;
                 self.copies = 0;
             } else {
                 self.copies += given;

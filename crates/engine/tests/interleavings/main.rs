@@ -1,4 +1,4 @@
-//! Workers that build and probe joins side by side, under a scheduler that tries thousands of interleavings (`shuttle`).
+//! Workers that build and probe joins, or group rows, side by side, under a scheduler that tries thousands of interleavings (`shuttle`).
 //!
 //! The modules are those of the crate, compiled once more, with another `sync`. Whole statements run: the pool, pipelines,
 //! the build of every table and filter by partitions, partitions that are written and joined later. Each must give the rows of a
@@ -27,10 +27,11 @@ pub mod template;
 
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, ErrorKind, Result, Value};
-use exec::{Collector, FilterKind, JoinSpill, MemoryBudget, QueryContext, Settings, TableKind, execute};
-use plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Values};
+use exec::{Collector, FilterKind, JoinSpill, MemoryBudget, QueryContext, Settings, Spilling, TableKind, execute};
+use plan::{Aggregate, AggregateCall, AggregateFunction, Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Values};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -48,6 +49,8 @@ struct Case {
     limit: usize,
     /// The result is joined with the left rows' numbers once more, so that the first join's keys are tested below another one.
     twice: bool,
+    /// The result is grouped by the left keys: how many rows of each, and the sum of their left numbers.
+    grouped: bool,
     /// Somebody cancels the statement at some time.
     cancelled: bool,
     /// Whether there is enough memory may depend on the schedule.
@@ -70,6 +73,7 @@ fn case(name: &'static str, settings: Settings) -> Case {
         settings: Settings { threads: 2, chunk_rows: 2, optimize: false, ..settings },
         limit: usize::MAX,
         twice: false,
+        grouped: false,
         cancelled: false,
         may_fail: false,
     }
@@ -107,7 +111,19 @@ fn cases() -> Vec<Case> {
         Case { limit: LESS, may_fail: true, ..case("there is little memory", Settings::default()) },
         Case { limit: LESS, may_fail: true, ..case("partitions wait for each other's memory", spill(JoinSpill::All)) },
         Case { cancelled: true, ..case("a statement is cancelled", spill(JoinSpill::All)) },
+        groups("groups whose rows are written", Spilling::All),
+        groups("groups whose rows are split again", Spilling::Deep),
+        Case { limit: 80 << 10, may_fail: true, ..groups("there is little memory for groups", Spilling::Auto) },
+        Case { cancelled: true, ..groups("an aggregation is cancelled", Spilling::Deep) },
     ]
+}
+
+/// A join whose result is grouped.
+fn groups(name: &'static str, aggregate_spill: Spilling) -> Case {
+    let left = (0..30).map(|i| (Some(i * 7 % 23), i)).collect();
+    let right = (0..40).map(|i| (Some(i * 3 % 29), i)).collect();
+    let settings = Settings { aggregate_spill, ..Settings::default() };
+    Case { kinds: vec![JoinKind::Inner], left, right, grouped: true, ..case(name, settings) }
 }
 
 /// Bytes with which some partitions stay in memory: a partition of one worker has four kilobytes at least.
@@ -135,6 +151,28 @@ fn plan(case: &Case, kind: JoinKind) -> Plan {
         true => join(join(left, again, JoinKind::Inner, (l[1], a[1])), right, JoinKind::Inner, (l[0], r[0])),
         false => join(left, right, kind, (l[0], r[0])),
     };
+    if case.grouped {
+        let key = columns.add("g.k", DataType::Int64, true);
+        let count = columns.add("g.count", DataType::Int64, false);
+        let sum = columns.add("g.sum", DataType::Int64, true);
+        let call = |function, args| AggregateCall {
+            function,
+            args,
+            distinct: false,
+            filter: None,
+            order_by: Vec::new(),
+            ty: DataType::Int64,
+        };
+        let counting = call(AggregateFunction::CountStar, Vec::new());
+        let summing = call(AggregateFunction::Sum, vec![columns.expr(l[1])]);
+        let root = Node::Aggregate(Aggregate {
+            groups: vec![(key, columns.expr(l[0]))],
+            aggregates: vec![(count, counting), (sum, summing)],
+            input: Box::new(root),
+        });
+        let output = root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
+        return Plan { root, columns, output };
+    }
     let output = root.columns().into_iter().filter(|column| !a.contains(column));
     let output = output.map(|column| Output { name: column.to_string(), column }).collect();
     Plan { root, columns, output }
@@ -158,6 +196,14 @@ fn expected(case: &Case, kind: JoinKind) -> Vec<Vec<Option<i64>>> {
     if kind == JoinKind::Full && !case.twice {
         let lonely = case.right.iter().filter(|r| !case.left.iter().any(|l| matches(l, r)));
         out.extend(lonely.map(|r| vec![None, None, r.0, Some(r.1)]));
+    }
+    if case.grouped {
+        let mut groups: BTreeMap<Option<i64>, (i64, i64)> = BTreeMap::new();
+        for row in &out {
+            let (count, sum) = groups.entry(row[0]).or_default();
+            (*count, *sum) = (*count + 1, *sum + row[1].unwrap_or(0));
+        }
+        out = groups.into_iter().map(|(key, (count, sum))| vec![key, Some(count), Some(sum)]).collect();
     }
     out.sort_unstable();
     out

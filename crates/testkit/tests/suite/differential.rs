@@ -124,4 +124,6 @@ configurations!(
     tuples: 7000,
     join_spill: 8000,
     join_spill_half: 9000,
+    aggregate_spill: 10000,
+    aggregate_spill_deep: 11000,
 );

@@ -21,6 +21,8 @@ macro_rules! configurations {
 
 configurations!(
     default,
+    aggregate_spill,
+    aggregate_spill_deep,
     chunks_of_3,
     fsst,
     hash_collisions,

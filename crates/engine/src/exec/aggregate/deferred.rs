@@ -8,7 +8,7 @@
 use super::feed::{Feeder, Groups, true_rows};
 use super::layout::DeferredSpec;
 use super::state::State;
-use super::table::{GroupTable, read_keys};
+use super::table::{GroupTable, partition_of};
 use crate::exec::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
@@ -105,24 +105,68 @@ impl Deferred {
     pub fn merge(&mut self, other: &Deferred, map: &[u32], context: &QueryContext) -> Result<()> {
         let theirs = other.materialized();
         let mut vectors: Vec<Vector> = theirs.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
-        let mut read = Chunk::new();
         for segment in 0..theirs.segments() {
             let rows = theirs.segment_rows(segment);
             for first in (0..rows).step_by(CHUNK_ROWS) {
                 context.check()?;
                 let count = CHUNK_ROWS.min(rows - first);
-                read_keys(theirs, segment, first, count, &mut vectors, &mut read);
-                self.staged.reset(count);
-                let values = self.group_vector.begin_flat::<u32>(CHUNK_ROWS);
-                let groups = read.vector(0).values::<u32>();
-                values.iter_mut().zip(&groups[..count]).for_each(|(v, &group)| *v = map[group as usize]);
-                let dense = self.staged.push_group(Selection::ALL);
-                self.staged.push_column(self.group_vector.clone(), dense);
-                read.columns()[1..].iter().for_each(|column| self.staged.push_column(column.vector.clone(), dense));
-                self.collect();
+                let columns = vectors.iter_mut().enumerate();
+                columns.for_each(|(column, vector)| theirs.read(column, segment, first, count, vector));
+                self.take_mapped(&vectors, count, map);
             }
         }
         Ok(())
+    }
+
+    /// Takes over those rows of `ids` of `other` whose group g has an own group, `map[g]`.
+    ///
+    /// # Errors
+    /// Interrupted.
+    pub fn merge_rows(&mut self, other: &Deferred, ids: &[u32], map: &[u32], context: &QueryContext) -> Result<()> {
+        let theirs = other.materialized();
+        let mut vectors: Vec<Vector> = theirs.columns().iter().map(|meta| Vector::new(meta.physical)).collect();
+        let group = |id: u32| theirs.values::<u32>(0, (id >> 16) as usize)[(id & 0xffff) as usize];
+        let has_own = |id: &u32| map[group(*id) as usize] != GroupTable::NONE;
+        let ids: Vec<u32> = ids.iter().copied().filter(has_own).collect();
+        for ids in ids.chunks(CHUNK_ROWS) {
+            context.check()?;
+            vectors.iter_mut().enumerate().for_each(|(column, vector)| theirs.gather(column, ids, vector));
+            self.take_mapped(&vectors, ids.len(), map);
+        }
+        Ok(())
+    }
+
+    /// Collects rows of another collection: `vectors` are its columns, and its group g is the own group `map[g]`.
+    fn take_mapped(&mut self, vectors: &[Vector], rows: usize, map: &[u32]) {
+        self.staged.reset(rows);
+        let values = self.group_vector.begin_flat::<u32>(CHUNK_ROWS);
+        let groups = vectors[0].values::<u32>();
+        values.iter_mut().zip(&groups[..rows]).for_each(|(v, &group)| *v = map[group as usize]);
+        let dense = self.staged.push_group(Selection::ALL);
+        self.staged.push_column(self.group_vector.clone(), dense);
+        vectors[1..].iter().for_each(|vector| self.staged.push_column(vector.clone(), dense));
+        self.collect();
+        self.staged.reset(0);
+    }
+
+    /// The rows of the collection by the partition of their group, of `1 << bits`: ids, and where each partition's begin.
+    /// Group g has the tag `tags[g]`.
+    pub fn by_partition(&self, tags: &[u32], bits: u32) -> (Vec<u32>, Vec<u32>) {
+        let rows = self.materialized();
+        let partition = |segment: usize| {
+            let groups = rows.values::<u32>(0, segment);
+            groups.iter().map(|&group| partition_of(tags[group as usize], bits))
+        };
+        let mut starts = vec![0u32; (1 << bits) + 1];
+        (0..rows.segments()).flat_map(partition).for_each(|p| starts[p + 1] += 1);
+        (1..starts.len()).for_each(|p| starts[p] += starts[p - 1]);
+        let mut next = starts.clone();
+        let mut ids = vec![0; rows.rows()];
+        for (id, partition) in rows.ids().zip((0..rows.segments()).flat_map(partition)) {
+            ids[next[partition] as usize] = id;
+            next[partition] += 1;
+        }
+        (ids, starts)
     }
 
     fn materialized(&self) -> &Materialized {

@@ -7,12 +7,14 @@
 use super::layout::Layout;
 use super::partial::{Partial, Sealed};
 use super::state::{State, lock};
-use super::table::GroupTable;
-use crate::exec::materialized::Materialized;
+use super::table::{GroupTable, Partition};
+use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::operator::Tasks;
 use crate::exec::{QueryContext, Reservation};
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 use entasis_vector::Result;
+use std::ops::Range;
+use std::sync::Arc;
 
 /// Up to so many groups in all partials together are merged on one thread.
 const FEW_GROUPS: usize = 16 << 10;
@@ -85,7 +87,8 @@ pub fn merge_partials(
     let parts: Mutex<Vec<Part>> = Mutex::default();
     tasks.run(1 << bits, &|partition| {
         context.check()?;
-        let expected = sealed.iter().map(|sealed| sealed.partition(partition).len()).sum();
+        let partition = Partition::ALL.part(partition, bits);
+        let expected = sealed.iter().map(|sealed| sealed.most_groups(partition)).sum();
         let table = GroupTable::hashed(&layout.keys, expected, collide);
         let mut whole = Partial::new(layout, table, context)?;
         for sealed in &sealed {
@@ -102,21 +105,29 @@ pub fn merge_partials(
 
 /// Parts, handed out to workers in ranges of groups.
 pub struct Finished {
-    /// The parts.
-    pub parts: Vec<Part>,
-    morsels: Vec<Morsel>,
+    parts: Vec<Arc<Part>>,
+    morsels: Vec<(usize, Range<usize>)>,
     next: AtomicUsize,
 }
 
-/// A range of groups, all in one segment of the keys.
-#[derive(Clone, Copy)]
+/// A range of groups.
 pub struct Morsel {
-    /// Index of the part.
-    pub part: usize,
-    /// First group.
-    pub start: usize,
-    /// Groups.
-    pub rows: usize,
+    /// Its number: no other has it.
+    pub number: u64,
+    /// The part that has the groups.
+    pub part: Arc<Part>,
+    /// The groups that are still to be given.
+    pub groups: Range<usize>,
+}
+
+impl Morsel {
+    /// The next groups, at most `rows`, all in one segment of the keys.
+    pub fn next(&mut self, rows: usize) -> Range<usize> {
+        let start = self.groups.start;
+        let end = self.groups.end.min(start + rows).min((start / SEGMENT_ROWS + 1) * SEGMENT_ROWS);
+        self.groups.start = end;
+        start..end
+    }
 }
 
 impl Finished {
@@ -124,15 +135,17 @@ impl Finished {
     pub fn new(parts: Vec<Part>) -> Finished {
         let morsels = parts.iter().enumerate().flat_map(|(part, of)| {
             let starts = (0..of.groups).step_by(MORSEL_ROWS);
-            starts.map(move |start| Morsel { part, start, rows: MORSEL_ROWS.min(of.groups - start) })
+            starts.map(move |start| (part, start..of.groups.min(start + MORSEL_ROWS)))
         });
-        Finished { morsels: morsels.collect(), parts, next: AtomicUsize::new(0) }
+        let morsels = morsels.collect();
+        Finished { morsels, parts: parts.into_iter().map(Arc::new).collect(), next: AtomicUsize::new(0) }
     }
 
-    /// The next morsel and its number.
-    pub fn take(&self) -> Option<(u64, Morsel)> {
+    /// The next morsel.
+    pub fn take(&self) -> Option<Morsel> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
-        self.morsels.get(number).map(|&morsel| (number as u64, morsel))
+        let (part, groups) = self.morsels.get(number)?;
+        Some(Morsel { number: number as u64, part: self.parts[*part].clone(), groups: groups.clone() })
     }
 
     /// The share of morsels that has been taken, 0 to 1.

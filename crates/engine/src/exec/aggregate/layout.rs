@@ -246,6 +246,13 @@ impl Layout {
         !self.deferred.is_empty() || self.states.iter().any(|state| matches!(state.kind, StateKind::External(_)))
     }
 
+    /// True if the outputs of the program may wait, by the groups' hashes, and be folded in later: there are keys, and no state
+    /// merges whole that is fed as rows come.
+    pub fn may_wait(&self) -> bool {
+        let is_whole = |state: &StateSpec| matches!(state.kind, StateKind::External(_)) && state.deferred.is_none();
+        !self.keys.is_empty() && self.program.is_some() && !self.states.iter().any(is_whole)
+    }
+
     /// True if there is something to count or to sum that takes marks of positions, and nobody who must have groups of rows.
     pub fn sums_rows(&self) -> bool {
         let takes_marks = |&state: &usize| matches!(self.states[state].kind, StateKind::Count | StateKind::Integers);

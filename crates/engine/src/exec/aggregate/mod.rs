@@ -13,20 +13,23 @@
 //!    every row its own group, for [`BYPASS_ROWS`] rows.
 //! 4. [`finish`] merges all partials, in radix partitions and in parallel if there are many groups.
 //! 5. The source reads keys and [`result`]s off the parts.
+//! 6. Where memory is short, rows go to temporary files ([`spill`]), and partitions are merged one after the other while their
+//!    groups are read ([`late`]).
 //!
 //! Sums of integers and decimals are exact, whatever the order. Sums of floats depend on it in their last bits.
-//! What is not here: groups that are known to come sorted, and spilling to disk; a result that does not fit the memory
-//! limit is an error.
+//! What is not here: groups that are known to come sorted.
 
 pub mod deferred;
 pub mod direct;
 pub mod extreme;
 pub mod feed;
 pub mod finish;
+pub mod late;
 pub mod layout;
 pub mod marked;
 pub mod partial;
 pub mod result;
+pub mod spill;
 pub mod state;
 pub mod table;
 #[cfg(test)]
@@ -43,8 +46,10 @@ use entasis_vector::Stored;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
 use finish::{Finished, Morsel, merge_partials};
+use late::Late;
 use layout::Layout;
 use partial::Partial;
+use spill::{Overflow, Spill};
 use state::lock;
 use std::sync::Arc;
 use table::GroupTable;
@@ -71,12 +76,13 @@ pub(crate) fn aggregate(
     let layout = Layout::new(input, groups, aggregates)?;
     let output = layout.output.clone();
     let shared = Arc::new(Shared {
+        spill: Spill::new(&layout, context).map(Arc::new),
         layout,
         context: context.clone(),
         recorder: recorder.clone(),
         expected_groups: expected_groups.clamp(0.0, u32::MAX as f64) as usize,
         partials: Mutex::default(),
-        finished: OnceLock::new(),
+        groups: OnceLock::new(),
     });
     Ok(Blocking {
         sink: Arc::new(AggregateSink { shared: shared.clone() }),
@@ -113,7 +119,17 @@ struct Shared {
     /// An estimate.
     expected_groups: usize,
     partials: Mutex<Vec<Partial>>,
-    finished: OnceLock<Finished>,
+    /// Where rows go that there is no memory for, if they may.
+    spill: Option<Arc<Spill>>,
+    groups: OnceLock<AllGroups>,
+}
+
+/// All groups, once the input has ended.
+enum AllGroups {
+    /// In memory.
+    Finished(Finished),
+    /// Partition by partition.
+    Late(Late),
 }
 
 impl Shared {
@@ -130,11 +146,15 @@ struct AggregateSink {
 
 impl Sink for AggregateSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
+        // Before anybody has taken any.
+        self.shared.spill.as_ref().map(|spill| spill.left());
         Ok(Box::new(AggregateWorker {
             shared: self.shared.clone(),
             machine: self.shared.layout.program.clone().map(Machine::new),
             computed: Chunk::new(),
             partial: self.shared.new_partial()?,
+            aside: 0,
+            overflow: None,
             bypass: 0,
             tried: false,
         }))
@@ -153,11 +173,32 @@ impl Sink for AggregateSink {
         if partials.is_empty() {
             partials.push(self.shared.new_partial()?);
         }
+        let shared = &self.shared;
         let found = describe(&partials);
-        let parts = merge_partials(&self.shared.layout, &self.shared.context, partials, tasks)?;
-        self.shared.recorder.note(format!("{found}; merged into {}", count(parts.len(), "part")));
-        let set = self.shared.finished.set(Finished::new(parts));
-        set.map_err(|_| Error::internal("an aggregation was finished twice"))
+        let bytes: usize = partials.iter().map(|partial| partial.reservation.bytes()).sum();
+        // Merging needs as much again, at most; where keys are indexes, nothing.
+        let needs_more = partials.len() > 1 && partials.iter().any(|partial| !partial.table.is_direct());
+        let may_not_fit = needs_more && bytes > shared.context.memory.free();
+        let groups = match &shared.spill {
+            Some(spill) if spill.store.has_written() || may_not_fit => {
+                shared.recorder.note(found);
+                AllGroups::Late(Late::new(spill, partials, &shared.context, tasks)?)
+            }
+            _ => {
+                let parts = merge_partials(&shared.layout, &shared.context, partials, tasks)?;
+                shared.recorder.note(format!("{found}; merged into {}", count(parts.len(), "part")));
+                AllGroups::Finished(Finished::new(parts))
+            }
+        };
+        shared.groups.set(groups).map_err(|_| Error::internal("an aggregation was finished twice"))
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if let Some(AllGroups::Late(late)) = self.groups.get() {
+            self.recorder.note(late.report());
+        }
     }
 }
 
@@ -187,6 +228,10 @@ struct AggregateWorker {
     /// Keys, arguments, filters.
     computed: Chunk,
     partial: Partial,
+    /// Bytes of partials that were put aside.
+    aside: usize,
+    /// Where rows of groups go that there is no memory for.
+    overflow: Option<Overflow>,
     /// Rows that are still to go without looking groups up.
     bypass: usize,
     /// Whether the first trial is over.
@@ -218,7 +263,18 @@ impl AggregateWorker {
             false => self.shared.new_partial()?,
         };
         let full = std::mem::replace(&mut self.partial, next);
+        self.aside += full.reservation.bytes();
         lock(&self.shared.partials).push(full);
+        Ok(())
+    }
+
+    /// Reserves what the partial takes; if memory is short, groups that follow go to a file.
+    fn reserve(&mut self) -> Result<()> {
+        let reserved = self.partial.reserve();
+        let Some(spill) = &self.shared.spill else { return reserved };
+        if reserved.is_err() || spill.is_short(&self.partial, self.aside + self.partial.reservation.bytes()) {
+            self.overflow = Some(Overflow::new(spill, &self.shared.layout, &self.partial));
+        }
         Ok(())
     }
 }
@@ -233,14 +289,25 @@ impl SinkWorker for AggregateWorker {
         if let Some(machine) = &mut self.machine {
             machine.project(chunk, &mut self.computed)?;
         }
-        self.partial.update(&self.shared.layout, &self.computed)?;
+        if let Some(overflow) = &mut self.overflow {
+            overflow.take(&self.shared.layout, &mut self.partial, &mut self.computed)?;
+            self.computed.reset(0);
+            return Ok(Flow::Continue);
+        }
+        self.partial.take(&self.shared.layout, &self.computed)?;
         self.bypass = self.bypass.saturating_sub(chunk.len());
         self.computed.reset(0);
-        self.rotate()?;
+        self.reserve()?;
+        if self.overflow.is_none() {
+            self.rotate()?;
+        }
         Ok(Flow::Continue)
     }
 
-    fn finish(self: Box<Self>) -> Result<()> {
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        if let Some(overflow) = &mut self.overflow {
+            overflow.finish()?;
+        }
         if self.partial.rows > 0 {
             lock(&self.shared.partials).push(self.partial);
         }
@@ -258,13 +325,16 @@ impl Source for AggregateSource {
         Ok(Box::new(AggregateReader {
             vectors: layout.output.iter().map(|meta| Vector::new(meta.physical)).collect(),
             shared: self.shared.clone(),
-            morsel: Morsel { part: 0, start: 0, rows: 0 },
+            morsel: None,
             number: 0,
         }))
     }
 
     fn progress(&self) -> Option<f64> {
-        self.shared.finished.get().map(Finished::progress)
+        self.shared.groups.get().map(|groups| match groups {
+            AllGroups::Finished(finished) => finished.progress(),
+            AllGroups::Late(late) => late.progress(),
+        })
     }
 }
 
@@ -272,22 +342,26 @@ struct AggregateReader {
     shared: Arc<Shared>,
     vectors: Vec<Vector>,
     /// What is left of the morsel.
-    morsel: Morsel,
+    morsel: Option<Morsel>,
     number: u64,
 }
 
 impl SourceWorker for AggregateReader {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        let finished = self.shared.finished.get().ok_or_else(|| Error::internal("an aggregation is not finished"))?;
-        if self.morsel.rows == 0 {
-            let Some((number, morsel)) = finished.take() else { return Ok(false) };
-            (self.number, self.morsel) = (number, morsel);
-        }
+        let groups = self.shared.groups.get().ok_or_else(|| Error::internal("an aggregation is not finished"))?;
         let layout = &self.shared.layout;
-        let (part, start) = (&finished.parts[self.morsel.part], self.morsel.start);
-        let rows = self.morsel.rows.min(self.shared.context.settings.chunk_rows);
-        self.morsel.start += rows;
-        self.morsel.rows -= rows;
+        if self.morsel.as_ref().is_none_or(|morsel| morsel.groups.is_empty()) {
+            // Its memory first, then the next one's.
+            self.morsel = None;
+            self.morsel = match groups {
+                AllGroups::Finished(finished) => finished.take(),
+                AllGroups::Late(late) => late.next(layout)?,
+            };
+        }
+        let Some(morsel) = &mut self.morsel else { return Ok(false) };
+        self.number = morsel.number;
+        let groups = morsel.next(self.shared.context.settings.chunk_rows);
+        let (part, start, rows) = (&morsel.part, groups.start, groups.len());
         chunk.reset(rows);
         let dense = chunk.push_group(Selection::ALL);
         let (keys, results) = self.vectors.split_at_mut(layout.keys.len());

@@ -3,16 +3,20 @@
 //! A worker folds its chunks into a partial. Partials are merged into one another: all groups of one into another
 //! ([`Partial::absorb`]), or, once they are sealed, one partition's groups of each into a fresh one
 //! ([`Partial::merge`]), which needs no more than shared access and so runs in parallel.
+//!
+//! Where memory is short, a partial may also be asked for the groups that it knows only ([`Partial::take_known`]).
 
 use super::deferred::Deferred;
 use super::feed::{Feeder, Groups};
 use super::layout::Layout;
+use super::spill::Writer;
 use super::state::{Rows, State};
-use super::table::{GroupTable, partition_of};
+use super::table::{GroupTable, Partition, partition_of};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::exec::{QueryContext, Reservation};
-use entasis_vector::{CHUNK_ROWS, Chunk, Error, Result, Selection, Stored, Vector};
+use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Error, Result, Selection, Stored, Vector};
+use std::sync::Arc;
 
 /// Groups and their states.
 pub struct Partial {
@@ -34,17 +38,30 @@ pub struct Partial {
     gathered: Vec<Vector>,
     staged: Chunk,
     tags: Vec<u32>,
+    spares: Vec<Arc<Buffer>>,
 }
 
-/// A partial that no row is added to any more, its groups sorted by partition.
+/// A partial that no row is added to any more, its groups by partition.
 pub struct Sealed {
     keys: Materialized,
     states: Vec<State>,
     /// By group id.
     tags: Vec<u32>,
-    /// The first group of each partition, and the end.
+    /// There are `1 << bits` partitions.
+    bits: u32,
+    /// Where the groups of each partition begin, and where the last ones end.
     starts: Vec<u32>,
+    /// The groups by partition, if there was no memory to bring them into that order.
+    order: Option<Vec<u32>>,
+    deferred: Vec<SealedRows>,
     _reservation: Reservation,
+}
+
+/// What was deferred: the ids of rows by partition of their groups, and where each partition's begin.
+struct SealedRows {
+    rows: Deferred,
+    ids: Vec<u32>,
+    starts: Vec<u32>,
 }
 
 impl Partial {
@@ -68,6 +85,7 @@ impl Partial {
             gathered: layout.keys.iter().map(|meta| Vector::new(meta.physical)).collect(),
             staged: Chunk::new(),
             tags: Vec::new(),
+            spares: Vec::new(),
             table,
         };
         partial.resize_states();
@@ -79,11 +97,11 @@ impl Partial {
         self.states.iter_mut().for_each(|state| state.resize(groups));
     }
 
-    /// Folds in the rows of `chunk`, which has the outputs of the layout's program.
+    /// Folds in the rows of `chunk`, which has the outputs of the layout's program. Memory is yet to be reserved.
     ///
     /// # Errors
-    /// Those of the states; resource.
-    pub fn update(&mut self, layout: &Layout, chunk: &Chunk) -> Result<()> {
+    /// Those of the states.
+    pub fn take(&mut self, layout: &Layout, chunk: &Chunk) -> Result<()> {
         let may_mark = layout.sums_rows() && self.table.mark(chunk, &self.key_columns, &mut self.marks);
         if may_mark {
             self.rows += chunk.len();
@@ -101,7 +119,37 @@ impl Partial {
             let groups = (!layout.keys.is_empty()).then_some(&self.groups[..]);
             deferred.push(spec, chunk, groups);
         }
-        self.reserve()
+        Ok(())
+    }
+
+    /// Folds in the rows of `chunk` whose groups are known, and has the others written. Hashed tables only, and nothing may be
+    /// deferred. Returns how many rows were folded in.
+    ///
+    /// # Errors
+    /// Those of the states and of writing.
+    pub fn take_known(&mut self, layout: &Layout, chunk: &mut Chunk, writer: &mut Writer) -> Result<usize> {
+        debug_assert!(self.deferred.is_empty());
+        self.table.look_up(chunk, &self.key_columns, &mut self.groups);
+        let groups = self.groups.iter().zip(self.table.tags());
+        writer.take(chunk, groups.map(|(&group, tag)| (group == GroupTable::NONE).then_some(tag)))?;
+        let known = writer.stays();
+        if !known.is_empty() {
+            self.rows += known.len();
+            chunk.select(known, &mut self.spares);
+            self.groups.retain(|&group| group != GroupTable::NONE);
+            let group_count = self.table.groups();
+            self.feeder.feed(&layout.feeds, chunk, Groups::Rows(&self.groups), group_count, &mut self.states)?;
+        }
+        Ok(known.len())
+    }
+
+    /// Has all rows of `chunk` written.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn take_none(&mut self, chunk: &Chunk, writer: &mut Writer) -> Result<()> {
+        self.table.hash(chunk, &self.key_columns);
+        writer.take(chunk, self.table.tags().map(Some))
     }
 
     /// Folds in the `rows` rows of `stored`, of which `columns` are the outputs of the layout's program.
@@ -139,7 +187,11 @@ impl Partial {
         }
     }
 
-    fn reserve(&mut self) -> Result<()> {
+    /// Reserves what all of this takes.
+    ///
+    /// # Errors
+    /// Resource.
+    pub fn reserve(&mut self) -> Result<()> {
         let states: usize = self.states.iter().map(State::bytes).sum();
         let deferred: usize = self.deferred.iter().map(Deferred::bytes).sum();
         let bytes = self.table.bytes() + states + deferred;
@@ -220,24 +272,35 @@ impl Partial {
         self.reserve()
     }
 
-    /// Merges one partition of a sealed table.
+    /// Merges one partition of a sealed table, of those that it was sealed for or a part of one.
     ///
     /// # Errors
     /// Those of the states; resource.
-    pub fn merge(&mut self, sealed: &Sealed, partition: usize) -> Result<()> {
-        let ids: Vec<u32> = sealed.partition(partition).collect();
-        self.merge_groups(&sealed.keys, &sealed.states, &ids, Some(&sealed.tags), None)
+    pub fn merge(&mut self, sealed: &Sealed, partition: Partition) -> Result<()> {
+        let ids = sealed.groups(partition);
+        if sealed.deferred.is_empty() {
+            return self.merge_groups(&sealed.keys, &sealed.states, &ids, Some(&sealed.tags), None);
+        }
+        let mut own = Vec::with_capacity(ids.len());
+        self.merge_groups(&sealed.keys, &sealed.states, &ids, Some(&sealed.tags), Some(&mut own))?;
+        let mut map = vec![GroupTable::NONE; sealed.tags.len()];
+        ids.iter().zip(own).for_each(|(&id, own)| map[id as usize] = own);
+        for (own, theirs) in self.deferred.iter_mut().zip(&sealed.deferred) {
+            let within = partition.within(sealed.bits);
+            let ids = &theirs.ids[theirs.starts[within] as usize..theirs.starts[within + 1] as usize];
+            own.merge_rows(&theirs.rows, ids, &map, &self.context)?;
+        }
+        self.reserve()
     }
 
-    /// Ends the adding of rows and sorts the groups by their partition, of `1 << bits`, keys and states included, so
-    /// that each partition is read in one go.
+    /// Ends the adding of rows and sorts the groups by their partition, of `1 << bits`, if there is memory keys and states included,
+    /// so that each partition is read in one go.
     ///
     /// # Errors
     /// Resource.
     pub fn seal(self, bits: u32) -> Result<Sealed> {
-        debug_assert!(self.deferred.is_empty());
         let (mut states, mut reservation) = (self.states, self.reservation);
-        let (keys, tags) = self.table.seal();
+        let (mut keys, mut tags) = self.table.seal();
         let mut starts = vec![0u32; (1 << bits) + 1];
         tags.iter().for_each(|&tag| starts[partition_of(tag, bits) + 1] += 1);
         (1..starts.len()).for_each(|p| starts[p] += starts[p - 1]);
@@ -248,12 +311,26 @@ impl Partial {
             ids[*slot as usize] = id as u32;
             *slot += 1;
         }
-        reservation.resize(2 * keys.bytes() + states.iter().map(State::bytes).sum::<usize>() + ids.len() * 8)?;
-        let keys = keys.reordered(&ids);
-        states.iter_mut().for_each(|state| state.reorder(&ids));
-        let tags: Vec<u32> = ids.iter().map(|&id| tags[id as usize]).collect();
-        reservation.resize(keys.bytes() + states.iter().map(State::bytes).sum::<usize>() + tags.len() * 4)?;
-        Ok(Sealed { keys, states, tags, starts, _reservation: reservation })
+        let sealed_rows = |rows: Deferred| {
+            let (ids, starts) = rows.by_partition(&tags, bits);
+            SealedRows { rows, ids, starts }
+        };
+        let deferred: Vec<SealedRows> = self.deferred.into_iter().map(sealed_rows).collect();
+        let rows: usize = deferred.iter().map(|of| of.rows.bytes() + of.ids.len() * 4).sum();
+        let groups = ids.len();
+        let bytes = |keys: &Materialized, states: &[State]| {
+            rows + keys.bytes() + states.iter().map(State::bytes).sum::<usize>() + groups * 8
+        };
+        // What was deferred names groups by their ids.
+        let is_in_order = deferred.is_empty() && reservation.resize(bytes(&keys, &states) + keys.bytes()).is_ok();
+        if is_in_order {
+            keys = keys.reordered(&ids);
+            states.iter_mut().for_each(|state| state.reorder(&ids));
+            tags = ids.iter().map(|&id| tags[id as usize]).collect();
+        }
+        reservation.resize(bytes(&keys, &states))?;
+        let order = (!is_in_order).then_some(ids);
+        Ok(Sealed { keys, states, tags, bits, starts, order, deferred, _reservation: reservation })
     }
 
     /// Feeds what was deferred and asks external functions for their results: the states are then ready to be read.
@@ -284,8 +361,21 @@ impl Partial {
 }
 
 impl Sealed {
-    /// The groups of a partition.
-    pub fn partition(&self, partition: usize) -> std::ops::Range<u32> {
-        self.starts[partition]..self.starts[partition + 1]
+    /// The groups of a partition, of those that it was sealed for or a part of one.
+    pub fn groups(&self, partition: Partition) -> Vec<u32> {
+        let within = partition.within(self.bits);
+        let places = self.starts[within]..self.starts[within + 1];
+        let is_whole = partition.bits() == self.bits;
+        let has = |id: &u32| is_whole || partition.has(self.tags[*id as usize]);
+        match &self.order {
+            Some(order) => order[places.start as usize..places.end as usize].iter().copied().filter(has).collect(),
+            None => places.filter(has).collect(),
+        }
+    }
+
+    /// About how many groups a partition has, at most.
+    pub fn most_groups(&self, partition: Partition) -> usize {
+        let within = partition.within(self.bits);
+        (self.starts[within + 1] - self.starts[within]) as usize
     }
 }

@@ -29,7 +29,7 @@ use entasis_vector::{CHUNK_ROWS, Chunk, Encoding, Selection, Vector};
 use std::sync::Arc;
 
 /// Not found yet, or none.
-const NONE: u32 = u32::MAX;
+const NONE: u32 = GroupTable::NONE;
 /// Slots of a new table.
 const FIRST_SLOTS: usize = 4096;
 /// Up to so many slots a table is kept at most a quarter full, beyond half full.
@@ -38,6 +38,39 @@ const ROOMY_SLOTS: usize = 1 << 18;
 /// The radix partition of a group, of `1 << bits`.
 pub fn partition_of(hash: u32, bits: u32) -> usize {
     (hash & ((1 << bits) - 1)) as usize
+}
+
+/// The groups whose tags have certain low bits.
+#[derive(Debug, Clone, Copy)]
+pub struct Partition {
+    bits: u32,
+    value: u32,
+}
+
+impl Partition {
+    /// All groups.
+    pub const ALL: Partition = Partition { bits: 0, value: 0 };
+
+    /// True if it has the group of this tag.
+    pub fn has(self, tag: u32) -> bool {
+        partition_of(tag, self.bits) == self.value as usize
+    }
+    /// In which of its `1 << bits` parts the group of this tag is.
+    pub fn part_of(self, tag: u32, bits: u32) -> usize {
+        partition_of(tag >> self.bits, bits)
+    }
+    /// One of its `1 << bits` parts.
+    pub fn part(self, number: usize, bits: u32) -> Partition {
+        Partition { bits: self.bits + bits, value: self.value | (number as u32) << self.bits }
+    }
+    /// Low bits of the tag that all its groups share.
+    pub fn bits(self) -> u32 {
+        self.bits
+    }
+    /// The partition of `1 << bits` that it is, or is a part of.
+    pub fn within(self, bits: u32) -> usize {
+        partition_of(self.value, bits)
+    }
 }
 
 /// Which ids the rows of a chunk have. See the module.
@@ -60,6 +93,9 @@ enum Kind {
 }
 
 impl GroupTable {
+    /// In the place of a group: there is none.
+    pub const NONE: u32 = u32::MAX;
+
     /// A table for keys like `keys`, about `expected` groups. `collide` gives every key the same hash.
     pub fn new(keys: &[ColumnMeta], expected: usize, collide: bool) -> GroupTable {
         match Direct::new(keys, expected) {
@@ -197,6 +233,16 @@ impl GroupTable {
         hashed.find_known(chunk, columns, &self.hashes, &self.keys, groups);
     }
 
+    /// Hashes the keys, for [`GroupTable::tags`].
+    pub fn hash(&mut self, chunk: &Chunk, columns: &[usize]) {
+        hash_rows(chunk, columns, self.collide, &mut self.caches, &mut self.hashes);
+    }
+
+    /// The tags of the rows that were last looked up, or hashed.
+    pub fn tags(&self) -> impl Iterator<Item = u32> + '_ {
+        self.hashes.iter().map(|&hash| tag(hash))
+    }
+
     /// Makes the table hashed; ids stay. Only for unique groups with keys.
     pub fn hash_from_now(&mut self) {
         if self.is_hashed() {
@@ -248,7 +294,7 @@ impl GroupTable {
 }
 
 /// Makes `chunk` the `rows` key rows from offset `first` of `segment`; `vectors` is memory to reuse.
-pub fn read_keys(
+fn read_keys(
     keys: &Materialized,
     segment: usize,
     first: usize,

@@ -1,6 +1,7 @@
 //! Aggregations against a slow twin that keeps all rows of a group in a map.
 
 use super::*;
+use crate::exec::spill::Spilling;
 use crate::exec::testing::{Chance, chunk_of, column, context, drain, push_all};
 use crate::plan::{AggregateFunction, ExternalAggregate, GroupStates, SortKey};
 use entasis_vector::{DataType, Value};
@@ -173,15 +174,28 @@ fn naive(call: &AggregateCall, rows: &[&Vec<Value>]) -> Value {
 /// Runs keys and calls and compares with the twin.
 fn check(keys: &[usize], calls: &[(ColumnId, AggregateCall)], rows: &[Vec<Value>], setup: (usize, bool, usize)) {
     let (chunk_rows, collide, workers) = setup;
+    check_in(&context(chunk_rows, collide), keys, calls, rows, workers).unwrap();
+}
+
+/// The same with settings and memory of its own. Fails if the aggregation does.
+fn check_in(
+    context: &QueryContext,
+    keys: &[usize],
+    calls: &[(ColumnId, AggregateCall)],
+    rows: &[Vec<Value>],
+    workers: usize,
+) -> Result<()> {
+    let chunk_rows = context.settings.chunk_rows;
+    let setup = (chunk_rows, context.settings.hash_collisions, workers, context.settings.aggregate_spill);
     let mut metas = input();
     metas[1].range = Some((0, 1 << 20));
     metas[2].range = Some((-3, 3));
     let groups: Vec<(ColumnId, Expr)> =
         keys.iter().map(|&k| (ColumnId(50 + k as u32), Expr::column(ColumnId(k as u32), metas[k].ty))).collect();
-    let blocking = aggregate(&metas, &groups, calls, 10.0, &context(chunk_rows, collide), &Arc::default()).unwrap();
+    let blocking = aggregate(&metas, &groups, calls, 10.0, context, &Arc::default()).unwrap();
     let mut chance = Chance(rows.len() as u64 * 77 + 5);
-    push_all(&*blocking.sink, &metas, rows, chunk_rows, workers, &mut chance).unwrap();
-    let mut result = drain(&*blocking.source, &blocking.output, chunk_rows).unwrap();
+    push_all(&*blocking.sink, &metas, rows, chunk_rows, workers, &mut chance)?;
+    let mut result = drain(&*blocking.source, &blocking.output, chunk_rows)?;
     let compare = |a: &Vec<Value>, b: &Vec<Value>| {
         a.iter().zip(b).map(|(a, b)| a.total_cmp(b)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
     };
@@ -206,6 +220,9 @@ fn check(keys: &[usize], calls: &[(ColumnId, AggregateCall)], rows: &[Vec<Value>
     for (c, meta) in blocking.output.iter().enumerate().filter(|(_, meta)| !meta.nullable) {
         assert!(result.iter().all(|row| !row[c].is_null()), "{meta:?} is said not to be NULL");
     }
+    drop(blocking);
+    assert_eq!((context.memory.used(), context.temp.used()), (0, 0));
+    Ok(())
 }
 
 #[test]
@@ -220,6 +237,61 @@ fn aggregations_agree_with_the_twin() {
             check(keys, &calls, &[], setup);
             check(keys, &[], &rows[..100], setup);
         }
+    }
+}
+
+fn spilling(chunk_rows: usize, collide: bool, setting: Spilling) -> QueryContext {
+    let mut context = context(chunk_rows, collide);
+    Arc::make_mut(&mut context.settings).aggregate_spill = setting;
+    context
+}
+
+#[test]
+fn aggregations_whose_rows_are_written_agree_with_the_twin() {
+    let mut chance = Chance(43);
+    let rows = make_rows(1500, 400, &mut chance);
+    let calls = calls();
+    for setting in [Spilling::All, Spilling::Deep] {
+        for keys in [&[][..], &[0], &[1], &[2], &[0, 1, 2], &[6, 2], &[5], &[7, 3]] {
+            for (chunk_rows, collide, workers) in [(3, false, 2), (100, false, 1), (64, true, 2), (2048, false, 2)] {
+                let context = spilling(chunk_rows, collide, setting);
+                check_in(&context, keys, &calls, &rows, workers).unwrap();
+                check_in(&context, keys, &calls[..11], &rows, workers).unwrap();
+                check_in(&context, keys, &calls, &rows[..20], workers).unwrap();
+                check_in(&context, keys, &calls, &[], workers).unwrap();
+                check_in(&context, keys, &[], &rows, workers).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn rows_are_written_where_memory_is_short() {
+    let mut chance = Chance(44);
+    let rows = make_rows(60_000, 50_000, &mut chance);
+    let calls = calls();
+    for (keys, calls) in [(&[1, 3][..], &calls[..12]), (&[6, 1], &calls[..4]), (&[1], &calls[..14]), (&[0, 1], &[])] {
+        let mut failed = 0;
+        for kilobytes in [50_000, 12_000, 6_000, 3_000, 1_500, 700, 200, 20] {
+            let context = spilling(1000, false, Spilling::Auto);
+            context.memory.set_limit(kilobytes << 10);
+            match check_in(&context, keys, calls, &rows, 2) {
+                Ok(()) => assert_eq!(failed, 0, "{kilobytes} KB are enough, more are not"),
+                Err(error) => {
+                    assert_eq!(error.kind(), entasis_vector::ErrorKind::Resource, "{error}");
+                    assert!(kilobytes < 3000, "{kilobytes} KB: {error}");
+                    failed += 1;
+                }
+            }
+            assert!(context.memory.peak() <= kilobytes << 10);
+            assert_eq!((context.memory.used(), context.temp.used()), (0, 0));
+        }
+        // So much is not enough for all groups at once.
+        let mut context = spilling(1000, false, Spilling::Auto);
+        context.memory.set_limit(3000 << 10);
+        Arc::make_mut(&mut context.settings).temp_directory = "".into();
+        let error = check_in(&context, keys, calls, &rows, 2).unwrap_err();
+        assert_eq!(error.kind(), entasis_vector::ErrorKind::Resource, "{error}");
     }
 }
 
@@ -302,7 +374,8 @@ fn a_sum_that_does_not_fit_is_an_error() {
 
 #[test]
 fn memory_is_charged_and_given_back() {
-    let context = context(2048, false);
+    let mut context = context(2048, false);
+    Arc::make_mut(&mut context.settings).temp_directory = "".into();
     let metas = input();
     let keys = [ColumnId(6), ColumnId(3)];
     let blocking = distinct(&metas, &keys, 1.0, &context, &Arc::default()).unwrap();

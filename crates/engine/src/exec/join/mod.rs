@@ -34,7 +34,6 @@ pub(crate) mod partitioned;
 pub(crate) mod probe;
 pub(crate) mod rest;
 pub(crate) mod side;
-pub(crate) mod spread;
 pub(crate) mod strides;
 pub(crate) mod table;
 

@@ -8,10 +8,10 @@
 
 use crate::exec::Reservation;
 use crate::exec::context::MemoryBudget;
-use crate::exec::join::spread::{PLACES, Spread};
 use crate::exec::join::table::{ProbeKeys, Seen};
 use crate::exec::materialized::Materialized;
 use crate::exec::spill::store::{Medium, Store};
+use crate::exec::spread::{PLACES, Spread};
 use crate::sync::{AtomicBool, Ordering};
 use entasis_vector::hash::hash_u64;
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Selection, Vector};

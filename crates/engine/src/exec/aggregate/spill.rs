@@ -1,0 +1,222 @@
+//! Rows of an aggregation that there is no memory for more groups for: to temporary files, by partition.
+//!
+//! ```text
+//! chunk → program → is there memory? ── yes → partial, as ever
+//!                     └─ no → groups that the worker's last partial knows → that partial
+//!                             the others → [Writer] → [Store], by low bits of the tags of their groups
+//! later, partition by partition: groups of all partials, then rows from the file → a partial of its own → result ([`super::late`])
+//! ```
+//! What is written are the outputs of the layout's program: rows that come back are folded in like any other, whatever the states
+//! are. This is a hybrid hash aggregation (Graefe, *Query Evaluation Techniques for Large Databases*, ACM Computing Surveys 1993,
+//! section 4.4), by the bits of the hash that partitions in memory have too.
+//!
+//! 1. Memory is short for a worker if it cannot reserve, or if its partials have some megabytes and less than a quarter is left of
+//!    what was free when the aggregation began: operators above need some too. It keeps its partials and makes no groups any more.
+//! 2. Frequent groups are likely to be in a partial, so rows are looked up in the last one, as long as one row in
+//!    [`WORTH_KNOWN`] is found there.
+//!
+//! Invariants: a group may be in several partials and in the file, but in one partition only. What a worker holds back of all
+//! partitions together is bounded.
+//!
+//! Not here: aggregations without keys or whose external functions take rows as they come (they merge whole), set operations.
+
+use super::layout::Layout;
+use super::partial::Partial;
+use super::table::Partition;
+use crate::exec::materialized::Materialized;
+use crate::exec::spill::Spilling;
+use crate::exec::spill::store::{Medium, Store};
+use crate::exec::spread::{PLACES, Spread};
+use crate::exec::{QueryContext, Reservation};
+use crate::sync::OnceLock;
+use entasis_vector::{Chunk, Result};
+use std::sync::Arc;
+
+/// A partition is split into `1 << BITS`.
+pub const BITS: u32 = 6;
+const PARTITIONS: usize = 1 << BITS;
+/// In the place of a partition: the row is not written.
+const STAYS: usize = PARTITIONS;
+const _: () = assert!(STAYS < PLACES);
+/// The part of the memory that was free at the beginning that is left to others.
+const LEFT_PART: usize = 4;
+/// Partials of a worker may have so much memory, whatever is left to others: the most, and as a part of what is left.
+const MOST_LEAST: usize = 4 << 20;
+const LEAST_PART: usize = 4;
+/// What a writer holds back: the most, the least, and as a part of what is left to others.
+const MOST_HELD: usize = 16 << 20;
+const LEAST_HELD: usize = 64 << 10;
+const HELD_PART: usize = 8;
+/// Groups that there is memory for where few are to fit.
+const FEW_GROUPS: usize = 8;
+/// Rows are looked up if one in so many is found, which is asked every so many rows.
+const WORTH_KNOWN: usize = 8;
+const TRIAL_ROWS: usize = 64 << 10;
+
+/// What the workers of an aggregation share that may write rows.
+pub struct Spill {
+    /// When rows are written.
+    pub setting: Spilling,
+    /// Rows that were written.
+    pub(crate) store: Arc<Store>,
+    /// Bytes to be left to others.
+    left: OnceLock<usize>,
+    context: QueryContext,
+}
+
+impl Spill {
+    /// For aggregations of this layout; `None` if rows cannot wait, or must not be written.
+    pub fn new(layout: &Layout, context: &QueryContext) -> Option<Spill> {
+        let program = layout.program.as_ref().filter(|_| layout.may_wait())?;
+        let store = Store::new(program.outputs(), PARTITIONS, Medium::File, context);
+        store.may_write().then(|| Spill {
+            setting: context.settings.aggregate_spill,
+            store,
+            left: OnceLock::new(),
+            context: context.clone(),
+        })
+    }
+
+    /// Bytes of memory that are left to others. To be asked before the first group is made.
+    pub fn left(&self) -> usize {
+        *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
+    }
+
+    /// True if a worker is to make no more groups, whose partials have `bytes` in all, the last one being `partial`.
+    pub fn is_short(&self, partial: &Partial, bytes: usize) -> bool {
+        match self.setting {
+            Spilling::Auto => {
+                let least = (self.left() / LEAST_PART).min(MOST_LEAST);
+                // A partial may have twice as much after the next chunk, and so may those of others.
+                let next = partial.reservation.bytes() * self.context.settings.threads;
+                bytes > least && self.context.memory.free() < self.left().max(next)
+            }
+            Spilling::All => partial.table.groups() >= FEW_GROUPS,
+            Spilling::Deep => true,
+        }
+    }
+
+    /// True if so many groups, of so many bytes, are too many for `room` bytes.
+    pub fn is_too_large(&self, groups: usize, bytes: usize, room: usize) -> bool {
+        match self.setting {
+            Spilling::Auto | Spilling::All => bytes > room,
+            Spilling::Deep => groups > FEW_GROUPS,
+        }
+    }
+
+    /// What one worker writes the rows of a partition with: to `store`, by the parts of the partition.
+    pub(crate) fn writer_for(&self, store: &Arc<Store>, whole: Partition) -> Writer {
+        let threads = self.context.settings.threads.max(1);
+        Writer {
+            parts: (0..PARTITIONS).map(|_| store.no_rows()).collect(),
+            columns: (0..store.columns().len()).collect(),
+            store: store.clone(),
+            whole,
+            spread: Spread::default(),
+            bytes: 0,
+            most: (self.left() / HELD_PART / threads).clamp(LEAST_HELD, MOST_HELD),
+            memory: Reservation::new(&self.context.memory),
+        }
+    }
+}
+
+/// Rows of one worker on their way to the file.
+pub struct Writer {
+    store: Arc<Store>,
+    /// What the partitions are parts of.
+    whole: Partition,
+    parts: Vec<Materialized>,
+    /// 0, 1, 2, …
+    columns: Vec<usize>,
+    spread: Spread,
+    /// Bytes that are held back, and how many may be.
+    bytes: usize,
+    most: usize,
+    memory: Reservation,
+}
+
+impl Writer {
+    /// Takes the rows of `chunk` whose tags are given; the others stay.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn take(&mut self, chunk: &Chunk, tags: impl Iterator<Item = Option<u32>>) -> Result<()> {
+        let place = |tag| self.whole.part_of(tag, BITS) as u8;
+        self.spread.begin().extend(tags.map(|tag| tag.map_or(STAYS as u8, place)));
+        self.spread.arrange();
+        for (partition, part) in self.parts.iter_mut().enumerate() {
+            let rows = self.spread.rows(partition);
+            if !rows.is_empty() {
+                let before = part.bytes();
+                part.append(chunk, &self.columns, Some(rows));
+                self.bytes = self.bytes - before + part.bytes();
+            }
+        }
+        // What cannot be reserved is written at once.
+        if self.bytes > self.most || self.memory.resize(self.bytes).is_err() { self.flush() } else { Ok(()) }
+    }
+
+    /// The rows of the last chunk that stay, ascending.
+    pub fn stays(&self) -> &[u16] {
+        self.spread.rows(STAYS)
+    }
+
+    /// Writes all that is held back.
+    ///
+    /// # Errors
+    /// I/O; resource, if temporary files would be too large; interrupted.
+    pub fn flush(&mut self) -> Result<()> {
+        for (partition, part) in self.parts.iter_mut().enumerate() {
+            self.store.write(partition, part)?;
+            *part = self.store.no_rows();
+        }
+        self.bytes = 0;
+        self.memory.resize(0)
+    }
+}
+
+/// One worker that makes no more groups.
+pub struct Overflow {
+    writer: Writer,
+    /// Rows are looked up in the worker's last partial.
+    looks_up: bool,
+    /// Since that was last asked: rows, and those that were found.
+    rows: usize,
+    known: usize,
+}
+
+impl Overflow {
+    /// A worker whose last partial is `partial`.
+    pub fn new(spill: &Spill, layout: &Layout, partial: &Partial) -> Overflow {
+        // What is deferred grows with every row.
+        let looks_up = partial.table.is_hashed() && layout.deferred.is_empty();
+        Overflow { writer: spill.writer_for(&spill.store, Partition::ALL), looks_up, rows: 0, known: 0 }
+    }
+
+    /// Takes the rows of `chunk`, which has the outputs of the layout's program.
+    ///
+    /// # Errors
+    /// Those of the states and of writing.
+    pub fn take(&mut self, layout: &Layout, partial: &mut Partial, chunk: &mut Chunk) -> Result<()> {
+        if !self.looks_up {
+            return partial.take_none(chunk, &mut self.writer);
+        }
+        self.rows += chunk.len();
+        self.known += partial.take_known(layout, chunk, &mut self.writer)?;
+        if self.rows >= TRIAL_ROWS {
+            self.looks_up = self.known >= self.rows / WORTH_KNOWN;
+            (self.rows, self.known) = (0, 0);
+        }
+        // Texts of extremes may have become longer.
+        self.looks_up &= partial.reserve().is_ok();
+        Ok(())
+    }
+
+    /// The worker's input has ended.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn finish(&mut self) -> Result<()> {
+        self.writer.flush()
+    }
+}
