@@ -78,9 +78,9 @@ bench-compression: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/compression.py --scale $(SF)
 	rm -f $(EXTENSION)
 
-## Blocks read as they are encoded, in values per nanosecond, beside the machine's stream.
+## Blocks read as they are encoded, in values per nanosecond, beside the machine's stream; VECTORS=avx2 or none: without AVX-512.
 bench-kernels:
-	cargo run --release -p entasis-storage --example kernels
+	$(if $(VECTORS),CARGO_TARGET_DIR=$(TARGET)/$(VECTORS) RUSTFLAGS='--cfg entasis_vectors="$(VECTORS)"') cargo run --release -p entasis-storage --example kernels
 
 ## Kept rows as compressed tuples and as columns: bytes, and times to write and to read them.
 bench-tuples:

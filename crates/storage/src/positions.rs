@@ -7,6 +7,8 @@
 //! number after the other.
 #![allow(unsafe_code)]
 
+#[cfg(target_arch = "x86_64")]
+use entasis_vector::simd::AVX512;
 use std::mem::MaybeUninit;
 
 /// Numbers that are written together, though fewer may be left.
@@ -20,11 +22,12 @@ pub(crate) fn push_bits(first: u16, masks: &[u64], numbers: &mut Vec<u16>) {
     numbers.reserve(masks.len() * 64);
     let room = &mut numbers.spare_capacity_mut()[..masks.len() * 64];
     #[cfg(target_arch = "x86_64")]
-    let has_all = is_x86_feature_detected!("avx512f")
+    let has_all = AVX512
+        && is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512bw")
         && is_x86_feature_detected!("avx512vbmi2")
         && is_x86_feature_detected!("popcnt");
-    let found = match has_all && !cfg!(miri) {
+    let found = match has_all {
         // SAFETY: the features are there.
         true => unsafe { compress(first, masks, room) },
         false => count_off(first, masks, room),

@@ -8,6 +8,12 @@
 //! This is a leaf module with `unsafe`; a kernel without [`widest`] is its slow twin.
 #![allow(unsafe_code)]
 
+/// Whether vectors of 64 bytes may be used where the machine has them: not by an interpreter, nor in a build that is to show what
+/// other machines would do (`--cfg entasis_vectors="avx2"` or `"none"`).
+pub const AVX512: bool = !cfg!(any(miri, entasis_vectors = "avx2", entasis_vectors = "none"));
+/// The same of vectors of 32 bytes.
+pub const AVX2: bool = !cfg!(any(miri, entasis_vectors = "none"));
+
 /// A loop over many values.
 pub trait Kernel {
     /// What it returns.
@@ -27,11 +33,12 @@ pub fn widest<R>(kernel: impl FnOnce() -> R) -> R {
 #[inline(always)]
 pub fn widest_of<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
-    if !cfg!(miri) {
+    if AVX2 {
         if !is_x86_feature_detected!("popcnt") {
             return kernel.run();
         }
-        if is_x86_feature_detected!("avx512bw")
+        if AVX512
+            && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512dq")
         {
@@ -83,7 +90,7 @@ mod tests {
             assert_eq!(widest(|| sum(&values[..count])), expected);
             // What a machine with less runs.
             #[cfg(target_arch = "x86_64")]
-            if !cfg!(miri) && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
+            if AVX2 && is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
                 // SAFETY: the machine has what the function is compiled for.
                 assert_eq!(unsafe { avx2(Closure(|| sum(&values[..count]))) }, expected);
             }

@@ -13,7 +13,7 @@
 
 use crate::exec::QueryContext;
 use crate::exec::aggregate::MOST_GROUPS;
-use crate::exec::aggregate::finish::{Finished, Morsel, Part, merge_partials};
+use crate::exec::aggregate::finish::{Merged, Morsel, Part};
 use crate::exec::aggregate::layout::Layout;
 use crate::exec::aggregate::partial::Partial;
 use crate::exec::aggregate::state::{State, lock};
@@ -50,7 +50,7 @@ pub fn set_operation(
         layout: Layout::counting(&keys, 2),
         context: context.clone(),
         partials: Mutex::default(),
-        finished: OnceLock::new(),
+        merged: OnceLock::new(),
     });
     let blocking = Blocking {
         sink: Arc::new(Side { shared: shared.clone(), side: 1 }),
@@ -73,7 +73,7 @@ struct Shared {
     layout: Layout,
     context: QueryContext,
     partials: Mutex<Vec<Partial>>,
-    finished: OnceLock<Finished>,
+    merged: OnceLock<Merged>,
 }
 
 impl Shared {
@@ -112,9 +112,8 @@ impl Sink for Side {
         if partials.is_empty() {
             partials.push(self.shared.new_partial()?);
         }
-        let parts = merge_partials(&self.shared.layout, &self.shared.context, partials, tasks)?;
-        let set = self.shared.finished.set(Finished::new(parts));
-        set.map_err(|_| Error::internal("a set operation was finished twice"))
+        let merged = Merged::new(&self.shared.layout, &self.shared.context, partials, None, tasks)?;
+        self.shared.merged.set(merged).map_err(|_| Error::internal("a set operation was finished twice"))
     }
 }
 
@@ -159,7 +158,11 @@ impl Source for SetSource {
     }
 
     fn progress(&self) -> Option<f64> {
-        self.shared.finished.get().map(Finished::progress)
+        self.shared.merged.get().map(Merged::progress)
+    }
+
+    fn pieces(&self) -> Option<usize> {
+        self.shared.merged.get().and_then(Merged::pieces)
     }
 }
 
@@ -176,9 +179,11 @@ struct SetReader {
 
 impl SourceWorker for SetReader {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        let finished = self.shared.finished.get().ok_or_else(|| Error::internal("a set operation is not finished"))?;
+        let merged = self.shared.merged.get().ok_or_else(|| Error::internal("a set operation is not finished"))?;
         if self.morsel.as_ref().is_none_or(|morsel| morsel.groups.is_empty()) {
-            (self.morsel, self.copies) = (finished.take(), 0);
+            // Its memory first, then the next one's.
+            self.morsel = None;
+            (self.morsel, self.copies) = (merged.next(&self.shared.layout)?, 0);
         }
         let Some(Morsel { number, part, groups }) = &mut self.morsel else { return Ok(false) };
         self.number = *number;

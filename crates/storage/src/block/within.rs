@@ -5,6 +5,9 @@
 //! each lane's highest bit goes to the mask. What reads the numbers, from slots or by unpacking, is not here. The slow twin is
 //! [`super::search::Number::is_within`].
 
+#[cfg(target_arch = "x86_64")]
+use entasis_vector::simd::{AVX2, AVX512};
+
 /// Vectors that this machine has. Only this module makes one, so that having one says that the
 /// instructions are there.
 #[cfg(target_arch = "x86_64")]
@@ -28,22 +31,23 @@ pub(crate) struct Proof(());
 
 impl Vectors {
     /// The widest, if there are any.
+    #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(crate) fn widest() -> Option<Vectors> {
-        #[cfg(target_arch = "x86_64")]
-        if !cfg!(miri) {
-            if is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw") {
-                return Some(Vectors::Avx512(Proof(())));
-            }
-            return Vectors::avx2();
-        }
+        let has_all = AVX512 && is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bw");
+        if has_all { Some(Vectors::Avx512(Proof(()))) } else { Vectors::avx2() }
+    }
+
+    /// The widest: none.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(crate) fn widest() -> Option<Vectors> {
         None
     }
 
     /// Those of 32 bytes, if there are any.
     #[cfg(target_arch = "x86_64")]
     pub(crate) fn avx2() -> Option<Vectors> {
-        (!cfg!(miri) && is_x86_feature_detected!("avx2")).then_some(Vectors::Avx2(Proof(())))
+        (AVX2 && is_x86_feature_detected!("avx2")).then_some(Vectors::Avx2(Proof(())))
     }
 }
 

@@ -6,6 +6,9 @@
 //! This is a leaf module with `unsafe`: AVX-512 gathers and comparisons. The slow twin is `partition_point`.
 #![allow(unsafe_code)]
 
+#[cfg(target_arch = "x86_64")]
+use entasis_vector::simd::AVX512;
+
 /// Words that are near a guess: as many as are compared without a search.
 pub(crate) const NEAR: usize = 16;
 
@@ -22,7 +25,7 @@ pub(crate) fn count_below(words: &[u64], word: u64) -> usize {
 #[inline]
 pub(crate) fn count_not_above(words: &[u64], word: u64) -> usize {
     #[cfg(target_arch = "x86_64")]
-    if !cfg!(miri) && is_x86_feature_detected!("avx512f") {
+    if AVX512 && is_x86_feature_detected!("avx512f") {
         // SAFETY: the feature is there.
         return unsafe { avx512(words, word) };
     }

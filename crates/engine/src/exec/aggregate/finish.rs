@@ -1,25 +1,25 @@
 //! The end of an aggregation: partials of all workers become parts whose groups are each other's strangers.
 //!
 //! Few groups, groups that are found without hashing, and states that only merge whole are merged into the largest
-//! partial, one after another. Other groups are sealed and partitioned by hash, and then each partition is merged into a small table of its own, all partitions in
-//! parallel. A single partial without duplicates is a part as it is.
+//! partial, one after another. A single partial without duplicates is a part as it is. Other groups are sealed and partitioned by
+//! hash; each partition is merged when its rows are asked for, by whoever asks ([`super::late`]).
 
+use super::late::Late;
 use super::layout::Layout;
-use super::partial::{Partial, Sealed};
-use super::state::{State, lock};
-use super::table::{GroupTable, Partition};
+use super::partial::Partial;
+use super::spill::Spill;
+use super::state::State;
+use super::table::GroupTable;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::operator::Tasks;
 use crate::exec::{QueryContext, Reservation};
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::Result;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Up to so many groups in all partials together are merged on one thread.
 const FEW_GROUPS: usize = 16 << 10;
-/// Groups that a partition should have at most.
-const PARTITION_GROUPS: usize = 32 << 10;
 /// Rows of a result morsel.
 const MORSEL_ROWS: usize = 16 << 10;
 
@@ -44,21 +44,43 @@ impl Part {
     }
 }
 
-/// Merges `partials`, and completes them.
-///
-/// # Errors
-/// Those of the states; resource.
-pub fn merge_partials(
-    layout: &Layout,
-    context: &QueryContext,
-    mut partials: Vec<Partial>,
-    tasks: &dyn Tasks,
-) -> Result<Vec<Part>> {
-    let collide = context.settings.hash_collisions;
-    let groups: usize = partials.iter().map(|partial| partial.table.groups()).sum();
-    let is_done = partials.len() == 1 && partials[0].table.is_unique();
-    let is_cheap = groups <= FEW_GROUPS || partials.iter().all(|partial| partial.table.is_direct());
-    if is_done || is_cheap || layout.merges_whole() || layout.keys.is_empty() {
+/// All groups, to be read by any number of workers.
+pub enum Merged {
+    /// They are merged already.
+    Whole {
+        /// The groups.
+        part: Arc<Part>,
+        /// The first one that nobody has taken.
+        next: AtomicUsize,
+    },
+    /// They are merged partition by partition.
+    Late(Box<Late>),
+}
+
+impl Merged {
+    /// Merges `partials` and, if `spill` has written any, its rows: now, or when they are read.
+    ///
+    /// # Errors
+    /// Those of the states; resource.
+    pub fn new(
+        layout: &Layout,
+        context: &QueryContext,
+        mut partials: Vec<Partial>,
+        spill: Option<&Arc<Spill>>,
+        tasks: &dyn Tasks,
+    ) -> Result<Merged> {
+        let collide = context.settings.hash_collisions;
+        let groups: usize = partials.iter().map(|partial| partial.table.groups()).sum();
+        let is_done = partials.len() == 1 && partials[0].table.is_unique();
+        let is_direct = partials.iter().all(|partial| partial.table.is_direct());
+        let is_cheap = groups <= FEW_GROUPS || is_direct || layout.merges_whole() || layout.keys.is_empty();
+        // Merging one into another needs as much again, at most; where keys are indexes, nothing.
+        let bytes: usize = partials.iter().map(|partial| partial.reservation.bytes()).sum();
+        let fits = is_done || is_direct || spill.is_none() || bytes <= context.memory.free();
+        let is_written = spill.is_some_and(|spill| spill.store.has_written());
+        if is_written || !fits || !(is_done || is_cheap) {
+            return Ok(Merged::Late(Box::new(Late::new(partials, spill, context, tasks)?)));
+        }
         let largest = (0..partials.len())
             .filter(|&at| partials[at].table.is_unique())
             .max_by_key(|&at| partials[at].table.groups());
@@ -72,42 +94,52 @@ pub fn merge_partials(
             whole.absorb(partial)?;
         }
         whole.complete(layout, tasks)?;
-        return Ok(vec![Part::new(whole)?]);
+        Ok(Merged::Whole { part: Arc::new(Part::new(whole)?), next: AtomicUsize::new(0) })
     }
-    let bits = groups.div_ceil(PARTITION_GROUPS).next_power_of_two().trailing_zeros().clamp(4, 10);
-    let waiting: Vec<Mutex<Option<Partial>>> = partials.into_iter().map(|partial| Mutex::new(Some(partial))).collect();
-    let sealed: Mutex<Vec<Sealed>> = Mutex::default();
-    tasks.run(waiting.len(), &|i| {
-        let partial = lock(&waiting[i]).take().expect("each task runs once");
-        let partial = partial.seal(bits)?;
-        lock(&sealed).push(partial);
-        Ok(())
-    })?;
-    let sealed = sealed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let parts: Mutex<Vec<Part>> = Mutex::default();
-    tasks.run(1 << bits, &|partition| {
-        context.check()?;
-        let partition = Partition::ALL.part(partition, bits);
-        let expected = sealed.iter().map(|sealed| sealed.most_groups(partition)).sum();
-        let table = GroupTable::hashed(&layout.keys, expected, collide);
-        let mut whole = Partial::new(layout, table, context)?;
-        for sealed in &sealed {
-            whole.merge(sealed, partition)?;
-        }
-        let part = Part::new(whole)?;
-        if part.groups > 0 {
-            lock(&parts).push(part);
-        }
-        Ok(())
-    })?;
-    Ok(parts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
-}
 
-/// Parts, handed out to workers in ranges of groups.
-pub struct Finished {
-    parts: Vec<Arc<Part>>,
-    morsels: Vec<(usize, Range<usize>)>,
-    next: AtomicUsize,
+    /// Groups that nobody has taken; `None` if there are none.
+    ///
+    /// # Errors
+    /// Those of the states and of files; resource; interrupted.
+    pub fn next(&self, layout: &Layout) -> Result<Option<Morsel>> {
+        match self {
+            Merged::Whole { part, next } => {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let start = (number * MORSEL_ROWS).min(part.groups);
+                let groups = start..part.groups.min(start + MORSEL_ROWS);
+                let is_over = groups.is_empty();
+                Ok((!is_over).then(|| Morsel { number: number as u64, part: part.clone(), groups }))
+            }
+            Merged::Late(late) => late.next(layout),
+        }
+    }
+
+    /// The share of groups that has been taken, 0 to 1.
+    pub fn progress(&self) -> f64 {
+        match self {
+            Merged::Whole { part, next } => {
+                let taken = next.load(Ordering::Relaxed) * MORSEL_ROWS;
+                taken.min(part.groups) as f64 / part.groups.max(1) as f64
+            }
+            Merged::Late(late) => late.progress(),
+        }
+    }
+
+    /// How many workers could read at the same time; `None`: as many as the rows are worth.
+    pub fn pieces(&self) -> Option<usize> {
+        match self {
+            Merged::Whole { .. } => None,
+            Merged::Late(late) => Some(late.waiting()),
+        }
+    }
+
+    /// How groups were merged, for `EXPLAIN ANALYZE`.
+    pub fn report(&self) -> String {
+        match self {
+            Merged::Whole { .. } => "merged into one".into(),
+            Merged::Late(late) => late.report(),
+        }
+    }
 }
 
 /// A range of groups.
@@ -127,30 +159,5 @@ impl Morsel {
         let end = self.groups.end.min(start + rows).min((start / SEGMENT_ROWS + 1) * SEGMENT_ROWS);
         self.groups.start = end;
         start..end
-    }
-}
-
-impl Finished {
-    /// Cuts `parts` into morsels.
-    pub fn new(parts: Vec<Part>) -> Finished {
-        let morsels = parts.iter().enumerate().flat_map(|(part, of)| {
-            let starts = (0..of.groups).step_by(MORSEL_ROWS);
-            starts.map(move |start| (part, start..of.groups.min(start + MORSEL_ROWS)))
-        });
-        let morsels = morsels.collect();
-        Finished { morsels, parts: parts.into_iter().map(Arc::new).collect(), next: AtomicUsize::new(0) }
-    }
-
-    /// The next morsel.
-    pub fn take(&self) -> Option<Morsel> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let (part, groups) = self.morsels.get(number)?;
-        Some(Morsel { number: number as u64, part: self.parts[*part].clone(), groups: groups.clone() })
-    }
-
-    /// The share of morsels that has been taken, 0 to 1.
-    pub fn progress(&self) -> f64 {
-        let taken = self.next.load(Ordering::Relaxed).min(self.morsels.len());
-        taken as f64 / self.morsels.len().max(1) as f64
     }
 }

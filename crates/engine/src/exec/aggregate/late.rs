@@ -1,10 +1,12 @@
-//! The end of an aggregation that does not fit into memory at once: partition by partition, each when it is wanted.
+//! The end of an aggregation with many groups: partition by partition, each when its rows are asked for.
 //!
-//! 1. All partials are sealed: their groups are known by partition, by the same bits as rows in the file.
+//! 1. All partials are sealed: their groups are known by partition, by the same bits as rows in the file, if there is one.
 //! 2. Who wants rows takes a partition. It gets a table of its own: first the groups of all partials, then the rows from the file.
 //! 3. It is given away as a part, and its memory is free again with its last row.
 //! 4. A partition that does not fit is split by the next bits of the tags: rows in the file into another file, groups of
 //!    partials where they are. Its parts wait like other partitions, so another worker may take them.
+//!
+//! Without rows in a file there are as many partitions as make each one's table small, so that it stays in a cache.
 //!
 //! Invariants: a group is in one partition of those that wait at a time; a partition that was split has given nothing. What a
 //! partition may take is a share of what was free at the end of the input, the same for each worker, so that the operators above
@@ -19,26 +21,27 @@ use super::table::{GroupTable, Partition};
 use crate::exec::QueryContext;
 use crate::exec::operator::Tasks;
 use crate::exec::scheduler::Alone;
-use crate::exec::spill::Spilling;
 use crate::exec::spill::store::{Medium, Store, Stored};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};
 use entasis_vector::{Chunk, ErrorKind, Result};
 use std::sync::Arc;
 
-/// How often rows are split, the first time included: then all but eight bits of the tags are used.
-const DEEPEST: u32 = 4;
+/// Groups that a partition should have at most if nothing was written, and the bits of the tags that are used for that.
+const PARTITION_GROUPS: usize = 32 << 10;
+const LEAST_BITS: u32 = 4;
+const MOST_BITS: u32 = 10;
+/// Partitions by so many bits of the tags, which have 32, are not split again.
+const LAST_BITS: u32 = 22;
 /// The part of the free memory that the partitions of all workers may take, and what each may at least.
 const ROOM_PART: usize = 2;
 const LEAST_ROOM: usize = 1 << 20;
-/// Groups that a partition's table begins with room for, at most.
-const MOST_EXPECTED: usize = 32 << 10;
 
 /// The partitions of an aggregation.
 pub struct Late {
-    spill: Arc<Spill>,
+    spill: Option<Arc<Spill>>,
     sealed: Vec<Sealed>,
     waiting: Mutex<Vec<Waiting>>,
-    /// Partitions that were given, or were empty, and all that there are.
+    /// Partitions that were given, split, or were empty, and all that there are.
     done: AtomicUsize,
     all: AtomicUsize,
     /// Bytes that a partition may take.
@@ -49,17 +52,18 @@ pub struct Late {
     context: QueryContext,
 }
 
-/// A partition that waits, and its rows in a file.
+/// A partition that waits.
 struct Waiting {
     partition: Partition,
-    store: Arc<Store>,
-    rows: Stored,
+    /// How often it has been split.
+    depth: u32,
+    /// Its rows in a file.
+    rows: Option<(Arc<Store>, Stored)>,
 }
 
 impl Waiting {
-    /// How often its rows have been split.
-    fn depth(&self) -> u32 {
-        self.partition.bits() / BITS
+    fn is_last(&self) -> bool {
+        self.partition.bits() >= LAST_BITS
     }
 }
 
@@ -68,16 +72,28 @@ impl Late {
     ///
     /// # Errors
     /// Those of the tasks; resource.
-    pub fn new(spill: &Arc<Spill>, partials: Vec<Partial>, context: &QueryContext, tasks: &dyn Tasks) -> Result<Late> {
+    pub fn new(
+        partials: Vec<Partial>,
+        spill: Option<&Arc<Spill>>,
+        context: &QueryContext,
+        tasks: &dyn Tasks,
+    ) -> Result<Late> {
+        let store = spill.map(|spill| &spill.store).filter(|store| store.has_written());
+        let groups: usize = partials.iter().map(|partial| partial.table.groups()).sum();
+        let bits = match store {
+            Some(_) => BITS,
+            None => groups.div_ceil(PARTITION_GROUPS).next_power_of_two().ilog2().clamp(LEAST_BITS, MOST_BITS),
+        };
         let partials: Vec<Mutex<Option<Partial>>> = partials.into_iter().map(|p| Mutex::new(Some(p))).collect();
         let sealed: Mutex<Vec<Sealed>> = Mutex::default();
         tasks.run(partials.len(), &|i| {
             let partial = lock(&partials[i]).take().expect("each task runs once");
-            let partial = partial.seal(BITS)?;
+            let partial = partial.seal(bits)?;
             lock(&sealed).push(partial);
             Ok(())
         })?;
         let late = Late {
+            spill: spill.cloned(),
             sealed: sealed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner),
             waiting: Mutex::default(),
             done: AtomicUsize::new(0),
@@ -86,26 +102,31 @@ impl Late {
             deepest: AtomicU32::new(1),
             again: AtomicU64::new(0),
             context: context.clone(),
-            spill: spill.clone(),
         };
-        late.wait(Partition::ALL, &spill.store);
+        late.wait(Partition::ALL, bits, 1, store);
         Ok(late)
     }
 
-    /// The parts of a partition wait, whose rows are in `store`.
-    fn wait(&self, whole: Partition, store: &Arc<Store>) {
+    /// The `1 << bits` parts of a partition wait, whose rows are in `store`.
+    fn wait(&self, whole: Partition, bits: u32, depth: u32, store: Option<&Arc<Store>>) {
         let part = |number| {
-            let (partition, rows) = (whole.part(number, BITS), store.take(number));
-            let has_groups = rows.rows > 0 || self.most_groups(partition) > 0;
-            has_groups.then(|| Waiting { partition, store: store.clone(), rows })
+            let partition = whole.part(number, bits);
+            let rows = store.map(|store| (store.clone(), store.take(number))).filter(|(_, rows)| rows.rows > 0);
+            let has_groups = rows.is_some() || self.most_groups(partition) > 0;
+            has_groups.then_some(Waiting { partition, depth, rows })
         };
-        let parts: Vec<Waiting> = (0..store.partitions()).filter_map(part).collect();
+        let parts: Vec<Waiting> = (0..1 << bits).filter_map(part).collect();
         self.all.fetch_add(parts.len(), Ordering::Relaxed);
         lock(&self.waiting).extend(parts);
     }
 
     fn most_groups(&self, partition: Partition) -> usize {
         self.sealed.iter().map(|sealed| sealed.most_groups(partition)).sum()
+    }
+
+    /// Partitions that nobody has taken yet.
+    pub fn waiting(&self) -> usize {
+        lock(&self.waiting).len()
     }
 
     /// The groups of another partition; `None` if none waits any more.
@@ -117,41 +138,44 @@ impl Late {
             self.context.check()?;
             let next = lock(&self.waiting).pop();
             let Some(waiting) = next else { return Ok(None) };
-            match self.aggregate(layout, &waiting)? {
-                Some(partial) => {
-                    let number = self.done.fetch_add(1, Ordering::Relaxed) as u64;
-                    let part = Arc::new(Part::new(partial)?);
-                    let groups = 0..part.groups;
-                    if part.groups > 0 {
-                        return Ok(Some(Morsel { number, part, groups }));
-                    }
-                }
-                None => {
-                    self.split(layout, &waiting)?;
-                    self.done.fetch_add(1, Ordering::Relaxed);
-                }
+            let merged = self.merge(layout, &waiting)?;
+            if merged.is_none() {
+                self.split(layout, &waiting)?;
+            }
+            let number = self.done.fetch_add(1, Ordering::Relaxed) as u64;
+            let Some(partial) = merged else { continue };
+            let part = Arc::new(Part::new(partial)?);
+            let groups = 0..part.groups;
+            if part.groups > 0 {
+                return Ok(Some(Morsel { number, part, groups }));
             }
         }
     }
 
     /// The groups of a partition; `None` if they are too many.
-    fn aggregate(&self, layout: &Layout, waiting: &Waiting) -> Result<Option<Partial>> {
-        let is_last = waiting.depth() >= DEEPEST;
-        let expected = (self.most_groups(waiting.partition) + waiting.rows.rows).min(MOST_EXPECTED);
+    fn merge(&self, layout: &Layout, waiting: &Waiting) -> Result<Option<Partial>> {
+        let rows = waiting.rows.as_ref().map_or(0, |(_, rows)| rows.rows);
+        let expected = (self.most_groups(waiting.partition) + rows).min(PARTITION_GROUPS);
         let table = GroupTable::hashed(&layout.keys, expected, self.context.settings.hash_collisions);
         let mut whole = Partial::new(layout, table, &self.context)?;
-        match self.fold(layout, waiting, &mut whole, is_last) {
+        match self.fold(layout, waiting, &mut whole) {
             // What another worker has may be what lacks, but a smaller partition needs less.
-            Err(error) if error.kind() == ErrorKind::Resource && !is_last && whole.table.groups() > 1 => Ok(None),
+            Err(error) if error.kind() == ErrorKind::Resource && !waiting.is_last() && whole.table.groups() > 1 => {
+                Ok(None)
+            }
             fits => Ok(fits?.then_some(whole)),
         }
     }
 
     /// Folds a partition into `whole`; false as soon as it is too large.
-    fn fold(&self, layout: &Layout, waiting: &Waiting, whole: &mut Partial, is_last: bool) -> Result<bool> {
+    fn fold(&self, layout: &Layout, waiting: &Waiting, whole: &mut Partial) -> Result<bool> {
         let is_too_large = |whole: &Partial| {
             let (groups, bytes) = (whole.table.groups(), whole.reservation.bytes());
-            !is_last && groups > 1 && self.spill.is_too_large(groups, bytes, self.room)
+            let is_over = match &self.spill {
+                Some(spill) => spill.is_too_large(groups, bytes, self.room),
+                None => bytes > self.room,
+            };
+            is_over && !waiting.is_last() && groups > 1
         };
         for sealed in &self.sealed {
             whole.merge(sealed, waiting.partition)?;
@@ -159,13 +183,15 @@ impl Late {
                 return Ok(false);
             }
         }
-        let mut chunk = Chunk::new();
-        let mut rows = waiting.store.reader(&waiting.rows);
-        while rows.next(&mut chunk)? {
-            whole.take(layout, &chunk)?;
-            whole.reserve()?;
-            if is_too_large(whole) {
-                return Ok(false);
+        if let Some((store, rows)) = &waiting.rows {
+            let mut chunk = Chunk::new();
+            let mut rows = store.reader(rows);
+            while rows.next(&mut chunk)? {
+                whole.take(layout, &chunk)?;
+                whole.reserve()?;
+                if is_too_large(whole) {
+                    return Ok(false);
+                }
             }
         }
         whole.complete(layout, &Alone(&self.context))?;
@@ -174,46 +200,54 @@ impl Late {
 
     /// Splits a partition: its parts wait.
     fn split(&self, layout: &Layout, waiting: &Waiting) -> Result<()> {
-        let store = waiting.store.like(1 << BITS, Medium::File);
-        let mut writer = self.spill.writer_for(&store, waiting.partition);
-        // Of use for its hashes.
-        let collide = self.context.settings.hash_collisions;
-        let mut hashes = Partial::new(layout, GroupTable::appended(&layout.keys, collide), &self.context)?;
-        let mut chunk = Chunk::new();
-        let mut rows = waiting.store.reader(&waiting.rows);
-        while rows.next(&mut chunk)? {
-            hashes.take_none(&chunk, &mut writer)?;
+        let mut parts = None;
+        if let (Some(spill), Some((store, rows))) = (&self.spill, &waiting.rows) {
+            let parts = parts.insert(store.like(1 << BITS, Medium::File));
+            let mut writer = spill.writer_for(parts, waiting.partition);
+            // Of use for its hashes.
+            let table = GroupTable::appended(&layout.keys, self.context.settings.hash_collisions);
+            let mut hashes = Partial::new(layout, table, &self.context)?;
+            let mut chunk = Chunk::new();
+            let mut rows = store.reader(rows);
+            while rows.next(&mut chunk)? {
+                hashes.take_none(&chunk, &mut writer)?;
+            }
+            writer.flush()?;
+            let (written, _) = parts.traffic();
+            self.again.fetch_add(written, Ordering::Relaxed);
         }
-        writer.flush()?;
-        let (written, _) = store.traffic();
-        self.again.fetch_add(written, Ordering::Relaxed);
-        self.deepest.fetch_max(waiting.depth() + 1, Ordering::Relaxed);
-        self.wait(waiting.partition, &store);
+        self.deepest.fetch_max(waiting.depth + 1, Ordering::Relaxed);
+        self.wait(waiting.partition, BITS, waiting.depth + 1, parts.as_ref());
         Ok(())
     }
 
-    /// The share of partitions that have been given, 0 to 1.
+    /// The share of partitions that are done, 0 to 1.
     pub fn progress(&self) -> f64 {
         let (done, all) = (self.done.load(Ordering::Relaxed), self.all.load(Ordering::Relaxed));
         done as f64 / all.max(1) as f64
     }
 
-    /// What became of it, once all is done.
+    /// What became of it, for `EXPLAIN ANALYZE`.
     pub fn report(&self) -> String {
-        let why = match self.spill.setting {
-            Spilling::Auto => "there was no memory for all groups".to_string(),
-            forced => format!("aggregate_spill = {forced}"),
-        };
-        let megabytes = |bytes: u64| bytes as f64 / 1e6;
-        let (written, read) = self.spill.store.traffic();
-        let again = self.again.load(Ordering::Relaxed);
-        format!(
-            "{} partitions one after the other, {why}: {:.1} MB of rows written to temporary files, {:.1} MB read; depth {}{}",
-            self.all.load(Ordering::Relaxed),
-            megabytes(written),
-            megabytes(read),
-            self.deepest.load(Ordering::Relaxed),
-            if again > 0 { format!(", {:.1} MB written again", megabytes(again)) } else { String::new() },
-        )
+        let mut text = format!("merged in {} partitions", self.all.load(Ordering::Relaxed));
+        if let Some((spill, (written, read))) = self.spill.as_ref().map(|spill| (spill, spill.store.traffic()))
+            && written > 0
+        {
+            let megabytes = |bytes: u64| bytes as f64 / 1e6;
+            text += &format!(
+                "; rows of some groups in temporary files, {}: {:.1} MB written, {:.1} MB read",
+                spill.reason(),
+                megabytes(written),
+                megabytes(read)
+            );
+            let again = self.again.load(Ordering::Relaxed);
+            if again > 0 {
+                text += &format!(", {:.1} MB written again", megabytes(again));
+            }
+        }
+        match self.deepest.load(Ordering::Relaxed) {
+            1 => text,
+            deepest => format!("{text}; depth {deepest}"),
+        }
     }
 }

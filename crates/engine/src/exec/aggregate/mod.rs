@@ -11,10 +11,10 @@
 //!    new one begins. Where groups do not repeat, looking them up is wasted: after the first [`TRIAL_ROWS`] rows, and
 //!    again whenever a partial is put aside, a worker that has hardly merged any rows goes on with a partial that gives
 //!    every row its own group, for [`BYPASS_ROWS`] rows.
-//! 4. [`finish`] merges all partials, in radix partitions and in parallel if there are many groups.
-//! 5. The source reads keys and [`result`]s off the parts.
-//! 6. Where memory is short, rows go to temporary files ([`spill`]), and partitions are merged one after the other while their
-//!    groups are read ([`late`]).
+//! 4. Where memory is short, rows of groups that are not known yet go to temporary files, by radix partition ([`spill`]).
+//! 5. [`finish`] merges all partials into one. If there are many groups, they are merged partition by partition, in parallel, when
+//!    they are read ([`late`]).
+//! 6. The source reads keys and [`result`]s off the parts.
 //!
 //! Sums of integers and decimals are exact, whatever the order. Sums of floats depend on it in their last bits.
 //! What is not here: groups that are known to come sorted.
@@ -45,8 +45,7 @@ use crate::sync::{Mutex, OnceLock};
 use entasis_vector::Stored;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
-use finish::{Finished, Morsel, merge_partials};
-use late::Late;
+use finish::{Merged, Morsel};
 use layout::Layout;
 use partial::Partial;
 use spill::{Overflow, Spill};
@@ -82,7 +81,7 @@ pub(crate) fn aggregate(
         recorder: recorder.clone(),
         expected_groups: expected_groups.clamp(0.0, u32::MAX as f64) as usize,
         partials: Mutex::default(),
-        groups: OnceLock::new(),
+        merged: OnceLock::new(),
     });
     Ok(Blocking {
         sink: Arc::new(AggregateSink { shared: shared.clone() }),
@@ -121,15 +120,8 @@ struct Shared {
     partials: Mutex<Vec<Partial>>,
     /// Where rows go that there is no memory for, if they may.
     spill: Option<Arc<Spill>>,
-    groups: OnceLock<AllGroups>,
-}
-
-/// All groups, once the input has ended.
-enum AllGroups {
-    /// In memory.
-    Finished(Finished),
-    /// Partition by partition.
-    Late(Late),
+    /// All groups, once the input has ended.
+    merged: OnceLock<Merged>,
 }
 
 impl Shared {
@@ -175,29 +167,16 @@ impl Sink for AggregateSink {
         }
         let shared = &self.shared;
         let found = describe(&partials);
-        let bytes: usize = partials.iter().map(|partial| partial.reservation.bytes()).sum();
-        // Merging needs as much again, at most; where keys are indexes, nothing.
-        let needs_more = partials.len() > 1 && partials.iter().any(|partial| !partial.table.is_direct());
-        let may_not_fit = needs_more && bytes > shared.context.memory.free();
-        let groups = match &shared.spill {
-            Some(spill) if spill.store.has_written() || may_not_fit => {
-                shared.recorder.note(found);
-                AllGroups::Late(Late::new(spill, partials, &shared.context, tasks)?)
-            }
-            _ => {
-                let parts = merge_partials(&shared.layout, &shared.context, partials, tasks)?;
-                shared.recorder.note(format!("{found}; merged into {}", count(parts.len(), "part")));
-                AllGroups::Finished(Finished::new(parts))
-            }
-        };
-        shared.groups.set(groups).map_err(|_| Error::internal("an aggregation was finished twice"))
+        let merged = Merged::new(&shared.layout, &shared.context, partials, shared.spill.as_ref(), tasks)?;
+        shared.recorder.note(found);
+        shared.merged.set(merged).map_err(|_| Error::internal("an aggregation was finished twice"))
     }
 }
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if let Some(AllGroups::Late(late)) = self.groups.get() {
-            self.recorder.note(late.report());
+        if let Some(merged) = self.merged.get() {
+            self.recorder.note(merged.report());
         }
     }
 }
@@ -331,10 +310,11 @@ impl Source for AggregateSource {
     }
 
     fn progress(&self) -> Option<f64> {
-        self.shared.groups.get().map(|groups| match groups {
-            AllGroups::Finished(finished) => finished.progress(),
-            AllGroups::Late(late) => late.progress(),
-        })
+        self.shared.merged.get().map(Merged::progress)
+    }
+
+    fn pieces(&self) -> Option<usize> {
+        self.shared.merged.get().and_then(Merged::pieces)
     }
 }
 
@@ -348,15 +328,12 @@ struct AggregateReader {
 
 impl SourceWorker for AggregateReader {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        let groups = self.shared.groups.get().ok_or_else(|| Error::internal("an aggregation is not finished"))?;
+        let merged = self.shared.merged.get().ok_or_else(|| Error::internal("an aggregation is not finished"))?;
         let layout = &self.shared.layout;
         if self.morsel.as_ref().is_none_or(|morsel| morsel.groups.is_empty()) {
             // Its memory first, then the next one's.
             self.morsel = None;
-            self.morsel = match groups {
-                AllGroups::Finished(finished) => finished.take(),
-                AllGroups::Late(late) => late.next(layout)?,
-            };
+            self.morsel = merged.next(layout)?;
         }
         let Some(morsel) = &mut self.morsel else { return Ok(false) };
         self.number = morsel.number;

@@ -56,7 +56,7 @@ const TRIAL_ROWS: usize = 64 << 10;
 /// What the workers of an aggregation share that may write rows.
 pub struct Spill {
     /// When rows are written.
-    pub setting: Spilling,
+    setting: Spilling,
     /// Rows that were written.
     pub(crate) store: Arc<Store>,
     /// Bytes to be left to others.
@@ -101,6 +101,14 @@ impl Spill {
         match self.setting {
             Spilling::Auto | Spilling::All => bytes > room,
             Spilling::Deep => groups > FEW_GROUPS,
+        }
+    }
+
+    /// Why rows are written.
+    pub fn reason(&self) -> String {
+        match self.setting {
+            Spilling::Auto => "there was no memory for all of them".into(),
+            forced => format!("aggregate_spill = {forced}"),
         }
     }
 
