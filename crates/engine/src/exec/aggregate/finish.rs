@@ -1,7 +1,7 @@
 //! The end of an aggregation: partials of all workers become parts whose groups are each other's strangers.
 //!
 //! Few groups, groups that are found without hashing, and states that only merge whole are merged into the largest
-//! partial, one after another. A single partial without duplicates is a part as it is. Other groups are sealed and partitioned by
+//! partial, one after another. A single partial is a part as it is. Other groups are sealed and partitioned by
 //! hash; each partition is merged when its rows are asked for, by whoever asks ([`super::late`]).
 
 use super::late::Late;
@@ -71,23 +71,20 @@ impl Merged {
     ) -> Result<Merged> {
         let collide = context.settings.hash_collisions;
         let groups: usize = partials.iter().map(|partial| partial.table.groups()).sum();
-        let is_done = partials.len() == 1 && partials[0].table.is_unique();
+        let is_done = partials.len() == 1;
         let is_direct = partials.iter().all(|partial| partial.table.is_direct());
         let is_cheap = groups <= FEW_GROUPS || is_direct || layout.merges_whole() || layout.keys.is_empty();
         // Merging one into another needs as much again, at most; where keys are indexes, nothing.
         let bytes: usize = partials.iter().map(|partial| partial.reservation.bytes()).sum();
         let fits = is_done || is_direct || spill.is_none() || bytes <= context.memory.free();
-        let is_written = spill.is_some_and(|spill| spill.store.has_written());
-        if is_written || !fits || !(is_done || is_cheap) {
+        let has_rows = spill.is_some_and(|spill| !spill.store.is_empty());
+        if has_rows || !fits || !(is_done || is_cheap) {
             return Ok(Merged::Late(Box::new(Late::new(partials, spill, context, tasks)?)));
         }
-        let largest = (0..partials.len())
-            .filter(|&at| partials[at].table.is_unique())
-            .max_by_key(|&at| partials[at].table.groups());
+        let largest = (0..partials.len()).max_by_key(|&at| partials[at].table.groups());
         let mut whole = match largest {
             Some(at) => partials.swap_remove(at),
-            None if layout.keys.is_empty() => Partial::new(layout, GroupTable::new(&[], 0, collide), context)?,
-            None => Partial::new(layout, GroupTable::hashed(&layout.keys, groups, collide), context)?,
+            None => Partial::new(layout, GroupTable::new(&layout.keys, 0, collide), context)?,
         };
         for partial in partials {
             context.check()?;

@@ -1,12 +1,12 @@
 //! The end of an aggregation with many groups: partition by partition, each when its rows are asked for.
 //!
-//! 1. All partials are sealed: their groups are known by partition, by the same bits as rows in the file, if there is one.
-//! 2. Who wants rows takes a partition. It gets a table of its own: first the groups of all partials, then the rows from the file.
+//! 1. All partials are sealed: their groups are known by partition, by the same bits as rows that wait ([`super::spill`]), if some do.
+//! 2. Who wants rows takes a partition. It gets a table of its own: first the groups of all partials, then the rows that wait.
 //! 3. It is given away as a part, and its memory is free again with its last row.
-//! 4. A partition that does not fit is split by the next bits of the tags: rows in the file into another file, groups of
+//! 4. A partition that does not fit is split by the next bits of the tags: rows that wait into a file, groups of
 //!    partials where they are. Its parts wait like other partitions, so another worker may take them.
 //!
-//! Without rows in a file there are as many partitions as make each one's table small, so that it stays in a cache.
+//! Without rows that wait there are as many partitions as make each one's table small, so that it stays in a cache.
 //!
 //! Invariants: a group is in one partition of those that wait at a time; a partition that was split has given nothing. What a
 //! partition may take is a share of what was free at the end of the input, the same for each worker, so that the operators above
@@ -57,7 +57,7 @@ struct Waiting {
     partition: Partition,
     /// How often it has been split.
     depth: u32,
-    /// Its rows in a file.
+    /// Its rows that wait.
     rows: Option<(Arc<Store>, Stored)>,
 }
 
@@ -68,7 +68,7 @@ impl Waiting {
 }
 
 impl Late {
-    /// The groups of `partials`, and the rows that `spill` has written.
+    /// The groups of `partials`, and the rows of `spill`.
     ///
     /// # Errors
     /// Those of the tasks; resource.
@@ -78,7 +78,7 @@ impl Late {
         context: &QueryContext,
         tasks: &dyn Tasks,
     ) -> Result<Late> {
-        let store = spill.map(|spill| &spill.store).filter(|store| store.has_written());
+        let store = spill.map(|spill| &spill.store).filter(|store| !store.is_empty());
         let groups: usize = partials.iter().map(|partial| partial.table.groups()).sum();
         let bits = match store {
             Some(_) => BITS,
@@ -202,17 +202,21 @@ impl Late {
     fn split(&self, layout: &Layout, waiting: &Waiting) -> Result<()> {
         let mut parts = None;
         if let (Some(spill), Some((store, rows))) = (&self.spill, &waiting.rows) {
-            let parts = parts.insert(store.like(1 << BITS, Medium::File));
-            let mut writer = spill.writer_for(parts, waiting.partition);
+            let parts = parts.insert(store.like(1 << BITS, Medium::Memory));
+            let mut writer = spill.writer(parts, waiting.partition);
+            if spill.may_write() {
+                writer.write_from_now()?;
+            }
             // Of use for its hashes.
-            let table = GroupTable::appended(&layout.keys, self.context.settings.hash_collisions);
+            let table = GroupTable::hashed(&layout.keys, 0, self.context.settings.hash_collisions);
             let mut hashes = Partial::new(layout, table, &self.context)?;
             let mut chunk = Chunk::new();
             let mut rows = store.reader(rows);
             while rows.next(&mut chunk)? {
                 hashes.take_none(&chunk, &mut writer)?;
+                writer.reserve()?;
             }
-            writer.flush()?;
+            writer.finish()?;
             let (written, _) = parts.traffic();
             self.again.fetch_add(written, Ordering::Relaxed);
         }
@@ -230,10 +234,14 @@ impl Late {
     /// What became of it, for `EXPLAIN ANALYZE`.
     pub fn report(&self) -> String {
         let mut text = format!("merged in {} partitions", self.all.load(Ordering::Relaxed));
+        let megabytes = |bytes: u64| bytes as f64 / 1e6;
+        let kept = self.spill.as_ref().map_or(0, |spill| spill.store.kept_bytes());
+        if kept > 0 {
+            text += &format!("; {:.1} MB of rows were not looked up before, as groups hardly repeat", megabytes(kept));
+        }
         if let Some((spill, (written, read))) = self.spill.as_ref().map(|spill| (spill, spill.store.traffic()))
             && written > 0
         {
-            let megabytes = |bytes: u64| bytes as f64 / 1e6;
             text += &format!(
                 "; rows of some groups in temporary files, {}: {:.1} MB written, {:.1} MB read",
                 spill.reason(),

@@ -9,9 +9,9 @@
 //!    extremes of integer columns are then taken from the blocks of the table itself ([`Stored`]).
 //! 3. A hashed partial that reaches [`MOST_GROUPS`] groups is put aside, so that its table stays in the cache, and a
 //!    new one begins. Where groups do not repeat, looking them up is wasted: after the first [`TRIAL_ROWS`] rows, and
-//!    again whenever a partial is put aside, a worker that has hardly merged any rows goes on with a partial that gives
-//!    every row its own group, for [`BYPASS_ROWS`] rows.
-//! 4. Where memory is short, rows of groups that are not known yet go to temporary files, by radix partition ([`spill`]).
+//!    again whenever a partial is put aside, a worker that has hardly merged any rows lets [`BYPASS_ROWS`] rows wait as they are, by
+//!    radix partition ([`spill`]).
+//! 4. Where memory is short, rows of groups that are not known yet wait in temporary files.
 //! 5. [`finish`] merges all partials into one. If there are many groups, they are merged partition by partition, in parallel, when
 //!    they are read ([`late`]).
 //! 6. The source reads keys and [`result`]s off the parts.
@@ -48,10 +48,10 @@ use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
 use finish::{Merged, Morsel};
 use layout::Layout;
 use partial::Partial;
-use spill::{Overflow, Spill};
+use spill::{Known, Spill, Writer};
 use state::lock;
 use std::sync::Arc;
-use table::GroupTable;
+use table::{GroupTable, Partition};
 
 /// Groups at which a hashed partial is put aside.
 pub const MOST_GROUPS: usize = 256 << 10;
@@ -146,7 +146,8 @@ impl Sink for AggregateSink {
             computed: Chunk::new(),
             partial: self.shared.new_partial()?,
             aside: 0,
-            overflow: None,
+            waiting: None,
+            known: None,
             bypass: 0,
             tried: false,
         }))
@@ -209,8 +210,10 @@ struct AggregateWorker {
     partial: Partial,
     /// Bytes of partials that were put aside.
     aside: usize,
-    /// Where rows of groups go that there is no memory for.
-    overflow: Option<Overflow>,
+    /// Rows that wait.
+    waiting: Option<Writer>,
+    /// Memory is short: rows of groups that are not known wait, from now on.
+    known: Option<Known>,
     /// Rows that are still to go without looking groups up.
     bypass: usize,
     /// Whether the first trial is over.
@@ -222,8 +225,7 @@ impl AggregateWorker {
     fn rotate(&mut self) -> Result<()> {
         let layout = &self.shared.layout;
         let (rows, groups) = (self.partial.rows, self.partial.table.groups());
-        let appended = !self.partial.table.is_unique();
-        if layout.merges_whole() || !(appended || self.partial.table.is_hashed()) {
+        if layout.merges_whole() || !self.partial.table.is_hashed() {
             return Ok(());
         }
         let trial = !self.tried && rows >= TRIAL_ROWS;
@@ -233,26 +235,38 @@ impl AggregateWorker {
         if groups < MOST_GROUPS && !hopeless {
             return Ok(());
         }
-        if !appended && rows < groups + groups / 4 {
+        if rows < groups + groups / 4 && self.shared.spill.is_some() {
             self.bypass = BYPASS_ROWS;
         }
-        let collide = self.shared.context.settings.hash_collisions;
-        let next = match self.bypass > 0 {
-            true => Partial::new(layout, GroupTable::appended(&layout.keys, collide), &self.shared.context)?,
-            false => self.shared.new_partial()?,
-        };
-        let full = std::mem::replace(&mut self.partial, next);
+        let full = std::mem::replace(&mut self.partial, self.shared.new_partial()?);
         self.aside += full.reservation.bytes();
         lock(&self.shared.partials).push(full);
         Ok(())
     }
 
-    /// Reserves what the partial takes; if memory is short, groups that follow go to a file.
-    fn reserve(&mut self) -> Result<()> {
-        let reserved = self.partial.reserve();
-        let Some(spill) = &self.shared.spill else { return reserved };
-        if reserved.is_err() || spill.is_short(&self.partial, self.aside + self.partial.reservation.bytes()) {
-            self.overflow = Some(Overflow::new(spill, &self.shared.layout, &self.partial));
+    /// Folds in the rows that were computed, or lets them wait.
+    fn take(&mut self) -> Result<()> {
+        let shared = &self.shared;
+        let (layout, rows) = (&shared.layout, self.computed.len());
+        let reserved = if let Some(known) = &mut self.known {
+            let waiting = self.waiting.as_mut().expect("made when memory ran short");
+            return known.take(layout, &mut self.partial, &mut self.computed, waiting);
+        } else if self.bypass > 0 {
+            self.bypass = self.bypass.saturating_sub(rows);
+            let spill = shared.spill.as_ref().expect("rows may wait");
+            let waiting = self.waiting.get_or_insert_with(|| spill.writer(&spill.store, Partition::ALL));
+            self.partial.take_none(&self.computed, waiting)?;
+            waiting.reserve()
+        } else {
+            self.partial.take(layout, &self.computed)?;
+            self.partial.reserve()
+        };
+        let Some(spill) = shared.spill.as_ref().filter(|spill| spill.may_write()) else { return reserved };
+        let waiting = self.waiting.as_ref().map_or(0, Writer::bytes);
+        let bytes = self.aside + waiting + self.partial.reservation.bytes();
+        if reserved.is_err() || spill.is_short(&self.partial, bytes) {
+            self.known = Some(Known::new(layout, &self.partial));
+            self.waiting.get_or_insert_with(|| spill.writer(&spill.store, Partition::ALL)).write_from_now()?;
         }
         Ok(())
     }
@@ -268,24 +282,17 @@ impl SinkWorker for AggregateWorker {
         if let Some(machine) = &mut self.machine {
             machine.project(chunk, &mut self.computed)?;
         }
-        if let Some(overflow) = &mut self.overflow {
-            overflow.take(&self.shared.layout, &mut self.partial, &mut self.computed)?;
-            self.computed.reset(0);
-            return Ok(Flow::Continue);
-        }
-        self.partial.take(&self.shared.layout, &self.computed)?;
-        self.bypass = self.bypass.saturating_sub(chunk.len());
+        self.take()?;
         self.computed.reset(0);
-        self.reserve()?;
-        if self.overflow.is_none() {
+        if self.known.is_none() && self.bypass == 0 {
             self.rotate()?;
         }
         Ok(Flow::Continue)
     }
 
-    fn finish(mut self: Box<Self>) -> Result<()> {
-        if let Some(overflow) = &mut self.overflow {
-            overflow.finish()?;
+    fn finish(self: Box<Self>) -> Result<()> {
+        if let Some(waiting) = self.waiting {
+            waiting.finish()?;
         }
         if self.partial.rows > 0 {
             lock(&self.shared.partials).push(self.partial);

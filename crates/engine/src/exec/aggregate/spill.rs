@@ -1,22 +1,25 @@
-//! Rows of an aggregation that there is no memory for more groups for: to temporary files, by partition.
+//! Rows of an aggregation that wait for their groups, by partition: because groups hardly repeat, so that looking them up twice is
+//! wasted, or because there is no memory for more groups.
 //!
 //! ```text
-//! chunk → program → is there memory? ── yes → partial, as ever
-//!                     └─ no → groups that the worker's last partial knows → that partial
-//!                             the others → [Writer] → [Store], by low bits of the tags of their groups
-//! later, partition by partition: groups of all partials, then rows from the file → a partial of its own → result ([`super::late`])
+//! chunk → program → do groups repeat? ── no → [Writer], by low bits of the tags of their groups → [Store]
+//!                     └─ yes → is there memory? ── yes → partial, as ever
+//!                                └─ no → groups that the worker's last partial knows → that partial
+//!                                        the others → [Writer] → [Store], in a file
+//! later, partition by partition: groups of all partials, then rows that wait → a partial of its own → result ([`super::late`])
 //! ```
-//! What is written are the outputs of the layout's program: rows that come back are folded in like any other, whatever the states
-//! are. This is a hybrid hash aggregation (Graefe, *Query Evaluation Techniques for Large Databases*, ACM Computing Surveys 1993,
-//! section 4.4), by the bits of the hash that partitions in memory have too.
+//! What waits are the outputs of the layout's program: rows that come back are folded in like any other, whatever the states
+//! are. In files this is a hybrid hash aggregation (Graefe, *Query Evaluation Techniques for Large Databases*, ACM Computing Surveys
+//! 1993, section 4.4), by the bits of the hash that partitions in memory have too.
 //!
-//! 1. Memory is short for a worker if it cannot reserve, or if its partials have some megabytes and less than a quarter is left of
-//!    what was free when the aggregation began: operators above need some too. It keeps its partials and makes no groups any more.
+//! 1. Memory is short for a worker if it cannot reserve, or if it has some megabytes and less than a quarter is left of what was
+//!    free when the aggregation began: operators above need some too. It keeps its partials and makes no groups any more; rows that
+//!    waited in memory are written.
 //! 2. Frequent groups are likely to be in a partial, so rows are looked up in the last one, as long as one row in
 //!    [`WORTH_KNOWN`] is found there.
 //!
-//! Invariants: a group may be in several partials and in the file, but in one partition only. What a worker holds back of all
-//! partitions together is bounded.
+//! Invariants: a group may be in several partials and among the rows that wait, but in one partition only. What a worker that writes
+//! holds back of all partitions together is bounded.
 //!
 //! Not here: aggregations without keys or whose external functions take rows as they come (they merge whole), set operations.
 
@@ -53,11 +56,11 @@ const FEW_GROUPS: usize = 8;
 const WORTH_KNOWN: usize = 8;
 const TRIAL_ROWS: usize = 64 << 10;
 
-/// What the workers of an aggregation share that may write rows.
+/// What the workers of an aggregation share whose rows may wait.
 pub struct Spill {
     /// When rows are written.
     setting: Spilling,
-    /// Rows that were written.
+    /// Rows that wait.
     pub(crate) store: Arc<Store>,
     /// Bytes to be left to others.
     left: OnceLock<usize>,
@@ -65,16 +68,20 @@ pub struct Spill {
 }
 
 impl Spill {
-    /// For aggregations of this layout; `None` if rows cannot wait, or must not be written.
+    /// For aggregations of this layout; `None` if rows cannot wait.
     pub fn new(layout: &Layout, context: &QueryContext) -> Option<Spill> {
         let program = layout.program.as_ref().filter(|_| layout.may_wait())?;
-        let store = Store::new(program.outputs(), PARTITIONS, Medium::File, context);
-        store.may_write().then(|| Spill {
+        Some(Spill {
             setting: context.settings.aggregate_spill,
-            store,
+            store: Store::new(program.outputs(), PARTITIONS, Medium::Memory, context),
             left: OnceLock::new(),
             context: context.clone(),
         })
+    }
+
+    /// True if rows may be written.
+    pub fn may_write(&self) -> bool {
+        self.store.may_write()
     }
 
     /// Bytes of memory that are left to others. To be asked before the first group is made.
@@ -82,7 +89,7 @@ impl Spill {
         *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
     }
 
-    /// True if a worker is to make no more groups, whose partials have `bytes` in all, the last one being `partial`.
+    /// True if a worker is to make no more groups that has `bytes` in all, its last partial being `partial`.
     pub fn is_short(&self, partial: &Partial, bytes: usize) -> bool {
         match self.setting {
             Spilling::Auto => {
@@ -112,8 +119,8 @@ impl Spill {
         }
     }
 
-    /// What one worker writes the rows of a partition with: to `store`, by the parts of the partition.
-    pub(crate) fn writer_for(&self, store: &Arc<Store>, whole: Partition) -> Writer {
+    /// What one worker brings the rows of a partition to `store` with, by the parts of the partition. In memory, to begin with.
+    pub(crate) fn writer(&self, store: &Arc<Store>, whole: Partition) -> Writer {
         let threads = self.context.settings.threads.max(1);
         Writer {
             parts: (0..PARTITIONS).map(|_| store.no_rows()).collect(),
@@ -122,13 +129,14 @@ impl Spill {
             whole,
             spread: Spread::default(),
             bytes: 0,
+            writes: false,
             most: (self.left() / HELD_PART / threads).clamp(LEAST_HELD, MOST_HELD),
             memory: Reservation::new(&self.context.memory),
         }
     }
 }
 
-/// Rows of one worker on their way to the file.
+/// Rows of one worker that wait.
 pub struct Writer {
     store: Arc<Store>,
     /// What the partitions are parts of.
@@ -137,14 +145,16 @@ pub struct Writer {
     /// 0, 1, 2, …
     columns: Vec<usize>,
     spread: Spread,
-    /// Bytes that are held back, and how many may be.
+    /// Bytes that are in memory.
     bytes: usize,
+    /// Rows are written, when there are more bytes than that.
+    writes: bool,
     most: usize,
     memory: Reservation,
 }
 
 impl Writer {
-    /// Takes the rows of `chunk` whose tags are given; the others stay.
+    /// Takes the rows of `chunk` whose tags are given; the others stay. Unless rows are written, memory is yet to be reserved.
     ///
     /// # Errors
     /// Those of writing.
@@ -161,7 +171,7 @@ impl Writer {
             }
         }
         // What cannot be reserved is written at once.
-        if self.bytes > self.most || self.memory.resize(self.bytes).is_err() { self.flush() } else { Ok(()) }
+        if self.writes && (self.bytes > self.most || self.reserve().is_err()) { self.write() } else { Ok(()) }
     }
 
     /// The rows of the last chunk that stay, ascending.
@@ -169,11 +179,29 @@ impl Writer {
         self.spread.rows(STAYS)
     }
 
-    /// Writes all that is held back.
+    /// Bytes of rows in memory.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Reserves what rows in memory take.
     ///
     /// # Errors
-    /// I/O; resource, if temporary files would be too large; interrupted.
-    pub fn flush(&mut self) -> Result<()> {
+    /// Resource.
+    pub fn reserve(&mut self) -> Result<()> {
+        self.memory.resize(self.bytes)
+    }
+
+    /// Writes all rows, and those that will come.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn write_from_now(&mut self) -> Result<()> {
+        self.writes = true;
+        self.write()
+    }
+
+    fn write(&mut self) -> Result<()> {
         for (partition, part) in self.parts.iter_mut().enumerate() {
             self.store.write(partition, part)?;
             *part = self.store.no_rows();
@@ -181,50 +209,61 @@ impl Writer {
         self.bytes = 0;
         self.memory.resize(0)
     }
+
+    /// No more rows come.
+    ///
+    /// # Errors
+    /// I/O; resource, if temporary files would be too large; interrupted.
+    pub fn finish(mut self) -> Result<()> {
+        if self.writes {
+            return self.write();
+        }
+        for (partition, part) in self.parts.into_iter().enumerate() {
+            let (memory, segments) = (self.memory.split_off(part.bytes()), part.segments());
+            self.store.keep(part, memory, [(partition, 0..segments)]);
+        }
+        Ok(())
+    }
 }
 
-/// One worker that makes no more groups.
-pub struct Overflow {
-    writer: Writer,
-    /// Rows are looked up in the worker's last partial.
+/// What a worker that makes no more groups does with rows of groups that its last partial knows.
+pub struct Known {
+    /// Rows are looked up there.
     looks_up: bool,
     /// Since that was last asked: rows, and those that were found.
     rows: usize,
-    known: usize,
+    found: usize,
 }
 
-impl Overflow {
-    /// A worker whose last partial is `partial`.
-    pub fn new(spill: &Spill, layout: &Layout, partial: &Partial) -> Overflow {
+impl Known {
+    /// For a worker whose last partial is `partial`.
+    pub fn new(layout: &Layout, partial: &Partial) -> Known {
         // What is deferred grows with every row.
-        let looks_up = partial.table.is_hashed() && layout.deferred.is_empty();
-        Overflow { writer: spill.writer_for(&spill.store, Partition::ALL), looks_up, rows: 0, known: 0 }
+        Known { looks_up: partial.table.is_hashed() && layout.deferred.is_empty(), rows: 0, found: 0 }
     }
 
-    /// Takes the rows of `chunk`, which has the outputs of the layout's program.
+    /// Folds rows of `chunk`, which has the outputs of the layout's program, into `partial`, and lets the others wait.
     ///
     /// # Errors
     /// Those of the states and of writing.
-    pub fn take(&mut self, layout: &Layout, partial: &mut Partial, chunk: &mut Chunk) -> Result<()> {
+    pub fn take(
+        &mut self,
+        layout: &Layout,
+        partial: &mut Partial,
+        chunk: &mut Chunk,
+        waiting: &mut Writer,
+    ) -> Result<()> {
         if !self.looks_up {
-            return partial.take_none(chunk, &mut self.writer);
+            return partial.take_none(chunk, waiting);
         }
         self.rows += chunk.len();
-        self.known += partial.take_known(layout, chunk, &mut self.writer)?;
+        self.found += partial.take_known(layout, chunk, waiting)?;
         if self.rows >= TRIAL_ROWS {
-            self.looks_up = self.known >= self.rows / WORTH_KNOWN;
-            (self.rows, self.known) = (0, 0);
+            self.looks_up = self.found >= self.rows / WORTH_KNOWN;
+            (self.rows, self.found) = (0, 0);
         }
         // Texts of extremes may have become longer.
         self.looks_up &= partial.reserve().is_ok();
         Ok(())
-    }
-
-    /// The worker's input has ended.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub fn finish(&mut self) -> Result<()> {
-        self.writer.flush()
     }
 }

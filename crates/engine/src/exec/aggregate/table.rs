@@ -5,7 +5,6 @@
 //! | one | there is one | no keys |
 //! | direct | the keys' values make an index into an array of group ids | few-valued keys ([`super::direct`]) |
 //! | hashed | hash → slot → tag → compare with the stored key | everything else |
-//! | appended | each row is a group of its own, duplicates included | pre-aggregation that does not pay |
 //!
 //! Whatever the kind, the keys themselves stand in a [`Materialized`] whose row ids are the group ids, so a table can
 //! change its kind and go on: direct to hashed when a value turns up that has no index.
@@ -89,7 +88,6 @@ enum Kind {
     One,
     Direct(Direct),
     Hashed(Box<Hashed>),
-    Appended(Vec<u32>),
 }
 
 impl GroupTable {
@@ -109,11 +107,6 @@ impl GroupTable {
     pub fn hashed(keys: &[ColumnMeta], expected: usize, collide: bool) -> GroupTable {
         let hashed = Hashed::new(slots_for(expected + CHUNK_ROWS, FIRST_SLOTS));
         GroupTable::of_kind(keys, Kind::Hashed(Box::new(hashed)), collide)
-    }
-
-    /// A table that gives every row a group of its own.
-    pub fn appended(keys: &[ColumnMeta], collide: bool) -> GroupTable {
-        GroupTable::of_kind(keys, Kind::Appended(Vec::new()), collide)
     }
 
     fn of_kind(keys: &[ColumnMeta], kind: Kind, collide: bool) -> GroupTable {
@@ -142,12 +135,7 @@ impl GroupTable {
             Kind::One => "of one group",
             Kind::Direct(_) => "indexed by key",
             Kind::Hashed(_) => "hashed",
-            Kind::Appended(_) => "not looked up, as groups hardly repeat,",
         }
-    }
-    /// True if no two groups have equal keys.
-    pub fn is_unique(&self) -> bool {
-        !matches!(self.kind, Kind::Appended(_))
     }
     /// True if groups are found by hash, so that finding none is worth nothing.
     pub fn is_hashed(&self) -> bool {
@@ -159,7 +147,6 @@ impl GroupTable {
             Kind::One => 0,
             Kind::Direct(direct) => direct.bytes(),
             Kind::Hashed(hashed) => hashed.slots.len() * 4 + hashed.tags.capacity() * 4,
-            Kind::Appended(tags) => tags.capacity() * 4,
         };
         self.keys.bytes() + kind
     }
@@ -179,13 +166,6 @@ impl GroupTable {
         match &mut self.kind {
             Kind::One => groups.fill(0),
             Kind::Direct(_) => unreachable!("tried first"),
-            Kind::Appended(tags) => {
-                groups.iter_mut().enumerate().for_each(|(r, g)| *g = (self.groups + r) as u32);
-                hash_rows(chunk, columns, self.collide, &mut self.caches, &mut self.hashes);
-                tags.extend(self.hashes.iter().map(|&h| tag(h)));
-                self.keys.append(chunk, columns, None);
-                self.groups += chunk.len();
-            }
             Kind::Hashed(hashed) => {
                 if self.runs.detect(chunk, columns) {
                     let heads = &self.runs.narrowed;
@@ -209,7 +189,7 @@ impl GroupTable {
     pub fn mark(&mut self, chunk: &Chunk, columns: &[usize], marks: &mut Vec<u8>) -> bool {
         match &mut self.kind {
             Kind::Direct(direct) => direct.mark(chunk, columns, marks),
-            Kind::One | Kind::Hashed(_) | Kind::Appended(_) => false,
+            Kind::One | Kind::Hashed(_) => false,
         }
     }
 
@@ -243,12 +223,11 @@ impl GroupTable {
         self.hashes.iter().map(|&hash| tag(hash))
     }
 
-    /// Makes the table hashed; ids stay. Only for unique groups with keys.
+    /// Makes the table hashed; ids stay. Only for groups with keys.
     pub fn hash_from_now(&mut self) {
         if self.is_hashed() {
             return;
         }
-        debug_assert!(self.is_unique());
         let mut hashed = Hashed::new(slots_for(self.groups, FIRST_SLOTS));
         hashed.tags = self.compute_tags();
         hashed.fill();
@@ -270,7 +249,6 @@ impl GroupTable {
     pub fn seal(mut self) -> (Materialized, Vec<u32>) {
         let tags = match &mut self.kind {
             Kind::Hashed(hashed) => std::mem::take(&mut hashed.tags),
-            Kind::Appended(tags) => std::mem::take(tags),
             Kind::One | Kind::Direct(_) => self.compute_tags(),
         };
         (self.keys, tags)

@@ -143,6 +143,10 @@ impl Store {
     pub(crate) fn rows(&self, partition: usize) -> usize {
         lock(&self.partitions[partition]).rows
     }
+    /// True if there are no rows.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.partitions.iter().all(|partition| lock(partition).rows == 0)
+    }
     /// True if rows have been written to the file.
     pub(crate) fn has_written(&self) -> bool {
         self.traffic().0 > 0
