@@ -12,7 +12,7 @@ use crate::exec::join::probe::Probe;
 use crate::exec::join::rest::BuildRows;
 use crate::exec::join::{Built, BuiltSlot, Computed, ProbeOutput, Rest};
 use crate::exec::materialized::Materialized;
-use crate::exec::operator::{Flow, Operator, OperatorFactory, Push, Tasks};
+use crate::exec::operator::{Alone, Flow, Operator, OperatorFactory, Push};
 use crate::exec::spill::store::{Medium, Reader, Store, Stored};
 use crate::exec::{QueryContext, Reservation};
 use crate::relation::{Source, SourceWorker};
@@ -154,22 +154,6 @@ impl Turns {
     /// Waits for somebody to end. Not for ever: the statement may be cancelled.
     fn wait<'a>(&self, running: MutexGuard<'a, usize>) -> MutexGuard<'a, usize> {
         self.ended.wait_timeout(running, Duration::from_millis(20)).unwrap_or_else(PoisonError::into_inner).0
-    }
-}
-
-/// Tasks on the worker that has them: the others have partitions of their own.
-struct Alone<'a>(&'a QueryContext);
-
-impl Tasks for Alone<'_> {
-    fn run(&self, count: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
-        (0..count).try_for_each(|i| {
-            self.0.check()?;
-            task(i)
-        })
-    }
-
-    fn check(&self) -> Result<()> {
-        self.0.check()
     }
 }
 
