@@ -40,8 +40,6 @@ use std::sync::Arc;
 
 /// Up to this limit, only the first rows are kept while rows come in.
 pub const MOST_TOP_ROWS: usize = 32 << 10;
-/// Bytes that ordering takes for a row: its entry, its place, its id.
-const ORDER_BYTES: usize = 16 + 4 + 4;
 
 /// The operator that puts the rows of `input` in the order of `keys`, and keeps the first `limit` of them. All columns
 /// pass through.
@@ -73,6 +71,8 @@ pub struct Shared {
     stored: Vec<ColumnMeta>,
     /// The keys, as columns of `stored`.
     keys: Vec<OrderKey>,
+    /// Memory that ordering takes for a row.
+    order_bytes: usize,
     /// Computes the keys that are not plain columns; `None` if all are.
     program: Option<Arc<Program>>,
     /// Whether the columns that are no keys become tuples.
@@ -93,11 +93,6 @@ struct Run {
 }
 
 impl Run {
-    /// Memory that the rows need until they are in order.
-    fn bytes(&self) -> usize {
-        self.rows.bytes() + self.rows.rows() * ORDER_BYTES
-    }
-
     /// Stretches of row ids, each with its morsel; ids are `moved` from where they were.
     fn stretches(&self, moved: u32) -> impl Iterator<Item = (u64, u32, u32)> {
         let ends = self.morsels[1..].iter().map(|&(_, first)| first).chain([end_of(&self.rows)]);
@@ -178,6 +173,7 @@ impl Shared {
             context: context.clone(),
             limit,
             columns: input.len(),
+            order_bytes: order::bytes_for_row(&stored, &order),
             stored,
             keys: order,
             program,
@@ -228,7 +224,9 @@ struct SortSink {
 impl Sink for SortSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
         // Asked before there is a row.
-        self.shared.spill.as_ref().map(SortedRuns::left);
+        if let Some(spill) = &self.shared.spill {
+            spill.left();
+        }
         Ok(Box::new(SortWorker {
             stager: Stager::new(&self.shared),
             columns: (0..self.shared.stored.len()).collect(),
@@ -261,6 +259,11 @@ impl Shared {
         }
     }
 
+    /// Memory that rows need until they are in order.
+    fn bytes(&self, rows: &Materialized) -> usize {
+        rows.bytes() + rows.rows() * self.order_bytes
+    }
+
     fn order_in_memory(&self, runs: Vec<Run>, tasks: &dyn Tasks) -> Result<()> {
         let mut rows = Materialized::new(&self.stored);
         let mut reservation = Reservation::new(&self.context.memory);
@@ -271,7 +274,7 @@ impl Shared {
             rows.absorb(run.rows);
         }
         self.choice.report(&rows).into_iter().for_each(|report| self.recorder.note(report));
-        reservation.resize(rows.bytes() + rows.rows() * ORDER_BYTES)?;
+        reservation.resize(self.bytes(&rows))?;
         let mut order = order::order(&rows, &self.keys, arrival(stretches, rows.rows()), Some(tasks))?;
         order.truncate(self.limit.unwrap_or(usize::MAX));
         reservation.resize(rows.bytes() + order.capacity() * 4)?;
@@ -293,12 +296,16 @@ impl Shared {
         let alone = Alone(&self.context);
         let order = order::order(&run.rows, &self.keys, arrival(stretches, run.rows.rows()), Some(&alone))?;
         let columns: Vec<usize> = (0..self.stored.len()).collect();
-        spill.write(&order, |ids, vectors| {
+        let is_first = spill.write(&order, |ids, vectors| {
             let (morsels, stored) = vectors.split_last_mut().expect("the morsel is the last column");
             run.rows.gather_all(&columns, ids, stored);
             let morsels = morsels.begin_flat::<u64>(ids.len());
             morsels.iter_mut().zip(ids).for_each(|(morsel, &id)| *morsel = run.morsel_of(id));
-        })
+        })?;
+        if let Some(report) = self.choice.report(&run.rows).filter(|_| is_first) {
+            self.recorder.note(format!("in the first sorted run, {report}"));
+        }
+        Ok(())
     }
 }
 
@@ -321,7 +328,7 @@ impl SortWorker {
     /// Reserves memory for the rows, or writes them.
     fn reserve(&mut self) -> Result<()> {
         let (run, shared) = (&mut self.run, &self.shared);
-        let (rows, bytes) = (run.rows.rows(), run.bytes());
+        let (rows, bytes) = (run.rows.rows(), shared.bytes(&run.rows));
         let reserved = run.reservation.resize(bytes);
         let Some(spill) = &shared.spill else { return reserved };
         if reserved.is_err() || spill.is_due(rows, bytes, self.written, &run.reservation) {
@@ -349,7 +356,9 @@ impl SinkWorker for SortWorker {
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        self.shared.choice.complete(&mut self.run.rows);
+        if self.written == 0 {
+            self.shared.choice.complete(&mut self.run.rows);
+        }
         self.reserve()?;
         if !self.run.rows.is_empty() {
             lock(&self.shared.runs).push(self.run);

@@ -22,7 +22,7 @@ use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::plan::SortKey;
 use crate::sync::Mutex;
-use entasis_vector::expr::Expr;
+use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::value::canonical_bits;
 use entasis_vector::{CHUNK_ROWS, Error, Interval, Native, PhysicalType, Result, StringView, Vector, bitmap};
 use std::cmp::Ordering;
@@ -92,6 +92,20 @@ pub fn merge(
         33..=96 => merge_by::<u128>(&codes, arrival, check),
         _ => merge_by::<(u128, u32)>(&codes, arrival, check),
     }
+}
+
+/// Memory that ordering takes for a row, at most: its entry, its place in the order of arrival, its id.
+pub fn bytes_for_row(columns: &[ColumnMeta], keys: &[OrderKey]) -> usize {
+    let bits = |key: &OrderKey| match &columns[key.column] {
+        meta if meta.physical == PhysicalType::Str => u128::BITS as usize,
+        meta => meta.physical.width() * 8 + usize::from(meta.nullable),
+    };
+    let entry = match keys.iter().map(bits).sum() {
+        0..=32 => size_of::<u64>(),
+        33..=96 => size_of::<u128>(),
+        _ => size_of::<(u128, u32)>(),
+    };
+    entry + 2 * size_of::<u32>()
 }
 
 /// A row while it is sorted: its code, and below that its place in the order of arrival.

@@ -174,18 +174,16 @@ impl SortedRuns {
     }
 
     /// Writes the rows `ids` as a run, at the end of the list: those that are wanted. `gather` writes all columns of some of
-    /// them to vectors.
+    /// them to vectors. True if it is the first run.
     ///
     /// # Errors
     /// Those of writing.
-    pub fn write(&self, ids: &[u32], gather: impl FnMut(&[u32], &mut [Vector])) -> Result<()> {
+    pub fn write(&self, ids: &[u32], gather: impl FnMut(&[u32], &mut [Vector])) -> Result<bool> {
         let mut writer = RunWriter::new(self, self.file()?);
         writer.add(&ids[..ids.len().min(self.limit())], gather)?;
-        if let Some(run) = writer.finish()? {
-            self.made.fetch_add(1, Ordering::Relaxed);
-            super::lock(&self.list).push(run);
-        }
-        Ok(())
+        let Some(run) = writer.finish()? else { return Ok(false) };
+        super::lock(&self.list).push(run);
+        Ok(self.made.fetch_add(1, Ordering::Relaxed) == 0)
     }
 
     /// The file of the first runs, which is made if there is none yet.
