@@ -20,6 +20,7 @@
 //! Not here: heaps or trees of losers, which compare rows one at a time; reading ahead of what is needed next; several
 //! workers for one merge.
 
+use super::Ordered;
 use super::order;
 use super::run::{ORDER_BYTES, SortedRun};
 use super::runs::SortedRuns;
@@ -41,15 +42,8 @@ pub struct Merge {
     chunk: Chunk,
     vectors: Vec<Vector>,
     memory: Reservation,
-    round: Round,
-}
-
-/// Rows that come next.
-pub struct Round {
-    /// The rows, with their morsels.
-    pub rows: Materialized,
-    /// Their ids, in order.
-    pub order: Vec<u32>,
+    /// Rows that come now, with their morsels.
+    ordered: Ordered,
 }
 
 /// A run that is being merged.
@@ -91,7 +85,7 @@ impl Merge {
             chunk: Chunk::new(),
             vectors: runs.columns().iter().map(|meta| Vector::new(meta.physical)).collect(),
             memory,
-            round: Round { rows: Materialized::new(runs.columns()), order: Vec::new() },
+            ordered: Ordered { rows: Materialized::new(runs.columns()), order: Vec::new() },
         })
     }
 
@@ -101,8 +95,8 @@ impl Merge {
     }
 
     /// The rows that come now: at first, and at the end, there are none.
-    pub fn round(&self) -> &Round {
-        &self.round
+    pub fn ordered(&self) -> &Ordered {
+        &self.ordered
     }
 
     /// Goes on to the rows that come next; false at the end.
@@ -111,7 +105,7 @@ impl Merge {
     /// I/O, corruption; resource; interrupted.
     pub fn advance(&mut self, runs: &SortedRuns) -> Result<bool> {
         // Gives back what the last round had.
-        self.round = Round { rows: Materialized::new(runs.columns()), order: Vec::new() };
+        self.ordered = Ordered { rows: Materialized::new(runs.columns()), order: Vec::new() };
         self.inputs.retain(|input| !input.is_given() || input.has_more_blocks());
         if self.wanted == 0 {
             self.inputs.clear();
@@ -146,7 +140,7 @@ impl Merge {
         }
         order.truncate(self.wanted);
         self.wanted -= order.len();
-        self.round = Round { rows, order };
+        self.ordered = Ordered { rows, order };
         Ok(true)
     }
 

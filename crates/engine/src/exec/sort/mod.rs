@@ -123,18 +123,17 @@ struct Sorted {
     done: AtomicUsize,
     /// Whether a worker has begun to read.
     taken: AtomicBool,
-    kept: Kept,
+    /// All of them, or none if they are in files.
+    ordered: Ordered,
+    _reservation: Reservation,
+    /// What merges those in files, until a worker begins to read.
+    merge: Mutex<Option<Merge>>,
 }
 
-/// Where the rows are.
-enum Kept {
-    Memory {
-        rows: Materialized,
-        order: Vec<u32>,
-        _reservation: Reservation,
-    },
-    /// In files, until a worker begins to read.
-    Files(Mutex<Option<Merge>>),
+/// Rows, and their ids in order.
+struct Ordered {
+    rows: Materialized,
+    order: Vec<u32>,
 }
 
 impl Shared {
@@ -182,8 +181,20 @@ impl Shared {
         })
     }
 
-    fn finish(&self, rows: usize, kept: Kept) -> Result<()> {
-        let sorted = Sorted { rows, done: AtomicUsize::new(0), taken: AtomicBool::new(false), kept };
+    /// The sort has come to rows in memory, in this order.
+    fn finish(&self, ordered: Ordered, reservation: Reservation) -> Result<()> {
+        self.set(ordered.order.len(), ordered, reservation, None)
+    }
+
+    /// The sort has come to rows in files.
+    fn finish_in_files(&self, merge: Merge) -> Result<()> {
+        let none = Ordered { rows: Materialized::new(&[]), order: Vec::new() };
+        self.set(merge.rows(), none, Reservation::default(), Some(merge))
+    }
+
+    fn set(&self, rows: usize, ordered: Ordered, reservation: Reservation, merge: Option<Merge>) -> Result<()> {
+        let (done, taken, merge) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(merge));
+        let sorted = Sorted { rows, done, taken, ordered, _reservation: reservation, merge };
         self.sorted.set(sorted).map_err(|_| Error::internal("a sort was finished twice"))
     }
 }
@@ -278,7 +289,7 @@ impl Shared {
         let mut order = order::order(&rows, &self.keys, arrival(stretches, rows.rows()), Some(tasks))?;
         order.truncate(self.limit.unwrap_or(usize::MAX));
         reservation.resize(rows.bytes() + order.capacity() * 4)?;
-        self.finish(order.len(), Kept::Memory { rows, order, _reservation: reservation })
+        self.finish(Ordered { rows, order }, reservation)
     }
 
     fn order_in_files(&self, runs: Vec<Run>, spill: &SortedRuns, tasks: &dyn Tasks) -> Result<()> {
@@ -286,8 +297,7 @@ impl Shared {
             let run = std::mem::replace(run, self.no_rows(0));
             self.write(run, spill)
         })?;
-        let merge = spill.merge()?;
-        self.finish(merge.rows(), Kept::Files(Mutex::new(Some(merge))))
+        self.finish_in_files(spill.merge()?)
     }
 
     /// Writes a worker's rows as a sorted run.
@@ -400,9 +410,11 @@ struct SortReader {
     vectors: Vec<Vector>,
     /// Whether this is the worker that reads.
     owns: bool,
+    /// Rows that it has given.
     next: usize,
-    /// If the rows are in files: what merges them, and how many rows of its round have been given.
+    /// What merges rows in files.
     merge: Option<Merge>,
+    /// Of the rows that are in memory, how many have been given.
     given: usize,
 }
 
@@ -411,39 +423,32 @@ impl SourceWorker for SortReader {
         let sorted = self.shared.sorted.get().ok_or_else(|| Error::internal("a sort is not finished"))?;
         if !self.owns {
             self.owns = !sorted.taken.swap(true, Ordering::Relaxed);
-            if let (true, Kept::Files(merge)) = (self.owns, &sorted.kept) {
-                self.merge = lock(merge).take();
-            }
+            self.merge = lock(&sorted.merge).take_if(|_| self.owns);
         }
         if !self.owns || self.next == sorted.rows {
             self.merge = None;
             return Ok(false);
         }
-        let most = self.shared.context.settings.chunk_rows;
-        let (rows, ids) = match (&sorted.kept, &mut self.merge) {
-            (Kept::Memory { rows, order, .. }, _) => {
-                (rows, &order[self.next..self.next + most.min(order.len() - self.next)])
-            }
-            (Kept::Files(_), merge) => {
-                let merge = merge.as_mut().ok_or_else(|| Error::internal("a sort's files are gone"))?;
-                let spill = self.shared.spill.as_ref().ok_or_else(|| Error::internal("a sort has no files"))?;
-                if self.given == merge.round().order.len() {
+        let ordered = match (&mut self.merge, &self.shared.spill) {
+            (Some(merge), Some(spill)) => {
+                if self.given == merge.ordered().order.len() {
                     if !merge.advance(spill)? {
-                        return Err(Error::internal("a sort's files have too few rows"));
+                        return Err(Error::internal("sorted runs have too few rows"));
                     }
                     self.given = 0;
                 }
-                let round = merge.round();
-                let first = self.given;
-                self.given = round.order.len().min(first + most);
-                (&round.rows, &round.order[first..self.given])
+                merge.ordered()
             }
+            _ => &sorted.ordered,
         };
+        let ids = &ordered.order[self.given..];
+        let ids = &ids[..ids.len().min(self.shared.context.settings.chunk_rows)];
+        self.given += ids.len();
         self.next += ids.len();
         sorted.done.store(self.next, Ordering::Relaxed);
         chunk.reset(ids.len());
         let dense = chunk.push_group(Selection::ALL);
-        rows.gather_all(&self.columns, ids, &mut self.vectors);
+        ordered.rows.gather_all(&self.columns, ids, &mut self.vectors);
         self.vectors.iter().for_each(|vector| chunk.push_column(vector.clone(), dense));
         Ok(true)
     }

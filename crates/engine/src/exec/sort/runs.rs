@@ -255,8 +255,8 @@ impl SortedRuns {
         let mut merge = Merge::new(self, group)?;
         let mut writer = RunWriter::new(self, file.clone());
         while merge.advance(self)? {
-            let round = merge.round();
-            writer.add(&round.order, |ids, vectors| round.rows.gather_all(&columns, ids, vectors))?;
+            let ordered = merge.ordered();
+            writer.add(&ordered.order, |ids, vectors| ordered.rows.gather_all(&columns, ids, vectors))?;
         }
         writer.finish()
     }

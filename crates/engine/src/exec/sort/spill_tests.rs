@@ -159,6 +159,38 @@ fn runs_that_do_not_overlap_and_runs_that_are_equal() {
     }
 }
 
+/// Types that the other tests have not, and more of them than fit into a code.
+#[test]
+fn keys_of_all_integer_types() {
+    use DataType::{Date, Int8, Int16, UInt8, UInt16, UInt32, UInt64};
+    let types = [UInt64, Int8, UInt8, Int16, UInt16, UInt32, Date, DataType::Int64];
+    let metas: Vec<ColumnMeta> = types.into_iter().enumerate().map(|(i, ty)| column(i as u32, ty)).collect();
+    let mut chance = Chance(37);
+    let mut value = |ty: DataType| {
+        let (min, max) = ty.integer_range().unwrap_or((-40_000, 40_000));
+        match chance.below(8) {
+            0 => Value::Null,
+            1 => Value::Integer(min),
+            2 => Value::Integer(max),
+            _ => Value::Integer((min + i128::from(chance.below(3))).min(max)),
+        }
+    };
+    let rows: Vec<Vec<Value>> = (0..3000)
+        .map(|i| {
+            let keys = types[..7].iter().map(|ty| value(*ty));
+            keys.chain([Value::Integer(i)]).collect()
+        })
+        .collect();
+    let all: Vec<(usize, bool, bool)> = (0..7).map(|i| (i, i % 2 == 1, i % 3 == 1)).collect();
+    let singles = all.iter().map(std::slice::from_ref);
+    for keys in singles.chain([&all[..]]) {
+        for sort_spill in [Spilling::All, Spilling::Deep] {
+            let case = Case { metas: metas.clone(), ..Case::new(&rows, keys) }.spilling(sort_spill, 50);
+            assert!(has_runs(&case.check()));
+        }
+    }
+}
+
 /// Memory that sorts of these tests need at least.
 const ENOUGH: usize = 512 << 10;
 
