@@ -335,12 +335,12 @@ struct SortWorker {
 }
 
 impl SortWorker {
-    /// Reserves memory for the rows, or writes them.
+    /// Reserves memory for the rows, and for ordering them if they may be written; or writes them.
     fn reserve(&mut self) -> Result<()> {
         let (run, shared) = (&mut self.run, &self.shared);
+        let Some(spill) = &shared.spill else { return run.reservation.resize(run.rows.bytes()) };
         let (rows, bytes) = (run.rows.rows(), shared.bytes(&run.rows));
         let reserved = run.reservation.resize(bytes);
-        let Some(spill) = &shared.spill else { return reserved };
         if reserved.is_err() || spill.is_due(rows, bytes, self.written, &run.reservation) {
             let morsel = run.morsels.last().map_or(0, |&(morsel, _)| morsel);
             let full = std::mem::replace(run, shared.no_rows(morsel));
