@@ -643,11 +643,24 @@ impl Materialized {
 
     /// The order of two rows by a key `column`.
     pub fn compare(&self, column: usize, a: u32, b: u32, descending: bool, nulls_first: bool) -> Ordering {
-        debug_assert!(self.field_of(column).is_none());
-        let column = &self.columns[column];
-        if column.has_nulls {
+        self.compare_with(column, a, self, b, descending, nulls_first)
+    }
+
+    /// The same where the second row is one of `other`, which has the same columns.
+    pub fn compare_with(
+        &self,
+        column: usize,
+        a: u32,
+        other: &Materialized,
+        b: u32,
+        descending: bool,
+        nulls_first: bool,
+    ) -> Ordering {
+        debug_assert!(self.field_of(column).is_none() && other.field_of(column).is_none());
+        let (column, other) = (&self.columns[column], &other.columns[column]);
+        if column.has_nulls || other.has_nulls {
             let null_order = if nulls_first { Ordering::Less } else { Ordering::Greater };
-            match (column.is_valid(a), column.is_valid(b)) {
+            match (column.is_valid(a), other.is_valid(b)) {
                 (true, true) => {}
                 (false, false) => return Ordering::Equal,
                 (false, true) => return null_order,
@@ -656,7 +669,7 @@ impl Materialized {
         }
         macro_rules! by {
             ($t:ty) => {
-                column.get::<$t>(a).cmp(&column.get::<$t>(b))
+                column.get::<$t>(a).cmp(&other.get::<$t>(b))
             };
         }
         let order = match column.physical {
@@ -669,8 +682,8 @@ impl Materialized {
             PhysicalType::U16 => by!(u16),
             PhysicalType::U32 => by!(u32),
             PhysicalType::U64 => by!(u64),
-            PhysicalType::F32 => cmp_float(column.get::<f32>(a).into(), column.get::<f32>(b).into()),
-            PhysicalType::F64 => cmp_float(column.get(a), column.get(b)),
+            PhysicalType::F32 => cmp_float(column.get::<f32>(a).into(), other.get::<f32>(b).into()),
+            PhysicalType::F64 => cmp_float(column.get(a), other.get(b)),
             PhysicalType::Str => by!(StringView),
             PhysicalType::Interval => by!(Interval),
         };

@@ -9,6 +9,7 @@
 //! it was handed, as often as it has chunks. Whatever is in a chunk stays good until that push returns and no longer;
 //! who keeps something copies it.
 
+use crate::exec::QueryContext;
 use crate::relation::Source;
 use crate::sync::{Mutex, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Program};
@@ -135,6 +136,22 @@ pub trait Tasks: Sync {
     /// # Errors
     /// Interrupted.
     fn check(&self) -> Result<()>;
+}
+
+/// Tasks on the worker that has them: the others have work of their own.
+pub(crate) struct Alone<'a>(pub &'a QueryContext);
+
+impl Tasks for Alone<'_> {
+    fn run(&self, count: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
+        (0..count).try_for_each(|i| {
+            self.0.check()?;
+            task(i)
+        })
+    }
+
+    fn check(&self) -> Result<()> {
+        self.0.check()
+    }
 }
 
 /// Calls `work` with each part and its number, on all workers: what each writes to is its own.

@@ -221,22 +221,6 @@ impl Tasks for PoolTasks<'_> {
     }
 }
 
-/// Tasks on the worker that has them: the others have work of their own.
-pub(crate) struct Alone<'a>(pub &'a QueryContext);
-
-impl Tasks for Alone<'_> {
-    fn run(&self, count: usize, task: &(dyn Fn(usize) -> Result<()> + Sync)) -> Result<()> {
-        (0..count).try_for_each(|i| {
-            self.0.check()?;
-            task(i)
-        })
-    }
-
-    fn check(&self) -> Result<()> {
-        self.0.check()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

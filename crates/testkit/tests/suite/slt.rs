@@ -49,6 +49,8 @@ configurations!(
     sequence,
     singles,
     small_and_colliding,
+    sort_spill,
+    sort_spill_deep,
     tuples,
     two_threads,
     uncompressed

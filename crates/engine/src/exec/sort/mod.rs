@@ -5,10 +5,17 @@
 //! may become [tuples](super::tuple) while it waits.
 //! With a limit of up to [`MOST_TOP_ROWS`] rows, each worker keeps a bounded buffer instead ([`top`]).
 //!
+//! If memory is short, sorted runs go to temporary files and are merged while they are read ([`runs`]).
+//!
 //! Rows with equal keys come out in the order in which the source has them: morsel by morsel, whichever workers had
 //! the morsels. The source gives its chunks to a single worker, in order.
 
+mod merge;
 pub mod order;
+mod run;
+mod runs;
+#[cfg(test)]
+mod spill_tests;
 #[cfg(test)]
 mod tests;
 pub mod ties;
@@ -17,7 +24,7 @@ pub mod top;
 pub use order::order_rows;
 
 use crate::exec::materialized::Materialized;
-use crate::exec::operator::{Blocking, Flow, Sink, SinkWorker, Tasks};
+use crate::exec::operator::{Alone, Blocking, Flow, Sink, SinkWorker, Tasks, in_parallel};
 use crate::exec::profile::Recorder;
 use crate::exec::tuple::Choice;
 use crate::exec::{QueryContext, Reservation};
@@ -26,7 +33,9 @@ use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
+use merge::Merge;
 use order::OrderKey;
+use runs::SortedRuns;
 use std::sync::Arc;
 
 /// Up to this limit, only the first rows are kept while rows come in.
@@ -62,31 +71,69 @@ pub struct Shared {
     stored: Vec<ColumnMeta>,
     /// The keys, as columns of `stored`.
     keys: Vec<OrderKey>,
+    /// Memory that ordering takes for a row.
+    order_bytes: usize,
     /// Computes the keys that are not plain columns; `None` if all are.
     program: Option<Arc<Program>>,
     /// Whether the columns that are no keys become tuples.
     choice: Choice,
     recorder: Arc<Recorder>,
     runs: Mutex<Vec<Run>>,
+    /// Rows in files; absent if nothing may be written.
+    spill: Option<SortedRuns>,
     sorted: OnceLock<Sorted>,
 }
 
 /// One worker's rows.
 struct Run {
     rows: Materialized,
-    /// Morsel and first row, ascending.
+    /// Morsel and first row, in the order in which they came.
     morsels: Vec<(u64, u32)>,
     reservation: Reservation,
 }
 
+impl Run {
+    /// Stretches of row ids, each with its morsel; ids are `moved` from where they were.
+    fn stretches(&self, moved: u32) -> impl Iterator<Item = (u64, u32, u32)> {
+        let ends = self.morsels[1..].iter().map(|&(_, first)| first).chain([end_of(&self.rows)]);
+        self.morsels.iter().zip(ends).map(move |(&(morsel, first), end)| (morsel, moved + first, moved + end))
+    }
+
+    /// The morsel of a row.
+    fn morsel_of(&self, id: u32) -> u64 {
+        let after = self.morsels.partition_point(|&(_, first)| first <= id);
+        self.morsels[after - 1].0
+    }
+}
+
+/// Row ids in the order of arrival: morsel by morsel.
+fn arrival(mut stretches: Vec<(u64, u32, u32)>, rows: usize) -> Vec<u32> {
+    stretches.sort_unstable();
+    let mut arrival = Vec::with_capacity(rows);
+    stretches.iter().for_each(|&(_, first, end)| arrival.extend(first..end));
+    debug_assert_eq!(arrival.len(), rows);
+    arrival
+}
+
+/// What a sort has come to.
 struct Sorted {
-    rows: Materialized,
-    order: Vec<u32>,
-    /// Rows that have been handed out.
+    /// Rows that come out.
+    rows: usize,
+    /// Of these, rows that have been handed out.
     done: AtomicUsize,
     /// Whether a worker has begun to read.
     taken: AtomicBool,
+    /// All of them, or none if they are in files.
+    ordered: Ordered,
     _reservation: Reservation,
+    /// What merges those in files, until a worker begins to read.
+    merge: Mutex<Option<Merge>>,
+}
+
+/// Rows, and their ids in order.
+struct Ordered {
+    rows: Materialized,
+    order: Vec<u32>,
 }
 
 impl Shared {
@@ -120,10 +167,12 @@ impl Shared {
         let is_key = (0..stored.len()).map(|column| order.iter().any(|key| key.column == column)).collect();
         Ok(Shared {
             choice: Choice::new(&stored, is_key, context),
+            spill: SortedRuns::new(&stored, &order, limit, context, recorder),
             recorder: recorder.clone(),
             context: context.clone(),
             limit,
             columns: input.len(),
+            order_bytes: order::bytes_for_row(&stored, &order),
             stored,
             keys: order,
             program,
@@ -132,7 +181,20 @@ impl Shared {
         })
     }
 
-    fn finish(&self, sorted: Sorted) -> Result<()> {
+    /// The sort has come to rows in memory, in this order.
+    fn finish(&self, ordered: Ordered, reservation: Reservation) -> Result<()> {
+        self.set(ordered.order.len(), ordered, reservation, None)
+    }
+
+    /// The sort has come to rows in files.
+    fn finish_in_files(&self, merge: Merge) -> Result<()> {
+        let none = Ordered { rows: Materialized::new(&[]), order: Vec::new() };
+        self.set(merge.rows(), none, Reservation::default(), Some(merge))
+    }
+
+    fn set(&self, rows: usize, ordered: Ordered, reservation: Reservation, merge: Option<Merge>) -> Result<()> {
+        let (done, taken, merge) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(merge));
+        let sorted = Sorted { rows, done, taken, ordered, _reservation: reservation, merge };
         self.sorted.set(sorted).map_err(|_| Error::internal("a sort was finished twice"))
     }
 }
@@ -172,14 +234,15 @@ struct SortSink {
 
 impl Sink for SortSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
+        // Asked before there is a row.
+        if let Some(spill) = &self.shared.spill {
+            spill.left();
+        }
         Ok(Box::new(SortWorker {
             stager: Stager::new(&self.shared),
             columns: (0..self.shared.stored.len()).collect(),
-            run: Run {
-                rows: Materialized::new(&self.shared.stored),
-                morsels: vec![(0, 0)],
-                reservation: Reservation::new(&self.shared.context.memory),
-            },
+            run: self.shared.no_rows(0),
+            written: 0,
             shared: self.shared.clone(),
         }))
     }
@@ -189,36 +252,70 @@ impl Sink for SortSink {
     }
 
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
-        let shared = &self.shared;
-        let mut rows = Materialized::new(&shared.stored);
-        let mut reservation = Reservation::new(&shared.context.memory);
-        // Stretches of row ids, morsel by morsel.
-        let mut stretches: Vec<(u64, u32, u32)> = Vec::new();
-        for run in std::mem::take(&mut *lock(&shared.runs)) {
-            let ends = run.morsels[1..].iter().map(|&(_, first)| first).chain([end_of(&run.rows)]);
-            let moved = rows.segments() as u32;
-            let moved = |id: u32| id + (moved << 16);
-            stretches.extend(run.morsels.iter().zip(ends).map(|(&(m, first), end)| (m, moved(first), moved(end))));
-            drop(run.reservation);
+        let runs = std::mem::take(&mut *lock(&self.shared.runs));
+        match self.shared.spill.as_ref().filter(|spill| spill.is_forced() || spill.has_any()) {
+            Some(spill) => self.shared.order_in_files(runs, spill, tasks),
+            None => self.shared.order_in_memory(runs, tasks),
+        }
+    }
+}
+
+impl Shared {
+    /// A worker's part while it has no rows.
+    fn no_rows(&self, morsel: u64) -> Run {
+        Run {
+            rows: Materialized::new(&self.stored),
+            morsels: vec![(morsel, 0)],
+            reservation: Reservation::new(&self.context.memory),
+        }
+    }
+
+    /// Memory that rows need until they are in order.
+    fn bytes(&self, rows: &Materialized) -> usize {
+        rows.bytes() + rows.rows() * self.order_bytes
+    }
+
+    fn order_in_memory(&self, runs: Vec<Run>, tasks: &dyn Tasks) -> Result<()> {
+        let mut rows = Materialized::new(&self.stored);
+        let mut reservation = Reservation::new(&self.context.memory);
+        let mut stretches = Vec::new();
+        for run in runs {
+            stretches.extend(run.stretches((rows.segments() as u32) << 16));
+            reservation.merge(run.reservation);
             rows.absorb(run.rows);
         }
-        shared.choice.report(&rows).into_iter().for_each(|report| shared.recorder.note(report));
-        // Per row: the order, and while it is made an entry and a place.
-        reservation.resize(rows.bytes() + rows.rows() * (4 + 16 + 4))?;
-        stretches.sort_unstable();
-        let mut arrival = Vec::with_capacity(rows.rows());
-        stretches.iter().for_each(|&(_, first, end)| arrival.extend(first..end));
-        debug_assert_eq!(arrival.len(), rows.rows());
-        let mut order = order::order(&rows, &shared.keys, arrival, Some(tasks))?;
-        order.truncate(shared.limit.unwrap_or(usize::MAX));
+        self.choice.report(&rows).into_iter().for_each(|report| self.recorder.note(report));
+        reservation.resize(self.bytes(&rows))?;
+        let mut order = order::order(&rows, &self.keys, arrival(stretches, rows.rows()), Some(tasks))?;
+        order.truncate(self.limit.unwrap_or(usize::MAX));
         reservation.resize(rows.bytes() + order.capacity() * 4)?;
-        shared.finish(Sorted {
-            rows,
-            order,
-            done: AtomicUsize::new(0),
-            taken: AtomicBool::new(false),
-            _reservation: reservation,
-        })
+        self.finish(Ordered { rows, order }, reservation)
+    }
+
+    fn order_in_files(&self, runs: Vec<Run>, spill: &SortedRuns, tasks: &dyn Tasks) -> Result<()> {
+        in_parallel(tasks, runs, &|_, run| {
+            let run = std::mem::replace(run, self.no_rows(0));
+            self.write(run, spill)
+        })?;
+        self.finish_in_files(spill.merge()?)
+    }
+
+    /// Writes a worker's rows as a sorted run.
+    fn write(&self, run: Run, spill: &SortedRuns) -> Result<()> {
+        let stretches = run.stretches(0).collect();
+        let alone = Alone(&self.context);
+        let order = order::order(&run.rows, &self.keys, arrival(stretches, run.rows.rows()), Some(&alone))?;
+        let columns: Vec<usize> = (0..self.stored.len()).collect();
+        let is_first = spill.write(&order, |ids, vectors| {
+            let (morsels, stored) = vectors.split_last_mut().expect("the morsel is the last column");
+            run.rows.gather_all(&columns, ids, stored);
+            let morsels = morsels.begin_flat::<u64>(ids.len());
+            morsels.iter_mut().zip(ids).for_each(|(morsel, &id)| *morsel = run.morsel_of(id));
+        })?;
+        if let Some(report) = self.choice.report(&run.rows).filter(|_| is_first) {
+            self.recorder.note(format!("in the first sorted run, {report}"));
+        }
+        Ok(())
     }
 }
 
@@ -233,6 +330,25 @@ struct SortWorker {
     /// 0, 1, 2, …
     columns: Vec<usize>,
     run: Run,
+    /// Sorted runs that it has written.
+    written: usize,
+}
+
+impl SortWorker {
+    /// Reserves memory for the rows, and for ordering them if they may be written; or writes them.
+    fn reserve(&mut self) -> Result<()> {
+        let (run, shared) = (&mut self.run, &self.shared);
+        let Some(spill) = &shared.spill else { return run.reservation.resize(run.rows.bytes()) };
+        let (rows, bytes) = (run.rows.rows(), shared.bytes(&run.rows));
+        let reserved = run.reservation.resize(bytes);
+        if reserved.is_err() || spill.is_due(rows, bytes, self.written, &run.reservation) {
+            let morsel = run.morsels.last().map_or(0, |&(morsel, _)| morsel);
+            let full = std::mem::replace(run, shared.no_rows(morsel));
+            shared.write(full, spill)?;
+            self.written += 1;
+        }
+        Ok(())
+    }
 }
 
 impl SinkWorker for SortWorker {
@@ -245,14 +361,18 @@ impl SinkWorker for SortWorker {
         self.run.rows.append(staged, &self.columns, None);
         staged.reset(0);
         self.shared.choice.grown(&mut self.run.rows, chunk.len());
-        self.run.reservation.resize(self.run.rows.bytes())?;
+        self.reserve()?;
         Ok(Flow::Continue)
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        self.shared.choice.complete(&mut self.run.rows);
-        self.run.reservation.resize(self.run.rows.bytes())?;
-        lock(&self.shared.runs).push(self.run);
+        if self.written == 0 {
+            self.shared.choice.complete(&mut self.run.rows);
+        }
+        self.reserve()?;
+        if !self.run.rows.is_empty() {
+            lock(&self.shared.runs).push(self.run);
+        }
         Ok(())
     }
 }
@@ -266,12 +386,20 @@ impl Source for SortSource {
         let metas = &self.shared.stored[..self.shared.columns];
         let vectors = metas.iter().map(|meta| Vector::new(meta.physical)).collect();
         let columns = (0..metas.len()).collect();
-        Ok(Box::new(SortReader { shared: self.shared.clone(), columns, vectors, owns: false, next: 0 }))
+        Ok(Box::new(SortReader {
+            shared: self.shared.clone(),
+            columns,
+            vectors,
+            owns: false,
+            next: 0,
+            merge: None,
+            given: 0,
+        }))
     }
 
     fn progress(&self) -> Option<f64> {
         let sorted = self.shared.sorted.get()?;
-        Some(sorted.done.load(Ordering::Relaxed) as f64 / sorted.order.len().max(1) as f64)
+        Some(sorted.done.load(Ordering::Relaxed) as f64 / sorted.rows.max(1) as f64)
     }
 }
 
@@ -282,23 +410,45 @@ struct SortReader {
     vectors: Vec<Vector>,
     /// Whether this is the worker that reads.
     owns: bool,
+    /// Rows that it has given.
     next: usize,
+    /// What merges rows in files.
+    merge: Option<Merge>,
+    /// Of the rows that are in memory, how many have been given.
+    given: usize,
 }
 
 impl SourceWorker for SortReader {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
         let sorted = self.shared.sorted.get().ok_or_else(|| Error::internal("a sort is not finished"))?;
-        self.owns = self.owns || !sorted.taken.swap(true, Ordering::Relaxed);
-        if !self.owns || self.next == sorted.order.len() {
+        if !self.owns {
+            self.owns = !sorted.taken.swap(true, Ordering::Relaxed);
+            self.merge = lock(&sorted.merge).take_if(|_| self.owns);
+        }
+        if !self.owns || self.next == sorted.rows {
+            self.merge = None;
             return Ok(false);
         }
-        let rows = (sorted.order.len() - self.next).min(self.shared.context.settings.chunk_rows);
-        let ids = &sorted.order[self.next..self.next + rows];
-        self.next += rows;
+        let ordered = match (&mut self.merge, &self.shared.spill) {
+            (Some(merge), Some(spill)) => {
+                if self.given == merge.ordered().order.len() {
+                    if !merge.advance(spill)? {
+                        return Err(Error::internal("sorted runs have too few rows"));
+                    }
+                    self.given = 0;
+                }
+                merge.ordered()
+            }
+            _ => &sorted.ordered,
+        };
+        let ids = &ordered.order[self.given..];
+        let ids = &ids[..ids.len().min(self.shared.context.settings.chunk_rows)];
+        self.given += ids.len();
+        self.next += ids.len();
         sorted.done.store(self.next, Ordering::Relaxed);
-        chunk.reset(rows);
+        chunk.reset(ids.len());
         let dense = chunk.push_group(Selection::ALL);
-        sorted.rows.gather_all(&self.columns, ids, &mut self.vectors);
+        ordered.rows.gather_all(&self.columns, ids, &mut self.vectors);
         self.vectors.iter().for_each(|vector| chunk.push_column(vector.clone(), dense));
         Ok(true)
     }

@@ -22,7 +22,7 @@ use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::plan::SortKey;
 use crate::sync::Mutex;
-use entasis_vector::expr::Expr;
+use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::value::canonical_bits;
 use entasis_vector::{CHUNK_ROWS, Error, Interval, Native, PhysicalType, Result, StringView, Vector, bitmap};
 use std::cmp::Ordering;
@@ -76,6 +76,38 @@ pub fn order(rows: &Materialized, keys: &[OrderKey], arrival: Vec<u32>, tasks: O
     }
 }
 
+/// The same of row ids that come in a few stretches, each in the order of `keys`.
+///
+/// # Errors
+/// Those of `check`, which fails when the statement is to stop.
+pub fn merge(
+    rows: &Materialized,
+    keys: &[OrderKey],
+    arrival: &[u32],
+    check: &(dyn Fn() -> Result<()> + Sync),
+) -> Result<Vec<u32>> {
+    let codes = Codes::plan(rows, keys);
+    match codes.bits {
+        0..=32 => merge_by::<u64>(&codes, arrival, check),
+        33..=96 => merge_by::<u128>(&codes, arrival, check),
+        _ => merge_by::<(u128, u32)>(&codes, arrival, check),
+    }
+}
+
+/// Memory that ordering takes for a row, at most: its entry, its place in the order of arrival, its id.
+pub fn bytes_for_row(columns: &[ColumnMeta], keys: &[OrderKey]) -> usize {
+    let bits = |key: &OrderKey| match &columns[key.column] {
+        meta if meta.physical == PhysicalType::Str => u128::BITS as usize,
+        meta => meta.physical.width() * 8 + usize::from(meta.nullable),
+    };
+    let entry = match keys.iter().map(bits).sum() {
+        0..=32 => size_of::<u64>(),
+        33..=96 => size_of::<u128>(),
+        _ => size_of::<(u128, u32)>(),
+    };
+    entry + 2 * size_of::<u32>()
+}
+
 /// A row while it is sorted: its code, and below that its place in the order of arrival.
 pub(super) trait Entry: Ord + Copy + Send + Sync {
     fn new(code: u128, place: u32) -> Self;
@@ -117,6 +149,18 @@ impl Entry for (u128, u32) {
     fn place(self) -> u32 {
         self.1
     }
+}
+
+fn merge_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], check: &(dyn Fn() -> Result<()> + Sync)) -> Result<Vec<u32>> {
+    let row = |entry: &E| arrival[entry.place() as usize];
+    let mut entries: Vec<E> = Vec::with_capacity(arrival.len());
+    codes.encode(arrival, 0, arrival.len(), |place, code| entries.push(E::new(code, place)));
+    // PERF: a stable sort finds the stretches and merges them; entries differ, so that any sort gives the same.
+    entries.sort();
+    if !codes.is_exact() {
+        Ties { codes, row: &row, check }.settle(&mut entries)?;
+    }
+    Ok(entries.iter().map(row).collect())
 }
 
 fn order_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], tasks: Option<&dyn Tasks>) -> Result<Vec<u32>> {

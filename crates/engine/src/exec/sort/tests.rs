@@ -8,7 +8,7 @@ use std::cmp::Ordering as Order;
 
 const WIDE: DataType = DataType::Decimal { precision: 38, scale: 2 };
 
-fn input() -> Vec<ColumnMeta> {
+pub(super) fn input() -> Vec<ColumnMeta> {
     use DataType::{Boolean, Float32, Float64, Int32, Interval, Varchar};
     [Int32, Varchar, Float64, WIDE, Boolean, Interval, Float32, DataType::Int64]
         .into_iter()
@@ -18,7 +18,7 @@ fn input() -> Vec<ColumnMeta> {
 }
 
 /// Codes and levels end after 16, 32, 48 bytes.
-const TEXTS: [&str; 11] = [
+pub(super) const TEXTS: [&str; 11] = [
     "",
     "a",
     "a\0",
@@ -32,7 +32,7 @@ const TEXTS: [&str; 11] = [
     "sixteen bytes or thirty-two of it, and even more than forty-eight: b",
 ];
 
-fn make_rows(count: usize, chance: &mut Chance) -> Vec<Vec<Value>> {
+pub(super) fn make_rows(count: usize, chance: &mut Chance) -> Vec<Vec<Value>> {
     let float = |n: u64| match n {
         0 => f64::NAN,
         1 => -0.0,
@@ -64,7 +64,7 @@ fn make_rows(count: usize, chance: &mut Chance) -> Vec<Vec<Value>> {
 }
 
 /// The twin's comparison.
-fn compare(keys: &[(usize, bool, bool)], a: &[Value], b: &[Value]) -> Order {
+pub(super) fn compare(keys: &[(usize, bool, bool)], a: &[Value], b: &[Value]) -> Order {
     keys.iter()
         .map(|&(column, descending, nulls_first)| match (&a[column], &b[column]) {
             (Value::Null, Value::Null) => Order::Equal,

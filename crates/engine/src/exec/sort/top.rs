@@ -6,13 +6,13 @@
 //! came, and each row carries its morsel as a last key, so that equal rows come out as a full sort would give them.
 
 use super::order::{self, OrderKey};
-use super::{Shared, Sorted, Stager, lock};
+use super::runs::with_morsel;
+use super::{Ordered, Shared, Stager, lock};
 use crate::exec::Reservation;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
-use crate::sync::{AtomicBool, AtomicUsize};
 use entasis_vector::expr::{ColumnMeta, CompareOp, Expr, Machine, Program};
-use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, PhysicalType, Result, Selection, Value, Vector};
+use entasis_vector::{CHUNK_ROWS, Chunk, PhysicalType, Result, Selection, Value, Vector};
 use std::sync::Arc;
 
 /// Rows that a worker keeps at most before it looks which are the first: where each row comes before the last one, it
@@ -32,10 +32,7 @@ pub struct TopSink {
 impl TopSink {
     /// Columns that rows are kept with: a full sort's, and the morsel.
     fn columns(&self) -> Vec<ColumnMeta> {
-        let mut columns = self.shared.stored.clone();
-        let morsel = ColumnMeta::new(ColumnId(u32::MAX - columns.len() as u32), DataType::UInt64);
-        columns.push(ColumnMeta { nullable: false, ..morsel });
-        columns
+        with_morsel(&self.shared.stored)
     }
 
     fn keys(&self) -> Vec<OrderKey> {
@@ -77,13 +74,7 @@ impl Sink for TopSink {
         reservation.resize(rows.bytes())?;
         let mut order = order::order(&rows, &self.keys(), rows.ids().collect(), None)?;
         order.truncate(self.limit);
-        self.shared.finish(Sorted {
-            rows,
-            order,
-            done: AtomicUsize::new(0),
-            taken: AtomicBool::new(false),
-            _reservation: reservation,
-        })
+        self.shared.finish(Ordered { rows, order }, reservation)
     }
 }
 

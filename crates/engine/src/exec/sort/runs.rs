@@ -1,0 +1,312 @@
+//! Sorts larger than memory: sorted runs in temporary files, and how they become one order. An external merge sort
+//! (Graefe, *Implementing Sorting in Database Systems*, ACM Computing Surveys 2006).
+//!
+//! 1. *Runs.* A worker whose rows do not fit puts them in order and writes them as a [run](super::run), and begins
+//!    again without rows. A quarter of the memory that was free is left to others. When all rows have come and there is
+//!    a run, what is still in memory becomes runs too.
+//! 2. *Passes.* If there is no memory for a block of each run, runs that stand one behind the other are merged into one, in
+//!    another file, until there is. Groups are as large as memory allows and no larger than needed, so that few rows are
+//!    written twice. A pass has one file; that of the one before is gone when all runs in it have been merged.
+//! 3. *Merge.* The last [merge](super::merge) gives its rows to the sort's stream: they are never all in memory.
+//!
+//! Invariants. Rows that are equal come in the order of arrival: by morsel, and within a morsel as its worker had them. A row
+//! carries its morsel; and for rows of one morsel, which one worker has, the *list* of runs is in order:
+//! - a worker's runs are added to the list as they are made, whatever other workers add between them;
+//! - what is merged is a stretch of the list, and its result takes the place of the stretch.
+//!
+//! So of two runs with rows of one morsel, the one that stands first has those that came first, and it is enough to break ties
+//! by morsel and then by the place in the list.
+//!
+//! Not here: runs longer than memory (by replacement selection: rows would leave one by one); several workers for a pass or
+//! for the last merge.
+
+use super::merge::Merge;
+use super::order::OrderKey;
+use super::run::{BlockSize, MOST_BLOCK_ROWS, RunWriter, SortedRun};
+use crate::exec::profile::Recorder;
+use crate::exec::spill::Spilling;
+use crate::exec::spill::file::TempFile;
+use crate::exec::spill::rows::RowFormat;
+use crate::exec::{QueryContext, Reservation};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering};
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{ColumnId, DataType, Result, Vector};
+use std::sync::Arc;
+
+/// The part of the memory that a sort found free that it leaves to others.
+const LEFT_PART: usize = 4;
+/// A worker's rows may have so much memory, whatever is left to others: the most, and as a part of what is left.
+const MOST_LEAST: usize = 4 << 20;
+const LEAST_PART: usize = 4;
+/// Bytes of a block in memory: as a part of what is left to others, at least, at most.
+const BLOCK_PART: usize = 16;
+const LEAST_BLOCK: usize = 8 << 10;
+const MOST_BLOCK: usize = 256 << 10;
+/// Rows of a worker's first run where runs are forced; each later one has a quarter more of that, so that many rows do not
+/// become too many runs.
+const FEW_ROWS: usize = 64;
+/// The same where they are to be deep, rows of a block, and runs that are merged at once.
+const FEW_DEEP_ROWS: usize = 8;
+const DEEP_BLOCK_ROWS: usize = 4;
+const DEEP_FAN_IN: usize = 3;
+
+/// What the workers of one sort share that may write runs.
+pub struct SortedRuns {
+    setting: Spilling,
+    /// The stored columns, and the morsel.
+    columns: Vec<ColumnMeta>,
+    /// The keys, and the morsel.
+    keys: Vec<OrderKey>,
+    limit: Option<usize>,
+    /// Made when it is needed: most sorts write nothing.
+    format: OnceLock<RowFormat>,
+    /// Bytes to be left to others.
+    left: OnceLock<usize>,
+    /// The file of the first runs.
+    file: Mutex<Option<Arc<TempFile>>>,
+    /// The list of runs.
+    list: Mutex<Vec<SortedRun>>,
+    /// What became of it, for the profile: runs that workers made, bytes, times that a row was merged.
+    made: AtomicUsize,
+    written: AtomicU64,
+    read: AtomicU64,
+    passes: AtomicUsize,
+    recorder: Arc<Recorder>,
+    context: QueryContext,
+}
+
+impl SortedRuns {
+    /// For a sort of rows with these columns; `None` if nothing may be written.
+    pub fn new(
+        stored: &[ColumnMeta],
+        keys: &[OrderKey],
+        limit: Option<usize>,
+        context: &QueryContext,
+        recorder: &Arc<Recorder>,
+    ) -> Option<SortedRuns> {
+        if context.settings.temp_directory.is_empty() {
+            return None;
+        }
+        let morsel = OrderKey { column: stored.len(), descending: false, nulls_first: false };
+        Some(SortedRuns {
+            setting: context.settings.sort_spill,
+            columns: with_morsel(stored),
+            keys: keys.iter().copied().chain([morsel]).collect(),
+            limit,
+            format: OnceLock::new(),
+            left: OnceLock::new(),
+            file: Mutex::default(),
+            list: Mutex::default(),
+            made: AtomicUsize::new(0),
+            written: AtomicU64::new(0),
+            read: AtomicU64::new(0),
+            passes: AtomicUsize::new(0),
+            recorder: recorder.clone(),
+            context: context.clone(),
+        })
+    }
+
+    /// The columns of rows in runs: those that rows are kept with, and the morsel.
+    pub fn columns(&self) -> &[ColumnMeta] {
+        &self.columns
+    }
+    /// The keys of rows in runs, and the morsel.
+    pub fn keys(&self) -> &[OrderKey] {
+        &self.keys
+    }
+    /// Rows that are wanted at most.
+    pub fn limit(&self) -> usize {
+        self.limit.unwrap_or(usize::MAX)
+    }
+    /// The statement.
+    pub fn context(&self) -> &QueryContext {
+        &self.context
+    }
+    /// How rows are written.
+    pub fn format(&self) -> &RowFormat {
+        self.format.get_or_init(|| RowFormat::new(&self.columns))
+    }
+    /// Notes that so many bytes were written.
+    pub fn note_written(&self, bytes: usize) {
+        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+    /// Notes that so many bytes were read.
+    pub fn note_read(&self, bytes: usize) {
+        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    // ---- when runs are made ------------------------------------------------------------------------------------
+
+    /// True if all rows go to runs, though there may be memory.
+    pub fn is_forced(&self) -> bool {
+        self.setting != Spilling::Auto
+    }
+
+    /// Bytes of memory that are left to others. To be asked before the first row is kept.
+    pub fn left(&self) -> usize {
+        *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
+    }
+
+    /// True if so many rows of so many bytes are too many for a worker that has made `made` runs, `memory` being its.
+    pub fn is_due(&self, rows: usize, bytes: usize, made: usize, memory: &Reservation) -> bool {
+        let few = |rows: usize| rows + rows / 4 * made;
+        match self.setting {
+            Spilling::Auto => {
+                let least = (self.left() / LEAST_PART).min(MOST_LEAST);
+                bytes > least && memory.free() < self.left()
+            }
+            Spilling::All => rows >= few(FEW_ROWS),
+            Spilling::Deep => rows >= few(FEW_DEEP_ROWS),
+        }
+    }
+
+    /// True if some rows are in a run.
+    pub fn has_any(&self) -> bool {
+        self.made.load(Ordering::Relaxed) > 0
+    }
+
+    /// How large blocks are.
+    pub fn block_size(&self) -> BlockSize {
+        let bytes = (self.left() / BLOCK_PART).clamp(LEAST_BLOCK, MOST_BLOCK);
+        let width: usize = self.columns.iter().map(|meta| meta.physical.width()).sum();
+        let most = if self.setting == Spilling::Deep { DEEP_BLOCK_ROWS } else { MOST_BLOCK_ROWS };
+        BlockSize { rows: (bytes / width).clamp(1, most), text: bytes }
+    }
+
+    /// Writes the rows `ids` as a run, at the end of the list: those that are wanted. `gather` writes all columns of some of
+    /// them to vectors. True if it is the first run.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn write(&self, ids: &[u32], gather: impl FnMut(&[u32], &mut [Vector])) -> Result<bool> {
+        let mut writer = RunWriter::new(self, self.file()?);
+        writer.add(&ids[..ids.len().min(self.limit())], gather)?;
+        let Some(run) = writer.finish()? else { return Ok(false) };
+        super::lock(&self.list).push(run);
+        Ok(self.made.fetch_add(1, Ordering::Relaxed) == 0)
+    }
+
+    /// The file of the first runs, which is made if there is none yet.
+    fn file(&self) -> Result<Arc<TempFile>> {
+        let mut file = super::lock(&self.file);
+        if let Some(file) = &*file {
+            return Ok(file.clone());
+        }
+        let new = Arc::new(TempFile::new(&self.context)?);
+        *file = Some(new.clone());
+        Ok(new)
+    }
+
+    // ---- how they are merged -----------------------------------------------------------------------------------
+
+    /// All rows in one order. No run may be made any more.
+    ///
+    /// # Errors
+    /// I/O; resource, if there is no memory for a block of each of two runs; interrupted.
+    pub fn merge(&self) -> Result<Merge> {
+        // From now on runs alone keep it.
+        drop(super::lock(&self.file).take());
+        let mut runs = std::mem::take(&mut *super::lock(&self.list));
+        self.passes.store(1, Ordering::Relaxed);
+        loop {
+            let free = self.context.memory.free();
+            let room = Room { bytes: free - free / LEFT_PART, runs: self.fan_in() };
+            if room.is_enough(runs.len(), needs(&runs)) {
+                return Merge::new(self, runs);
+            }
+            self.passes.fetch_add(1, Ordering::Relaxed);
+            runs = self.pass(runs, &room)?;
+        }
+    }
+
+    fn fan_in(&self) -> usize {
+        if self.setting == Spilling::Deep { DEEP_FAN_IN } else { usize::MAX }
+    }
+
+    /// Merges groups of runs that stand one behind the other, until the runs that are left can be merged at once or all have been
+    /// merged.
+    fn pass(&self, runs: Vec<SortedRun>, room: &Room) -> Result<Vec<SortedRun>> {
+        let file = Arc::new(TempFile::new(&self.context)?);
+        let mut done: Vec<SortedRun> = Vec::new();
+        let mut left = (runs.len(), needs(&runs));
+        let mut runs = runs.into_iter().peekable();
+        while let Some(first) = runs.next() {
+            left = (left.0 - 1, left.1 - first.needs);
+            // What the group needs, and what its result will.
+            let (mut all, mut most) = (first.needs, first.needs);
+            let mut group = vec![first];
+            let done_needs = needs(&done);
+            while let Some(next) = runs.peek()
+                && !room.is_enough(done.len() + 1 + left.0, done_needs + most + left.1)
+                && room.is_enough(group.len() + 1, all + next.needs)
+            {
+                left = (left.0 - 1, left.1 - next.needs);
+                (all, most) = (all + next.needs, most.max(next.needs));
+                group.extend(runs.next());
+            }
+            done.extend(if group.len() == 1 { group.pop() } else { self.merge_to(&file, group)? });
+        }
+        Ok(done)
+    }
+
+    /// Merges runs into one, which is written to `file`.
+    fn merge_to(&self, file: &Arc<TempFile>, group: Vec<SortedRun>) -> Result<Option<SortedRun>> {
+        let columns: Vec<usize> = (0..self.columns.len()).collect();
+        let mut merge = Merge::new(self, group)?;
+        let mut writer = RunWriter::new(self, file.clone());
+        while merge.advance(self)? {
+            let ordered = merge.ordered();
+            writer.add(&ordered.order, |ids, vectors| ordered.rows.gather_all(&columns, ids, vectors))?;
+        }
+        writer.finish()
+    }
+
+    /// What was written and why, once all is done.
+    fn report(&self) -> String {
+        let megabytes = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed) as f64 / 1e6;
+        let why = match self.setting {
+            Spilling::Auto => "there was no memory for them".to_string(),
+            forced => format!("sort_spill = {forced}"),
+        };
+        let passes = self.passes.load(Ordering::Relaxed);
+        format!(
+            "{} sorted runs in temporary files, {why}: {:.1} MB written, {:.1} MB read; merged in {passes} {}",
+            self.made.load(Ordering::Relaxed),
+            megabytes(&self.written),
+            megabytes(&self.read),
+            if passes == 1 { "pass" } else { "passes" },
+        )
+    }
+}
+
+impl Drop for SortedRuns {
+    fn drop(&mut self) {
+        if self.has_any() {
+            self.recorder.note(self.report());
+        }
+    }
+}
+
+/// What may be merged at once.
+struct Room {
+    bytes: usize,
+    runs: usize,
+}
+
+impl Room {
+    /// True if there is room for so many runs that need so many bytes. Two are merged in any case: if there is no memory for
+    /// them, whoever reserves it says so.
+    fn is_enough(&self, runs: usize, bytes: usize) -> bool {
+        runs <= 2 || runs <= self.runs && bytes <= self.bytes
+    }
+}
+
+fn needs(runs: &[SortedRun]) -> usize {
+    runs.iter().map(|run| run.needs).sum()
+}
+
+/// `columns`, and a last one that holds the morsel of a row.
+pub fn with_morsel(columns: &[ColumnMeta]) -> Vec<ColumnMeta> {
+    let morsel = ColumnMeta::new(ColumnId(u32::MAX - columns.len() as u32), DataType::UInt64);
+    columns.iter().cloned().chain([ColumnMeta { nullable: false, ..morsel }]).collect()
+}
