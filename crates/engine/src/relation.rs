@@ -132,6 +132,11 @@ pub trait Source: Send + Sync {
     fn pieces(&self) -> Option<usize> {
         None
     }
+    /// False if rows come in an order that means nothing, known now that it starts: then even the first ones may be asked of several
+    /// workers.
+    fn has_order(&self) -> bool {
+        true
+    }
     /// The same source, whose workers leave rows that no filter has looked at where they are stored, and give chunks of
     /// any number of these ([`Chunk::stored`]); `None` if there is no such source. For a consumer that folds columns of
     /// integers of up to 64 bits and nothing else.

@@ -82,7 +82,7 @@ impl Pipeline<'_> {
         let alone = self.part.ordered || chunks < CHUNKS_FOR_HELP;
         let threads = context.settings.threads.max(1);
         let workers = match self.part.source.pieces() {
-            Some(pieces) if self.part.ordered => pieces.min(1),
+            Some(pieces) if self.part.ordered && self.part.source.has_order() => pieces.min(1),
             Some(pieces) => pieces.min(threads),
             None if alone => 1,
             None => threads,

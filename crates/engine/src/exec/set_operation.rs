@@ -164,6 +164,10 @@ impl Source for SetSource {
     fn pieces(&self) -> Option<usize> {
         self.shared.merged.get().and_then(Merged::pieces)
     }
+
+    fn has_order(&self) -> bool {
+        self.shared.merged.get().is_some_and(Merged::has_order)
+    }
 }
 
 struct SetReader {
@@ -183,6 +187,7 @@ impl SourceWorker for SetReader {
         if self.morsel.as_ref().is_none_or(|morsel| morsel.groups.is_empty()) {
             // Its memory first, then the next one's.
             self.morsel = None;
+            self.vectors.iter_mut().for_each(|vector| *vector = Vector::new(vector.physical()));
             (self.morsel, self.copies) = (merged.next(&self.shared.layout)?, 0);
         }
         let Some(Morsel { number, part, groups }) = &mut self.morsel else { return Ok(false) };

@@ -1,7 +1,7 @@
 //! The end of an aggregation: partials of all workers become parts whose groups are each other's strangers.
 //!
 //! Few groups, groups that are found without hashing, and states that only merge whole are merged into the largest
-//! partial, one after another. A single partial is a part as it is. Other groups are sealed and partitioned by
+//! partial, one after another. A single partial is a part as it is, unless rows wait ([`super::spill`]). Other groups are sealed and partitioned by
 //! hash; each partition is merged when its rows are asked for, by whoever asks ([`super::late`]).
 
 use super::late::Late;
@@ -58,7 +58,7 @@ pub enum Merged {
 }
 
 impl Merged {
-    /// Merges `partials` and, if `spill` has written any, its rows: now, or when they are read.
+    /// Merges `partials` and the rows of `spill`, if some wait: now, or when they are read.
     ///
     /// # Errors
     /// Those of the states; resource.
@@ -128,6 +128,11 @@ impl Merged {
             Merged::Whole { .. } => None,
             Merged::Late(late) => Some(late.waiting()),
         }
+    }
+
+    /// True if the first groups are those that came first, more or less: nobody cares about the order of partitions.
+    pub fn has_order(&self) -> bool {
+        matches!(self, Merged::Whole { .. })
     }
 
     /// How groups were merged, for `EXPLAIN ANALYZE`.

@@ -4,13 +4,13 @@
 //! 2. Who wants rows takes a partition. It gets a table of its own: first the groups of all partials, then the rows that wait.
 //! 3. It is given away as a part, and its memory is free again with its last row.
 //! 4. A partition that does not fit is split by the next bits of the tags: rows that wait into a file, groups of
-//!    partials where they are. Its parts wait like other partitions, so another worker may take them.
+//!    partials where they are. Its parts wait like other partitions, for workers that have still work.
 //!
 //! Without rows that wait there are as many partitions as make each one's table small, so that it stays in a cache.
 //!
 //! Invariants: a group is in one partition of those that wait at a time; a partition that was split has given nothing. What a
 //! partition may take is a share of what was free at the end of the input, the same for each worker, so that the operators above
-//! have memory too; a partition of one group, and those of the last depth, may take all there is.
+//! have memory too, but a megabyte at least; a partition of one group, and those of the last depth, may take all there is.
 
 use super::finish::{Morsel, Part};
 use super::layout::Layout;
@@ -34,6 +34,8 @@ const LAST_BITS: u32 = 22;
 /// The part of the free memory that the partitions of all workers may take, and what each may at least.
 const ROOM_PART: usize = 2;
 const LEAST_ROOM: usize = 1 << 20;
+/// As many bytes of that for each group that a table begins with places for, which take some 16.
+const ROOM_OF_GROUP: usize = 128;
 
 /// The partitions of an aggregation.
 pub struct Late {
@@ -54,8 +56,10 @@ pub struct Late {
 /// A partition that waits.
 struct Waiting {
     partition: Partition,
-    /// How often it has been split.
+    /// How often rows were split for it.
     depth: u32,
+    /// Groups that partials have of it.
+    groups: usize,
     /// Its rows that wait.
     rows: Option<(Arc<Store>, Stored)>,
 }
@@ -108,19 +112,16 @@ impl Late {
 
     /// The `1 << bits` parts of a partition wait, whose rows are in `store`.
     fn wait(&self, whole: Partition, bits: u32, depth: u32, store: Option<&Arc<Store>>) {
+        let mut groups = vec![0; 1 << bits];
+        self.sealed.iter().for_each(|sealed| sealed.count_parts(whole, bits, &mut groups));
         let part = |number| {
-            let partition = whole.part(number, bits);
+            let (partition, groups) = (whole.part(number, bits), groups[number]);
             let rows = store.map(|store| (store.clone(), store.take(number))).filter(|(_, rows)| rows.rows > 0);
-            let has_groups = rows.is_some() || self.most_groups(partition) > 0;
-            has_groups.then_some(Waiting { partition, depth, rows })
+            (rows.is_some() || groups > 0).then_some(Waiting { partition, depth, groups, rows })
         };
         let parts: Vec<Waiting> = (0..1 << bits).filter_map(part).collect();
         self.all.fetch_add(parts.len(), Ordering::Relaxed);
         lock(&self.waiting).extend(parts);
-    }
-
-    fn most_groups(&self, partition: Partition) -> usize {
-        self.sealed.iter().map(|sealed| sealed.most_groups(partition)).sum()
     }
 
     /// Partitions that nobody has taken yet.
@@ -153,8 +154,8 @@ impl Late {
 
     /// The groups of a partition; `None` if they are too many.
     fn merge(&self, layout: &Layout, waiting: &Waiting) -> Result<Option<Partial>> {
-        let rows = waiting.rows.as_ref().map_or(0, |(_, rows)| rows.rows);
-        let expected = (self.most_groups(waiting.partition) + rows).min(PARTITION_GROUPS);
+        // An empty table takes a small part of the room; one that has many groups grows.
+        let expected = waiting.groups.min(PARTITION_GROUPS).min(self.room / ROOM_OF_GROUP);
         let table = GroupTable::hashed(&layout.keys, expected, self.context.settings.hash_collisions);
         let mut whole = Partial::new(layout, table, &self.context)?;
         match self.fold(layout, waiting, &mut whole) {

@@ -265,6 +265,8 @@ impl AggregateWorker {
         let waiting = self.waiting.as_ref().map_or(0, Writer::bytes);
         let bytes = self.aside + waiting + self.partial.reservation.bytes();
         if reserved.is_err() || spill.is_short(&self.partial, bytes) {
+            // So that its groups can be looked up.
+            self.partial.table.hash_from_now();
             self.known = Some(Known::new(layout, &self.partial));
             self.waiting.get_or_insert_with(|| spill.writer(&spill.store, Partition::ALL)).write_from_now()?;
         }
@@ -323,6 +325,10 @@ impl Source for AggregateSource {
     fn pieces(&self) -> Option<usize> {
         self.shared.merged.get().and_then(Merged::pieces)
     }
+
+    fn has_order(&self) -> bool {
+        self.shared.merged.get().is_some_and(Merged::has_order)
+    }
 }
 
 struct AggregateReader {
@@ -340,6 +346,7 @@ impl SourceWorker for AggregateReader {
         if self.morsel.as_ref().is_none_or(|morsel| morsel.groups.is_empty()) {
             // Its memory first, then the next one's.
             self.morsel = None;
+            self.vectors.iter_mut().for_each(|vector| *vector = Vector::new(vector.physical()));
             self.morsel = merged.next(layout)?;
         }
         let Some(morsel) = &mut self.morsel else { return Ok(false) };

@@ -18,6 +18,9 @@ use crate::exec::{QueryContext, Reservation};
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Error, Result, Selection, Stored, Vector};
 use std::sync::Arc;
 
+/// Rows that were deferred and are merged before memory is reserved for them.
+const DEFERRED_ROWS: usize = 16 << 10;
+
 /// Groups and their states.
 pub struct Partial {
     /// Which keys are which group.
@@ -122,11 +125,11 @@ impl Partial {
         Ok(())
     }
 
-    /// Folds in the rows of `chunk` whose groups are known, and has the others written. Hashed tables only, and nothing may be
+    /// Folds in the rows of `chunk` whose groups are known, and lets the others wait. Hashed tables only, and nothing may be
     /// deferred. Returns how many rows were folded in.
     ///
     /// # Errors
-    /// Those of the states and of writing.
+    /// Those of the states, and of writing rows that wait.
     pub fn take_known(&mut self, layout: &Layout, chunk: &mut Chunk, writer: &mut Writer) -> Result<usize> {
         debug_assert!(self.deferred.is_empty());
         self.table.look_up(chunk, &self.key_columns, &mut self.groups);
@@ -143,7 +146,7 @@ impl Partial {
         Ok(known.len())
     }
 
-    /// Has all rows of `chunk` written.
+    /// Lets all rows of `chunk` wait.
     ///
     /// # Errors
     /// Those of writing.
@@ -281,16 +284,22 @@ impl Partial {
         if sealed.deferred.is_empty() {
             return self.merge_groups(&sealed.keys, &sealed.states, &ids, Some(&sealed.tags), None);
         }
+        if ids.is_empty() {
+            return Ok(());
+        }
         let mut own = Vec::with_capacity(ids.len());
         self.merge_groups(&sealed.keys, &sealed.states, &ids, Some(&sealed.tags), Some(&mut own))?;
         let mut map = vec![GroupTable::NONE; sealed.tags.len()];
         ids.iter().zip(own).for_each(|(&id, own)| map[id as usize] = own);
-        for (own, theirs) in self.deferred.iter_mut().zip(&sealed.deferred) {
+        for (i, theirs) in sealed.deferred.iter().enumerate() {
             let within = partition.within(sealed.bits);
             let ids = &theirs.ids[theirs.starts[within] as usize..theirs.starts[within + 1] as usize];
-            own.merge_rows(&theirs.rows, ids, &map, &self.context)?;
+            for ids in ids.chunks(DEFERRED_ROWS) {
+                self.deferred[i].merge_rows(&theirs.rows, ids, &map, &self.context)?;
+                self.reserve()?;
+            }
         }
-        self.reserve()
+        Ok(())
     }
 
     /// Ends the adding of rows and sorts the groups by their partition, of `1 << bits`, if there is memory keys and states included,
@@ -311,24 +320,25 @@ impl Partial {
             ids[*slot as usize] = id as u32;
             *slot += 1;
         }
-        let sealed_rows = |rows: Deferred| {
+        let sealed_rows = |mut rows: Deferred| {
+            rows.end();
             let (ids, starts) = rows.by_partition(&tags, bits);
             SealedRows { rows, ids, starts }
         };
         let deferred: Vec<SealedRows> = self.deferred.into_iter().map(sealed_rows).collect();
         let rows: usize = deferred.iter().map(|of| of.rows.bytes() + of.ids.len() * 4).sum();
         let groups = ids.len();
-        let bytes = |keys: &Materialized, states: &[State]| {
-            rows + keys.bytes() + states.iter().map(State::bytes).sum::<usize>() + groups * 8
+        let bytes = |keys: &Materialized, states: &[State], of_group: usize| {
+            rows + keys.bytes() + states.iter().map(State::bytes).sum::<usize>() + groups * of_group
         };
         // What was deferred names groups by their ids.
-        let is_in_order = deferred.is_empty() && reservation.resize(bytes(&keys, &states) + keys.bytes()).is_ok();
+        let is_in_order = deferred.is_empty() && reservation.resize(bytes(&keys, &states, 8) + keys.bytes()).is_ok();
         if is_in_order {
             keys = keys.reordered(&ids);
             states.iter_mut().for_each(|state| state.reorder(&ids));
             tags = ids.iter().map(|&id| tags[id as usize]).collect();
         }
-        reservation.resize(bytes(&keys, &states))?;
+        reservation.resize(bytes(&keys, &states, if is_in_order { 4 } else { 8 }))?;
         let order = (!is_in_order).then_some(ids);
         Ok(Sealed { keys, states, tags, bits, starts, order, deferred, _reservation: reservation })
     }
@@ -373,9 +383,13 @@ impl Sealed {
         }
     }
 
-    /// About how many groups a partition has, at most.
-    pub fn most_groups(&self, partition: Partition) -> usize {
-        let within = partition.within(self.bits);
-        (self.starts[within + 1] - self.starts[within]) as usize
+    /// Adds to `counts` the groups of each of the `1 << bits` parts of a partition.
+    pub fn count_parts(&self, whole: Partition, bits: u32, counts: &mut [usize]) {
+        if whole.bits() == 0 && bits == self.bits {
+            let sizes = self.starts.windows(2).map(|range| (range[1] - range[0]) as usize);
+            counts.iter_mut().zip(sizes).for_each(|(count, size)| *count += size);
+        } else {
+            self.groups(whole).iter().for_each(|&id| counts[whole.part_of(self.tags[id as usize], bits)] += 1);
+        }
     }
 }

@@ -19,7 +19,7 @@
 //!    [`WORTH_KNOWN`] is found there.
 //!
 //! Invariants: a group may be in several partials and among the rows that wait, but in one partition only. What a worker that writes
-//! holds back of all partitions together is bounded.
+//! holds back of all partitions together is bounded; a little of it, some hundred rows of each, need not be reserved.
 //!
 //! Not here: aggregations without keys or whose external functions take rows as they come (they merge whole), set operations.
 
@@ -46,10 +46,12 @@ const LEFT_PART: usize = 4;
 /// Partials of a worker may have so much memory, whatever is left to others: the most, and as a part of what is left.
 const MOST_LEAST: usize = 4 << 20;
 const LEAST_PART: usize = 4;
-/// What a writer holds back: the most, the least, and as a part of what is left to others.
+/// What a writer holds back: the most, the least, and as a part of what is left to others. A partition has room for some hundred
+/// rows as soon as it has one.
 const MOST_HELD: usize = 16 << 20;
 const LEAST_HELD: usize = 64 << 10;
 const HELD_PART: usize = 8;
+const BLOCK_ROWS: usize = 2 * Materialized::FIRST_ROOM;
 /// Groups that there is memory for where few are to fit.
 const FEW_GROUPS: usize = 8;
 /// Rows are looked up if one in so many is found, which is asked every so many rows.
@@ -92,6 +94,8 @@ impl Spill {
     /// True if a worker is to make no more groups that has `bytes` in all, its last partial being `partial`.
     pub fn is_short(&self, partial: &Partial, bytes: usize) -> bool {
         match self.setting {
+            // What indexes keys does not grow.
+            Spilling::Auto if partial.table.is_direct() => false,
             Spilling::Auto => {
                 let least = (self.left() / LEAST_PART).min(MOST_LEAST);
                 // A partial may have twice as much after the next chunk, and so may those of others.
@@ -122,6 +126,9 @@ impl Spill {
     /// What one worker brings the rows of a partition to `store` with, by the parts of the partition. In memory, to begin with.
     pub(crate) fn writer(&self, store: &Arc<Store>, whole: Partition) -> Writer {
         let threads = self.context.settings.threads.max(1);
+        let width: usize = store.columns().iter().map(|meta| meta.physical.width()).sum();
+        // So that blocks have some hundred rows.
+        let least = (PARTITIONS * BLOCK_ROWS * width).max(LEAST_HELD);
         Writer {
             parts: (0..PARTITIONS).map(|_| store.no_rows()).collect(),
             columns: (0..store.columns().len()).collect(),
@@ -130,7 +137,8 @@ impl Spill {
             spread: Spread::default(),
             bytes: 0,
             writes: false,
-            most: (self.left() / HELD_PART / threads).clamp(LEAST_HELD, MOST_HELD),
+            least,
+            most: (self.left() / HELD_PART / threads).min(MOST_HELD).max(2 * least),
             memory: Reservation::new(&self.context.memory),
         }
     }
@@ -147,8 +155,9 @@ pub struct Writer {
     spread: Spread,
     /// Bytes that are in memory.
     bytes: usize,
-    /// Rows are written, when there are more bytes than that.
+    /// Rows are written: when there are more bytes than `most`, or than `least` if they cannot be reserved.
     writes: bool,
+    least: usize,
     most: usize,
     memory: Reservation,
 }
@@ -170,8 +179,8 @@ impl Writer {
                 self.bytes = self.bytes - before + part.bytes();
             }
         }
-        // What cannot be reserved is written at once.
-        if self.writes && (self.bytes > self.most || self.reserve().is_err()) { self.write() } else { Ok(()) }
+        let is_full = |bytes, reserved: Result<()>| bytes > self.most || bytes > self.least && reserved.is_err();
+        if self.writes && is_full(self.bytes, self.memory.resize(self.bytes)) { self.write() } else { Ok(()) }
     }
 
     /// The rows of the last chunk that stay, ascending.

@@ -300,6 +300,23 @@ fn rows_are_written_where_memory_is_short() {
 }
 
 #[test]
+fn partitions_are_split_for_their_groups_only() {
+    // Many rows of few groups in one partition, which has little room.
+    let mut rows = make_rows(100_000, 80, &mut Chance(45));
+    rows.iter_mut().enumerate().for_each(|(i, row)| row[1] = Value::Integer(i as i128 / 1250));
+    let context = spilling(2048, true, Spilling::All);
+    context.memory.set_limit(4 << 20);
+    let recorder: Arc<Recorder> = Arc::default();
+    let groups = [(ColumnId(51), Expr::column(ColumnId(1), DataType::Int32))];
+    let blocking = aggregate(&input(), &groups, &calls()[..4], 10.0, &context, &recorder).unwrap();
+    push_all(&*blocking.sink, &input(), &rows, 2048, 2, &mut Chance(46)).unwrap();
+    assert_eq!(drain(&*blocking.source, &blocking.output, 2048).unwrap().len(), 80);
+    drop(blocking);
+    let details = recorder.report().details.join("; ");
+    assert!(details.contains("merged in 1 partitions; rows of some groups in temporary files"), "{details}");
+}
+
+#[test]
 fn many_groups_are_merged_in_partitions() {
     let mut chance = Chance(7);
     let rows = make_rows(60_000, 45_000, &mut chance);

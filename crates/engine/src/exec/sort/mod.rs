@@ -38,6 +38,8 @@ use order::OrderKey;
 use runs::SortedRuns;
 use std::sync::Arc;
 
+/// Bytes of rows that are no run of their own, though there is no memory for them.
+const LEAST_RUN: usize = 256 << 10;
 /// Up to this limit, only the first rows are kept while rows come in.
 pub const MOST_TOP_ROWS: usize = 32 << 10;
 
@@ -335,13 +337,15 @@ struct SortWorker {
 }
 
 impl SortWorker {
-    /// Reserves memory for the rows, and for ordering them if they may be written; or writes them.
-    fn reserve(&mut self) -> Result<()> {
+    /// Reserves memory for the rows, and for ordering them if they may be written; or writes them. Before the end, a few rows
+    /// may go without.
+    fn reserve(&mut self, at_end: bool) -> Result<()> {
         let (run, shared) = (&mut self.run, &self.shared);
         let Some(spill) = &shared.spill else { return run.reservation.resize(run.rows.bytes()) };
         let (rows, bytes) = (run.rows.rows(), shared.bytes(&run.rows));
         let reserved = run.reservation.resize(bytes);
-        if reserved.is_err() || spill.is_due(rows, bytes, self.written, &run.reservation) {
+        let lacks = reserved.is_err() && (at_end || bytes >= LEAST_RUN);
+        if lacks || spill.is_due(rows, bytes, self.written, &run.reservation) {
             let morsel = run.morsels.last().map_or(0, |&(morsel, _)| morsel);
             let full = std::mem::replace(run, shared.no_rows(morsel));
             shared.write(full, spill)?;
@@ -361,7 +365,7 @@ impl SinkWorker for SortWorker {
         self.run.rows.append(staged, &self.columns, None);
         staged.reset(0);
         self.shared.choice.grown(&mut self.run.rows, chunk.len());
-        self.reserve()?;
+        self.reserve(false)?;
         Ok(Flow::Continue)
     }
 
@@ -369,7 +373,7 @@ impl SinkWorker for SortWorker {
         if self.written == 0 {
             self.shared.choice.complete(&mut self.run.rows);
         }
-        self.reserve()?;
+        self.reserve(true)?;
         if !self.run.rows.is_empty() {
             lock(&self.shared.runs).push(self.run);
         }
