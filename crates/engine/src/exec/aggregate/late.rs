@@ -10,7 +10,7 @@
 //!
 //! Invariants: a group is in one partition of those that wait at a time; a partition that was split has given nothing. What a
 //! partition may take is a share of what was free at the end of the input, the same for each worker, so that the operators above
-//! have memory too, but a megabyte at least; a partition of one group, and those of the last depth, may take all there is.
+//! have memory too, but a quarter of a megabyte at least; a partition of one group, and those of the last depth, may take all there is.
 
 use super::finish::{Morsel, Part};
 use super::layout::Layout;
@@ -33,7 +33,7 @@ const MOST_BITS: u32 = 10;
 const LAST_BITS: u32 = 22;
 /// The part of the free memory that the partitions of all workers may take, and what each may at least.
 const ROOM_PART: usize = 2;
-const LEAST_ROOM: usize = 1 << 20;
+const LEAST_ROOM: usize = 256 << 10;
 /// As many bytes of that for each group that a table begins with places for, which take some 16.
 const ROOM_OF_GROUP: usize = 128;
 

@@ -12,8 +12,8 @@
 //! are. In files this is a hybrid hash aggregation (Graefe, *Query Evaluation Techniques for Large Databases*, ACM Computing Surveys
 //! 1993, section 4.4), by the bits of the hash that partitions in memory have too.
 //!
-//! 1. Memory is short for a worker if it cannot reserve, or if it has some megabytes and less than a quarter is left of what was
-//!    free when the aggregation began: operators above need some too. It keeps its partials and makes no groups any more; rows that
+//! 1. Memory is short for a worker if it cannot reserve, or if it has some megabytes and, should its partial become twice as large, less
+//!    than a quarter would be left of what was free when the aggregation began: operators above need some too. It keeps its partials and makes no groups any more; rows that
 //!    waited in memory are written.
 //! 2. Frequent groups are likely to be in a partial, so rows are looked up in the last one, as long as one row in
 //!    [`WORTH_KNOWN`] is found there.
@@ -46,12 +46,9 @@ const LEFT_PART: usize = 4;
 /// Partials of a worker may have so much memory, whatever is left to others: the most, and as a part of what is left.
 const MOST_LEAST: usize = 4 << 20;
 const LEAST_PART: usize = 4;
-/// What a writer holds back: the most, the least, and as a part of what is left to others. A partition has room for some hundred
-/// rows as soon as it has one.
+/// What a writer holds back: the most, and as a part of what is left to others.
 const MOST_HELD: usize = 16 << 20;
-const LEAST_HELD: usize = 64 << 10;
 const HELD_PART: usize = 8;
-const BLOCK_ROWS: usize = 2 * Materialized::FIRST_ROOM;
 /// Groups that there is memory for where few are to fit.
 const FEW_GROUPS: usize = 8;
 /// Rows are looked up if one in so many is found, which is asked every so many rows.
@@ -94,13 +91,12 @@ impl Spill {
     /// True if a worker is to make no more groups that has `bytes` in all, its last partial being `partial`.
     pub fn is_short(&self, partial: &Partial, bytes: usize) -> bool {
         match self.setting {
-            // What indexes keys does not grow.
-            Spilling::Auto if partial.table.is_direct() => false,
             Spilling::Auto => {
                 let least = (self.left() / LEAST_PART).min(MOST_LEAST);
-                // A partial may have twice as much after the next chunk, and so may those of others.
-                let next = partial.reservation.bytes() * self.context.settings.threads;
-                bytes > least && self.context.memory.free() < self.left().max(next)
+                let fixed = partial.table.fixed_bytes();
+                // What grows may be twice as large after the next chunk, and so may that of others.
+                let next = partial.reservation.bytes().saturating_sub(fixed) * self.context.settings.threads;
+                bytes.saturating_sub(fixed) > least && self.context.memory.free() < self.left() + next
             }
             Spilling::All => partial.table.groups() >= FEW_GROUPS,
             Spilling::Deep => true,
@@ -127,8 +123,7 @@ impl Spill {
     pub(crate) fn writer(&self, store: &Arc<Store>, whole: Partition) -> Writer {
         let threads = self.context.settings.threads.max(1);
         let width: usize = store.columns().iter().map(|meta| meta.physical.width()).sum();
-        // So that blocks have some hundred rows.
-        let least = (PARTITIONS * BLOCK_ROWS * width).max(LEAST_HELD);
+        let least = PARTITIONS * Materialized::FIRST_ROOM * width;
         Writer {
             parts: (0..PARTITIONS).map(|_| store.no_rows()).collect(),
             columns: (0..store.columns().len()).collect(),
@@ -155,7 +150,8 @@ pub struct Writer {
     spread: Spread,
     /// Bytes that are in memory.
     bytes: usize,
-    /// Rows are written: when there are more bytes than `most`, or than `least` if they cannot be reserved.
+    /// Rows are written, when there are more bytes than `most`, which is twice `least` or more: what partitions of a few rows take. That
+    /// is not reserved then.
     writes: bool,
     least: usize,
     most: usize,
@@ -179,8 +175,8 @@ impl Writer {
                 self.bytes = self.bytes - before + part.bytes();
             }
         }
-        let is_full = |bytes, reserved: Result<()>| bytes > self.most || bytes > self.least && reserved.is_err();
-        if self.writes && is_full(self.bytes, self.memory.resize(self.bytes)) { self.write() } else { Ok(()) }
+        let lacks = self.writes && self.memory.resize(self.bytes.saturating_sub(self.least)).is_err();
+        if lacks || self.writes && self.bytes > self.most { self.write() } else { Ok(()) }
     }
 
     /// The rows of the last chunk that stay, ascending.
@@ -193,12 +189,12 @@ impl Writer {
         self.bytes
     }
 
-    /// Reserves what rows in memory take.
+    /// Reserves what rows in memory take, unless they are written.
     ///
     /// # Errors
     /// Resource.
     pub fn reserve(&mut self) -> Result<()> {
-        self.memory.resize(self.bytes)
+        if self.writes { Ok(()) } else { self.memory.resize(self.bytes) }
     }
 
     /// Writes all rows, and those that will come.

@@ -151,6 +151,14 @@ impl GroupTable {
         self.keys.bytes() + kind
     }
 
+    /// Of these, bytes that were there from the beginning and do not become more.
+    pub fn fixed_bytes(&self) -> usize {
+        match &self.kind {
+            Kind::Direct(direct) => direct.bytes(),
+            Kind::One | Kind::Hashed(_) => 0,
+        }
+    }
+
     /// Writes to `groups` the group of each row of `chunk`, whose columns `columns` are the keys. Makes groups for keys
     /// that are new.
     pub fn find(&mut self, chunk: &Chunk, columns: &[usize], groups: &mut Vec<u32>) {
