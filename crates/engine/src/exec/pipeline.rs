@@ -31,7 +31,7 @@ pub(crate) struct Part {
     pub operators: Vec<(Arc<dyn OperatorFactory>, Arc<Recorder>)>,
     /// Rows that the source gives, an estimate.
     pub rows: f64,
-    /// One worker only: the rows have an order that counts.
+    /// One worker only, unless the source has no order: the order of the rows counts.
     pub ordered: bool,
     /// Chunks may have few rows.
     pub sparse: bool,
@@ -117,7 +117,11 @@ impl Pipeline<'_> {
         while !outcome.is_stopped() {
             context.check()?;
             let start = (levels > 0).then(Instant::now);
-            let more = source.next(&mut chunk)?;
+            let more = match source.next(&mut chunk) {
+                // What no more is wanted of may fail: for lack of memory, say, that others have.
+                Err(_) if outcome.is_stopped() => break,
+                more => more?,
+            };
             if let Some(start) = start {
                 counts[0].nanoseconds += nanoseconds(start);
             }

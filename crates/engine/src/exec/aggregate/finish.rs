@@ -79,7 +79,7 @@ impl Merged {
         let fits = is_done || is_direct || spill.is_none() || bytes <= context.memory.free();
         let has_rows = spill.is_some_and(|spill| !spill.store.is_empty());
         if has_rows || !fits || !(is_done || is_cheap) {
-            return Ok(Merged::Late(Box::new(Late::new(partials, spill, context, tasks)?)));
+            return Ok(Merged::Late(Box::new(Late::new(layout, partials, spill, context, tasks)?)));
         }
         let largest = (0..partials.len()).max_by_key(|&at| partials[at].table.groups());
         let mut whole = match largest {

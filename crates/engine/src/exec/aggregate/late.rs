@@ -31,7 +31,7 @@ const LEAST_BITS: u32 = 4;
 const MOST_BITS: u32 = 10;
 /// Partitions by so many bits of the tags, which have 32, are not split again.
 const LAST_BITS: u32 = 22;
-/// The part of the free memory that the partitions of all workers may take, and what each may at least.
+/// The part of the free memory that the partitions of all workers may take, and what each may at least for each of its tables.
 const ROOM_PART: usize = 2;
 const LEAST_ROOM: usize = 256 << 10;
 /// As many bytes of that for each group that a table begins with places for, which take some 16.
@@ -76,11 +76,14 @@ impl Late {
     /// # Errors
     /// Those of the tasks; resource.
     pub fn new(
+        layout: &Layout,
         partials: Vec<Partial>,
         spill: Option<&Arc<Spill>>,
         context: &QueryContext,
         tasks: &dyn Tasks,
     ) -> Result<Late> {
+        // Of groups, and of the values of each call with DISTINCT.
+        let tables = 1 + layout.deferred.len();
         let store = spill.map(|spill| &spill.store).filter(|store| !store.is_empty());
         let groups: usize = partials.iter().map(|partial| partial.table.groups()).sum();
         let bits = match store {
@@ -95,13 +98,14 @@ impl Late {
             lock(&sealed).push(partial);
             Ok(())
         })?;
+        let most = context.memory.free() / ROOM_PART / context.settings.threads.max(1);
         let late = Late {
             spill: spill.cloned(),
             sealed: sealed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner),
             waiting: Mutex::default(),
             done: AtomicUsize::new(0),
             all: AtomicUsize::new(0),
-            room: (context.memory.free() / ROOM_PART / context.settings.threads.max(1)).max(LEAST_ROOM),
+            room: most.max(LEAST_ROOM * tables),
             deepest: AtomicU32::new(1),
             again: AtomicU64::new(0),
             context: context.clone(),

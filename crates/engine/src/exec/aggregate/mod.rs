@@ -265,9 +265,7 @@ impl AggregateWorker {
         let waiting = self.waiting.as_ref().map_or(0, Writer::bytes);
         let bytes = self.aside + waiting + self.partial.reservation.bytes();
         if reserved.is_err() || spill.is_short(&self.partial, bytes) {
-            // So that its groups can be looked up.
-            self.partial.table.hash_from_now();
-            self.known = Some(Known::new(layout, &self.partial));
+            self.known = Some(Known::new(layout, &mut self.partial));
             self.waiting.get_or_insert_with(|| spill.writer(&spill.store, Partition::ALL)).write_from_now()?;
         }
         Ok(())

@@ -385,6 +385,7 @@ impl Sealed {
 
     /// Adds to `counts` the groups of each of the `1 << bits` parts of a partition.
     pub fn count_parts(&self, whole: Partition, bits: u32, counts: &mut [usize]) {
+        debug_assert!(whole.bits() >= self.bits || whole.bits() == 0 && bits == self.bits);
         if whole.bits() == 0 && bits == self.bits {
             let sizes = self.starts.windows(2).map(|range| (range[1] - range[0]) as usize);
             counts.iter_mut().zip(sizes).for_each(|(count, size)| *count += size);

@@ -150,8 +150,8 @@ pub struct Writer {
     spread: Spread,
     /// Bytes that are in memory.
     bytes: usize,
-    /// Rows are written, when there are more bytes than `most`, which is twice `least` or more: what partitions of a few rows take. That
-    /// is not reserved then.
+    /// Rows are written: when there are more bytes than `most`, or than twice `least` if they cannot be reserved. `least` is what
+    /// partitions of a few rows take, and is not reserved.
     writes: bool,
     least: usize,
     most: usize,
@@ -175,8 +175,11 @@ impl Writer {
                 self.bytes = self.bytes - before + part.bytes();
             }
         }
-        let lacks = self.writes && self.memory.resize(self.bytes.saturating_sub(self.least)).is_err();
-        if lacks || self.writes && self.bytes > self.most { self.write() } else { Ok(()) }
+        if !self.writes {
+            return Ok(());
+        }
+        let lacks = self.memory.resize(self.bytes.saturating_sub(self.least)).is_err() && self.bytes > 2 * self.least;
+        if lacks || self.bytes > self.most { self.write() } else { Ok(()) }
     }
 
     /// The rows of the last chunk that stay, ascending.
@@ -242,9 +245,14 @@ pub struct Known {
 
 impl Known {
     /// For a worker whose last partial is `partial`.
-    pub fn new(layout: &Layout, partial: &Partial) -> Known {
+    pub fn new(layout: &Layout, partial: &mut Partial) -> Known {
         // What is deferred grows with every row.
-        Known { looks_up: partial.table.is_hashed() && layout.deferred.is_empty(), rows: 0, found: 0 }
+        let mut looks_up = layout.deferred.is_empty();
+        if looks_up && !partial.table.is_hashed() {
+            partial.table.hash_from_now();
+            looks_up = partial.reserve().is_ok();
+        }
+        Known { looks_up, rows: 0, found: 0 }
     }
 
     /// Folds rows of `chunk`, which has the outputs of the layout's program, into `partial`, and lets the others wait.

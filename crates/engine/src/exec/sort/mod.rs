@@ -35,11 +35,9 @@ use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
 use merge::Merge;
 use order::OrderKey;
-use runs::SortedRuns;
+use runs::{LEAST_RUN, SortedRuns};
 use std::sync::Arc;
 
-/// Bytes of rows that are no run of their own, though there is no memory for them.
-const LEAST_RUN: usize = 256 << 10;
 /// Up to this limit, only the first rows are kept while rows come in.
 pub const MOST_TOP_ROWS: usize = 32 << 10;
 

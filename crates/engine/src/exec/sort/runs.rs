@@ -38,6 +38,8 @@ const LEFT_PART: usize = 4;
 /// A worker's rows may have so much memory, whatever is left to others: the most, and as a part of what is left.
 const MOST_LEAST: usize = 4 << 20;
 const LEAST_PART: usize = 4;
+/// Bytes of rows that are no run of their own before the end, though there is no memory for them.
+pub const LEAST_RUN: usize = 256 << 10;
 /// Bytes of a block in memory: as a part of what is left to others, at least, at most.
 const BLOCK_PART: usize = 16;
 const LEAST_BLOCK: usize = 8 << 10;
@@ -152,7 +154,7 @@ impl SortedRuns {
         let few = |rows: usize| rows + rows / 4 * made;
         match self.setting {
             Spilling::Auto => {
-                let least = (self.left() / LEAST_PART).min(MOST_LEAST);
+                let least = (self.left() / LEAST_PART).clamp(LEAST_RUN, MOST_LEAST);
                 bytes > least && memory.free() < self.left()
             }
             Spilling::All => rows >= few(FEW_ROWS),

@@ -4,7 +4,7 @@
 //! rest is cut off. What comes out is stored, or compared with a range as it stands in the register, which leaves a bit a code. Rows
 //! are unrolled, and kernels compiled for every width, so that the compiler knows all shift counts and masks.
 //!
-//! This is a leaf module with `unsafe`: vector instructions. The slow twins are [`super::unpack_each`] and
+//! This is a leaf module with `unsafe`: vector instructions. The slow twins are [`super::unpack_rows`] and
 //! comparing what it gives.
 #![allow(unsafe_code)]
 
