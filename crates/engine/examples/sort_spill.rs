@@ -7,83 +7,15 @@
 //! They are computed when they are read, on as many threads as the machine has. So by column 1 they are in order, and by column
 //! 2 there are many ties. Whoever takes them checks their order.
 
+mod computed;
+
+use computed::{COLUMNS, Computed, key_of};
 use entasis_engine::exec::{MemoryBudget, QueryContext, ResultSink, ResultWorker, Settings, execute};
 use entasis_engine::plan::{Columns, Node, Output, Plan, Scan, Sort, SortKey};
-use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
-use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Field, Result, Schema, Selection, Vector};
+use entasis_vector::{Chunk, ColumnId, Result};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
-
-/// Rows (key, number, small number, double), computed from their own numbers.
-#[derive(Debug)]
-struct Computed {
-    schema: Schema,
-    rows: u64,
-}
-
-/// Numbers in no order, each once.
-fn key_of(number: u64) -> i64 {
-    let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed ^ mixed >> 32).wrapping_mul(0xBB67_AE85_84CA_A73B) as i64
-}
-
-impl Relation for Computed {
-    fn name(&self) -> &str {
-        "computed"
-    }
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-    fn statistics(&self) -> Statistics {
-        Statistics { rows: Some(self.rows), columns: Vec::new() }
-    }
-    fn scan(&self, request: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
-        let columns = request.columns.iter().map(|(_, column)| *column).collect();
-        Ok(Arc::new(Computing { rows: self.rows, columns, next: Arc::default(), current: 0 }))
-    }
-}
-
-#[derive(Clone)]
-struct Computing {
-    rows: u64,
-    columns: Vec<usize>,
-    next: Arc<AtomicU64>,
-    /// The chunk that was read.
-    current: u64,
-}
-
-impl Source for Computing {
-    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
-        Ok(Box::new(self.clone()))
-    }
-}
-
-impl SourceWorker for Computing {
-    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        let first = self.next.fetch_add(CHUNK_ROWS as u64, Ordering::Relaxed);
-        if first >= self.rows {
-            return Ok(false);
-        }
-        self.current = first;
-        let rows = first..self.rows.min(first + CHUNK_ROWS as u64);
-        chunk.reset((rows.end - rows.start) as usize);
-        let group = chunk.push_group(Selection::ALL);
-        for column in &self.columns {
-            let vector = match column {
-                0 => Vector::from_slice(&rows.clone().map(key_of).collect::<Vec<i64>>()),
-                1 => Vector::from_slice(&rows.clone().map(|row| row as i64).collect::<Vec<i64>>()),
-                2 => Vector::from_slice(&rows.clone().map(|row| (row % 1000) as i64).collect::<Vec<i64>>()),
-                _ => Vector::from_slice(&rows.clone().map(|row| row as f64 / 7.0).collect::<Vec<f64>>()),
-            };
-            chunk.push_column(vector, group);
-        }
-        Ok(true)
-    }
-    fn morsel(&self) -> u64 {
-        self.current / CHUNK_ROWS as u64
-    }
-}
 
 /// Counts rows, adds up two columns, and checks that a column ascends, and where it stays the row's number.
 struct Sums {
@@ -127,15 +59,14 @@ impl ResultWorker for SumsWorker {
 }
 
 fn main() {
-    let arguments: Vec<u64> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
+    let arguments: Vec<u64> =
+        std::env::args().skip(1).map(|text| text.parse().expect("arguments are numbers")).collect();
     let rows = arguments.first().unwrap_or(&50) * 1_000_000;
     let limit = arguments.get(1).unwrap_or(&256) * 1_000_000;
     let by = *arguments.get(2).unwrap_or(&0) as usize;
     let mut columns = Columns::default();
-    let types = [DataType::Int64, DataType::Int64, DataType::Int64, DataType::Float64];
-    let fields = ["k", "a", "b", "c"].iter().zip(types).map(|(name, ty)| Field::new(*name, ty));
-    let relation = Arc::new(Computed { schema: fields.collect(), rows });
-    let ids: Vec<ColumnId> = types.iter().map(|ty| columns.add("computed", *ty, false)).collect();
+    let relation = Arc::new(Computed::new(rows, 1));
+    let ids: Vec<ColumnId> = COLUMNS.iter().map(|(name, ty)| columns.add(*name, *ty, false)).collect();
     let scan = Scan { relation, columns: ids.iter().copied().zip(0..).collect(), filters: Vec::new() };
     let key = SortKey { expr: columns.expr(ids[by]), descending: false, nulls_first: false };
     let root = Node::Sort(Sort { input: Box::new(Node::Scan(scan)), keys: vec![key], limit: None });

@@ -5,83 +5,15 @@
 //! Each side has rows of 32 bytes: a key of 8 bytes that occurs once, two numbers, a double. Every second row has a
 //! partner. Rows are computed when they are read, in the order of no column, on as many threads as the machine has.
 
+mod computed;
+
+use computed::{COLUMNS, Computed};
 use entasis_engine::exec::{MemoryBudget, QueryContext, ResultSink, ResultWorker, Settings, execute};
 use entasis_engine::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Scan};
-use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
-use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Field, Result, Schema, Selection, Vector};
+use entasis_vector::{Chunk, ColumnId, Result};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
-
-/// Rows (key, number, small number, double), computed from their own numbers.
-#[derive(Debug)]
-struct Computed {
-    schema: Schema,
-    rows: u64,
-    /// The key of row i is that of number `i * step`.
-    step: u64,
-}
-
-/// Numbers in no order, each once.
-fn key(number: u64) -> i64 {
-    let mixed = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    (mixed ^ mixed >> 32).wrapping_mul(0xBB67_AE85_84CA_A73B) as i64
-}
-
-impl Relation for Computed {
-    fn name(&self) -> &str {
-        "computed"
-    }
-    fn schema(&self) -> &Schema {
-        &self.schema
-    }
-    fn statistics(&self) -> Statistics {
-        Statistics { rows: Some(self.rows), columns: Vec::new() }
-    }
-    fn scan(&self, request: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
-        let columns = request.columns.iter().map(|(_, column)| *column).collect();
-        Ok(Arc::new(Computing { rows: self.rows, step: self.step, columns, next: Arc::default() }))
-    }
-}
-
-#[derive(Clone)]
-struct Computing {
-    rows: u64,
-    step: u64,
-    columns: Vec<usize>,
-    next: Arc<AtomicU64>,
-}
-
-impl Source for Computing {
-    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
-        Ok(Box::new(self.clone()))
-    }
-}
-
-impl SourceWorker for Computing {
-    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        let first = self.next.fetch_add(CHUNK_ROWS as u64, Ordering::Relaxed);
-        if first >= self.rows {
-            return Ok(false);
-        }
-        let rows = first..self.rows.min(first + CHUNK_ROWS as u64);
-        chunk.reset((rows.end - rows.start) as usize);
-        let group = chunk.push_group(Selection::ALL);
-        for column in &self.columns {
-            let vector = match column {
-                0 => Vector::from_slice(&rows.clone().map(|row| key(row * self.step)).collect::<Vec<i64>>()),
-                1 => Vector::from_slice(&rows.clone().map(|row| row as i64).collect::<Vec<i64>>()),
-                2 => Vector::from_slice(&rows.clone().map(|row| (row % 1000) as i64).collect::<Vec<i64>>()),
-                _ => Vector::from_slice(&rows.clone().map(|row| row as f64 / 7.0).collect::<Vec<f64>>()),
-            };
-            chunk.push_column(vector, group);
-        }
-        Ok(true)
-    }
-    fn morsel(&self) -> u64 {
-        0
-    }
-}
 
 /// Counts rows and adds up two columns.
 #[derive(Default)]
@@ -114,18 +46,16 @@ impl ResultWorker for SumsWorker {
 }
 
 fn side(columns: &mut Columns, name: &str, rows: u64, step: u64) -> (Box<Node>, Vec<ColumnId>) {
-    let types = [DataType::Int64, DataType::Int64, DataType::Int64, DataType::Float64];
-    let names = ["k", "a", "b", "c"];
-    let field = |(name, ty): (&&str, &DataType)| Field::new(*name, *ty);
-    let relation = Arc::new(Computed { schema: names.iter().zip(&types).map(field).collect(), rows, step });
+    let relation = Arc::new(Computed::new(rows, step));
     let ids: Vec<ColumnId> =
-        names.iter().zip(types).map(|(column, ty)| columns.add(format!("{name}.{column}"), ty, false)).collect();
+        COLUMNS.iter().map(|(column, ty)| columns.add(format!("{name}.{column}"), *ty, false)).collect();
     let scanned = ids.iter().copied().zip(0..).collect();
     (Box::new(Node::Scan(Scan { relation, columns: scanned, filters: Vec::new() })), ids)
 }
 
 fn main() {
-    let arguments: Vec<u64> = std::env::args().skip(1).filter_map(|text| text.parse().ok()).collect();
+    let arguments: Vec<u64> =
+        std::env::args().skip(1).map(|text| text.parse().expect("arguments are numbers")).collect();
     let rows = arguments.first().unwrap_or(&125) * 1_000_000;
     let limit = arguments.get(1).unwrap_or(&512) * 1_000_000;
     let mut columns = Columns::default();
