@@ -16,15 +16,16 @@
 //! All loops run over one column of many rows: no dispatch per row. Nothing here counts against the memory budget; the
 //! owner charges [`Materialized::bytes`].
 
+mod column;
 mod equal;
 
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
+use column::{Column, Picks, copy_range, copy_strings, copy_values, widen};
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
-use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::value::cmp_float;
-use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, DataType, Encoding, Native, PhysicalType, StringHeap, StringView};
+use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, DataType, Native, PhysicalType, StringHeap, StringView};
 use entasis_vector::{Interval, Result, Value, Vector};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -60,17 +61,6 @@ pub struct Materialized {
     composed: Vec<u16>,
 }
 
-/// One column, segment by segment.
-struct Column {
-    physical: PhysicalType,
-    values: Vec<Buffer>,
-    /// Absent: all valid.
-    validity: Vec<Option<Buffer>>,
-    has_nulls: bool,
-    /// All strings outlive the statement; none are in the heap.
-    strings_are_stable: bool,
-}
-
 /// What compression has done.
 #[derive(Clone, Copy, Default)]
 struct Compressed {
@@ -78,13 +68,6 @@ struct Compressed {
     rows: usize,
     columns: usize,
     tuples: usize,
-}
-
-/// Positions of a vector: `n` in a row, or listed ones.
-#[derive(Clone, Copy)]
-enum Picks<'a> {
-    From(usize),
-    At(&'a [u16]),
 }
 
 impl Materialized {
@@ -693,220 +676,6 @@ impl Materialized {
 
 fn heap_mut(heap: &mut Arc<StringHeap>) -> &mut StringHeap {
     Arc::get_mut(heap).expect("rows are appended before, not while, vectors are read")
-}
-
-impl Column {
-    /// Writes the values in the given rows and their validity to `out`.
-    fn gather(&self, rows: &[u32], missing: bool, out: &mut Vector) {
-        self.gather_values(rows, missing, out, 0);
-        if missing || self.has_nulls {
-            let words = out.validity_mut(rows.len());
-            for (word, rows) in words.iter_mut().zip(rows.chunks(64)) {
-                *word = rows.iter().enumerate().fold(0, |w, (i, &row)| w | u64::from(self.is_valid(row)) << i);
-            }
-        }
-    }
-
-    /// Writes the values in the given rows to `out`, from position `first`.
-    fn gather_values(&self, rows: &[u32], missing: bool, out: &mut Vector, first: usize) {
-        match self.physical.width() {
-            1 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u8>()[first..]),
-            2 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u16>()[first..]),
-            4 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u32>()[first..]),
-            8 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u64>()[first..]),
-            _ => gather_values(&self.values, rows, missing, &mut out.values_mut::<i128>()[first..]),
-        }
-    }
-
-    /// The values in the given rows and, if some are NULL, which are valid, as a segment has them.
-    fn picked(&self, rows: &[u32]) -> (Buffer, Option<Buffer>) {
-        let mut values = Buffer::zeroed(rows.len() * self.physical.width());
-        match self.physical.width() {
-            1 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u8>()[..rows.len()]),
-            2 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u16>()[..rows.len()]),
-            4 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u32>()[..rows.len()]),
-            8 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u64>()[..rows.len()]),
-            _ => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<i128>()[..rows.len()]),
-        }
-        let all_valid = !self.has_nulls || rows.iter().all(|&row| self.is_valid(row));
-        let validity = (!all_valid).then(|| {
-            let mut words = Buffer::zeroed(SEGMENT_ROWS / 8);
-            rows.iter().enumerate().for_each(|(i, &row)| bitmap::set(words.as_mut_slice(), i, self.is_valid(row)));
-            words
-        });
-        (values, validity)
-    }
-
-    #[inline(always)]
-    fn get<T: Native>(&self, row: u32) -> T {
-        self.values[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize]
-    }
-
-    #[inline(always)]
-    fn is_valid(&self, row: u32) -> bool {
-        row != Materialized::NO_ROW
-            && match &self.validity[(row >> 16) as usize] {
-                None => true,
-                Some(words) => bitmap::get(words.as_slice(), (row & 0xffff) as usize),
-            }
-    }
-
-    fn write_validity(&mut self, vector: &Vector, picks: Picks<'_>, offset: usize, rows: usize, bytes: &mut usize) {
-        let slot = self.validity.last_mut().expect("room was made");
-        let any_null = match picks {
-            Picks::From(first) => (first..first + rows).any(|p| !vector.is_valid(p)),
-            Picks::At(positions) => positions.iter().any(|&p| !vector.is_valid(p as usize)),
-        };
-        if !any_null {
-            // The bits beyond what has been written are ones.
-            return;
-        }
-        self.has_nulls = true;
-        let words = slot.get_or_insert_with(|| {
-            let mut buffer = Buffer::zeroed(SEGMENT_ROWS / 8);
-            buffer.as_mut_slice::<u64>().fill(u64::MAX);
-            *bytes += buffer.capacity();
-            buffer
-        });
-        let words = words.as_mut_slice::<u64>();
-        match picks {
-            Picks::From(first) => {
-                (0..rows).for_each(|i| bitmap::set(words, offset + i, vector.is_valid(first + i)));
-            }
-            Picks::At(positions) => {
-                for (i, &p) in positions.iter().enumerate() {
-                    bitmap::set(words, offset + i, vector.is_valid(p as usize));
-                }
-            }
-        }
-    }
-}
-
-/// Writes the picked values of `vector`, converted, to all of `out`.
-#[inline(always)]
-fn copy_values<S: Native, T>(vector: &Vector, picks: Picks<'_>, out: &mut [T], convert: impl Fn(S) -> T)
-where
-    T: Native,
-{
-    match vector.encoding() {
-        Encoding::Constant => out.fill(convert(vector.values::<S>()[0])),
-        Encoding::Flat => {
-            let values = vector.values::<S>();
-            match picks {
-                Picks::From(first) => {
-                    let values = &values[first..first + out.len()];
-                    out.iter_mut().zip(values).for_each(|(o, &v)| *o = convert(v));
-                }
-                Picks::At(at) => out.iter_mut().zip(at).for_each(|(o, &p)| *o = convert(values[p as usize])),
-            }
-        }
-        Encoding::Dictionary => {
-            let values = vector.dictionary().expect("a dictionary vector has one").values().values::<S>();
-            let codes = vector.codes();
-            match picks {
-                Picks::From(first) => {
-                    let codes = &codes[first..first + out.len()];
-                    out.iter_mut().zip(codes).for_each(|(o, &c)| *o = convert(values[c as usize]));
-                }
-                Picks::At(at) => {
-                    out.iter_mut().zip(at).for_each(|(o, &p)| *o = convert(values[codes[p as usize] as usize]));
-                }
-            }
-        }
-    }
-}
-
-/// Writes the picked strings of `vector` to all of `out`, their bytes to `heap`.
-fn copy_strings(vector: &Vector, picks: Picks<'_>, heap: &mut StringHeap, out: &mut [StringView]) {
-    copy_values(vector, picks, out, |view: StringView| view);
-    let nulls = vector.validity().is_some();
-    if vector.is_constant() {
-        if nulls && !vector.is_valid(0) {
-            out.fill(StringView::default());
-        } else if let Some(&first) = out.first() {
-            out.fill(heap.push(first.as_bytes()));
-        }
-        return;
-    }
-    for (i, view) in out.iter_mut().enumerate().filter(|(_, view)| !view.is_inline()) {
-        let position = match picks {
-            Picks::From(first) => first + i,
-            Picks::At(at) => at[i] as usize,
-        };
-        // At a NULL the view may point anywhere.
-        *view = if nulls && !vector.is_valid(position) { StringView::default() } else { heap.push(view.as_bytes()) };
-    }
-}
-
-/// Writes the picked values of `vector`, an integer type narrower than `own`, from `offset`.
-fn widen(vector: &Vector, picks: Picks<'_>, own: PhysicalType, to: &mut Buffer, offset: usize, rows: usize) {
-    macro_rules! widen {
-        ($($from:ident $s:ty => $to:ident $t:ty),* $(,)?) => {
-            match (vector.physical(), own) {
-                $((PhysicalType::$from, PhysicalType::$to) => copy_values(
-                    vector, picks, &mut to.as_mut_slice::<$t>()[offset..offset + rows], |v: $s| <$t>::from(v)
-                ),)*
-                (from, to) => panic!("a column of {to:?} was given {from:?}"),
-            }
-        };
-    }
-    widen!(
-        I64 i64 => I128 i128, I32 i32 => I128 i128, I16 i16 => I128 i128, I8 i8 => I128 i128,
-        U64 u64 => I128 i128, U32 u32 => I128 i128, U16 u16 => I128 i128, U8 u8 => I128 i128,
-        I32 i32 => I64 i64, I16 i16 => I64 i64, I8 i8 => I64 i64,
-        U32 u32 => I64 i64, U16 u16 => I64 i64, U8 u8 => I64 i64,
-        I16 i16 => I32 i32, I8 i8 => I32 i32, U16 u16 => I32 i32, U8 u8 => I32 i32,
-        F32 f32 => F64 f64,
-    );
-}
-
-#[inline(always)]
-fn gather_values<T: Native>(segments: &[Buffer], rows: &[u32], missing: bool, out: &mut [T]) {
-    let get = |row: u32| segments[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize];
-    let Some(segment) = rows.first().map(|row| row >> 16) else { return };
-    if missing {
-        let get = |row| if row == Materialized::NO_ROW { T::default() } else { get(row) };
-        out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
-    } else if rows.iter().fold(true, |all, row| all & (row >> 16 == segment)) {
-        // PERF: keys in order lead to rows side by side, and small build sides have one segment.
-        widest_of(Gather { values: segments[segment as usize].as_slice::<T>(), rows, out });
-    } else {
-        out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
-    }
-}
-
-/// The values at the offsets of rows that are in one segment: a loop without a branch, for vector code.
-struct Gather<'a, T> {
-    values: &'a [T],
-    rows: &'a [u32],
-    out: &'a mut [T],
-}
-
-impl<T: Native> Kernel for Gather<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Some(last) = self.values.len().checked_sub(1) else { return };
-        // The minimum spares a test of the index.
-        let values = self.rows.iter().map(|row| self.values[((row & 0xffff) as usize).min(last)]);
-        self.out.iter_mut().zip(values).for_each(|(to, value)| *to = value);
-    }
-}
-
-fn copy_range(from: &Buffer, first: usize, rows: usize, out: &mut Vector) {
-    macro_rules! copy {
-        ($t:ty) => {
-            out.values_mut::<$t>()[..rows].copy_from_slice(&from.as_slice::<$t>()[first..first + rows])
-        };
-    }
-    match out.physical().width() {
-        1 => copy!(u8),
-        2 => copy!(u16),
-        4 => copy!(u32),
-        8 => copy!(u64),
-        _ => copy!(i128),
-    }
 }
 
 /// The column that holds a [`ColumnMeta`]'s values whatever its id: for tests and for state columns of operators.

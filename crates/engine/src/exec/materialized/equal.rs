@@ -2,7 +2,8 @@
 //!
 //! A loop over all pairs for each encoding of the chunk's vector and each type, without a branch on what it finds.
 
-use super::{Column, Materialized};
+use super::Materialized;
+use super::column::Column;
 use entasis_vector::{Encoding, Interval, Native, PhysicalType, StringView, Vector};
 
 impl Materialized {
