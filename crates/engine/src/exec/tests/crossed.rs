@@ -153,6 +153,7 @@ impl Case {
                 join_spill,
                 // Every chunk a stride, all rows, what pays: nothing does here.
                 join_stride: one_of(&[Stride::Bytes(1), Stride::Bytes(1 << 20), Stride::Auto], chance),
+                join_build: one_of(&[Readings::Twice, Readings::Once], chance),
                 ..Settings::default()
             },
             keys,
@@ -191,6 +192,7 @@ impl Case {
             ("hash_collisions", s.hash_collisions.to_string()),
             ("temp_compression", s.temp_compression.to_string()),
             ("join_stride", format!("{:?}", s.join_stride)),
+            ("join_build", s.join_build.to_string()),
         ]
     }
 
