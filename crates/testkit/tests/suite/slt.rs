@@ -38,6 +38,7 @@ configurations!(
     join_spill_deep,
     join_spill_half,
     join_strides,
+    join_twice,
     join_unchained,
     multiples,
     one_thread,

@@ -23,7 +23,7 @@ use super::build::Making;
 use super::filter::{FilterKind, FilterSlot, KeyFilter};
 use super::partitioned::JoinSpill;
 use super::table::{Asked, BucketCount, BuildInput, CountedPlaces, JoinTable, OVERFLOW_PART, Packing, PlaceCount};
-use super::table::{Placer, ProbeKeys, TableKind, countable_places, is_integer};
+use super::table::{Placer, ProbeKeys, TableKind, bytes_at_most, countable_places, is_integer};
 use super::{Built, Computed, ComputedWorker, Rest};
 use crate::exec::Reservation;
 use crate::exec::materialized::{Materialized, Placing};
@@ -64,7 +64,7 @@ impl fmt::Display for Readings {
 }
 
 /// Rows from which on an input is read twice: fewer are soon moved.
-const MANY_ROWS: f64 = 262_144.0;
+const MANY_ROWS: f64 = 65_536.0;
 /// Rows that may be looked at for each that is kept.
 const LOOKED_AT: f64 = 4.0;
 /// Rows of a key, by estimate, up to which none is taken to be repeated.
@@ -72,6 +72,8 @@ const DISTINCT: f64 = 1.05;
 /// Bytes of the bits of all workers together, for each row and in all, up to which they are few.
 const COUNTED_BYTES: f64 = 8.0;
 const FEW_BYTES: f64 = 4194304.0;
+/// Rows are large from this part of the free memory on.
+const LARGE_PART: usize = 4;
 /// The part of the free memory that is left to others.
 const LEFT_PART: usize = 4;
 
@@ -414,7 +416,7 @@ impl By {
         let as_kept = metas.iter().zip(input.kept).all(|(meta, kept)| meta.physical == kept.physical);
         let is_wanted = match making.table {
             TableKind::Cht => true,
-            TableKind::Auto => making.asked == Asked::Rows,
+            TableKind::Auto => making.asked == Asked::Rows && is_large(input, making),
             _ => false,
         };
         (as_kept && is_wanted).then(|| By::Buckets(input.rows as usize))
@@ -427,6 +429,13 @@ impl By {
             By::Buckets(rows) => BucketCount::bytes_for(*rows),
         }
     }
+}
+
+/// True if the rows, with chains over them, would take much of the memory that is free: a CHT is taken then, which is slower to make.
+fn is_large(input: &Input<'_>, making: &Making) -> bool {
+    let width: usize = input.kept.iter().map(|meta| meta.physical.width()).sum();
+    let bytes = input.rows * (width + bytes_at_most(TableKind::Auto, 1)) as f64;
+    bytes > (making.context.memory.free() / LARGE_PART) as f64
 }
 
 /// Bounds of keys that are integers of 64 bits with a sign, if the plan knows them.

@@ -57,17 +57,16 @@ impl Pairs {
     pub(super) fn fill(&mut self, rows: Option<&[u16]>, count: usize, mut head: impl FnMut(usize) -> u32) {
         let room = rows.map_or(count, <[u16]>::len);
         self.resize(room);
+        let (out_rows, out_ids) = (&mut self.rows[..room], &mut self.ids[..room]);
         let mut found = 0;
         // Branch-free: every row writes, a row with a candidate advances.
-        let mut put = |row: usize| {
+        // PERF: one loop for both, so that `head` becomes a part of it: as a call it took a tenth of a probe by hash.
+        for i in 0..room {
+            let row = rows.map_or(i, |rows| usize::from(rows[i]));
             let id = head(row);
-            self.rows[found] = row as u16;
-            self.ids[found] = id;
+            out_rows[found] = row as u16;
+            out_ids[found] = id;
             found += usize::from(id != NO_ROW);
-        };
-        match rows {
-            None => (0..count).for_each(&mut put),
-            Some(rows) => rows.iter().for_each(|&row| put(row as usize)),
         }
         self.truncate(found);
     }

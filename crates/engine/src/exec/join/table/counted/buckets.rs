@@ -45,23 +45,22 @@ impl BucketCount {
     pub(crate) fn add(&mut self, keys: &mut ProbeKeys) {
         let (rows, hashes) = keys.hashes();
         let Some(last) = hashes.len().checked_sub(1) else { return };
-        let is_far = self.owned.bytes() > FAR_BYTES;
-        let mut add = |row: usize| {
+        let count = rows.map_or(hashes.len(), <[u16]>::len);
+        let (buckets, is_far) = (self.buckets, self.owned.bytes() > FAR_BYTES);
+        let (owned, shared) = (&mut *self.owned, &mut *self.shared);
+        for i in 0..count {
+            let row = rows.map_or(i, |rows| usize::from(rows[i]));
             if is_far {
-                prefetch(&self.owned, (self.buckets.of(hashes[(row + AHEAD).min(last)]) / 64) as usize);
+                prefetch(owned, (buckets.of(hashes[(row + AHEAD).min(last)]) / 64) as usize);
             }
-            let bucket = self.buckets.of(hashes[row]);
+            let bucket = buckets.of(hashes[row]);
             let (word, bit) = ((bucket / 64) as usize, 1 << (bucket % 64));
-            if self.owned[word] & bit != 0 {
-                self.shared[word] |= bit;
+            if owned[word] & bit != 0 {
+                shared[word] |= bit;
             }
-            self.owned[word] |= bit;
-        };
-        match rows {
-            None => (0..hashes.len()).for_each(&mut add),
-            Some(rows) => rows.iter().for_each(|&row| add(usize::from(row))),
+            owned[word] |= bit;
         }
-        self.rows += rows.map_or(hashes.len(), <[u16]>::len);
+        self.rows += count;
     }
 
     /// Adds what another worker has counted.
