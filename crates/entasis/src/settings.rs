@@ -3,7 +3,9 @@
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
-use entasis_engine::exec::{FilterKind, JoinSpill, Spilling, Stride, TempCompression, parse_wanted, show_wanted};
+use entasis_engine::exec::{
+    FilterKind, JoinLate, JoinSpill, Spilling, Stride, TempCompression, parse_wanted, show_wanted,
+};
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
@@ -109,6 +111,13 @@ const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
+    engine_setting!(
+        "join_late",
+        "whether the second pass of a radix join leaves columns that only its result reads where they are: auto (if few rows \
+         come out and these are wide), on, off",
+        join_late,
+        parse_join_late
+    ),
     Setting {
         name: "join_stride",
         description: "bytes of probe rows that a worker holds back, to look them up in the order of their hashes: auto \
@@ -180,6 +189,13 @@ fn parse_join_spill(text: &str) -> Result<JoinSpill> {
     JoinSpill::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
         let names = JoinSpill::NAMES.map(|(_, name)| name).join(", ");
         Error::input(format!("join_spill must be one of {names}, not '{text}'"))
+    })
+}
+
+fn parse_join_late(text: &str) -> Result<JoinLate> {
+    JoinLate::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
+        let names = JoinLate::NAMES.map(|(_, name)| name).join(", ");
+        Error::input(format!("join_late must be one of {names}, not '{text}'"))
     })
 }
 

@@ -599,8 +599,9 @@ impl<'a> Builder<'a> {
         });
         let ordered = stream.parts.iter().any(|part| part.ordered);
         let kept_probe = Arc::new(KeptColumns::new(&routed, |meta| probe_needed.contains(&meta.id))?);
+        let read_early = with(&in_residual, &probe_keys);
         let late = spill.map(|spill| {
-            spill.set_probe(&routed, &kept_probe);
+            spill.set_probe(&routed, &kept_probe, &operator, |meta| !read_early.contains(&meta.id));
             let route = Route { spill: spill.clone(), keys: operator.keys.clone() };
             // Tables of partitions come and go.
             let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());

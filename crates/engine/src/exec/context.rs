@@ -1,7 +1,7 @@
 //! What a running statement carries: settings, memory budget, cancellation, progress.
 
 use crate::exec::join::filter::FilterKind;
-use crate::exec::join::partitioned::JoinSpill;
+use crate::exec::join::partitioned::{JoinLate, JoinSpill};
 use crate::exec::join::strides::Stride;
 use crate::exec::join::table::TableKind;
 use crate::exec::scheduler::WorkerPool;
@@ -41,6 +41,8 @@ pub struct Settings {
     pub sort_spill: Spilling,
     /// Bytes that the build rows and the table of a radix join's partition should have: what a worker's cache holds.
     pub join_partition_size: usize,
+    /// Whether the second pass of a radix join leaves payload of the probe side where it is.
+    pub join_late: JoinLate,
     /// Bytes of probe rows that a worker holds back to look them up in the order of their hashes.
     pub join_stride: Stride,
     /// Where temporary files are; empty: there are none, and what does not fit into memory fails.
@@ -72,6 +74,7 @@ impl Default for Settings {
             aggregate_spill: Spilling::Auto,
             sort_spill: Spilling::Auto,
             join_partition_size: 1 << 20,
+            join_late: JoinLate::Auto,
             join_stride: Stride::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),
             max_temp_directory_size: u64::MAX,

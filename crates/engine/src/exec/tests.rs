@@ -86,6 +86,16 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
+    // Payload of the probe side in one pass where keys are in two, whether their partitions are in memory then or in files.
+    let apart = [JoinSpill::Auto, JoinSpill::Deep].into_iter().enumerate().flat_map(|(i, join_spill)| {
+        contexts().into_iter().skip(i).step_by(3).enumerate().map(move |(i, mut context)| {
+            let settings = Arc::make_mut(&mut context.settings);
+            (settings.join_late, settings.join_partition_size) = (JoinLate::On, 1);
+            settings.join_spill = join_spill;
+            settings.join_table = [TableKind::Radix, TableKind::BloomRadix][i % 2];
+            context
+        })
+    });
     // Probe rows in strides: of a chunk, of some, of all rows.
     let held_back = [1, 1 << 14, usize::MAX].into_iter().enumerate().flat_map(|(i, bytes)| {
         contexts().into_iter().skip(i).step_by(3).enumerate().map(move |(i, mut context)| {
@@ -95,7 +105,7 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    let all = contexts().into_iter().chain(forced).chain(spilled).chain(both).chain(held_back);
+    let all = contexts().into_iter().chain(forced).chain(spilled).chain(both).chain(apart).chain(held_back);
     all.chain(filter_contexts()).collect()
 }
 

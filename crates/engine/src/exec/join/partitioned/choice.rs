@@ -16,6 +16,10 @@ pub(crate) const NARROW: usize = 16;
 const RATIO: (f64, f64) = (1.0, 10.0);
 /// Share of the probe rows that match.
 const MATCHING: f64 = 0.5;
+/// Bytes of payload that a second pass leaves behind,
+const WIDE: usize = 32;
+/// if no larger share of the rows comes out.
+const FEW: f64 = 0.1;
 /// The part of the free memory that both sides may have.
 const MEMORY_PART: usize = 4;
 
@@ -25,6 +29,14 @@ pub(crate) fn width(physical: PhysicalType) -> usize {
         PhysicalType::Str => 2 * NARROW,
         other => other.width(),
     }
+}
+
+/// True if payload of so many bytes a row should stay where the first pass has put it, this share of the rows being expected to come
+/// out of the join.
+// PERF: with 20 million rows of which 5 % come out, 64 bytes take 0.91 s instead of 1.17, 32 bytes 0.81 instead of 0.90, 16 bytes as
+// long; if 25 % do, as long or longer: a row that is gathered costs more than two that are copied in order.
+pub(crate) fn leaves_payload(bytes: usize, comes_out: f64) -> bool {
+    bytes >= WIDE && comes_out <= FEW
 }
 
 /// What is known when the build side has ended.
@@ -64,6 +76,13 @@ pub(crate) fn reason(sides: &Sides) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn wide_payload_of_rows_of_which_few_come_out_stays_behind() {
+        assert!(leaves_payload(32, 0.05));
+        assert!(!leaves_payload(16, 0.05));
+        assert!(!leaves_payload(64, 0.25));
+    }
 
     #[test]
     fn each_condition_decides() {

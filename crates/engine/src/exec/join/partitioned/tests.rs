@@ -9,8 +9,8 @@ use crate::exec::join::{ProbeOutput, Rest, Shape};
 use crate::exec::materialized::column_of;
 use crate::exec::testing::{Chance, TwoThreads, chunk_of};
 use crate::exec::{
-    Collector, FilterKind, JoinSpill, MemoryBudget, QueryContext, ResultSink, ResultWorker, Settings, TableKind,
-    execute,
+    Collector, FilterKind, JoinLate, JoinSpill, MemoryBudget, QueryContext, ResultSink, ResultWorker, Settings,
+    TableKind, execute,
 };
 use crate::plan::*;
 use entasis_vector::expr::{CompareOp, Expr};
@@ -279,6 +279,92 @@ fn partitions_stay_in_memory() {
         check_radix(&inputs, kind, usize::MAX, &no_files, &["1 pass;"]);
         let small = Settings { join_partition_size: 1000, ..no_files };
         check_radix(&inputs, kind, usize::MAX, &small, &["2 passes: 64 partitions became"]);
+    }
+}
+
+/// The texts, and the numbers where no condition reads them, come from where the first pass has put them.
+#[test]
+fn payload_stays_where_the_first_pass_has_put_it() {
+    let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
+    for kind in KINDS {
+        for (less, bytes) in [(false, 40), (true, 32)] {
+            let plan = inputs.join(kind, 1, less);
+            let expected = sorted(inputs.twin(kind, 1, less));
+            for (join_late, chunk_rows) in [(JoinLate::On, 3), (JoinLate::On, 2048), (JoinLate::Off, 2048)] {
+                let settings = Settings {
+                    join_table: TableKind::Radix,
+                    join_filter: FilterKind::Off,
+                    join_partition_size: 1000,
+                    join_late,
+                    chunk_rows,
+                    temp_directory: "".into(),
+                    ..Settings::default()
+                };
+                let own = context(usize::MAX, settings);
+                let (rows, profile) = run(&plan, &own).unwrap();
+                assert!(rows == expected, "{kind:?}\n{profile}");
+                assert_eq!(own.memory.used(), 0);
+                let note = format!(", payload of the probe side, {bytes} bytes a row, in one pass in 64 of them;");
+                assert_eq!(profile.contains(&note), join_late == JoinLate::On, "{kind:?}: {profile}");
+            }
+        }
+    }
+}
+
+#[test]
+fn payload_stays_by_itself_where_few_rows_come_out() {
+    // A twentieth of the left rows has a partner.
+    let rows = |count: i128, step: i128| (0..count).map(|i| vec![int(i * step), text(i), int(i)]).collect();
+    let inputs = inputs(rows(20_000, 1), rows(1_000, 20));
+    for kind in KINDS {
+        let plan = inputs.join(kind, 1, false);
+        for join_table in [TableKind::Radix, TableKind::BloomRadix] {
+            let settings =
+                Settings { join_table, join_filter: FilterKind::Off, join_partition_size: 100, ..Settings::default() };
+            let (rows, profile) = run(&plan, &context(usize::MAX, settings)).unwrap();
+            assert!(rows == sorted(inputs.twin(kind, 1, false)), "{kind:?}\n{profile}");
+            // What passes a Bloom filter has a partner.
+            let few = match kind {
+                JoinKind::Inner | JoinKind::Semi => join_table == TableKind::Radix,
+                kind => kind == JoinKind::Anti && join_table == TableKind::BloomRadix,
+            };
+            assert_eq!(profile.contains(", payload of the probe side, "), few, "{kind:?}: {profile}");
+        }
+    }
+}
+
+/// A statement that there is memory for without that has enough with it.
+#[test]
+fn payload_that_stays_needs_no_more_memory() {
+    let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
+    for kind in [JoinKind::Inner, JoinKind::Full] {
+        let plan = inputs.join(kind, 1, true);
+        let expected = sorted(inputs.twin(kind, 1, true));
+        let with = |limit, join_late, temp_directory: &str| {
+            let settings = Settings {
+                join_table: TableKind::Radix,
+                join_partition_size: 1000,
+                join_late,
+                threads: 1,
+                temp_directory: temp_directory.into(),
+                ..Settings::default()
+            };
+            let own = context(limit, settings);
+            let found = run(&plan, &own);
+            assert_eq!((own.memory.used(), own.temp.used()), (0, 0));
+            found
+        };
+        let mut failed = 0;
+        for limit in (1..16).map(|part| part * (400 << 10)) {
+            let files = std::env::temp_dir();
+            let (rows, profile) = with(limit, JoinLate::On, &files.display().to_string()).unwrap();
+            assert!(rows == expected, "{kind:?}, {limit} bytes\n{profile}");
+            match with(limit, JoinLate::Off, "") {
+                Ok(_) => assert!(with(limit, JoinLate::On, "").unwrap().0 == expected, "{kind:?}, {limit} bytes"),
+                Err(_) => failed += 1,
+            }
+        }
+        assert!((1..15).contains(&failed), "{failed}");
     }
 }
 
