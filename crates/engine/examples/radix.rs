@@ -142,7 +142,7 @@ fn main() {
         let name = |payloads| format!("{payloads} payload columns, {hits} % of the probes match");
         cases.extend([1, 2, 4, 8].map(|payloads| Case { payloads, hits, ..base(&name(payloads), wide) }));
     }
-    cases.extend([0.5, 1.0, 1.5].map(|zipf| Case { zipf, ..base(&format!("Zipf {zipf}"), wide) }));
+    cases.extend([0.5, 0.75, 1.0, 1.25, 1.5].map(|zipf| Case { zipf, ..base(&format!("Zipf {zipf}"), wide) }));
     cases.extend([build, 16 * build].map(|probe| Case { probe, ..base(&format!("1 : {}", probe / build), wide) }));
     for case in cases.iter().filter(|case| only.as_ref().is_none_or(|only| case.name.contains(only))) {
         measure(case, &tables, number("PARTITION", 1 << 20), number("ROUNDS", 3));

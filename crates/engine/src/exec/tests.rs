@@ -517,7 +517,7 @@ impl crate::relation::Relation for Stored {
 }
 
 /// A table of these rows and a scan of all its columns.
-fn stored(columns: &mut Columns, types: &[DataType], rows: &[Row]) -> (Node, Vec<ColumnId>) {
+pub(super) fn stored(columns: &mut Columns, types: &[DataType], rows: &[Row]) -> (Node, Vec<ColumnId>) {
     let field = |(i, &ty)| entasis_vector::Field::new(format!("c{i}"), ty);
     let table = entasis_storage::Table::new("t", types.iter().enumerate().map(field).collect());
     let mut appender = table.appender();

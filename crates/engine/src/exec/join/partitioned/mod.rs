@@ -58,6 +58,7 @@ mod apart;
 pub(crate) mod choice;
 pub(crate) mod late;
 pub(crate) mod route;
+pub(crate) mod skew;
 mod split;
 mod states;
 #[cfg(test)]
@@ -79,6 +80,7 @@ use apart::Apart;
 pub use apart::JoinLate;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result};
+use skew::StoredKeys;
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
 use std::fmt;
 use std::sync::Arc;
@@ -225,18 +227,18 @@ impl Spill {
     }
 
     /// Says what columns chunks of the probe side have, and which of them are kept; the others need not have been filled. `is_payload`
-    /// is true of those that are read of what `probe` gives and nowhere before.
+    /// is true of those that are read of what `probe` gives and nowhere before; `stored` is where the keys come from.
     pub(crate) fn set_probe(
         &self,
         columns: &[ColumnMeta],
         kept: &Arc<KeptColumns>,
         probe: &Probe,
         is_payload: impl Fn(&ColumnMeta) -> bool,
+        stored: Option<StoredKeys>,
     ) {
-        let stored = kept.of(columns);
-        let store = Store::new(&stored, self.build.partitions(), self.build.medium(), &self.context);
+        let store = Store::new(&kept.of(columns), self.build.partitions(), self.build.medium(), &self.context);
         let apart = Apart::new(columns, kept, probe, is_payload);
-        let _ = self.probe.set(ProbeSide { store, kept: kept.clone(), apart });
+        let _ = self.probe.set(ProbeSide { store, kept: kept.clone(), apart, stored });
     }
 
     fn probe(&self) -> &ProbeSide {
@@ -275,9 +277,17 @@ impl Spill {
             partition: self.context.settings.join_partition_size,
             free: memory.free(),
         };
-        let Some(reason) = choice::reason(&sides) else { return Ok(false) };
+        let Some(mut reason) = choice::reason(&sides) else { return Ok(false) };
         if !self.making.is_by_hash(facts, rows, memory, tasks)? {
             return Ok(false);
+        }
+        if let Some(keys) = &self.probe().stored {
+            let skew = keys.skew(rows.rows());
+            if choice::is_skewed(skew.exponent, skew.most, self.context.settings.threads) {
+                self.recorder.note(format!("no radix join: {skew}"));
+                return Ok(false);
+            }
+            reason += &format!(", {skew}");
         }
         [&self.build, &self.probe().store].iter().for_each(|store| store.stay_in_memory());
         Ok(self.radix.set(reason).is_ok())
@@ -598,6 +608,8 @@ struct ProbeSide {
     kept: Arc<KeptColumns>,
     /// Absent: they have no payload.
     apart: Option<Apart>,
+    /// The table that their keys come from, if it is one.
+    stored: Option<StoredKeys>,
 }
 
 impl Drop for Spill {

@@ -413,6 +413,28 @@ fn partitions_in_memory_are_chosen_where_they_pay() {
     }
 }
 
+#[test]
+fn a_probe_side_with_frequent_keys_is_not_joined_by_partitions() {
+    // How many of ten rows have one of so many frequent keys, and by how many workers they are joined.
+    for (rows, keys, threads, is_radix) in [(0, 1, 2, true), (7, 1, 1, true), (7, 1, 2, false), (9, 10, 1, false)] {
+        let row = |key: i128| vec![int(key * 1_000_003), text(key), int(key)];
+        let probe = |i: i128| row(if i % 10 < rows { i % keys } else { i * 7919 % 20_000 });
+        let mut inputs = inputs((0..40_000).map(probe).collect(), (0..20_000).map(row).collect());
+        let (scan, ids) = crate::exec::tests::stored(&mut inputs.columns, &TYPES, &inputs.rows[0]);
+        (inputs.nodes[0], inputs.ids[0]) = (scan, ids);
+        let mut plan = inputs.join(JoinKind::Semi, 1, false);
+        plan.output.truncate(1);
+        let mut expected = inputs.twin(JoinKind::Semi, 1, false);
+        expected.iter_mut().for_each(|row| row.truncate(1));
+        let settings = Settings { threads, join_partition_size: 100, ..Settings::default() };
+        let (rows, profile) = run(&plan, &context(1 << 30, settings)).unwrap();
+        assert!(rows == sorted(expected), "{profile}");
+        assert_eq!(profile.contains("    radix join, "), is_radix, "{profile}");
+        assert_eq!(profile.contains("no radix join: "), !is_radix, "{profile}");
+        assert!(profile.contains(" sampled probe keys are repeated, as by Zipf's law with exponent "), "{profile}");
+    }
+}
+
 /// What is kept in memory is reserved: both sides have at least their values there at once.
 #[test]
 fn partitions_in_memory_are_reserved() {
