@@ -13,7 +13,7 @@ use crate::exec::{
     TableKind, execute,
 };
 use crate::plan::*;
-use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
 use entasis_vector::{Chunk, ColumnId, DataType, Error, ErrorKind, Result, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -287,8 +287,13 @@ fn partitions_stay_in_memory() {
 fn payload_stays_where_the_first_pass_has_put_it() {
     let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
     for kind in KINDS {
-        for (less, bytes) in [(false, 40), (true, 32)] {
-            let plan = inputs.join(kind, 1, less);
+        for (less, computed, bytes) in [(false, false, 40), (true, false, 32), (false, true, 40)] {
+            let mut plan = inputs.join(kind, 1, less);
+            if let (Node::Join(join), true) = (&mut plan.root, computed) {
+                let (ty, op) = (DataType::Int64, ArithmeticOp::Add);
+                let nothing = Box::new(Expr::Literal { value: int(0), ty });
+                join.on[0].left = Expr::Arithmetic { op, left: Box::new(join.on[0].left.clone()), right: nothing, ty };
+            }
             let expected = sorted(inputs.twin(kind, 1, less));
             for (join_late, chunk_rows) in [(JoinLate::On, 3), (JoinLate::On, 2048), (JoinLate::Off, 2048)] {
                 let settings = Settings {
