@@ -125,7 +125,11 @@ fn main() {
     let tables = variable("TABLES").unwrap_or("auto,cht,chained,radix,bloom_radix".into());
     let tables: Vec<TableKind> = tables.split(',').filter_map(TableKind::parse).collect();
     let late = variable("LATE").unwrap_or("auto".into());
-    let late: Vec<JoinLate> = late.split(',').filter_map(JoinLate::parse).collect();
+    let late: Vec<JoinLate> = JoinLate::NAMES
+        .into_iter()
+        .filter(|(_, name)| late.split(',').any(|one| one == *name))
+        .map(|(one, _)| one)
+        .collect();
     let tables: Vec<(TableKind, JoinLate)> = tables
         .into_iter()
         .flat_map(|table| {

@@ -4,7 +4,7 @@ use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
 use entasis_engine::exec::{
-    FilterKind, JoinLate, JoinSpill, Spilling, Stride, TempCompression, parse_wanted, show_wanted,
+    FilterKind, JoinLate, JoinSpill, Readings, Spilling, Stride, TempCompression, parse_wanted, show_wanted,
 };
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
@@ -81,25 +81,25 @@ const SETTINGS: &[Setting] = &[
         "join_filter",
         "what joins tell the other side, so that rows without match are dropped early: auto, off, bits, bloom",
         join_filter,
-        parse_join_filter
+        |text| one_of("join_filter", FilterKind::NAMES, text)
     ),
     engine_setting!(
         "join_spill",
         "which partitions of joins go to temporary files: auto (if memory is short), half, all, deep (for tests)",
         join_spill,
-        parse_join_spill
+        |text| one_of("join_spill", JoinSpill::NAMES, text)
     ),
     engine_setting!(
         "aggregate_spill",
         "when aggregations write rows to temporary files: auto (if memory is short), all, deep (for tests)",
         aggregate_spill,
-        |text| parse_spilling("aggregate_spill", text)
+        |text| one_of("aggregate_spill", Spilling::NAMES, text)
     ),
     engine_setting!(
         "sort_spill",
         "when sorts write rows to temporary files: auto (if memory is short), all, deep (for tests)",
         sort_spill,
-        |text| parse_spilling("sort_spill", text)
+        |text| one_of("sort_spill", Spilling::NAMES, text)
     ),
     Setting {
         name: "join_partition_size",
@@ -116,7 +116,7 @@ const SETTINGS: &[Setting] = &[
         "whether the second pass of a radix join leaves columns that only its result reads where they are: auto (if few rows \
          come out and these are wide), on, off",
         join_late,
-        parse_join_late
+        |text| one_of("join_late", JoinLate::NAMES, text)
     ),
     Setting {
         name: "join_stride",
@@ -131,6 +131,12 @@ const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
+    engine_setting!(
+        "join_build",
+        "how often the input of a join's build side is read: auto (twice, keys first, where that pays), once, or twice",
+        join_build,
+        |text| one_of("join_build", Readings::NAMES, text)
+    ),
     engine_setting!(
         "temp_directory",
         "where temporary files are; empty: there are none, and what does not fit into memory fails",
@@ -169,10 +175,12 @@ fn parse_temp_compression(text: &str) -> Result<TempCompression> {
     known.ok_or_else(|| Error::input(format!("temp_compression must be auto, on or off, not '{text}'")))
 }
 
-fn parse_join_filter(text: &str) -> Result<FilterKind> {
-    FilterKind::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
-        let names = FilterKind::NAMES.map(|(_, name)| name).join(", ");
-        Error::input(format!("join_filter must be one of {names}, not '{text}'"))
+/// The value of this name, of those that `setting` may have.
+fn one_of<T: Copy, const N: usize>(setting: &str, names: [(T, &str); N], text: &str) -> Result<T> {
+    let text = text.trim();
+    names.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(value, _)| *value).ok_or_else(|| {
+        let names = names.map(|(_, name)| name).join(", ");
+        Error::input(format!("{setting} must be one of {names}, not '{text}'"))
     })
 }
 
@@ -183,27 +191,6 @@ fn parse_join_stride(text: &str) -> Result<Stride> {
             .map(Stride::Bytes)
             .map_err(|error| error.with_hint("write it as '64MB', '0' for none, or 'auto'")),
     }
-}
-
-fn parse_join_spill(text: &str) -> Result<JoinSpill> {
-    JoinSpill::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
-        let names = JoinSpill::NAMES.map(|(_, name)| name).join(", ");
-        Error::input(format!("join_spill must be one of {names}, not '{text}'"))
-    })
-}
-
-fn parse_join_late(text: &str) -> Result<JoinLate> {
-    JoinLate::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
-        let names = JoinLate::NAMES.map(|(_, name)| name).join(", ");
-        Error::input(format!("join_late must be one of {names}, not '{text}'"))
-    })
-}
-
-fn parse_spilling(setting: &str, text: &str) -> Result<Spilling> {
-    Spilling::parse(&text.trim().to_ascii_lowercase()).ok_or_else(|| {
-        let names = Spilling::NAMES.map(|(_, name)| name).join(", ");
-        Error::input(format!("{setting} must be one of {names}, not '{text}'"))
-    })
 }
 
 fn parse_chunk_rows(text: &str) -> Result<usize> {

@@ -9,9 +9,10 @@
 //! below that reads every native type back.
 #![allow(unsafe_code)]
 
+use crate::pages;
 use crate::string::StringView;
 use crate::types::{Interval, PhysicalType};
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::Layout;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering, fence};
 
@@ -56,6 +57,16 @@ struct Piece {
     lines: u32,
 }
 
+impl Piece {
+    /// Zeroed memory of so many cache lines, the first of which is the head of what so many buffers share.
+    fn allocate(buffers: usize, lines: u32) -> *mut u8 {
+        let start = allocate(lines);
+        // SAFETY: the first line, which no buffer has.
+        unsafe { start.cast::<Piece>().write(Piece { buffers: AtomicUsize::new(buffers), lines }) };
+        start
+    }
+}
+
 const _: () = assert!(size_of::<Buffer>() == 16 && size_of::<Piece>() == ALIGNMENT);
 
 // SAFETY: a Buffer owns its bytes like a Vec<u8>; parts of a piece do not overlap, and its count is atomic. The string views that may be stored in it are Send and Sync
@@ -90,15 +101,37 @@ impl Buffer {
     /// Bytes of a piece of memory that several buffers share, beside theirs.
     pub const PIECE_HEAD: usize = ALIGNMENT;
 
+    /// Zeroed buffers of at least so many bytes each, side by side in one piece of memory, which is given back with the last of them.
+    ///
+    /// # Panics
+    /// If they have 256 GiB or more together.
+    pub fn side_by_side(capacities: &[usize]) -> Vec<Buffer> {
+        let lines_for = |capacity: usize| Buffer::bytes_for(capacity) / ALIGNMENT;
+        let lines = capacities.iter().map(|&capacity| lines_for(capacity)).sum::<usize>() + 1;
+        let lines = u32::try_from(lines).expect("a piece has fewer than 2^32 cache lines");
+        if capacities.is_empty() {
+            return Vec::new();
+        }
+        let start = Piece::allocate(capacities.len(), lines);
+        let mut at = 1;
+        let part = |&capacity: &usize| {
+            let lines = lines_for(capacity) as u32;
+            // SAFETY: all parts lie behind each other in the lines that were added up.
+            let bytes = unsafe { start.add(at as usize * ALIGNMENT) };
+            let buffer = Buffer { bytes, lines, piece: at };
+            at += lines;
+            buffer
+        };
+        capacities.iter().map(part).collect()
+    }
+
     /// Moves some buffers to one piece of memory, side by side in their order, which is given back with the last of them.
     // PERF: who reads one after the other reads twice as fast: the processor goes on ahead of him, which it does not where each is
     // a kilobyte somewhere (docs/design/compression.md).
     pub fn put_together(buffers: &mut [&mut Buffer]) {
         let lines = buffers.iter().try_fold(1u32, |lines, buffer| lines.checked_add(buffer.lines));
         let Some(lines) = lines.filter(|_| buffers.len() > 1) else { return };
-        let start = allocate(lines);
-        // SAFETY: the first line, which no buffer has.
-        unsafe { start.cast::<Piece>().write(Piece { buffers: AtomicUsize::new(buffers.len()), lines }) };
+        let start = Piece::allocate(buffers.len(), lines);
         let mut at = 1;
         for buffer in buffers {
             // SAFETY: all parts lie behind each other in the lines that were added up.
@@ -161,20 +194,14 @@ fn layout(lines: u32) -> Layout {
 /// Zeroed memory of so many cache lines, which are not none.
 fn allocate(lines: u32) -> *mut u8 {
     assert!(lines > 0);
-    let layout = layout(lines);
-    // SAFETY: the layout has a size above zero.
-    let bytes = unsafe { alloc_zeroed(layout) };
-    if bytes.is_null() {
-        handle_alloc_error(layout);
-    }
-    bytes
+    pages::allocate(layout(lines))
 }
 
 /// # Safety
 /// [`allocate`] gave these bytes for as many lines, and nobody has them any more.
 unsafe fn free(bytes: *mut u8, lines: u32) {
     // SAFETY: the caller's promise.
-    unsafe { dealloc(bytes, layout(lines)) }
+    unsafe { pages::free(bytes, layout(lines)) }
 }
 
 impl std::fmt::Debug for Buffer {
@@ -237,6 +264,11 @@ mod tests {
         assert_eq!(some[0].as_slice::<u64>()[0], 7);
         ends.join().unwrap();
         Buffer::put_together(&mut []);
+        let beside = Buffer::side_by_side(&[64, 1, 3 << 20]);
+        assert_eq!(beside[1].as_ptr(), beside[0].as_ptr().wrapping_add(64));
+        assert_eq!(beside[2].as_ptr(), beside[1].as_ptr().wrapping_add(64));
+        assert!(beside.into_iter().skip(2).all(|rest| rest.as_slice::<u64>().iter().all(|&word| word == 0)));
+        assert!(Buffer::side_by_side(&[]).is_empty());
         Buffer::put_together(&mut [&mut some[0]]);
         assert_eq!(some[0].capacity(), 64);
     }

@@ -6,26 +6,31 @@
 //! Reading order: [`types`] (what a column may hold) → [`value`] (one of them) → [`vector`] (2048 of them) →
 //! [`chunk`] (vectors side by side, with selections) → [`expr`] (what is computed over a chunk).
 
+pub mod array;
 pub mod bitmap;
 pub mod buffer;
 pub mod chunk;
 pub mod error;
 pub mod expr;
 pub mod hash;
+mod pages;
 pub mod prefetch;
 pub mod selection;
 pub mod simd;
+pub mod slots;
 pub mod stored;
 pub mod string;
 pub mod types;
 pub mod value;
 pub mod vector;
 
+pub use array::Array;
 pub use bitmap::Bitmap;
 pub use buffer::{Buffer, Native};
 pub use chunk::{Chunk, Column};
 pub use error::{Error, ErrorKind, Result};
 pub use selection::Selection;
+pub use slots::Slots;
 pub use stored::Stored;
 pub use string::{StringHeap, StringView};
 pub use types::{ColumnId, DataType, Field, Interval, PhysicalType, Schema};

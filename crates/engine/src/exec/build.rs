@@ -29,6 +29,7 @@ use crate::exec::join::probe::{Probe, Residual};
 use crate::exec::join::rest::BuildRows;
 use crate::exec::join::strides::Strides;
 use crate::exec::join::table::TableKind;
+use crate::exec::join::twice::{self, KeysSink, Twice};
 use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape, side};
 use crate::exec::limit::Limit;
 use crate::exec::operator::{Blocking, OperatorFactory, Sink};
@@ -536,9 +537,24 @@ impl<'a> Builder<'a> {
         };
         let expected = if asks { side::expected(join, self.columns, build_left) } else { Expected::default() };
         let spill = Spill::new(&kept, making.clone(), (slot.is_some(), apart), expected, &recorder, &build_context);
+        let read = twice::Input {
+            node: input(build_left),
+            rows: build_rows,
+            is_filtered: !passing(build_left).is_empty(),
+            columns: &computed,
+            kept: &kept,
+        };
+        let twice = Twice::of(&read, &making, slot.as_ref().map(|pushed| &pushed.slot));
+        if let Some(twice) = &twice {
+            let needed = with(&Needed::default(), &build_keys);
+            let stream = self.node(input(build_left), &needed, &[])?;
+            let keys = Computed::new(&build_keys, &stream.columns)?;
+            self.end(stream, Arc::new(KeysSink { keys, twice: twice.clone() }), &recorder);
+        }
         let sink = BuildSink {
             columns: computed,
             kept: kept.clone(),
+            twice,
             making,
             filter: slot.as_ref().map(|pushed| pushed.slot.clone()),
             built: built.clone(),

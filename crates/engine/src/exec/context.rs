@@ -4,6 +4,7 @@ use crate::exec::join::filter::FilterKind;
 use crate::exec::join::partitioned::{JoinLate, JoinSpill};
 use crate::exec::join::strides::Stride;
 use crate::exec::join::table::TableKind;
+use crate::exec::join::twice::Readings;
 use crate::exec::scheduler::WorkerPool;
 use crate::exec::spill::Spilling;
 use crate::exec::spill::file::TempSpace;
@@ -45,6 +46,8 @@ pub struct Settings {
     pub join_late: JoinLate,
     /// Bytes of probe rows that a worker holds back to look them up in the order of their hashes.
     pub join_stride: Stride,
+    /// How often the input of a build side is read.
+    pub join_build: Readings,
     /// Where temporary files are; empty: there are none, and what does not fit into memory fails.
     pub temp_directory: Arc<str>,
     /// Bytes that all temporary files of a database may have together.
@@ -76,6 +79,7 @@ impl Default for Settings {
             join_partition_size: 1 << 20,
             join_late: JoinLate::Auto,
             join_stride: Stride::Auto,
+            join_build: Readings::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),
             max_temp_directory_size: u64::MAX,
             adaptive: true,

@@ -18,6 +18,9 @@
 
 mod column;
 mod equal;
+mod placing;
+
+pub use placing::Placing;
 
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
@@ -167,6 +170,19 @@ impl Materialized {
     pub fn validity(&self, column: usize, segment: usize) -> Option<&[u64]> {
         debug_assert!(self.field_of(column).is_none());
         self.columns[column].validity[segment].as_ref().map(|buffer| buffer.as_slice::<u64>())
+    }
+
+    /// Gives up all rows and keeps their room, for few rows at a time that others copy. There are no strings to be given up.
+    pub fn restart(&mut self) {
+        debug_assert!(self.layout.is_none() && self.heap.bytes() == 0 && self.segments.len() <= 1);
+        self.segments.iter_mut().for_each(|rows| *rows = 0);
+        self.rows = 0;
+        for column in &mut self.columns {
+            column.has_nulls = false;
+            for words in column.validity.iter_mut().filter_map(Option::take) {
+                self.bytes -= words.capacity();
+            }
+        }
     }
 
     // ---- growing -----------------------------------------------------------------------------------------------
@@ -319,14 +335,17 @@ impl Materialized {
         let stays = ids.len() == self.rows && ids.iter().enumerate().all(|(i, &id)| i == id as usize);
         let mut bytes = 0;
         for (column, &kept) in self.columns.iter_mut().zip(kept) {
-            let segments = ids.chunks(SEGMENT_ROWS).map(|ids| (ids, Buffer::zeroed(0), None));
+            let width = if kept && !stays { column.physical.width() } else { 0 };
+            let room: Vec<usize> = ids.chunks(SEGMENT_ROWS).map(|ids| ids.len() * width).collect();
+            let segments =
+                ids.chunks(SEGMENT_ROWS).zip(Buffer::side_by_side(&room)).map(|(ids, room)| (ids, room, None));
             let mut segments: Vec<(&[u32], Buffer, Option<Buffer>)> = segments.collect();
             if kept && stays {
                 let buffers = std::mem::take(&mut column.values).into_iter().zip(std::mem::take(&mut column.validity));
                 segments.iter_mut().zip(buffers).for_each(|(to, (values, words))| (to.1, to.2) = (values, words));
             } else if kept {
                 in_parallel(tasks, segments.iter_mut().collect(), &|_, (ids, values, validity)| {
-                    (*values, *validity) = column.picked(ids);
+                    *validity = column.pick(ids, values);
                     Ok(())
                 })?;
             }

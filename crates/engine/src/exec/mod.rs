@@ -30,6 +30,7 @@ pub use join::filter::FilterKind;
 pub use join::partitioned::{JoinLate, JoinSpill};
 pub use join::strides::Stride;
 pub use join::table::{TableKind, parse_wanted, show_wanted};
+pub use join::twice::Readings;
 pub use profile::{Profile, ProfileNode};
 pub use result::{Collector, ResultSet};
 pub use scheduler::WorkerPool;

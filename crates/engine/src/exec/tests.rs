@@ -105,7 +105,17 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    let all = contexts().into_iter().chain(forced).chain(spilled).chain(both).chain(apart).chain(held_back);
+    // The build side read twice, where it can be.
+    let twice =
+        [TableKind::Auto, TableKind::Cat, TableKind::Cht].into_iter().enumerate().flat_map(|(i, join_table)| {
+            contexts().into_iter().skip(i).step_by(2).map(move |mut context| {
+                let settings = Arc::make_mut(&mut context.settings);
+                (settings.join_build, settings.join_table) = (Readings::Twice, join_table);
+                context
+            })
+        });
+    let all =
+        contexts().into_iter().chain(forced).chain(spilled).chain(both).chain(apart).chain(held_back).chain(twice);
     all.chain(filter_contexts()).collect()
 }
 

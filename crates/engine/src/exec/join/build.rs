@@ -7,6 +7,7 @@ use super::partitioned::{Spill, SplitRows};
 use super::table::{
     Asked, BuildInput, Chosen, Facts, TableKind, Wish, bytes_at_most, choose, fits, is_by_hash, key_bounds,
 };
+use super::twice::Twice;
 use super::{Built, BuiltSlot, Computed, ComputedWorker, Shape};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
@@ -32,6 +33,8 @@ pub(crate) struct BuildSink {
     pub built: BuiltSlot,
     /// What the workers have kept.
     pub parts: Arc<Mutex<Vec<Kept>>>,
+    /// What a first reading has counted; absent: there was none.
+    pub twice: Option<Arc<Twice>>,
     /// Where rows go that there is no memory for; absent: nowhere.
     pub spill: Option<Arc<Spill>>,
     /// Whether the rows become tuples.
@@ -128,6 +131,9 @@ impl Making {
 
 impl Sink for BuildSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
+        if let Some(worker) = self.twice.as_ref().and_then(|twice| twice.worker(&self.columns)) {
+            return Ok(worker);
+        }
         let rows = match &self.spill {
             Some(spill) if spill.is_forced() => Kept::Split(spill.build_rows()),
             _ => Kept::Whole(Materialized::new(&self.kept), Reservation::new(&self.context.memory)),
@@ -158,6 +164,11 @@ impl Sink for BuildSink {
 impl BuildSink {
     /// Makes the table of what the workers have kept, and what goes with it.
     fn complete(&self, tasks: &dyn Tasks) -> Result<()> {
+        if let Some(twice) = &self.twice
+            && let Some(built) = twice.finish(&self.recorder, tasks)?
+        {
+            return self.built.set(built).map_err(|_| Error::internal("a join was built twice"));
+        }
         let parts = std::mem::take(&mut *self.parts.lock().unwrap_or_else(PoisonError::into_inner));
         if let Some(spill) = &self.spill
             && parts.iter().any(|part| matches!(part, Kept::Split(_)))

@@ -65,11 +65,6 @@ impl FilterKind {
         (FilterKind::Bits, "bits"),
         (FilterKind::Bloom, "bloom"),
     ];
-
-    /// The one of this name; `None` if there is none.
-    pub fn parse(name: &str) -> Option<FilterKind> {
-        FilterKind::NAMES.iter().find(|(_, own)| *own == name).map(|(kind, _)| *kind)
-    }
 }
 
 impl fmt::Display for FilterKind {
@@ -125,6 +120,10 @@ impl FilterSlot {
     pub(crate) fn want(&self) {
         self.is_wanted.store(true, Ordering::Relaxed);
     }
+    /// True if it is going to be tested.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.is_wanted.load(Ordering::Relaxed)
+    }
     /// The filter, if the build has finished and somebody wants it.
     pub(crate) fn get(&self) -> Option<&KeyFilter> {
         self.filter.get()
@@ -150,7 +149,7 @@ impl FilterSlot {
         memory: &Arc<MemoryBudget>,
         spared: usize,
     ) -> Result<Option<(&KeyFilter, String)>> {
-        if !self.is_wanted.load(Ordering::Relaxed) {
+        if !self.is_wanted() {
             return Ok(None);
         }
         let mut memory = Reservation::new(memory);
@@ -251,6 +250,12 @@ impl KeyFilter {
         KeyFilter { is_empty: bounds.is_none(), bounds: bounds.map(|bounds| vec![bounds]), test, _memory: memory }
     }
 
+    /// The filter of keys of which all bits are known.
+    pub(crate) fn of_bits(packing: Packing, bits: Arc<Bits>, memory: Reservation) -> KeyFilter {
+        let (is_empty, bounds) = (bits.keys() == 0, Some(packing.bounds()));
+        KeyFilter { is_empty, bounds, test: Test::Bits { packing, bits }, _memory: memory }
+    }
+
     /// The bits, if there are any: those of the places of the keys' bounds.
     pub(crate) fn bits(&self) -> Option<Arc<Bits>> {
         match &self.test {
@@ -291,6 +296,17 @@ impl KeyFilter {
             }
             _ => true,
         }
+    }
+}
+
+impl fmt::Display for KeyFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.test {
+            Test::Bounds => write!(f, "bounds only"),
+            Test::Bits { packing, .. } => write!(f, "bits for {} places", packing.places()),
+            Test::Bloom(_) => write!(f, "Bloom"),
+        }?;
+        write!(f, "; {} bytes", self.bytes())
     }
 }
 

@@ -21,6 +21,8 @@
 //! Every kind of join is one [`Shape`]: what the probe gives, and what the build side gives afterwards. A join without
 //! keys is the same operator over a table in which every row is a candidate.
 //!
+//! The input of the build side may be read [`twice`], so that each row is written to its final place at once.
+//!
 //! Where a table is far larger than the caches, probe rows may come to it in the order of their hashes ([`strides`]).
 //!
 //! What a finished build side tells scans and operators below its probe side is a [`filter`]. Where the build side does not
@@ -36,6 +38,7 @@ pub(crate) mod rest;
 pub(crate) mod side;
 pub(crate) mod strides;
 pub(crate) mod table;
+pub(crate) mod twice;
 
 use crate::exec::Reservation;
 use crate::exec::materialized::Materialized;

@@ -49,9 +49,8 @@ impl Column {
         }
     }
 
-    /// The values in the given rows and, if some are NULL, which are valid, as a segment has them.
-    pub(super) fn picked(&self, rows: &[u32]) -> (Buffer, Option<Buffer>) {
-        let mut values = Buffer::zeroed(rows.len() * self.physical.width());
+    /// Writes the values in the given rows to `values`; which are valid, as a segment has it, if some are NULL.
+    pub(super) fn pick(&self, rows: &[u32], values: &mut Buffer) -> Option<Buffer> {
         match self.physical.width() {
             1 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u8>()[..rows.len()]),
             2 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u16>()[..rows.len()]),
@@ -60,12 +59,11 @@ impl Column {
             _ => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<i128>()[..rows.len()]),
         }
         let all_valid = !self.has_nulls || rows.iter().all(|&row| self.is_valid(row));
-        let validity = (!all_valid).then(|| {
+        (!all_valid).then(|| {
             let mut words = Buffer::zeroed(SEGMENT_ROWS / 8);
             rows.iter().enumerate().for_each(|(i, &row)| bitmap::set(words.as_mut_slice(), i, self.is_valid(row)));
             words
-        });
-        (values, validity)
+        })
     }
 
     #[inline(always)]

@@ -32,11 +32,6 @@ impl Spilling {
     /// All, with their names in SQL.
     pub const NAMES: [(Spilling, &str); 3] =
         [(Spilling::Auto, "auto"), (Spilling::All, "all"), (Spilling::Deep, "deep")];
-
-    /// The one of this name; `None` if there is none.
-    pub fn parse(name: &str) -> Option<Spilling> {
-        Spilling::NAMES.iter().find(|(_, own)| *own == name).map(|(value, _)| *value)
-    }
 }
 
 impl fmt::Display for Spilling {

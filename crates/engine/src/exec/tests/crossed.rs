@@ -156,6 +156,7 @@ impl Case {
                 join_late: one_of(&JoinLate::NAMES, chance).0,
                 // Every chunk a stride, all rows, what pays: nothing does here.
                 join_stride: one_of(&[Stride::Bytes(1), Stride::Bytes(1 << 20), Stride::Auto], chance),
+                join_build: one_of(&[Readings::Twice, Readings::Once], chance),
                 ..Settings::default()
             },
             keys,
@@ -196,6 +197,7 @@ impl Case {
             ("hash_collisions", s.hash_collisions.to_string()),
             ("temp_compression", s.temp_compression.to_string()),
             ("join_stride", format!("{:?}", s.join_stride)),
+            ("join_build", s.join_build.to_string()),
         ]
     }
 

@@ -50,11 +50,6 @@ pub enum JoinLate {
 impl JoinLate {
     /// All, with their names in SQL.
     pub const NAMES: [(JoinLate, &str); 3] = [(JoinLate::Auto, "auto"), (JoinLate::On, "on"), (JoinLate::Off, "off")];
-
-    /// The one of this name; `None` if there is none.
-    pub fn parse(name: &str) -> Option<JoinLate> {
-        JoinLate::NAMES.iter().find(|(_, own)| *own == name).map(|(value, _)| *value)
-    }
 }
 
 impl fmt::Display for JoinLate {

@@ -103,11 +103,6 @@ impl JoinSpill {
     /// All, with their names in SQL.
     pub const NAMES: [(JoinSpill, &str); 4] =
         [(JoinSpill::Auto, "auto"), (JoinSpill::Half, "half"), (JoinSpill::All, "all"), (JoinSpill::Deep, "deep")];
-
-    /// The one of this name; `None` if there is none.
-    pub fn parse(name: &str) -> Option<JoinSpill> {
-        JoinSpill::NAMES.iter().find(|(_, own)| *own == name).map(|(value, _)| *value)
-    }
 }
 
 impl fmt::Display for JoinSpill {

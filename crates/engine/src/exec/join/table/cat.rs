@@ -10,13 +10,14 @@
 //!
 //! Build: rows by partition of their places; bits; counts; the order of the rows. Then the rows move.
 
+use super::bits::Bits;
 use super::chained::Chained;
 use super::directory::{Directory, NO_RANK, count, rank_in};
 use super::partitions::{Partitions, cut, shift_for};
 use super::places::{OUTSIDE, Packing};
 use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
 use crate::exec::materialized::Materialized;
-use crate::exec::operator::in_parallel;
+use crate::exec::operator::{Tasks, in_parallel};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use entasis_vector::Result;
 use entasis_vector::simd::widest;
@@ -99,6 +100,21 @@ impl Cat {
         Ok((Cat { packing, directory, firsts, keys: distinct, outside: None }, arranged))
     }
 
+    /// The table of keys that are each there once, at the places that have a bit: the key at a place has its rank as the id of its row.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(super) fn of_bits(packing: Packing, bits: &Bits, tasks: &dyn Tasks) -> Result<Cat> {
+        let is_full = bits.keys() as u64 == packing.places();
+        let directory = if is_full { None } else { Some(Directory::of_bits(bits.words(), tasks)?) };
+        Ok(Cat { packing, directory, firsts: Vec::new(), keys: bits.keys(), outside: None })
+    }
+
+    /// The bytes of such a table.
+    pub(super) fn bytes_for(places: u64) -> usize {
+        Directory::bytes_for(places)
+    }
+
     /// Makes the rows outside of the packing known, which `input` has in the given order already.
     ///
     /// # Errors
@@ -124,6 +140,24 @@ impl Cat {
         self.packing.window()
     }
 
+    /// The rows that can match (`None`: all), and the places of all.
+    pub(super) fn places<'k>(&self, keys: &'k mut ProbeKeys) -> (Option<&'k [u16]>, &'k [u64]) {
+        keys.places(&self.packing)
+    }
+
+    /// Writes the ranks of the keys at `places`.
+    #[inline(always)]
+    pub(super) fn ranks(&self, places: &[u64], ranks: &mut [u32]) {
+        match &self.directory {
+            None => widest(|| {
+                ranks.iter_mut().zip(places).for_each(|(to, &place)| {
+                    *to = if place < self.keys as u64 { place as u32 } else { NO_RANK };
+                });
+            }),
+            Some(directory) => directory.ranks(places, ranks),
+        }
+    }
+
     /// Where there are no candidates left, those outside are next.
     fn go_outside(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         if let Some(outside) = &self.outside
@@ -141,14 +175,7 @@ impl JoinTable for Cat {
         cursor.begin();
         let (rows, places) = keys.places(&self.packing);
         let ranks = cursor.heads(places.len());
-        match &self.directory {
-            None => widest(|| {
-                ranks.iter_mut().zip(places).for_each(|(to, &place)| {
-                    *to = if place < self.keys as u64 { place as u32 } else { NO_RANK };
-                });
-            }),
-            Some(directory) => directory.ranks(places, ranks),
-        }
+        self.ranks(places, ranks);
         if self.firsts.is_empty() {
             pairs.take(rows, ranks);
         } else {

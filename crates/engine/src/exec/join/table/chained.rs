@@ -110,6 +110,10 @@ impl Chained {
         pairs.advance(|id| self.next[id as usize - self.first].load(Ordering::Relaxed));
     }
     /// Bytes of memory in use.
+    pub(super) fn bytes_for(rows: usize) -> usize {
+        if rows == 0 { 0 } else { rows.next_power_of_two().max(2) * 8 + rows * 4 }
+    }
+    /// Bytes of memory in use.
     pub(super) fn bytes(&self) -> usize {
         self.heads.len() * 8 + self.next.len() * 4
     }

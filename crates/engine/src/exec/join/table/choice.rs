@@ -148,7 +148,7 @@ const WINDOW_SHARE: f64 = 0.95;
 /// Chains are large once they are more than this part of the memory that is left.
 const LARGE_PART: usize = 4;
 /// Part of the rows of a concise hash table that may overflow.
-const OVERFLOW_PART: usize = 16;
+pub(crate) const OVERFLOW_PART: usize = 16;
 /// Rows of a key, on average, up to which hardly any overflow.
 const DISTINCT: f64 = 1.05;
 /// How many tables that were not taken a reason names.
@@ -217,6 +217,19 @@ pub(crate) fn is_by_hash(
     let near = || ladder.window(rows).is_some_and(|(_, share)| share >= WINDOW_SHARE);
     let has_places = bits || ladder.packing(rows, CAT_PLACES, FEW_CAT_PLACES).is_some() || near();
     Ok(!has_places && rows_per_key(&ladder.input(rows))? <= DISTINCT)
+}
+
+/// The places that integer keys of about so many rows may have for a table that counts them first: a bitmap if no row is asked
+/// for, else a CAT. `None` if the wish is another one.
+pub(crate) fn countable_places(kind: TableKind, asked: Asked, rows: f64) -> Option<u64> {
+    let most = |for_each: u64, few: u64| ((for_each as f64 * rows) as u64).max(few);
+    match (kind, asked) {
+        (TableKind::Auto | TableKind::Bitmap, Asked::Existence | Asked::Number) => {
+            Some(most(BITMAP_PLACES, FEW_PLACES))
+        }
+        (TableKind::Auto, Asked::Rows) | (TableKind::Cat, _) => Some(most(CAT_PLACES, FEW_CAT_PLACES)),
+        _ => None,
+    }
 }
 
 /// Bytes beside so many rows with which there is a table for them, whatever their keys.
@@ -536,7 +549,7 @@ impl Ladder<'_> {
         }
         self.reserve_overflow(&arranged)?;
         let rows = self.arrange(rows, &arranged, true)?;
-        table.add_overflow(&self.input(&rows), &arranged)?;
+        table.add_overflow(&self.input(&rows), arranged.overflow_ids())?;
         let share = 100.0 * arranged.overflow as f64 / count.max(1) as f64;
         Ok(chosen(rows, table, format!("concise hash table: {count} rows, {share:.1} % overflow, {keys}")))
     }

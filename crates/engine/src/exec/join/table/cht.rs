@@ -25,9 +25,13 @@ use super::{AHEAD, Arranged, BuildInput, Cursor, FAR_BYTES, JoinTable, NO_ROW, P
 use crate::exec::operator::in_parallel;
 use entasis_vector::simd::widest;
 use entasis_vector::{CHUNK_ROWS, Result};
+use std::ops::Range;
 
 /// Buckets for each row.
 const SPARSITY: u64 = 8;
+
+/// The binary logarithm of the buckets that a word of bits is for: partitions have whole words.
+const WORD_SHIFT: u32 = 6;
 
 /// Ranks of buckets as row ids.
 pub(super) struct Cht {
@@ -39,20 +43,32 @@ pub(super) struct Cht {
 
 /// How many buckets there are, in partitions of one size.
 #[derive(Clone, Copy)]
-struct Buckets {
+pub(super) struct Buckets {
     count: u64,
     shift: u32,
 }
 
 impl Buckets {
-    fn for_rows(rows: usize) -> Buckets {
+    pub(super) fn for_rows(rows: usize) -> Buckets {
         let wanted = (rows as u64 * SPARSITY).max(1);
-        let shift = shift_for(wanted, rows);
+        let shift = shift_for(wanted, rows).max(WORD_SHIFT);
         Buckets { count: wanted.next_multiple_of(1 << shift), shift }
+    }
+    /// Buckets.
+    pub(super) fn count(self) -> u64 {
+        self.count
+    }
+    /// Words of a bit for each bucket.
+    pub(super) fn words(self) -> usize {
+        (self.count >> WORD_SHIFT) as usize
+    }
+    /// Those of one partition.
+    pub(super) fn partition_words(self) -> usize {
+        1 << (self.shift - WORD_SHIFT)
     }
     /// The bucket of a hash.
     #[inline(always)]
-    fn of(self, hash: u64) -> u64 {
+    pub(super) fn of(self, hash: u64) -> u64 {
         ((u128::from(hash) * u128::from(self.count)) >> 64) as u64
     }
     /// The bucket after `bucket`, in the same partition.
@@ -136,15 +152,37 @@ impl Cht {
         Ok((Cht { buckets, directory: Directory::of(room), overflow: None }, arranged))
     }
 
-    /// Makes the rows known that overflow, which `input` has in the given order already.
+    /// The table of buckets that are known to be taken.
+    pub(super) fn of(buckets: Buckets, directory: Directory) -> Cht {
+        Cht { buckets, directory, overflow: None }
+    }
+
+    /// Makes the rows known that overflow, which `input` has at these ids.
     ///
     /// # Errors
     /// Those of the tasks.
-    pub(super) fn add_overflow(&mut self, input: &BuildInput<'_>, arranged: &Arranged) -> Result<()> {
-        if arranged.overflow > 0 {
-            self.overflow = Some(Chained::over(input, arranged.overflow_ids(), true)?);
+    pub(super) fn add_overflow(&mut self, input: &BuildInput<'_>, ids: Range<usize>) -> Result<()> {
+        if !ids.is_empty() {
+            self.overflow = Some(Chained::over(input, ids, true)?);
         }
         Ok(())
+    }
+
+    /// Writes the rank of the bucket of each hash; [`NO_RANK`] if it is not taken.
+    pub(super) fn ranks(&self, hashes: &[u64], out: &mut [u32]) {
+        let Some(last) = hashes.len().checked_sub(1) else { return };
+        let is_far = self.directory.bytes() > FAR_BYTES;
+        for (row, (to, &hash)) in out.iter_mut().zip(hashes).enumerate() {
+            if is_far {
+                self.directory.prefetch(self.buckets.of(hashes[(row + AHEAD).min(last)]));
+            }
+            *to = self.directory.rank(self.buckets.of(hash));
+        }
+    }
+
+    /// The rank of the bucket after that of `hash`; [`NO_RANK`] if it is not taken.
+    pub(super) fn next_rank(&self, hash: u64) -> u32 {
+        self.directory.rank(self.buckets.after(self.buckets.of(hash)))
     }
 }
 

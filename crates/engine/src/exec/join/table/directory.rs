@@ -3,11 +3,15 @@
 //! A word of 64 bits stands for 32 places: 32 bits that say which are taken, and the count of all that are taken in
 //! earlier words. So one access gives a place's *rank*, two bits of memory a place (Barber et al., section 2).
 
+use crate::exec::operator::{Tasks, in_parallel};
 use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::widest;
+use entasis_vector::{Array, Result};
 
 /// Places of a word.
 const WORD_PLACES: u64 = 32;
+/// Words of bits that one task makes words of a directory of.
+const TASK_WORDS: usize = 1 << 15;
 /// The rank of a place that is not taken.
 pub(super) const NO_RANK: u32 = u32::MAX;
 
@@ -16,19 +20,48 @@ pub(super) const NO_RANK: u32 = u32::MAX;
 pub(super) struct Directory {
     /// Low half: which of 32 places are taken. High half: how many are before them. The last word has none; it stands
     /// for all places beyond.
-    words: Vec<u64>,
+    words: Array<u64>,
 }
 
 impl Directory {
     /// Words for so many places, none of which is taken, and one more.
-    pub(super) fn room(places: u64) -> Vec<u64> {
-        vec![0; places.div_ceil(WORD_PLACES) as usize + 1]
+    pub(super) fn room(places: u64) -> Array<u64> {
+        Array::zeroed(Directory::words_for(places))
+    }
+
+    fn words_for(places: u64) -> usize {
+        places.div_ceil(WORD_PLACES) as usize + 1
     }
 
     /// The directory of words with room for one more, which have been counted.
-    pub(super) fn of(words: Vec<u64>) -> Directory {
+    pub(super) fn of(words: Array<u64>) -> Directory {
         assert_eq!(words.last().map(|&word| word as u32), Some(0), "the last word stands for places beyond");
         Directory { words }
+    }
+
+    /// The directory of places that have a bit, 64 in a word.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(super) fn of_bits(bits: &[u64], tasks: &dyn Tasks) -> Result<Directory> {
+        let mut words = Directory::room(bits.len() as u64 * 64);
+        let (_, room) = words.split_last_mut().expect("there is one more");
+        let taken = |bits: &[u64]| bits.iter().map(|word| word.count_ones() as usize).sum::<usize>();
+        let starts = bits.chunks(TASK_WORDS).scan(0, |next, bits| Some(std::mem::replace(next, *next + taken(bits))));
+        let starts: Vec<usize> = starts.collect();
+        let parts = room.chunks_mut(2 * TASK_WORDS).zip(bits.chunks(TASK_WORDS)).collect();
+        in_parallel(tasks, parts, &|part, (room, bits)| {
+            let halves = bits.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
+            room.iter_mut().zip(halves).for_each(|(to, half)| *to = u64::from(half));
+            count(room, starts[part]);
+            Ok(())
+        })?;
+        Ok(Directory::of(words))
+    }
+
+    /// The bytes of the directory that [`Directory::of_bits`] gives for so many places.
+    pub(super) fn bytes_for(places: u64) -> usize {
+        Array::<u64>::bytes_for(Directory::words_for(places.next_multiple_of(2 * WORD_PLACES)))
     }
 
     /// How many taken places are before `place`, if it is taken itself; else [`NO_RANK`].
@@ -40,7 +73,8 @@ impl Directory {
     /// Writes the ranks of `places`.
     pub(super) fn ranks(&self, places: &[u64], out: &mut [u32]) {
         // One loop without a branch, for vector code.
-        widest(|| out.iter_mut().zip(places).for_each(|(to, &place)| *to = rank_of(&self.words, place)));
+        let words = &*self.words;
+        widest(|| out.iter_mut().zip(places).for_each(|(to, &place)| *to = rank_of(words, place)));
     }
 
     /// Asks for the word of `place`.
@@ -51,7 +85,7 @@ impl Directory {
 
     /// Bytes of memory in use.
     pub(super) fn bytes(&self) -> usize {
-        self.words.len() * 8
+        self.words.bytes()
     }
 }
 
@@ -83,23 +117,29 @@ pub(super) fn count(words: &mut [u64], before: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::testing::Chance;
+    use crate::exec::testing::{Chance, TwoThreads};
 
     #[test]
     fn ranks_are_counts_of_what_is_before() {
         let mut chance = Chance(99);
-        for words in [1, 2, 77] {
+        for words in [1, 2, 77, 4 * TASK_WORDS + 3] {
             for density in [1, 3, 100] {
                 let taken: Vec<bool> = (0..words * 32).map(|_| chance.below(density) == 0).collect();
                 let mut room = Directory::room(words as u64 * 32);
                 (0..taken.len()).filter(|&p| taken[p]).for_each(|p| room[p / 32] |= 1 << (p % 32));
                 // Counted in two parts, and in one.
-                let mut parts = room.clone();
+                let mut parts = room.to_vec();
                 let first = count(&mut parts[..words / 2], 0);
                 let all = count(&mut parts[words / 2..], first);
                 assert_eq!(count(&mut room, 0), all);
-                assert_eq!(room, parts);
+                assert_eq!(room[..], parts);
                 let directory = Directory::of(room);
+                // The same of bits.
+                let mut bits = vec![0u64; (words as u64 * 32).div_ceil(64) as usize];
+                (0..taken.len()).filter(|&p| taken[p]).for_each(|p| bits[p / 64] |= 1 << (p % 64));
+                let of_bits = Directory::of_bits(&bits, &TwoThreads).unwrap();
+                assert_eq!(of_bits.words[..words], directory.words[..words]);
+                assert_eq!(of_bits.bytes(), Directory::bytes_for(words as u64 * 32));
                 let beyond = taken.len() as u64;
                 let places: Vec<u64> = (0..beyond).chain([beyond, beyond + 31, u64::MAX - 1, u64::MAX]).collect();
                 let mut ranks = vec![7; places.len()];

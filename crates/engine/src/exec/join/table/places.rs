@@ -66,6 +66,17 @@ impl Packing {
         (min, min.wrapping_add_unsigned(span))
     }
 
+    /// The same for the keys from place `first` to place `last` only, whose places start from 0 then; `None` if there are several keys.
+    pub(super) fn cut(&self, first: u64, last: u64) -> Option<Packing> {
+        let [Part { min, .. }] = self.parts[..] else { return None };
+        Packing::of(&[(min.wrapping_add_unsigned(first), min.wrapping_add_unsigned(last))])
+    }
+
+    /// The smallest and the largest value of each key that has a place.
+    pub(crate) fn bounds(&self) -> Vec<(i64, i64)> {
+        self.parts.iter().map(|&Part { min, span, .. }| (min, min.wrapping_add_unsigned(span))).collect()
+    }
+
     /// Number of places; each is below.
     pub(crate) fn places(&self) -> u64 {
         self.places

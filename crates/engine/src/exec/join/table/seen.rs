@@ -64,10 +64,7 @@ impl Seen {
             let bounds = *self.bounds.lock().unwrap_or_else(PoisonError::into_inner);
             return KeyFilter::of_column(bounds, None, memory);
         };
-        let bits = memory.resize(words.len() * 8).is_ok().then(|| {
-            let words = words.iter().map(|word| word.load(Ordering::Relaxed)).collect();
-            (packing.clone(), Arc::new(Bits::of_words(words)))
-        });
+        let bits = memory.resize(words.len() * 8).is_ok().then(|| (packing.clone(), Arc::new(Bits::of_words(words))));
         KeyFilter::of_column(Some(packing.window()), bits, memory)
     }
 }

@@ -1,0 +1,241 @@
+//! Keys by bucket, for a CHT.
+//!
+//! A bucket is *owned* if it is the bucket of some row's hash, *shared* if it is that of several. The first row of a shared bucket stands
+//! there, the second one in the next bucket if that is not owned, all others overflow. So which buckets are taken does not depend on
+//! the order in which rows come, which differs from reading to reading; other than in a table that is built by partitions, a row gives way
+//! to those that own the next bucket.
+//!
+//! In the second reading a row whose bucket is not shared has its rank as its id. Rows of shared buckets claim theirs. What is
+//! asked of a bucket then, whether it is shared and whether it was given to a second row, stands by rank: a bit for each row, not for each
+//! bucket, so that it stays in the caches.
+
+use super::super::chained::Chained;
+use super::super::cht::{Buckets, Cht};
+use super::super::directory::Directory;
+use super::super::{AHEAD, BuildInput, FAR_BYTES, JoinTable, NO_ROW, ProbeKeys};
+use super::Placer;
+use crate::exec::operator::Tasks;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use entasis_vector::prefetch::prefetch;
+use entasis_vector::{Array, Result};
+
+/// Rows by bucket while they are counted, by one worker.
+pub(crate) struct BucketCount {
+    buckets: Buckets,
+    /// A bit a bucket, 64 in a word.
+    owned: Array<u64>,
+    shared: Array<u64>,
+    rows: usize,
+}
+
+impl BucketCount {
+    /// The bytes of counting about so many rows.
+    pub(crate) fn bytes_for(rows: usize) -> usize {
+        2 * Array::<u64>::bytes_for(Buckets::for_rows(rows).words())
+    }
+
+    /// No rows yet, of which about so many are expected.
+    pub(crate) fn new(rows: usize) -> BucketCount {
+        let buckets = Buckets::for_rows(rows);
+        let none = || Array::zeroed(buckets.words());
+        BucketCount { buckets, owned: none(), shared: none(), rows: 0 }
+    }
+
+    /// Counts the rows of a chunk but those that nothing equals.
+    pub(crate) fn add(&mut self, keys: &mut ProbeKeys) {
+        let (rows, hashes) = keys.hashes();
+        let Some(last) = hashes.len().checked_sub(1) else { return };
+        let is_far = self.owned.bytes() > FAR_BYTES;
+        let mut add = |row: usize| {
+            if is_far {
+                prefetch(&self.owned, (self.buckets.of(hashes[(row + AHEAD).min(last)]) / 64) as usize);
+            }
+            let bucket = self.buckets.of(hashes[row]);
+            let (word, bit) = ((bucket / 64) as usize, 1 << (bucket % 64));
+            if self.owned[word] & bit != 0 {
+                self.shared[word] |= bit;
+            }
+            self.owned[word] |= bit;
+        };
+        match rows {
+            None => (0..hashes.len()).for_each(&mut add),
+            Some(rows) => rows.iter().for_each(|&row| add(usize::from(row))),
+        }
+        self.rows += rows.map_or(hashes.len(), <[u16]>::len);
+    }
+
+    /// Adds what another worker has counted.
+    pub(crate) fn absorb(&mut self, other: &BucketCount) {
+        let own = self.owned.iter_mut().zip(&mut *self.shared);
+        for ((owned, shared), (&more_owned, &more_shared)) in own.zip(other.owned.iter().zip(&*other.shared)) {
+            *shared |= more_shared | *owned & more_owned;
+            *owned |= more_owned;
+        }
+        self.rows += other.rows;
+    }
+
+    /// What all workers have counted.
+    pub(crate) fn finish(self) -> CountedBuckets {
+        let taken = self.taken_words().map(|word| word.count_ones() as usize).sum();
+        CountedBuckets { ranked: taken, count: self }
+    }
+
+    /// The buckets that second rows are given, 64 in a word.
+    fn given_words(&self) -> impl Iterator<Item = u64> + '_ {
+        // A bucket's next one is in the same partition, of whole words.
+        let words = self.buckets.partition_words();
+        let next = move |at: usize| {
+            let before = if at.is_multiple_of(words) { at + words - 1 } else { at - 1 };
+            self.shared[at] << 1 | self.shared[before] >> 63
+        };
+        (0..self.owned.len()).map(move |at| next(at) & !self.owned[at])
+    }
+
+    /// The buckets that are taken.
+    fn taken_words(&self) -> impl Iterator<Item = u64> + '_ {
+        self.owned.iter().zip(self.given_words()).map(|(owned, given)| owned | given)
+    }
+}
+
+/// Which buckets are taken.
+pub(crate) struct CountedBuckets {
+    count: BucketCount,
+    /// Rows that have a bucket.
+    ranked: usize,
+}
+
+impl CountedBuckets {
+    /// Rows that have a key.
+    pub(crate) fn rows(&self) -> usize {
+        self.count.rows
+    }
+
+    /// Those that overflow.
+    pub(crate) fn overflow(&self) -> usize {
+        self.count.rows - self.ranked
+    }
+
+    /// The bytes of the placer and of its table, at most.
+    pub(crate) fn bytes(&self) -> usize {
+        let places = self.count.buckets.count();
+        Directory::bytes_for(places)
+            + 3 * Array::<u64>::bytes_for(self.ranked.div_ceil(64) + 1)
+            + Chained::bytes_for(self.overflow())
+    }
+
+    /// Tells rows their ids.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn placer(self, tasks: &dyn Tasks) -> Result<Box<dyn Placer>> {
+        let CountedBuckets { count, ranked } = self;
+        let mut taken = Array::zeroed(count.owned.len());
+        taken.iter_mut().zip(count.taken_words()).for_each(|(to, word)| *to = word);
+        let directory = Directory::of_bits(&taken, tasks)?;
+        let (mut shared, mut given) = (BitsByRank::new(ranked), BitsByRank::new(ranked));
+        let words = taken.iter().zip(&*count.shared).zip(count.given_words());
+        for ((&taken, &is_shared), is_given) in words {
+            let mut left = taken;
+            while left != 0 {
+                let bit = left & left.wrapping_neg();
+                shared.push(is_shared & bit != 0);
+                given.push(is_given & bit != 0);
+                left ^= bit;
+            }
+        }
+        Ok(Box::new(BucketPlacer {
+            table: Cht::of(count.buckets, directory),
+            shared: shared.words,
+            given: given.words,
+            claimed: (0..ranked.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            ranked,
+            overflow: AtomicUsize::new(0),
+        }))
+    }
+}
+
+/// A bit for each taken bucket, as it is filled.
+struct BitsByRank {
+    words: Array<u64>,
+    len: usize,
+}
+
+impl BitsByRank {
+    fn new(len: usize) -> BitsByRank {
+        BitsByRank { words: Array::zeroed(len.div_ceil(64)), len: 0 }
+    }
+
+    fn push(&mut self, bit: bool) {
+        self.words[self.len / 64] |= u64::from(bit) << (self.len % 64);
+        self.len += 1;
+    }
+}
+
+struct BucketPlacer {
+    table: Cht,
+    /// By rank, whether several rows have this bucket.
+    shared: Array<u64>,
+    /// By rank, whether the bucket is a second row's.
+    given: Array<u64>,
+    /// By rank, whether a row has claimed it.
+    claimed: Vec<AtomicU64>,
+    ranked: usize,
+    /// Rows that have overflowed.
+    overflow: AtomicUsize,
+}
+
+impl BucketPlacer {
+    fn claim(&self, rank: u32) -> bool {
+        let (word, bit) = (&self.claimed[rank as usize / 64], 1 << (rank % 64));
+        word.load(Ordering::Relaxed) & bit == 0 && word.fetch_or(bit, Ordering::Relaxed) & bit == 0
+    }
+
+    /// The id of a row whose bucket, which has this rank, is that of others as well.
+    fn id_in_shared(&self, hash: u64, rank: u32) -> u32 {
+        if self.claim(rank) {
+            return rank;
+        }
+        let next = self.table.next_rank(hash);
+        if next != NO_ROW && is_set(&self.given, next) && self.claim(next) {
+            return next;
+        }
+        (self.ranked + self.overflow.fetch_add(1, Ordering::Relaxed)) as u32
+    }
+}
+
+#[inline(always)]
+fn is_set(words: &[u64], rank: u32) -> bool {
+    words[rank as usize / 64] >> (rank % 64) & 1 != 0
+}
+
+impl Placer for BucketPlacer {
+    fn ids(&self, keys: &mut ProbeKeys, ids: &mut Vec<u32>) {
+        let (rows, hashes) = keys.hashes();
+        ids.clear();
+        ids.resize(hashes.len(), NO_ROW);
+        self.table.ranks(hashes, ids);
+        let settle = |(id, &hash): (&mut u32, &u64)| {
+            if is_set(&self.shared, *id) {
+                *id = self.id_in_shared(hash, *id);
+            }
+        };
+        match rows {
+            None => ids.iter_mut().zip(hashes).for_each(settle),
+            Some(rows) => {
+                let mut matchable = rows.iter().copied().peekable();
+                for (row, id) in ids.iter_mut().enumerate() {
+                    match matchable.next_if(|&next| usize::from(next) == row) {
+                        Some(_) => settle((id, &hashes[row])),
+                        None => *id = NO_ROW,
+                    }
+                }
+            }
+        }
+    }
+
+    fn finish(mut self: Box<Self>, input: &BuildInput<'_>) -> Result<Box<dyn JoinTable>> {
+        let overflow = self.overflow.into_inner();
+        self.table.add_overflow(input, self.ranked..self.ranked + overflow)?;
+        Ok(Box::new(self.table))
+    }
+}

@@ -1,0 +1,97 @@
+//! Large memory: pages of its own, in huge ones where the system has them.
+//!
+//! Whoever reads here and there in more than a few megabytes misses the processor's table of pages as often as its caches. A huge
+//! page is 512 small ones. What is not that large, and everything on other systems, is the allocator's.
+//!
+//! This is a leaf module with `unsafe`: the system's calls. Its twin is the allocator.
+#![allow(unsafe_code)]
+
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+
+/// Bytes from which on memory has pages of its own: those of a huge page.
+const LARGE: usize = 2 << 20;
+
+/// Zeroed memory of a layout whose size is not 0.
+pub(crate) fn allocate(layout: Layout) -> *mut u8 {
+    let bytes = match is_large(layout) {
+        #[cfg(all(target_os = "linux", not(miri)))]
+        true => map(layout.size()),
+        // SAFETY: the size is not 0.
+        _ => unsafe { alloc_zeroed(layout) },
+    };
+    if bytes.is_null() {
+        handle_alloc_error(layout);
+    }
+    bytes
+}
+
+/// # Safety
+/// [`allocate`] gave these bytes for this layout, and nobody has them any more.
+pub(crate) unsafe fn free(bytes: *mut u8, layout: Layout) {
+    match is_large(layout) {
+        #[cfg(all(target_os = "linux", not(miri)))]
+        // SAFETY: they are a mapping of this size. It cannot fail then.
+        true => unsafe {
+            libc::munmap(bytes.cast(), layout.size());
+        },
+        // SAFETY: they are the allocator's.
+        _ => unsafe { dealloc(bytes, layout) },
+    }
+}
+
+fn is_large(layout: Layout) -> bool {
+    cfg!(all(target_os = "linux", not(miri))) && layout.size() >= LARGE
+}
+
+/// A mapping of at least `bytes` bytes that begins with a huge page; null if there is none.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn map(bytes: usize) -> *mut u8 {
+    // Where a mapping begins is the system's choice: what is before the first huge page and after the end is given back.
+    let length = bytes + LARGE;
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    // SAFETY: a mapping of new memory, parts of which are given back, and advice on the rest of it. Parts end where pages do: `bytes`
+    // is rounded up by the system in both calls.
+    unsafe {
+        let start = libc::mmap(std::ptr::null_mut(), length, access, flags, -1, 0);
+        if start == libc::MAP_FAILED {
+            return std::ptr::null_mut();
+        }
+        let before = start.align_offset(LARGE);
+        if before > 0 {
+            libc::munmap(start, before);
+        }
+        let first = start.add(before);
+        let page = libc::sysconf(libc::_SC_PAGESIZE) as usize;
+        let (end, all) = (bytes.next_multiple_of(page), length.next_multiple_of(page) - before);
+        if all > end {
+            libc::munmap(first.add(end), all - end);
+        }
+        // Of the last bytes no huge page is made, which would be resident as a whole.
+        libc::madvise(first, bytes / LARGE * LARGE, libc::MADV_HUGEPAGE);
+        first.cast()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_and_small_memory_is_zeroed_and_aligned() {
+        for size in [64, LARGE - 64, LARGE, LARGE + 64, 3 * LARGE - 4096, 5 * LARGE] {
+            let layout = Layout::from_size_align(size, 64).unwrap();
+            for _ in 0..3 {
+                let bytes = allocate(layout);
+                assert_eq!(bytes.align_offset(64), 0);
+                // SAFETY: allocated here, and freed once.
+                unsafe {
+                    let values = std::slice::from_raw_parts_mut(bytes, size);
+                    assert!(values.iter().all(|&byte| byte == 0));
+                    values.fill(7);
+                    free(bytes, layout);
+                }
+            }
+        }
+    }
+}

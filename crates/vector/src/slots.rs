@@ -1,0 +1,130 @@
+//! Slots: a buffer that several threads write to at once, each value to a place of its own.
+//!
+//! Whoever knows beforehand where every value goes needs no order among the writers. A store is one atomic instruction without
+//! ordering, on x86-64 an ordinary one; 16 bytes take two. Nothing is read as long as there are writers: the buffer comes out when
+//! they have ended.
+//!
+//! This is a leaf module with `unsafe`: values are stored through the buffer's address. Its twin is the test below, which writes to
+//! a vector.
+#![allow(unsafe_code)]
+
+use crate::buffer::{Buffer, Native};
+use std::mem::transmute_copy;
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+/// See the module.
+pub struct Slots(Buffer);
+
+impl Slots {
+    /// Zeroed slots of at least `capacity` bytes.
+    ///
+    /// # Panics
+    /// As [`Buffer::zeroed`].
+    pub fn zeroed(capacity: usize) -> Slots {
+        Slots(Buffer::zeroed(capacity))
+    }
+
+    /// [`Buffer::side_by_side`], as slots.
+    ///
+    /// # Panics
+    /// As that.
+    pub fn side_by_side(capacities: &[usize]) -> Vec<Slots> {
+        Buffer::side_by_side(capacities).into_iter().map(Slots).collect()
+    }
+
+    /// Writes `value` as the value number `at`. Of two threads that write to one place, one has written last; of 16 bytes, each half
+    /// may be another's.
+    ///
+    /// # Panics
+    /// If the slots end before.
+    #[inline(always)]
+    pub fn put<T: Native>(&self, at: usize, value: T) {
+        assert!(at < self.0.capacity() / size_of::<T>());
+        let to = self.0.as_ptr().cast::<T>().wrapping_add(at);
+        // SAFETY: the value is within the buffer, whose start is aligned to 64 bytes, and nobody reads it or writes to it but by this
+        // function: the buffer is private, and atomic stores do not race with each other. A Native is plain bytes of its size,
+        // which is one of these.
+        unsafe {
+            match size_of::<T>() {
+                1 => (*to.cast::<AtomicU8>()).store(transmute_copy(&value), Ordering::Relaxed),
+                2 => (*to.cast::<AtomicU16>()).store(transmute_copy(&value), Ordering::Relaxed),
+                4 => (*to.cast::<AtomicU32>()).store(transmute_copy(&value), Ordering::Relaxed),
+                8 => (*to.cast::<AtomicU64>()).store(transmute_copy(&value), Ordering::Relaxed),
+                _ => {
+                    const { assert!(size_of::<T>() <= 16) };
+                    let [first, second]: [u64; 2] = transmute_copy(&value);
+                    (*to.cast::<AtomicU64>()).store(first, Ordering::Relaxed);
+                    (*to.cast::<AtomicU64>().add(1)).store(second, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// Sets a bit to zero, of the slots as words of 64 bits.
+    ///
+    /// # Panics
+    /// As [`Slots::put`].
+    pub fn clear_bit(&self, bit: usize) {
+        assert!(bit / 8 < self.0.capacity());
+        // SAFETY: as in `put`.
+        let word = unsafe { &*self.0.as_ptr().cast::<AtomicU64>().add(bit / 64) };
+        word.fetch_and(!(1 << (bit % 64)), Ordering::Relaxed);
+    }
+
+    /// Bytes that these slots hold.
+    pub fn capacity(&self) -> usize {
+        self.0.capacity()
+    }
+
+    /// What has been written.
+    pub fn into_buffer(self) -> Buffer {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::types::Interval;
+    use crate::{StringView, string::INLINE_BYTES};
+
+    fn read_back<T: Native>(value: impl Fn(usize) -> T + Sync) {
+        let count = 1000;
+        let slots = Slots::zeroed(count * size_of::<T>());
+        std::thread::scope(|scope| {
+            for writer in 0..3 {
+                let (slots, value) = (&slots, &value);
+                scope.spawn(move || (0..count).filter(|i| i % 3 == writer).for_each(|i| slots.put(i, value(i))));
+            }
+        });
+        let expected: Vec<T> = (0..count).map(&value).collect();
+        assert!(slots.capacity() >= count * size_of::<T>());
+        assert_eq!(slots.into_buffer().as_slice::<T>()[..count], expected);
+    }
+
+    #[test]
+    fn each_place_has_what_its_thread_has_written() {
+        read_back(|i| i as u8);
+        read_back(|i| i as i16 - 500);
+        read_back(|i| i as f32 / 8.0);
+        read_back(|i| i as u64 * 0x1234_5678_9abc);
+        read_back(|i| (i as i128 - 500) << 60);
+        read_back(|i| StringView::inline(&vec![b'a' + (i % 26) as u8; i % (INLINE_BYTES + 1)]));
+        read_back(|i| Interval { months: i as i32, ..Interval::default() });
+    }
+
+    #[test]
+    fn bits_that_are_not_cleared_stay() {
+        let slots = Slots::zeroed(64);
+        (0..8).for_each(|word| slots.put(word, u64::MAX));
+        [0, 63, 64, 511].into_iter().for_each(|bit| slots.clear_bit(bit));
+        let expected = [u64::MAX >> 1 & !1, !1, u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX >> 1];
+        assert_eq!(slots.into_buffer().as_slice::<u64>(), expected);
+    }
+
+    #[test]
+    #[should_panic(expected = "assertion")]
+    fn nothing_is_written_behind_the_end() {
+        Slots::zeroed(64).put(8, 0u64);
+    }
+}
