@@ -6,12 +6,13 @@
 //! table goes by hash: keys and payloads of 8 bytes and of 4; probe sides of which all rows match or some; more payload on the
 //! probe side; keys by Zipf's law; fewer and more probe rows. All payload of both sides comes out, the last column is added
 //! up. Building includes keeping the rows. Times are the least of several rounds, tables in turns, on as many threads as the machine
-//! has. `TABLES=cht,radix` chooses tables, `CASE=Zipf` cases, `PARTITION=65536` the bytes of a partition, `ROUNDS=1`.
+//! has. `TABLES=cht,radix` chooses tables, `LATE=on,off` what radix joins do with payload, `CASE=Zipf` cases, `PARTITION=65536` the bytes
+//! of a partition, `ROUNDS=1`.
 
 mod random;
 mod ready;
 
-use entasis_engine::exec::{QueryContext, Settings, TableKind, execute};
+use entasis_engine::exec::{JoinLate, QueryContext, Settings, TableKind, execute};
 use entasis_engine::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Scan};
 use entasis_vector::{CHUNK_ROWS, ColumnId, DataType};
 use random::Random;
@@ -46,7 +47,7 @@ fn run(
     case: &Case,
     build: &Arc<Ready>,
     probe: &Arc<Ready>,
-    table: TableKind,
+    (table, join_late): (TableKind, JoinLate),
     partition: usize,
 ) -> (u64, i64, String, usize) {
     let mut columns = Columns::default();
@@ -60,7 +61,8 @@ fn run(
     let root = Node::Join(Join { left, right, kind: JoinKind::Inner, on, residual: Vec::new() });
     let output = l[1..].iter().chain(&r[1..]).map(|&column| Output { name: column.to_string(), column }).collect();
     let plan = Plan { root, columns, output };
-    let settings = Settings { join_table: table, join_partition_size: partition, profile: true, ..Settings::default() };
+    let settings =
+        Settings { join_table: table, join_late, join_partition_size: partition, profile: true, ..Settings::default() };
     let context = QueryContext { settings: Arc::new(settings), ..QueryContext::default() };
     let sum = Sum::default();
     let start = Instant::now();
@@ -70,7 +72,7 @@ fn run(
     (nanoseconds, sum.total(), root.details.join("; "), root.bytes as usize)
 }
 
-fn measure(case: &Case, tables: &[TableKind], partition: usize, rounds: usize) {
+fn measure(case: &Case, tables: &[(TableKind, JoinLate)], partition: usize, rounds: usize) {
     let mut random = Random(4711);
     let n = case.build;
     let keys: Vec<i64> = (0..n).map(|i| key(i, case.ty)).collect();
@@ -102,12 +104,12 @@ fn measure(case: &Case, tables: &[TableKind], partition: usize, rounds: usize) {
         }
     }
     assert!(notes.iter().all(|(sum, ..)| *sum == notes[0].0), "all tables give the same");
-    for ((table, (built, all)), (_, reason, bytes)) in tables.iter().zip(best).zip(notes) {
+    for (((table, late), (built, all)), (_, reason, bytes)) in tables.iter().zip(best).zip(notes) {
         let build_ns = built as f64 / case.build as f64;
         let probe_ns = all.saturating_sub(built) as f64 / case.probe as f64;
         println!(
-            "  {:11} {:6.0} ms; build {build_ns:5.1} ns, probe {probe_ns:5.1} ns a row, {:6.0} MB at most; {reason}",
-            table.to_string(),
+            "  {:16} {:6.0} ms; build {build_ns:5.1} ns, probe {probe_ns:5.1} ns a row, {:6.0} MB at most; {reason}",
+            if *late == JoinLate::Auto { table.to_string() } else { format!("{table}, {late}") },
             all as f64 / 1e6,
             bytes as f64 / f64::from(1 << 20),
         );
@@ -122,14 +124,29 @@ fn main() {
     let probe = millions.get(1).map_or(4 * build, |probe| probe * 1_000_000);
     let tables = variable("TABLES").unwrap_or("auto,cht,chained,radix,bloom_radix".into());
     let tables: Vec<TableKind> = tables.split(',').filter_map(TableKind::parse).collect();
+    let late = variable("LATE").unwrap_or("auto".into());
+    let late: Vec<JoinLate> = JoinLate::NAMES
+        .into_iter()
+        .filter(|(_, name)| late.split(',').any(|one| one == *name))
+        .map(|(one, _)| one)
+        .collect();
+    let tables: Vec<(TableKind, JoinLate)> = tables
+        .into_iter()
+        .flat_map(|table| {
+            let late =
+                if matches!(table, TableKind::Radix | TableKind::BloomRadix) { &late[..] } else { &[JoinLate::Auto] };
+            late.iter().map(move |&late| (table, late))
+        })
+        .collect();
     let only = variable("CASE");
     let base = |name: &str, ty| Case { name: name.into(), ty, payloads: 1, hits: 100, zipf: 0.0, build, probe };
     let (wide, narrow) = (DataType::Int64, DataType::Int32);
     let mut cases = vec![base("8/8 bytes", wide), base("4/4 bytes", narrow)];
-    cases.extend([5, 25, 50, 75].map(|hits| Case { hits, ..base(&format!("{hits} % of the probes match"), wide) }));
-    let payload = |payloads| Case { payloads, ..base(&format!("{payloads} payload columns"), wide) };
-    cases.extend([2, 4, 8].map(payload));
-    cases.extend([0.5, 1.0, 1.5].map(|zipf| Case { zipf, ..base(&format!("Zipf {zipf}"), wide) }));
+    for hits in [5, 25, 50, 100] {
+        let name = |payloads| format!("{payloads} payload columns, {hits} % of the probes match");
+        cases.extend([1, 2, 4, 8].map(|payloads| Case { payloads, hits, ..base(&name(payloads), wide) }));
+    }
+    cases.extend([0.5, 0.75, 1.0, 1.25, 1.5].map(|zipf| Case { zipf, ..base(&format!("Zipf {zipf}"), wide) }));
     cases.extend([build, 16 * build].map(|probe| Case { probe, ..base(&format!("1 : {}", probe / build), wide) }));
     for case in cases.iter().filter(|case| only.as_ref().is_none_or(|only| case.name.contains(only))) {
         measure(case, &tables, number("PARTITION", 1 << 20), number("ROUNDS", 3));

@@ -4,7 +4,7 @@ use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
 use entasis_engine::exec::{
-    FilterKind, JoinSpill, Readings, Spilling, Stride, TempCompression, parse_wanted, show_wanted,
+    FilterKind, JoinLate, JoinSpill, Readings, Spilling, Stride, TempCompression, parse_wanted, show_wanted,
 };
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
@@ -111,6 +111,13 @@ const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
+    engine_setting!(
+        "join_late",
+        "whether the second pass of a radix join leaves columns that only its result reads where they are: auto (if few rows \
+         come out and these are wide), on, off",
+        join_late,
+        |text| one_of("join_late", JoinLate::NAMES, text)
+    ),
     Setting {
         name: "join_stride",
         description: "bytes of probe rows that a worker holds back, to look them up in the order of their hashes: auto \

@@ -24,6 +24,7 @@ use crate::exec::join::kept::KeptColumns;
 use crate::exec::join::partitioned::Spill;
 use crate::exec::join::partitioned::late::{Late, Partitions};
 use crate::exec::join::partitioned::route::Route;
+use crate::exec::join::partitioned::skew::StoredKeys;
 use crate::exec::join::probe::{Probe, Residual};
 use crate::exec::join::rest::BuildRows;
 use crate::exec::join::strides::Strides;
@@ -615,8 +616,11 @@ impl<'a> Builder<'a> {
         });
         let ordered = stream.parts.iter().any(|part| part.ordered);
         let kept_probe = Arc::new(KeptColumns::new(&routed, |meta| probe_needed.contains(&meta.id))?);
+        let read_early = with(&in_residual, &probe_keys);
         let late = spill.map(|spill| {
-            spill.set_probe(&routed, &kept_probe);
+            let is_payload = |meta: &ColumnMeta| !read_early.contains(&meta.id);
+            let stored = StoredKeys::of(input(!build_left), &probe_keys);
+            spill.set_probe(&routed, &kept_probe, &operator, is_payload, stored);
             let route = Route { spill: spill.clone(), keys: operator.keys.clone() };
             // Tables of partitions come and go.
             let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());

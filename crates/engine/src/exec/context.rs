@@ -1,7 +1,7 @@
 //! What a running statement carries: settings, memory budget, cancellation, progress.
 
 use crate::exec::join::filter::FilterKind;
-use crate::exec::join::partitioned::JoinSpill;
+use crate::exec::join::partitioned::{JoinLate, JoinSpill};
 use crate::exec::join::strides::Stride;
 use crate::exec::join::table::TableKind;
 use crate::exec::join::twice::Readings;
@@ -42,6 +42,8 @@ pub struct Settings {
     pub sort_spill: Spilling,
     /// Bytes that the build rows and the table of a radix join's partition should have: what a worker's cache holds.
     pub join_partition_size: usize,
+    /// Whether the second pass of a radix join leaves payload of the probe side where it is.
+    pub join_late: JoinLate,
     /// Bytes of probe rows that a worker holds back to look them up in the order of their hashes.
     pub join_stride: Stride,
     /// How often the input of a build side is read.
@@ -75,6 +77,7 @@ impl Default for Settings {
             aggregate_spill: Spilling::Auto,
             sort_spill: Spilling::Auto,
             join_partition_size: 1 << 20,
+            join_late: JoinLate::Auto,
             join_stride: Stride::Auto,
             join_build: Readings::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),

@@ -86,6 +86,16 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
+    // Payload of the probe side in one pass where keys are in two, whether their partitions are in memory then or in files.
+    let apart = [JoinSpill::Auto, JoinSpill::Deep].into_iter().enumerate().flat_map(|(i, join_spill)| {
+        contexts().into_iter().skip(i).step_by(3).enumerate().map(move |(i, mut context)| {
+            let settings = Arc::make_mut(&mut context.settings);
+            (settings.join_late, settings.join_partition_size) = (JoinLate::On, 1);
+            settings.join_spill = join_spill;
+            settings.join_table = [TableKind::Radix, TableKind::BloomRadix][i % 2];
+            context
+        })
+    });
     // Probe rows in strides: of a chunk, of some, of all rows.
     let held_back = [1, 1 << 14, usize::MAX].into_iter().enumerate().flat_map(|(i, bytes)| {
         contexts().into_iter().skip(i).step_by(3).enumerate().map(move |(i, mut context)| {
@@ -104,7 +114,8 @@ fn join_contexts() -> Vec<QueryContext> {
                 context
             })
         });
-    let all = contexts().into_iter().chain(forced).chain(spilled).chain(both).chain(held_back).chain(twice);
+    let all =
+        contexts().into_iter().chain(forced).chain(spilled).chain(both).chain(apart).chain(held_back).chain(twice);
     all.chain(filter_contexts()).collect()
 }
 
@@ -516,7 +527,7 @@ impl crate::relation::Relation for Stored {
 }
 
 /// A table of these rows and a scan of all its columns.
-fn stored(columns: &mut Columns, types: &[DataType], rows: &[Row]) -> (Node, Vec<ColumnId>) {
+pub(super) fn stored(columns: &mut Columns, types: &[DataType], rows: &[Row]) -> (Node, Vec<ColumnId>) {
     let field = |(i, &ty)| entasis_vector::Field::new(format!("c{i}"), ty);
     let table = entasis_storage::Table::new("t", types.iter().enumerate().map(field).collect());
     let mut appender = table.appender();

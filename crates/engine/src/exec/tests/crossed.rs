@@ -151,6 +151,9 @@ impl Case {
                 join_table,
                 join_filter: one_of(&FilterKind::NAMES, chance).0,
                 join_spill,
+                // Partitions are small enough for one pass, or never are.
+                join_partition_size: one_of(&[1 << 20, 1], chance),
+                join_late: one_of(&JoinLate::NAMES, chance).0,
                 // Every chunk a stride, all rows, what pays: nothing does here.
                 join_stride: one_of(&[Stride::Bytes(1), Stride::Bytes(1 << 20), Stride::Auto], chance),
                 join_build: one_of(&[Readings::Twice, Readings::Once], chance),
@@ -173,6 +176,8 @@ impl Case {
             ("join_table", s.join_table.to_string()),
             ("join_spill", s.join_spill.to_string()),
             ("join_filter", s.join_filter.to_string()),
+            ("join_late", s.join_late.to_string()),
+            ("join_partition_size", s.join_partition_size.to_string()),
             ("keys", self.keys.len().to_string()),
             ("type", first(|key| key.ty.to_string())),
             ("apart", first(|key| format!("{:?}", key.apart))),

@@ -4,6 +4,7 @@
 //! each. A partition is one worker's work from its build rows to its last row, unless no more rows are wanted or another worker
 //! has failed. Workers wait for each other's memory: only a partition that does not fit alone is split again, or taken in blocks.
 
+use super::apart::{Apart, Fetch, IdReader, Payload};
 use super::split::{PARTITIONS, Room, Split, Taken, marks};
 use super::states::States;
 use super::{FEW_ROWS, JoinSpill, ProbeSide, Spill};
@@ -161,23 +162,27 @@ impl Turns {
 struct Piece<'a> {
     build: (&'a Store, Stored),
     probe: (&'a Store, Stored),
+    /// What the probe rows have ids of in place of it, and where.
+    payload: Option<(&'a Payload, &'a Apart)>,
     depth: u32,
     /// It is not to be split again.
     is_last: bool,
 }
 
-impl ProbeSide {
-    /// Reads probe rows.
-    fn reader<'a>(&self, (store, stored): &(&'a Store, Stored)) -> Result<ProbeReader<'a>> {
-        Ok(ProbeReader { reader: store.reader(stored), kept: self.kept.clone(), stored: Chunk::new() })
-    }
-}
-
-/// Probe rows in chunks with all columns of the probe side. Those that nobody reads are NULL.
+/// Probe rows in chunks with all columns of the probe side. Those that nobody reads are NULL, those that are apart are ids.
 struct ProbeReader<'a> {
     reader: Reader<'a>,
+    apart: Option<&'a Apart>,
     kept: Arc<KeptColumns>,
     stored: Chunk,
+}
+
+impl<'a> Piece<'a> {
+    fn probe_reader(&self, side: &ProbeSide) -> ProbeReader<'a> {
+        let (store, stored) = &self.probe;
+        let apart = self.payload.map(|(_, apart)| apart);
+        ProbeReader { reader: store.reader(stored), apart, kept: side.kept.clone(), stored: Chunk::new() }
+    }
 }
 
 impl ProbeReader<'_> {
@@ -187,7 +192,11 @@ impl ProbeReader<'_> {
         if !self.reader.next(&mut self.stored)? {
             return Ok(false);
         }
-        self.kept.fill(chunk, self.stored.len(), self.stored.columns().iter().map(|column| &column.vector));
+        let (rows, columns) = (self.stored.len(), self.stored.columns());
+        match self.apart {
+            None => self.kept.fill(chunk, rows, columns.iter().map(|column| &column.vector)),
+            Some(apart) => self.kept.fill(chunk, rows, apart.from.iter().map(|&from| &columns[from].vector)),
+        }
         Ok(true)
     }
 }
@@ -203,19 +212,20 @@ impl Operator for Worker {
         let partition = chunk.vector(0).values::<u64>()[0] as usize;
         let spill = self.late.spill.clone();
         let (build, probe) = (&spill.build, &spill.probe().store);
-        let piece = Piece {
+        let mut piece = Piece {
             build: (build, build.take(partition)),
             probe: (probe, probe.take(partition)),
+            payload: None,
             depth: 0,
             is_last: build.partitions() == 1,
         };
-        self.join(&piece, next)
+        self.join(&mut piece, next)
     }
 }
 
 impl Worker {
     /// Joins a partition.
-    fn join(&mut self, piece: &Piece<'_>, next: &mut dyn Push) -> Result<Flow> {
+    fn join(&mut self, piece: &mut Piece<'_>, next: &mut dyn Push) -> Result<Flow> {
         if next.is_over() {
             return Ok(Flow::Stop);
         }
@@ -230,7 +240,7 @@ impl Worker {
         let parts = spill.second_pass(build, probe);
         if parts > 1 && piece.depth == 0 && !piece.is_last {
             spill.note_second_pass(parts);
-            return self.split(piece, parts, Medium::Memory, next);
+            return self.split_for_cache(piece, parts, next);
         }
         // Rows that are kept one chunk after the other have room for more.
         let fits = spill.setting != JoinSpill::Deep || build.rows <= FEW_ROWS;
@@ -240,7 +250,11 @@ impl Worker {
             return self.join_whole(piece, turn, next);
         }
         let is_last = piece.is_last || !spill.build.may_write();
-        if is_last { self.join_blocks(piece, next) } else { self.split(piece, PARTITIONS, Medium::File, next) }
+        if is_last {
+            return self.join_blocks(piece, next);
+        }
+        let mut reader = piece.probe_reader(spill.probe());
+        self.split(piece, &mut |chunk| reader.next(chunk), (PARTITIONS, Medium::File), next)
     }
 
     /// All build rows are in memory at once.
@@ -258,12 +272,12 @@ impl Worker {
         }
         let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
         let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
-        let side = self.late.spill.clone();
-        let mut reader = side.probe().reader(&piece.probe)?;
+        let mut reader = piece.probe_reader(self.late.spill.probe());
+        let mut out = Fetch::new(piece.payload, next);
         while reader.next(&mut chunk)? {
             self.states.clear();
             self.states.resize(chunk.len(), 0);
-            if next.is_over() || worker.push_block(&mut chunk, &mut self.states, true, next)? == Flow::Stop {
+            if out.is_over() || worker.push_block(&mut chunk, &mut self.states, true, &mut out)? == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
@@ -298,7 +312,8 @@ impl Worker {
             spill.blocks.fetch_add(1, Ordering::Relaxed);
             let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
             let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
-            let mut probe_reader = spill.probe().reader(&piece.probe)?;
+            let mut probe_reader = piece.probe_reader(spill.probe());
+            let mut out = Fetch::new(piece.payload, next);
             while probe_reader.next(&mut chunk)? {
                 let states = match &mut kept {
                     Some(states) => states.take(chunk.len())?,
@@ -308,7 +323,7 @@ impl Worker {
                         &mut self.states[..]
                     }
                 };
-                if next.is_over() || worker.push_block(&mut chunk, states, is_last, next)? == Flow::Stop {
+                if out.is_over() || worker.push_block(&mut chunk, states, is_last, &mut out)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
@@ -353,8 +368,44 @@ impl Worker {
         Ok(Flow::Continue)
     }
 
-    /// Splits a partition into so many by other bits and joins these. `medium`: where they are, if no memory is short.
-    fn split(&mut self, piece: &Piece<'_>, parts: usize, medium: Medium, next: &mut dyn Push) -> Result<Flow> {
+    /// Splits a partition of the first pass into so many that stay in memory and joins these. Payload stays behind, if that pays.
+    fn split_for_cache(&mut self, piece: &mut Piece<'_>, parts: usize, next: &mut dyn Push) -> Result<Flow> {
+        let spill = self.late.spill.clone();
+        let side = spill.probe();
+        let to = (parts, Medium::Memory);
+        let mut payload = None;
+        if let Some(apart) = spill.apart() {
+            let stored = std::mem::take(&mut piece.probe.1);
+            match stored.into_rows(piece.probe.0.columns()) {
+                Ok((rows, memory)) => payload = Some((Payload { rows, _memory: memory }, apart)),
+                Err(stored) => piece.probe.1 = stored,
+            }
+        }
+        let Some((payload, apart)) = &payload else {
+            let mut reader = piece.probe_reader(side);
+            return self.split(piece, &mut |chunk| reader.next(chunk), to, next);
+        };
+        spill.note_apart();
+        let narrow = Store::new(&apart.columns, 1, Medium::Memory, &spill.context);
+        let piece = Piece {
+            build: (piece.build.0, std::mem::take(&mut piece.build.1)),
+            probe: (&narrow, Stored::default()),
+            payload: Some((payload, apart)),
+            ..*piece
+        };
+        let mut reader = IdReader::new(payload, apart, &side.kept, spill.context.settings.chunk_rows);
+        self.split(&piece, &mut |chunk| Ok(reader.next(chunk)), to, next)
+    }
+
+    /// Splits a partition, whose probe rows `probe_rows` gives, into so many by other bits and joins these, which are there if no memory
+    /// is short.
+    fn split(
+        &mut self,
+        piece: &Piece<'_>,
+        probe_rows: &mut dyn FnMut(&mut Chunk) -> Result<bool>,
+        (parts, medium): (usize, Medium),
+        next: &mut dyn Push,
+    ) -> Result<Flow> {
         let spill = self.late.spill.clone();
         let making = &spill.making;
         let depth = piece.depth + 1;
@@ -368,23 +419,23 @@ impl Worker {
         let to = piece.build.0.like(parts, medium);
         let build = self.split_side(to, &mut rows, &columns, (&keys, making.keeps_unmatchable()), depth)?;
         let all = !making.shape.drops_unmatched_probe_rows();
-        let side = spill.probe();
-        let mut reader = side.reader(&piece.probe)?;
-        let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && reader.next(chunk)?);
+        let places = piece.payload.map_or(&spill.probe().kept.places, |(_, apart)| &apart.places);
+        let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && probe_rows(chunk)?);
         let keys = &self.late.probe.keys;
         let to = piece.probe.0.like(parts, medium);
-        let probe = self.split_side(to, &mut rows, &side.kept.places, (keys, all), depth)?;
+        let probe = self.split_side(to, &mut rows, places, (keys, all), depth)?;
         let mut flow = Flow::Continue;
         for partition in 0..parts {
             let own = build.take(partition);
             let is_large = own.rows > piece.build.1.rows / HARDLY_SMALLER.1 * HARDLY_SMALLER.0;
-            let part = Piece {
+            let mut part = Piece {
                 build: (&build, own),
                 probe: (&probe, probe.take(partition)),
+                payload: piece.payload,
                 depth,
                 is_last: is_large || depth == DEEPEST,
             };
-            flow = self.join(&part, next)?;
+            flow = self.join(&mut part, next)?;
             if flow == Flow::Stop {
                 break;
             }

@@ -54,9 +54,11 @@
 //!
 //! Not here: writing while others read.
 
+mod apart;
 pub(crate) mod choice;
 pub(crate) mod late;
 pub(crate) mod route;
+pub(crate) mod skew;
 mod split;
 mod states;
 #[cfg(test)]
@@ -66,15 +68,19 @@ use super::Rest;
 use super::build::Making;
 use super::filter::{Expected, FilterKind, FilterSlot, FilterWorker};
 use super::kept::KeptColumns;
+use super::probe::Probe;
 use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind, bytes_at_most};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::profile::{PassRate, Recorder};
-use crate::exec::spill::store::{Medium, Store, Stored};
+use crate::exec::spill::store::{MOST_SEGMENTS, Medium, Store, Stored};
 use crate::exec::{QueryContext, Reservation};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, PoisonError};
+use apart::Apart;
+pub use apart::JoinLate;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result};
+use skew::StoredKeys;
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
 use std::fmt;
 use std::sync::Arc;
@@ -117,9 +123,6 @@ const LEAST_PART: usize = 4;
 const PROBE_PART: usize = 4;
 const MOST_PROBE: usize = 32 << 20;
 
-/// Segments of rows that are put together: row ids have room for so many.
-const MOST_SEGMENTS: usize = 1 << 15;
-
 /// What the parts of one join share that may write partitions.
 pub(crate) struct Spill {
     setting: JoinSpill,
@@ -144,11 +147,15 @@ pub(crate) struct Spill {
     /// The keys of build rows that were split, if somebody is to be told.
     seen: Option<Arc<Seen>>,
     turns: late::Turns,
+    /// The share of the kept probe rows that is expected to come out of the join; known if all build rows are in memory.
+    comes_out: OnceLock<f64>,
     /// What became of it, for the profile.
     deepest: AtomicU32,
     blocks: AtomicUsize,
     /// Partitions that were split for a cache, and how many were made of them.
     second: [AtomicUsize; 2],
+    /// Of the former, those of which payload stayed behind.
+    apart: AtomicUsize,
     again: [AtomicU64; 2],
     recorder: Arc<Recorder>,
     context: QueryContext,
@@ -203,20 +210,30 @@ impl Spill {
             left: OnceLock::new(),
             seen,
             turns: late::Turns::default(),
+            comes_out: OnceLock::new(),
             deepest: AtomicU32::new(0),
             blocks: AtomicUsize::new(0),
             second: Default::default(),
+            apart: AtomicUsize::new(0),
             again: Default::default(),
             recorder: recorder.clone(),
             context: context.clone(),
         }))
     }
 
-    /// Says what columns chunks of the probe side have, and which of them are kept. The others need not have been filled.
-    pub(crate) fn set_probe(&self, columns: &[ColumnMeta], kept: &Arc<KeptColumns>) {
-        let stored = kept.of(columns);
-        let store = Store::new(&stored, self.build.partitions(), self.build.medium(), &self.context);
-        let _ = self.probe.set(ProbeSide { store, kept: kept.clone() });
+    /// Says what columns chunks of the probe side have, and which of them are kept; the others need not have been filled. `is_payload`
+    /// is true of those that are read of what `probe` gives and nowhere before; `stored` is where the keys come from.
+    pub(crate) fn set_probe(
+        &self,
+        columns: &[ColumnMeta],
+        kept: &Arc<KeptColumns>,
+        probe: &Probe,
+        is_payload: impl Fn(&ColumnMeta) -> bool,
+        stored: Option<StoredKeys>,
+    ) {
+        let store = Store::new(&kept.of(columns), self.build.partitions(), self.build.medium(), &self.context);
+        let apart = Apart::new(columns, kept, probe, is_payload);
+        let _ = self.probe.set(ProbeSide { store, kept: kept.clone(), apart, stored });
     }
 
     fn probe(&self) -> &ProbeSide {
@@ -255,9 +272,17 @@ impl Spill {
             partition: self.context.settings.join_partition_size,
             free: memory.free(),
         };
-        let Some(reason) = choice::reason(&sides) else { return Ok(false) };
+        let Some(mut reason) = choice::reason(&sides) else { return Ok(false) };
         if !self.making.is_by_hash(facts, rows, memory, tasks)? {
             return Ok(false);
+        }
+        if let Some(keys) = &self.probe().stored {
+            let skew = keys.skew(rows.rows());
+            if choice::is_skewed(skew.exponent, skew.most, self.context.settings.threads) {
+                self.recorder.note(format!("no radix join: {skew}"));
+                return Ok(false);
+            }
+            reason += &format!(", {skew}");
         }
         [&self.build, &self.probe().store].iter().for_each(|store| store.stay_in_memory());
         Ok(self.radix.set(reason).is_ok())
@@ -448,8 +473,10 @@ impl Spill {
             bloom.want();
             if let Some((_, reason)) = bloom.fill(&input, None, FilterKind::Bloom, memory, 0)? {
                 self.recorder.note(format!("{reason}, before probe rows are kept"));
+                is_tested = true;
             }
         }
+        let _ = self.comes_out.set(self.share_that_comes_out(rows.rows(), is_tested));
         Ok(())
     }
 
@@ -496,6 +523,11 @@ impl Spill {
     fn note_second_pass(&self, parts: usize) {
         self.second[0].fetch_add(1, Ordering::Relaxed);
         self.second[1].fetch_add(parts, Ordering::Relaxed);
+    }
+
+    /// Notes that payload of a partition's probe rows stays behind.
+    fn note_apart(&self) {
+        self.apart.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Notes bytes of files that are gone.
@@ -546,13 +578,18 @@ impl Spill {
         let probe = self.probe.get().map_or(0, |probe| probe.store.kept_bytes());
         let [build, probe] = [self.build.kept_bytes(), probe].map(|bytes| bytes as f64 / 1e6);
         let [split, made] = self.second.each_ref().map(|partitions| partitions.load(Ordering::Relaxed));
-        let passes = match split {
+        let mut passes = match split {
             0 => "1 pass".to_string(),
             _ => format!(
                 "2 passes: {split} partitions became {made}, join_partition_size = {} bytes",
                 self.context.settings.join_partition_size
             ),
         };
+        let apart = self.apart.load(Ordering::Relaxed);
+        if let Some(late) = self.probe.get().and_then(|probe| probe.apart.as_ref()).filter(|_| apart > 0) {
+            passes +=
+                &format!(", payload of the probe side, {} bytes a row, in one pass in {apart} of them", late.bytes);
+        }
         let (count, why) = (self.marks.len(), self.radix.get().map_or("", String::as_str));
         format!(
             "radix join, {why}: {late} of {count} partitions have build rows, {passes}; {build:.1} MB of build rows and {probe:.1} MB of probe rows in memory"
@@ -564,6 +601,10 @@ impl Spill {
 struct ProbeSide {
     store: Arc<Store>,
     kept: Arc<KeptColumns>,
+    /// Absent: they have no payload.
+    apart: Option<Apart>,
+    /// The table that their keys come from, if it is one.
+    stored: Option<StoredKeys>,
 }
 
 impl Drop for Spill {

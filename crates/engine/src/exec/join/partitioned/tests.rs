@@ -9,11 +9,11 @@ use crate::exec::join::{ProbeOutput, Rest, Shape};
 use crate::exec::materialized::column_of;
 use crate::exec::testing::{Chance, TwoThreads, chunk_of};
 use crate::exec::{
-    Collector, FilterKind, JoinSpill, MemoryBudget, QueryContext, ResultSink, ResultWorker, Settings, TableKind,
-    execute,
+    Collector, FilterKind, JoinLate, JoinSpill, MemoryBudget, QueryContext, ResultSink, ResultWorker, Settings,
+    TableKind, execute,
 };
 use crate::plan::*;
-use entasis_vector::expr::{CompareOp, Expr};
+use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
 use entasis_vector::{Chunk, ColumnId, DataType, Error, ErrorKind, Result, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -282,6 +282,97 @@ fn partitions_stay_in_memory() {
     }
 }
 
+/// The texts, and the numbers where no condition reads them, come from where the first pass has put them.
+#[test]
+fn payload_stays_where_the_first_pass_has_put_it() {
+    let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
+    for kind in KINDS {
+        for (less, computed, bytes) in [(false, false, 40), (true, false, 32), (false, true, 40)] {
+            let mut plan = inputs.join(kind, 1, less);
+            if let (Node::Join(join), true) = (&mut plan.root, computed) {
+                let (ty, op) = (DataType::Int64, ArithmeticOp::Add);
+                let nothing = Box::new(Expr::Literal { value: int(0), ty });
+                join.on[0].left = Expr::Arithmetic { op, left: Box::new(join.on[0].left.clone()), right: nothing, ty };
+            }
+            let expected = sorted(inputs.twin(kind, 1, less));
+            for (join_late, chunk_rows) in [(JoinLate::On, 3), (JoinLate::On, 2048), (JoinLate::Off, 2048)] {
+                let settings = Settings {
+                    join_table: TableKind::Radix,
+                    join_filter: FilterKind::Off,
+                    join_partition_size: 1000,
+                    join_late,
+                    chunk_rows,
+                    temp_directory: "".into(),
+                    ..Settings::default()
+                };
+                let own = context(usize::MAX, settings);
+                let (rows, profile) = run(&plan, &own).unwrap();
+                assert!(rows == expected, "{kind:?}\n{profile}");
+                assert_eq!(own.memory.used(), 0);
+                let note = format!(", payload of the probe side, {bytes} bytes a row, in one pass in 64 of them;");
+                assert_eq!(profile.contains(&note), join_late == JoinLate::On, "{kind:?}: {profile}");
+            }
+        }
+    }
+}
+
+#[test]
+fn payload_stays_by_itself_where_few_rows_come_out() {
+    // A twentieth of the left rows has a partner.
+    let rows = |count: i128, step: i128| (0..count).map(|i| vec![int(i * step), text(i), int(i)]).collect();
+    let inputs = inputs(rows(20_000, 1), rows(1_000, 20));
+    for kind in KINDS {
+        let plan = inputs.join(kind, 1, false);
+        for join_table in [TableKind::Radix, TableKind::BloomRadix] {
+            let settings =
+                Settings { join_table, join_filter: FilterKind::Off, join_partition_size: 100, ..Settings::default() };
+            let (rows, profile) = run(&plan, &context(usize::MAX, settings)).unwrap();
+            assert!(rows == sorted(inputs.twin(kind, 1, false)), "{kind:?}\n{profile}");
+            // What passes a Bloom filter has a partner.
+            let few = match kind {
+                JoinKind::Inner | JoinKind::Semi => join_table == TableKind::Radix,
+                kind => kind == JoinKind::Anti && join_table == TableKind::BloomRadix,
+            };
+            assert_eq!(profile.contains(", payload of the probe side, "), few, "{kind:?}: {profile}");
+        }
+    }
+}
+
+/// A statement that there is memory for without that has enough with it.
+#[test]
+fn payload_that_stays_needs_no_more_memory() {
+    let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
+    for kind in [JoinKind::Inner, JoinKind::Full] {
+        let plan = inputs.join(kind, 1, true);
+        let expected = sorted(inputs.twin(kind, 1, true));
+        let with = |limit, join_late, temp_directory: &str| {
+            let settings = Settings {
+                join_table: TableKind::Radix,
+                join_partition_size: 1000,
+                join_late,
+                threads: 1,
+                temp_directory: temp_directory.into(),
+                ..Settings::default()
+            };
+            let own = context(limit, settings);
+            let found = run(&plan, &own);
+            assert_eq!((own.memory.used(), own.temp.used()), (0, 0));
+            found
+        };
+        let mut failed = 0;
+        for limit in (1..16).map(|part| part * (400 << 10)) {
+            let files = std::env::temp_dir();
+            let (rows, profile) = with(limit, JoinLate::On, &files.display().to_string()).unwrap();
+            assert!(rows == expected, "{kind:?}, {limit} bytes\n{profile}");
+            match with(limit, JoinLate::Off, "") {
+                Ok(_) => assert!(with(limit, JoinLate::On, "").unwrap().0 == expected, "{kind:?}, {limit} bytes"),
+                Err(_) => failed += 1,
+            }
+        }
+        assert!((1..15).contains(&failed), "{failed}");
+    }
+}
+
 #[test]
 fn partitions_that_do_not_fit_go_to_files() {
     let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
@@ -324,6 +415,28 @@ fn partitions_in_memory_are_chosen_where_they_pay() {
             assert!(!run(&narrow, 1 << 20).1.contains("radix join, "));
             assert!(!run(&wide, 100).1.contains("radix join, "));
         }
+    }
+}
+
+#[test]
+fn a_probe_side_with_frequent_keys_is_not_joined_by_partitions() {
+    // How many of ten rows have one of so many frequent keys, and by how many workers they are joined.
+    for (rows, keys, threads, is_radix) in [(0, 1, 2, true), (7, 1, 1, true), (7, 1, 2, false), (9, 10, 1, false)] {
+        let row = |key: i128| vec![int(key * 1_000_003), text(key), int(key)];
+        let probe = |i: i128| row(if i % 10 < rows { i % keys } else { i * 7919 % 20_000 });
+        let mut inputs = inputs((0..40_000).map(probe).collect(), (0..20_000).map(row).collect());
+        let (scan, ids) = crate::exec::tests::stored(&mut inputs.columns, &TYPES, &inputs.rows[0]);
+        (inputs.nodes[0], inputs.ids[0]) = (scan, ids);
+        let mut plan = inputs.join(JoinKind::Semi, 1, false);
+        plan.output.truncate(1);
+        let mut expected = inputs.twin(JoinKind::Semi, 1, false);
+        expected.iter_mut().for_each(|row| row.truncate(1));
+        let settings = Settings { threads, join_partition_size: 100, ..Settings::default() };
+        let (rows, profile) = run(&plan, &context(1 << 30, settings)).unwrap();
+        assert!(rows == sorted(expected), "{profile}");
+        assert_eq!(profile.contains("    radix join, "), is_radix, "{profile}");
+        assert_eq!(profile.contains("no radix join: "), !is_radix, "{profile}");
+        assert!(profile.contains(" sampled probe keys are repeated, as by Zipf's law with exponent "), "{profile}");
     }
 }
 

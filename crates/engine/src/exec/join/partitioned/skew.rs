@@ -1,0 +1,233 @@
+//! Whether some keys of the probe side are far more frequent than others: that is asked of a sample of the table that they come from.
+//!
+//! The more frequent few keys are, the more often a table that no cache holds finds them in one, and the less is left for partitions to
+//! save (Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, section 5.4.5 and table 4).
+//!
+//! 1. *Where keys come from.* If they are plain columns of a stored table, below filters and projections at most, that is their table
+//!    ([`StoredKeys`]). Filters are not regarded.
+//! 2. *Sample.* The table is cut into as many stretches as rows are wanted, and of each one slot is taken by chance: stretches, so
+//!    that equal keys that stand side by side count once, chance, so that keys that come in turns do not all meet themselves.
+//! 3. *Exponent.* How many keys of the sample are repeated says by which Zipf's law they might be, the number of keys being that of the build
+//!    rows: the exponent with which as many are expected. So skew of any kind has the exponent that it acts like.
+//!
+//! Not here: probe sides that are computed, come from files or from other joins. They are taken to have no skew.
+
+use crate::plan::Node;
+use entasis_storage::{Datum, RowId, TableSnapshot};
+use entasis_vector::expr::Expr;
+use entasis_vector::hash::hash_u64;
+use std::fmt;
+
+/// Rows of a sample: at most, and as a part of the keys, so that hardly any are repeated without skew.
+const SAMPLE: usize = 4096;
+const PART: usize = 16;
+/// Exponents that are told apart, the greatest of them and the step from one to the next.
+const GREATEST: f64 = 2.0;
+const STEP: f64 = 0.05;
+
+/// The table that has keys of a probe side.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredKeys {
+    table: TableSnapshot,
+    columns: Vec<usize>,
+}
+
+impl StoredKeys {
+    /// That of `keys` over the rows of `node`; `None`, if there is none.
+    pub(crate) fn of(node: &Node, keys: &[Expr]) -> Option<StoredKeys> {
+        let mut keys = keys.to_vec();
+        let mut node = node;
+        loop {
+            match node {
+                Node::Filter(filter) => node = &filter.input,
+                Node::Project(project) => {
+                    for key in &mut keys {
+                        let Expr::Column { id, .. } = key else { return None };
+                        let own = project.exprs.iter().find(|(own, _)| own == id);
+                        own.into_iter().for_each(|(_, expr)| *key = expr.clone());
+                    }
+                    node = &project.input;
+                }
+                Node::Scan(scan) => {
+                    let table = scan.relation.table()?.clone();
+                    let place = |key: &Expr| match key {
+                        Expr::Column { id, .. } => {
+                            let column = scan.columns.iter().find(|(own, _)| own == id)?.1;
+                            // The id of a row is no column, and each comes once.
+                            (column < table.schema().len()).then_some(column)
+                        }
+                        _ => None,
+                    };
+                    let columns = keys.iter().map(place).collect::<Option<Vec<usize>>>()?;
+                    return Some(StoredKeys { table, columns });
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    /// What a sample says of the keys, if there are so many different ones.
+    pub(crate) fn skew(&self, distinct: usize) -> Skew {
+        let slots: usize = self.table.row_groups().map(|group| group.slots()).sum();
+        let count = SAMPLE.min(distinct / PART).min(slots);
+        let mut hashes = Vec::with_capacity(count);
+        let mut datums = Vec::new();
+        let (mut number, mut before) = (0, 0);
+        for i in 0..count {
+            let stretch = slots * i / count..slots * (i + 1) / count;
+            let at = stretch.start + (hash_u64(i as u64) % stretch.len() as u64) as usize;
+            let mut group = self.table.row_group(number);
+            while let Some(own) = group.filter(|own| at >= before + own.slots()) {
+                (number, before) = (number + 1, before + own.slots());
+                group = self.table.row_group(number);
+            }
+            let slot = at - before;
+            if !group.is_some_and(|group| group.is_live(slot)) {
+                continue;
+            }
+            datums.clear();
+            self.table.read(RowId { group: number as u32, slot: slot as u32 }, &self.columns, &mut datums);
+            if !datums.iter().any(|datum| datum.is_null()) {
+                hashes.push(datums.iter().fold(0, |hash, datum: &Datum<'_>| hash_u64(hash ^ datum.hash())));
+            }
+        }
+        Skew::of(hashes, distinct)
+    }
+}
+
+/// How often keys of a sample come again.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Skew {
+    sampled: usize,
+    repeated: usize,
+    /// Of Zipf's law.
+    pub exponent: f64,
+    /// The share of the most frequent one.
+    pub most: f64,
+}
+
+impl Skew {
+    /// Of keys of these hashes, if there are so many different ones.
+    fn of(mut hashes: Vec<u64>, distinct: usize) -> Skew {
+        let sampled = hashes.len();
+        hashes.sort_unstable();
+        let most = hashes.chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap_or(0);
+        hashes.dedup();
+        let repeated = sampled - hashes.len();
+        let steps = (GREATEST / STEP) as u32;
+        // The more skew, the more are repeated.
+        let exponent = (0..steps).map(|step| f64::from(step) * STEP).find(|&exponent| {
+            expected_repeated(sampled as f64, distinct as f64, exponent + STEP / 2.0) >= repeated as f64
+        });
+        let most = most as f64 / sampled.max(1) as f64;
+        Skew { sampled, repeated, exponent: exponent.unwrap_or(GREATEST), most }
+    }
+}
+
+/// How many of so many draws from `keys` keys are expected to be repeated, by Zipf's law.
+fn expected_repeated(draws: f64, keys: f64, exponent: f64) -> f64 {
+    // Ranks in ranges, each a twentieth longer than the one before, whose keys are taken to be equally frequent: first, how many.
+    let ranges = || {
+        let next = |&(first, count): &(f64, f64)| {
+            let first = first + count;
+            (first <= keys).then(|| (first, (first / 20.0).floor().max(1.0).min(keys - first + 1.0)))
+        };
+        std::iter::successors(Some((1.0, 1.0)), next)
+    };
+    let weight = |first: f64, count: f64| (first + (count - 1.0) / 2.0).powf(-exponent);
+    let whole: f64 = ranges().map(|(first, count)| count * weight(first, count)).sum();
+    // Of n draws of a key, all but the first one are repeated: n - (1 - exp(-n)).
+    let repeated = |(first, count)| {
+        let own = draws * weight(first, count) / whole;
+        count * (own + (-own).exp_m1())
+    };
+    ranges().map(repeated).sum()
+}
+
+impl fmt::Display for Skew {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Skew { sampled, repeated, exponent, most } = self;
+        write!(
+            f,
+            "{repeated} of {sampled} sampled probe keys are repeated, as by Zipf's law with exponent {exponent:.2}, {:.1} % are one",
+            100.0 * most
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::testing::Chance;
+    use crate::exec::tests::stored;
+    use crate::plan::{Columns, Filter, Project};
+    use entasis_vector::expr::CompareOp;
+    use entasis_vector::{DataType, Value};
+
+    /// Keys from 0 to `keys` by Zipf's law.
+    fn zipf(keys: u64, exponent: f64, chance: &mut Chance) -> Vec<u64> {
+        let n = keys as f64;
+        let rank = |uniform: f64| match exponent {
+            1.0 => (n.ln() * uniform).exp(),
+            _ => ((n.powf(1.0 - exponent) - 1.0) * uniform + 1.0).powf(1.0 / (1.0 - exponent)),
+        };
+        let uniform = |chance: &mut Chance| (chance.below(1 << 53) as f64 + 0.5) / (1u64 << 53) as f64;
+        (0..SAMPLE).map(|_| (rank(uniform(chance)) as u64 - 1).min(keys - 1)).collect()
+    }
+
+    #[test]
+    fn the_exponent_of_keys_by_zipfs_law_is_found() {
+        let mut chance = Chance(1897);
+        for keys in [100_000, 10_000_000] {
+            for exponent in [0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5] {
+                for _ in 0..20 {
+                    let sample = zipf(keys, exponent, &mut chance).into_iter().map(hash_u64).collect();
+                    let skew = Skew::of(sample, keys as usize);
+                    // A few repeated keys are all that there is up to a half.
+                    let range = if exponent > 0.5 { exponent - 0.1..exponent + 0.1 } else { 0.0..0.65 };
+                    assert!(range.contains(&skew.exponent), "{keys} keys, exponent {exponent}: {skew}");
+                }
+            }
+        }
+    }
+
+    /// A key that comes again after every so many rows is not taken for one that is frequent, nor is one that stands side by side.
+    #[test]
+    fn the_order_of_a_table_is_no_skew() {
+        let keys = 100_000;
+        for key_of in [|row: i128| row % 100_000, |row: i128| row / 4, |row: i128| row * 7919 % 100_000] {
+            let mut columns = Columns::default();
+            let rows: Vec<Vec<Value>> = (0..4 * keys).map(|row| vec![Value::Integer(key_of(row))]).collect();
+            let (scan, ids) = stored(&mut columns, &[DataType::Int64], &rows);
+            let skew = StoredKeys::of(&scan, &[columns.expr(ids[0])]).unwrap().skew(keys as usize);
+            assert!(skew.sampled > SAMPLE * 9 / 10 && skew.exponent < 0.65, "{skew}");
+        }
+    }
+
+    #[test]
+    fn keys_are_followed_to_their_table() {
+        let mut columns = Columns::default();
+        // All of the second column are equal, two of three of the first one are NULL.
+        let row = |i: i128| vec![if i % 3 == 0 { Value::Integer(i) } else { Value::Null }, Value::Integer(5)];
+        let rows: Vec<Vec<Value>> = (0..9000).map(row).collect();
+        let (scan, ids) = stored(&mut columns, &[DataType::Int64, DataType::Int64], &rows);
+        let [first, second] = [0, 1].map(|i| columns.expr(ids[i]));
+        let filter = Node::Filter(Filter {
+            input: Box::new(scan),
+            predicates: vec![Expr::compare(CompareOp::Lt, first.clone(), second.clone())],
+        });
+        let named = columns.add("named".to_string(), DataType::Int64, true);
+        let computed = columns.add("computed".to_string(), DataType::Boolean, true);
+        let computing = Expr::compare(CompareOp::Lt, first.clone(), second.clone());
+        let exprs = vec![(named, second.clone()), (computed, computing)];
+        let node = Node::Project(Project { input: Box::new(filter), exprs });
+        let skew = |keys: &[Expr]| StoredKeys::of(&node, keys).map(|stored| stored.skew(1 << 20));
+        let first_only = skew(std::slice::from_ref(&first)).unwrap();
+        assert!((1200..1500).contains(&first_only.sampled) && first_only.repeated == 0, "{first_only}");
+        let named_only = skew(&[columns.expr(named)]).unwrap();
+        assert!(named_only.exponent == GREATEST && named_only.repeated == named_only.sampled - 1, "{named_only}");
+        let both = skew(&[columns.expr(named), first]).unwrap();
+        assert_eq!((both.sampled, both.repeated), (first_only.sampled, 0));
+        assert!(skew(&[second, columns.expr(computed)]).is_none());
+    }
+}
