@@ -7,7 +7,7 @@
 //!
 //! ```text
 //! first reading, keys only:  rows → [KeysSink] → finish: what has been counted → table, room for so many rows
-//! second reading:            rows → [super::build::BuildSink] → the id of each row → its place
+//! second reading:            rows → [BuildSink] → the id of each row → its place
 //! ```
 //!
 //! The first reading may find that there can be no such table: a key is repeated, or there is no memory. Then the second one keeps
@@ -19,24 +19,31 @@
 //! Not done: strings, whose bytes would have to be counted as well; rows that become tuples; rows with a NULL in a key, if these
 //! are asked for.
 
+mod input;
+mod workers;
+
+pub(crate) use input::Input;
+pub(crate) use workers::KeysSink;
+
 use super::build::Making;
 use super::filter::{FilterKind, FilterSlot, KeyFilter};
 use super::partitioned::JoinSpill;
 use super::table::{Asked, BucketCount, BuildInput, CountedPlaces, JoinTable, OVERFLOW_PART, Packing, PlaceCount};
-use super::table::{Placer, ProbeKeys, TableKind, bytes_at_most, countable_places, is_integer};
-use super::{Built, Computed, ComputedWorker, Rest};
+use super::table::{Placer, ProbeKeys, TableKind};
+use super::{Built, Computed};
 use crate::exec::Reservation;
 use crate::exec::materialized::{Materialized, Placing};
-use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
+use crate::exec::operator::{SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::tuple::expected_bytes;
-use crate::plan::Node;
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
-use entasis_vector::expr::{ColumnMeta, Expr, Program};
-use entasis_vector::{Chunk, DataType, Error, PhysicalType, Result};
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, PoisonError};
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{Error, PhysicalType, Result};
+use input::{is_cheap, is_repeatable};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
+use workers::PlacingWorker;
 
 /// How often the input of a build side is read. The setting `join_build`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -65,15 +72,11 @@ impl fmt::Display for Readings {
 
 /// Rows from which on an input is read twice: fewer are soon moved.
 const MANY_ROWS: f64 = 65_536.0;
-/// Rows that may be looked at for each that is kept.
-const LOOKED_AT: f64 = 4.0;
 /// Rows of a key, by estimate, up to which none is taken to be repeated.
 const DISTINCT: f64 = 1.05;
 /// Bytes of the bits of all workers together, for each row and in all, up to which they are few.
 const COUNTED_BYTES: f64 = 8.0;
 const FEW_BYTES: f64 = 4194304.0;
-/// Rows are large from this part of the free memory on.
-const LARGE_PART: usize = 4;
 /// The part of the free memory that is left to others.
 const LEFT_PART: usize = 4;
 
@@ -153,20 +156,6 @@ enum Found {
         /// Rows that have been put.
         placed: AtomicUsize,
     },
-}
-
-/// A build side, as the plan knows it.
-pub(crate) struct Input<'a> {
-    /// Where its rows come from.
-    pub node: &'a Node,
-    /// Rows that are expected.
-    pub rows: f64,
-    /// Join filters go into it.
-    pub is_filtered: bool,
-    /// Its columns as they come, keys first.
-    pub columns: &'a Computed,
-    /// The same as they are kept.
-    pub kept: &'a [ColumnMeta],
 }
 
 impl Twice {
@@ -323,17 +312,9 @@ impl Twice {
         let nulls = &self.making.null_equals_null;
         let metas = self.kept.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta.clone());
         let metas: Vec<ColumnMeta> = metas.collect();
-        Some(Box::new(PlacingWorker {
-            columns: columns.worker(),
-            keys: ProbeKeys::new(nulls.len(), self.making.context.settings.hash_collisions),
-            null_equals_null: nulls.clone(),
-            stays: self.stays.clone(),
-            positions: Vec::new(),
-            few: Materialized::new(&metas),
-            ids: Vec::new(),
-            placed: 0,
-            second: second.clone(),
-        }))
+        let keys = ProbeKeys::new(nulls.len(), self.making.context.settings.hash_collisions);
+        let few = Materialized::new(&metas);
+        Some(Box::new(PlacingWorker::new(columns, keys, nulls, &self.stays, few, second.clone())))
     }
 
     /// What is probed, after the second reading; `None` if rows were kept as ever.
@@ -392,198 +373,5 @@ fn describe(counted: &CountedPlaces) -> String {
     match counted.rows() == counted.keys() {
         true => format!("{} rows, unique {keys}{every}", counted.rows()),
         false => format!("{} rows, {} distinct {keys}{every}", counted.rows(), counted.keys()),
-    }
-}
-
-impl By {
-    /// What the keys are counted by; `None` if the join wants a table that is not made so, or rows whose keys nothing equals.
-    fn of(input: &Input<'_>, making: &Making) -> Option<By> {
-        let keys = making.null_equals_null.len();
-        let metas = &input.columns.metas()[..keys];
-        let drops_nulls = making.shape.rest == Rest::Nothing && !making.null_aware;
-        let is_matchable = |(meta, equal): (&ColumnMeta, &bool)| drops_nulls || *equal || !meta.nullable;
-        if keys == 0 || !metas.iter().zip(&making.null_equals_null).all(is_matchable) {
-            return None;
-        }
-        let places = countable_places(making.table, making.asked, input.rows);
-        let packing = known_bounds(metas).and_then(|bounds| Packing::of(&bounds));
-        if let (Some(packing), false) = (packing, making.null_equals_null.contains(&true))
-            && places.is_some_and(|places| packing.places() <= places)
-        {
-            return Some(By::Places(packing));
-        }
-        // Values are hashed as they come.
-        let as_kept = metas.iter().zip(input.kept).all(|(meta, kept)| meta.physical == kept.physical);
-        let is_wanted = match making.table {
-            TableKind::Cht => true,
-            TableKind::Auto => making.asked == Asked::Rows && is_large(input, making),
-            _ => false,
-        };
-        (as_kept && is_wanted).then(|| By::Buckets(input.rows as usize))
-    }
-
-    /// The bytes in which a worker counts.
-    fn bytes(&self) -> usize {
-        match self {
-            By::Places(packing) => PlaceCount::bytes_for(packing),
-            By::Buckets(rows) => BucketCount::bytes_for(*rows),
-        }
-    }
-}
-
-/// True if the rows, with chains over them, would take much of the memory that is free: a CHT is taken then, which is slower to make.
-fn is_large(input: &Input<'_>, making: &Making) -> bool {
-    let width: usize = input.kept.iter().map(|meta| meta.physical.width()).sum();
-    let bytes = input.rows * (width + bytes_at_most(TableKind::Auto, 1)) as f64;
-    bytes > (making.context.memory.free() / LARGE_PART) as f64
-}
-
-/// Bounds of keys that are integers of 64 bits with a sign, if the plan knows them.
-fn known_bounds(keys: &[ColumnMeta]) -> Option<Vec<(i64, i64)>> {
-    let bounds = keys.iter().map(|meta| {
-        let is_integer =
-            is_integer(meta.physical) && meta.physical != PhysicalType::U64 && meta.ty != DataType::Boolean;
-        let (min, max) = meta.range.filter(|_| is_integer)?;
-        let bounds = (i64::try_from(min).ok()?, i64::try_from(max).ok()?);
-        (bounds.0 <= bounds.1).then_some(bounds)
-    });
-    bounds.collect()
-}
-
-/// True if the rows of `node` are the same each time, and no sink is part of it.
-fn is_repeatable(node: &Node) -> bool {
-    let are_stable = |exprs: &[Expr]| !exprs.iter().any(Expr::is_volatile);
-    match node {
-        Node::Scan(scan) => scan.relation.table().is_some() && are_stable(&scan.filters),
-        Node::Values(_) => true,
-        Node::Filter(filter) => are_stable(&filter.predicates) && is_repeatable(&filter.input),
-        Node::Project(project) => {
-            !project.exprs.iter().any(|(_, expr)| expr.is_volatile()) && is_repeatable(&project.input)
-        }
-        _ => false,
-    }
-}
-
-/// True if it takes little to find the rows of `node`, of which there are about `rows`, once more.
-fn is_cheap(node: &Node, rows: f64) -> bool {
-    let are_cheap = |exprs: &[Expr]| {
-        exprs.iter().all(|expr| {
-            let mut is_cheap = true;
-            expr.visit(&mut |e| {
-                is_cheap &= !matches!(e, Expr::External { .. }) && e.ty().physical() != PhysicalType::Str
-            });
-            is_cheap
-        })
-    };
-    match node {
-        Node::Scan(scan) => {
-            let looked_at = scan.relation.statistics().rows.map_or(f64::INFINITY, |rows| rows as f64);
-            looked_at <= LOOKED_AT * rows && are_cheap(&scan.filters)
-        }
-        Node::Filter(filter) => are_cheap(&filter.predicates) && is_cheap(&filter.input, rows),
-        Node::Project(project) => is_cheap(&project.input, rows),
-        _ => true,
-    }
-}
-
-/// The end of the first reading.
-pub(crate) struct KeysSink {
-    /// The keys.
-    pub keys: Computed,
-    /// Where they are counted.
-    pub twice: Arc<Twice>,
-}
-
-impl Sink for KeysSink {
-    fn worker(&self) -> Result<Box<dyn SinkWorker>> {
-        let nulls = &self.twice.making.null_equals_null;
-        Ok(Box::new(KeysWorker {
-            columns: self.keys.worker(),
-            keys: ProbeKeys::new(nulls.len(), self.twice.making.context.settings.hash_collisions),
-            null_equals_null: nulls.clone(),
-            counting: self.twice.counting(),
-            twice: self.twice.clone(),
-        }))
-    }
-
-    fn programs(&self) -> Vec<&Program> {
-        self.keys.program().into_iter().collect()
-    }
-
-    fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
-        self.twice.finish_counting(tasks)
-    }
-}
-
-/// Counts keys.
-struct KeysWorker {
-    columns: ComputedWorker,
-    keys: ProbeKeys,
-    null_equals_null: Vec<bool>,
-    /// Absent: it is of no use.
-    counting: Option<(Counting, Reservation)>,
-    twice: Arc<Twice>,
-}
-
-impl SinkWorker for KeysWorker {
-    fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
-        let Some((counting, _)) = &mut self.counting else { return Ok(Flow::Stop) };
-        let (columns, positions) = self.columns.compute(chunk)?;
-        self.keys.begin(columns, positions, &self.null_equals_null);
-        let goes_on = counting.add(&mut self.keys);
-        self.keys.release();
-        self.columns.release();
-        if goes_on {
-            return Ok(Flow::Continue);
-        }
-        self.counting = None;
-        Ok(Flow::Stop)
-    }
-
-    fn finish(self: Box<Self>) -> Result<()> {
-        self.twice.end_counting(self.counting);
-        Ok(())
-    }
-}
-
-/// Puts rows where they belong.
-struct PlacingWorker {
-    columns: ComputedWorker,
-    keys: ProbeKeys,
-    null_equals_null: Vec<bool>,
-    /// See [`Twice::stays`].
-    stays: Vec<bool>,
-    positions: Vec<usize>,
-    /// The rows of a chunk, in the types in which they are kept.
-    few: Materialized,
-    ids: Vec<u32>,
-    /// Rows that were put.
-    placed: usize,
-    second: Arc<Second>,
-}
-
-impl SinkWorker for PlacingWorker {
-    fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
-        let Found::Rows { placer, placing, .. } = &self.second.found else { return Ok(Flow::Stop) };
-        let (columns, positions) = self.columns.compute(chunk)?;
-        self.keys.begin(columns, &positions[..self.null_equals_null.len()], &self.null_equals_null);
-        placer.ids(&mut self.keys, &mut self.ids);
-        self.keys.release();
-        self.positions.clear();
-        self.positions
-            .extend(positions.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(position, _)| *position));
-        self.few.append(columns, &self.positions, None);
-        placing.put(&self.few, &self.ids);
-        self.few.restart();
-        self.columns.release();
-        self.placed += self.ids.iter().filter(|&&id| id != Materialized::NO_ROW).count();
-        Ok(Flow::Continue)
-    }
-
-    fn finish(self: Box<Self>) -> Result<()> {
-        if let Found::Rows { placed, .. } = &self.second.found {
-            placed.fetch_add(self.placed, Ordering::Relaxed);
-        }
-        Ok(())
     }
 }

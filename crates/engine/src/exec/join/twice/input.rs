@@ -1,0 +1,120 @@
+//! Which build sides may be read twice, and by what their keys are counted.
+
+use super::By;
+use crate::exec::join::build::Making;
+use crate::exec::join::table::{Asked, BucketCount, Packing, PlaceCount, TableKind};
+use crate::exec::join::table::{bytes_at_most, countable_places, is_integer};
+use crate::exec::join::{Computed, Rest};
+use crate::plan::Node;
+use entasis_vector::expr::{ColumnMeta, Expr};
+use entasis_vector::{DataType, PhysicalType};
+
+/// Rows that may be looked at for each that is kept.
+const LOOKED_AT: f64 = 4.0;
+/// Rows are large from this part of the free memory on.
+const LARGE_PART: usize = 4;
+
+/// A build side, as the plan knows it.
+pub(crate) struct Input<'a> {
+    /// Where its rows come from.
+    pub node: &'a Node,
+    /// Rows that are expected.
+    pub rows: f64,
+    /// Join filters go into it.
+    pub is_filtered: bool,
+    /// Its columns as they come, keys first.
+    pub columns: &'a Computed,
+    /// The same as they are kept.
+    pub kept: &'a [ColumnMeta],
+}
+
+impl By {
+    /// What the keys are counted by; `None` if the join wants a table that is not made so, or rows whose keys nothing equals.
+    pub(super) fn of(input: &Input<'_>, making: &Making) -> Option<By> {
+        let keys = making.null_equals_null.len();
+        let metas = &input.columns.metas()[..keys];
+        let drops_nulls = making.shape.rest == Rest::Nothing && !making.null_aware;
+        let is_matchable = |(meta, equal): (&ColumnMeta, &bool)| drops_nulls || *equal || !meta.nullable;
+        if keys == 0 || !metas.iter().zip(&making.null_equals_null).all(is_matchable) {
+            return None;
+        }
+        let places = countable_places(making.table, making.asked, input.rows);
+        let packing = known_bounds(metas).and_then(|bounds| Packing::of(&bounds));
+        if let (Some(packing), false) = (packing, making.null_equals_null.contains(&true))
+            && places.is_some_and(|places| packing.places() <= places)
+        {
+            return Some(By::Places(packing));
+        }
+        // Values are hashed as they come.
+        let as_kept = metas.iter().zip(input.kept).all(|(meta, kept)| meta.physical == kept.physical);
+        let is_wanted = match making.table {
+            TableKind::Cht => true,
+            TableKind::Auto => making.asked == Asked::Rows && is_large(input, making),
+            _ => false,
+        };
+        (as_kept && is_wanted).then_some(By::Buckets(input.rows as usize))
+    }
+
+    /// The bytes in which a worker counts.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            By::Places(packing) => PlaceCount::bytes_for(packing),
+            By::Buckets(rows) => BucketCount::bytes_for(*rows),
+        }
+    }
+}
+
+/// True if the rows, with chains over them, would take much of the memory that is free: a CHT is taken then, which is slower to make.
+fn is_large(input: &Input<'_>, making: &Making) -> bool {
+    let width: usize = input.kept.iter().map(|meta| meta.physical.width()).sum();
+    let bytes = input.rows * (width + bytes_at_most(TableKind::Auto, 1)) as f64;
+    bytes > (making.context.memory.free() / LARGE_PART) as f64
+}
+
+/// Bounds of keys that are integers of 64 bits with a sign, if the plan knows them.
+fn known_bounds(keys: &[ColumnMeta]) -> Option<Vec<(i64, i64)>> {
+    let bounds = keys.iter().map(|meta| {
+        let is_integer =
+            is_integer(meta.physical) && meta.physical != PhysicalType::U64 && meta.ty != DataType::Boolean;
+        let (min, max) = meta.range.filter(|_| is_integer)?;
+        let bounds = (i64::try_from(min).ok()?, i64::try_from(max).ok()?);
+        (bounds.0 <= bounds.1).then_some(bounds)
+    });
+    bounds.collect()
+}
+
+/// True if the rows of `node` are the same each time, and no sink is part of it.
+pub(super) fn is_repeatable(node: &Node) -> bool {
+    let are_stable = |exprs: &[Expr]| !exprs.iter().any(Expr::is_volatile);
+    match node {
+        Node::Scan(scan) => scan.relation.table().is_some() && are_stable(&scan.filters),
+        Node::Values(_) => true,
+        Node::Filter(filter) => are_stable(&filter.predicates) && is_repeatable(&filter.input),
+        Node::Project(project) => {
+            !project.exprs.iter().any(|(_, expr)| expr.is_volatile()) && is_repeatable(&project.input)
+        }
+        _ => false,
+    }
+}
+
+/// True if it takes little to find the rows of `node`, of which there are about `rows`, once more.
+pub(super) fn is_cheap(node: &Node, rows: f64) -> bool {
+    let are_cheap = |exprs: &[Expr]| {
+        exprs.iter().all(|expr| {
+            let mut is_cheap = true;
+            expr.visit(&mut |e| {
+                is_cheap &= !matches!(e, Expr::External { .. }) && e.ty().physical() != PhysicalType::Str
+            });
+            is_cheap
+        })
+    };
+    match node {
+        Node::Scan(scan) => {
+            let looked_at = scan.relation.statistics().rows.map_or(f64::INFINITY, |rows| rows as f64);
+            looked_at <= LOOKED_AT * rows && are_cheap(&scan.filters)
+        }
+        Node::Filter(filter) => are_cheap(&filter.predicates) && is_cheap(&filter.input, rows),
+        Node::Project(project) => is_cheap(&project.input, rows),
+        _ => true,
+    }
+}
