@@ -60,7 +60,7 @@ const SETTINGS: &[Setting] = &[
         "temp_compression",
         "whether rows that joins and sorts keep are compressed: auto (if memory is short), on, off",
         temp_compression,
-        parse_temp_compression
+        |text| one_of("temp_compression", TempCompression::NAMES, text)
     ),
     Setting {
         name: "join_table",
@@ -166,19 +166,12 @@ const SETTINGS: &[Setting] = &[
     engine_setting!("optimizer", "reorder and simplify plans (off for tests)", optimize, parse_bool),
 ];
 
-fn parse_temp_compression(text: &str) -> Result<TempCompression> {
-    let known = match parse_bool(text) {
-        Ok(true) => Some(TempCompression::On),
-        Ok(false) => Some(TempCompression::Off),
-        Err(_) => TempCompression::parse(&text.trim().to_ascii_lowercase()),
-    };
-    known.ok_or_else(|| Error::input(format!("temp_compression must be auto, on or off, not '{text}'")))
-}
-
-/// The value of this name, of those that `setting` may have.
+/// The value of this name, of those that `setting` may have. `on` and `off` without quotes come as truth values.
 fn one_of<T: Copy, const N: usize>(setting: &str, names: [(T, &str); N], text: &str) -> Result<T> {
     let text = text.trim();
-    names.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(value, _)| *value).ok_or_else(|| {
+    let of = |text: &str| names.iter().find(|(_, name)| name.eq_ignore_ascii_case(text)).map(|(value, _)| *value);
+    let known = of(text).or_else(|| of(if parse_bool(text).ok()? { "on" } else { "off" }));
+    known.ok_or_else(|| {
         let names = names.map(|(_, name)| name).join(", ");
         Error::input(format!("{setting} must be one of {names}, not '{text}'"))
     })

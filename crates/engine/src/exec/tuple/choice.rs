@@ -31,13 +31,8 @@ pub enum TempCompression {
 
 impl TempCompression {
     /// All, with their names in SQL.
-    const NAMES: [(TempCompression, &str); 3] =
+    pub const NAMES: [(TempCompression, &str); 3] =
         [(TempCompression::Auto, "auto"), (TempCompression::On, "on"), (TempCompression::Off, "off")];
-
-    /// The one of this name; `None` if there is none.
-    pub fn parse(name: &str) -> Option<TempCompression> {
-        TempCompression::NAMES.iter().find(|(_, own)| *own == name).map(|(value, _)| *value)
-    }
 }
 
 impl fmt::Display for TempCompression {
@@ -261,13 +256,5 @@ mod tests {
         assert_eq!(expected(TempCompression::Off, 1e6, 1 << 20), None);
         assert_eq!(expected(TempCompression::Auto, 1e6, 1 << 30), None);
         assert_eq!(expected(TempCompression::Auto, 1e6, 90 << 20), Some(8.0));
-    }
-
-    #[test]
-    fn names_are_read_as_they_are_written() {
-        for (value, name) in TempCompression::NAMES {
-            assert_eq!((value.to_string().as_str(), TempCompression::parse(name)), (name, Some(value)));
-        }
-        assert_eq!(TempCompression::parse("maybe"), None);
     }
 }

@@ -6,9 +6,7 @@
 //! is one task ([`in_parallel`]). The table that comes of it is one, and probes know nothing of partitions (Barber et
 //! al., section 2.3, with counting in place of lists of pages).
 //!
-//! Not done as in the paper: scrambling keys against skew. It would give up their order, which probes in key order
-//! profit from; a partition has no more distinct keys than places, so it cannot grow much larger than the others unless
-//! keys are repeated.
+//! Other than in the paper keys are not scrambled against skew (`docs/decisions/0012-keys-are-not-scrambled.md`).
 
 use super::places::{NOWHERE, OUTSIDE};
 use crate::exec::materialized::Materialized;
