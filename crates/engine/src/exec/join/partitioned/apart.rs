@@ -69,20 +69,30 @@ pub(crate) struct Apart {
     pub places: Vec<usize>,
     /// Bytes of a row's payload.
     pub bytes: usize,
+    /// Pairs must satisfy conditions beside the keys.
+    has_conditions: bool,
     /// Which of the kept columns are payload, and where these stand in what the probe gives.
     payload: Vec<usize>,
     out: Vec<usize>,
 }
 
 impl Apart {
-    /// Of rows of the probe side with these columns, all kept ones that `is_payload` is true of. `None`: there are none.
+    /// Of rows of the probe side with these columns, all kept ones that `is_payload` is true of. `None`: an id is not shorter.
     pub(crate) fn new(
         columns: &[ColumnMeta],
         kept: &KeptColumns,
         probe: &Probe,
         is_payload: impl Fn(&ColumnMeta) -> bool,
     ) -> Option<Apart> {
-        let mut apart = Apart { from: vec![], columns: vec![], places: vec![], bytes: 0, payload: vec![], out: vec![] };
+        let mut apart = Apart {
+            from: Vec::new(),
+            columns: Vec::new(),
+            places: Vec::new(),
+            bytes: 0,
+            has_conditions: probe.residual.is_some(),
+            payload: Vec::new(),
+            out: Vec::new(),
+        };
         let others = kept.places.iter().filter(|&&place| !is_payload(&columns[place])).count();
         for (i, &place) in kept.places.iter().enumerate() {
             if !is_payload(&columns[place]) {
@@ -100,6 +110,9 @@ impl Apart {
             });
         }
         let first = *apart.payload.first()?;
+        if apart.bytes <= size_of::<u32>() {
+            return None;
+        }
         apart.columns.push(column_of(DataType::UInt32));
         apart.places.push(kept.places[first]);
         Some(apart)
@@ -118,13 +131,18 @@ impl Spill {
         stays.then_some(apart)
     }
 
-    /// The share of the probe rows that are kept which is expected to come out, if there are so many build rows. `is_filtered`: hardly any
+    /// Rows that are expected to come out for each probe row that is kept, if there are so many build rows. `is_filtered`: hardly any
     /// without match is kept.
     pub(super) fn share_that_comes_out(&self, build_rows: usize, is_filtered: bool) -> f64 {
-        let matching = if is_filtered { 1.0 } else { self.making.expected.given(build_rows).matching };
+        let expected = self.making.expected.given(build_rows);
+        let matching = if is_filtered { 1.0 } else { expected.matching };
+        let has_conditions = self.probe().apart.as_ref().is_none_or(|apart| apart.has_conditions);
         match self.making.shape.probe {
-            ProbeOutput::Pairs | ProbeOutput::Matched => matching,
-            ProbeOutput::Unmatched | ProbeOutput::SurelyUnmatched => 1.0 - matching,
+            // Payload is fetched for each pair.
+            ProbeOutput::Pairs => matching * expected.per_key.max(1.0),
+            ProbeOutput::Matched => matching,
+            // Conditions beside the keys may rule out any number of matches.
+            ProbeOutput::Unmatched | ProbeOutput::SurelyUnmatched if !has_conditions => 1.0 - matching,
             _ => 1.0,
         }
     }

@@ -464,6 +464,7 @@ impl Worker {
         let (mut keys, mut found) = (keys.worker(), spill.making.keys());
         let mut chunk = Chunk::new();
         while rows(&mut chunk)? {
+            spill.context.check()?;
             let (values, positions) = keys.compute(&chunk)?;
             found.begin(values, positions, &spill.making.null_equals_null);
             let taken = split.take(&mut found, &chunk, columns, Taken { all, ..Taken::default() });

@@ -277,7 +277,9 @@ impl Spill {
             return Ok(false);
         }
         if let Some(keys) = &self.probe().stored {
-            let skew = keys.skew(rows.rows());
+            let making = &self.making;
+            let nulls_count = !making.shape.drops_unmatched_probe_rows() || making.null_equals_null.contains(&true);
+            let skew = keys.skew(rows.rows(), nulls_count);
             if choice::is_skewed(skew.exponent, skew.most, self.context.settings.threads) {
                 self.recorder.note(format!("no radix join: {skew}"));
                 return Ok(false);

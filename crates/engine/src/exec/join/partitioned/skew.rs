@@ -21,6 +21,8 @@ use std::fmt;
 /// Rows of a sample: at most, and as a part of the keys, so that hardly any are repeated without skew.
 const SAMPLE: usize = 4096;
 const PART: usize = 16;
+/// Fewer sampled rows say nothing.
+const LEAST: usize = 256;
 /// Exponents that are told apart, the greatest of them and the step from one to the next.
 const GREATEST: f64 = 2.0;
 const STEP: f64 = 0.05;
@@ -66,8 +68,9 @@ impl StoredKeys {
         }
     }
 
-    /// What a sample says of the keys, if there are so many different ones.
-    pub(crate) fn skew(&self, distinct: usize) -> Skew {
+    /// What a sample says of the keys, if there are so many different ones. `nulls_count`: rows with a NULL go to partitions as well, all
+    /// to one.
+    pub(crate) fn skew(&self, distinct: usize, nulls_count: bool) -> Skew {
         let slots: usize = self.table.row_groups().map(|group| group.slots()).sum();
         let count = SAMPLE.min(distinct / PART).min(slots);
         let mut hashes = Vec::with_capacity(count);
@@ -87,7 +90,9 @@ impl StoredKeys {
             }
             datums.clear();
             self.table.read(RowId { group: number as u32, slot: slot as u32 }, &self.columns, &mut datums);
-            if !datums.iter().any(|datum| datum.is_null()) {
+            if datums.iter().any(|datum| datum.is_null()) {
+                hashes.extend(nulls_count.then_some(0));
+            } else {
                 hashes.push(datums.iter().fold(0, |hash, datum: &Datum<'_>| hash_u64(hash ^ datum.hash())));
             }
         }
@@ -112,6 +117,9 @@ impl Skew {
         let sampled = hashes.len();
         hashes.sort_unstable();
         let most = hashes.chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap_or(0);
+        if sampled < LEAST {
+            return Skew { sampled, repeated: 0, exponent: 0.0, most: 0.0 };
+        }
         hashes.dedup();
         let repeated = sampled - hashes.len();
         let steps = (GREATEST / STEP) as u32;
@@ -191,6 +199,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_small_sample_says_nothing() {
+        for count in [0, 1, 2, LEAST - 1] {
+            let skew = Skew::of(vec![7; count], 1000);
+            assert_eq!((skew.sampled, skew.exponent, skew.most), (count, 0.0, 0.0));
+        }
+        assert_eq!(Skew::of(vec![7; LEAST], 1000).exponent, GREATEST);
+    }
+
     /// A key that comes again after every so many rows is not taken for one that is frequent, nor is one that stands side by side.
     #[test]
     fn the_order_of_a_table_is_no_skew() {
@@ -199,7 +216,7 @@ mod tests {
             let mut columns = Columns::default();
             let rows: Vec<Vec<Value>> = (0..4 * keys).map(|row| vec![Value::Integer(key_of(row))]).collect();
             let (scan, ids) = stored(&mut columns, &[DataType::Int64], &rows);
-            let skew = StoredKeys::of(&scan, &[columns.expr(ids[0])]).unwrap().skew(keys as usize);
+            let skew = StoredKeys::of(&scan, &[columns.expr(ids[0])]).unwrap().skew(keys as usize, false);
             assert!(skew.sampled > SAMPLE * 9 / 10 && skew.exponent < 0.65, "{skew}");
         }
     }
@@ -221,11 +238,14 @@ mod tests {
         let computing = Expr::compare(CompareOp::Lt, first.clone(), second.clone());
         let exprs = vec![(named, second.clone()), (computed, computing)];
         let node = Node::Project(Project { input: Box::new(filter), exprs });
-        let skew = |keys: &[Expr]| StoredKeys::of(&node, keys).map(|stored| stored.skew(1 << 20));
+        let skew = |keys: &[Expr]| StoredKeys::of(&node, keys).map(|stored| stored.skew(1 << 20, false));
         let first_only = skew(std::slice::from_ref(&first)).unwrap();
         assert!((1200..1500).contains(&first_only.sampled) && first_only.repeated == 0, "{first_only}");
         let named_only = skew(&[columns.expr(named)]).unwrap();
         assert!(named_only.exponent == GREATEST && named_only.repeated == named_only.sampled - 1, "{named_only}");
+        let stored = StoredKeys::of(&node, std::slice::from_ref(&first)).unwrap();
+        let with_nulls = stored.skew(1 << 20, true);
+        assert!(with_nulls.sampled > 4000 && (0.6..0.7).contains(&with_nulls.most), "{with_nulls}");
         let both = skew(&[columns.expr(named), first]).unwrap();
         assert_eq!((both.sampled, both.repeated), (first_only.sampled, 0));
         assert!(skew(&[second, columns.expr(computed)]).is_none());
