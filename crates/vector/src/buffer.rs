@@ -173,7 +173,7 @@ impl Drop for Buffer {
             // SAFETY: allocated in `zeroed` with as many lines.
             return unsafe { free(self.bytes, self.lines) };
         }
-        // SAFETY: `put_together` has put the head there, and this buffer is one of those that keep it.
+        // SAFETY: whoever has made the piece has put the head there, and this buffer is one of those that keep it.
         unsafe {
             let start = self.bytes.sub(self.piece as usize * ALIGNMENT);
             let piece = start.cast::<Piece>();

@@ -30,9 +30,11 @@ pub(crate) fn allocate(layout: Layout) -> *mut u8 {
 pub(crate) unsafe fn free(bytes: *mut u8, layout: Layout) {
     match is_large(layout) {
         #[cfg(all(target_os = "linux", not(miri)))]
-        // SAFETY: they are a mapping of this size. It cannot fail then.
+        // SAFETY: they are a mapping of this size, or a part of one that it has been merged with. To split that may fail where a
+        // process has too many mappings: the memory is lost then, nothing else.
         true => unsafe {
-            libc::munmap(bytes.cast(), layout.size());
+            let failed = libc::munmap(bytes.cast(), layout.size());
+            debug_assert_eq!(failed, 0);
         },
         // SAFETY: they are the allocator's.
         _ => unsafe { dealloc(bytes, layout) },

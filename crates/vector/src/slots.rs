@@ -13,37 +13,42 @@ use std::mem::transmute_copy;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// See the module.
-pub struct Slots(Buffer);
+pub struct Slots {
+    buffer: Buffer,
+    /// Bytes of a value: all writers write values of one width.
+    width: usize,
+}
 
 impl Slots {
-    /// Zeroed slots of at least `capacity` bytes.
+    /// Zeroed slots for `count` values of `width` bytes.
     ///
     /// # Panics
     /// As [`Buffer::zeroed`].
-    pub fn zeroed(capacity: usize) -> Slots {
-        Slots(Buffer::zeroed(capacity))
+    pub fn zeroed(count: usize, width: usize) -> Slots {
+        Slots { buffer: Buffer::zeroed(count * width), width }
     }
 
-    /// [`Buffer::side_by_side`], as slots.
+    /// Slots for so many values each, side by side in memory.
     ///
     /// # Panics
-    /// As that.
-    pub fn side_by_side(capacities: &[usize]) -> Vec<Slots> {
-        Buffer::side_by_side(capacities).into_iter().map(Slots).collect()
+    /// As [`Buffer::side_by_side`].
+    pub fn side_by_side(counts: &[usize], width: usize) -> Vec<Slots> {
+        let capacities: Vec<usize> = counts.iter().map(|count| count * width).collect();
+        Buffer::side_by_side(&capacities).into_iter().map(|buffer| Slots { buffer, width }).collect()
     }
 
     /// Writes `value` as the value number `at`. Of two threads that write to one place, one has written last; of 16 bytes, each half
     /// may be another's.
     ///
     /// # Panics
-    /// If the slots end before.
+    /// If the slots end before, or are for values of another width.
     #[inline(always)]
     pub fn put<T: Native>(&self, at: usize, value: T) {
-        assert!(at < self.0.capacity() / size_of::<T>());
-        let to = self.0.as_ptr().cast::<T>().wrapping_add(at);
+        assert!(size_of::<T>() == self.width && at < self.buffer.capacity() / size_of::<T>());
+        let to = self.buffer.as_ptr().cast::<T>().wrapping_add(at);
         // SAFETY: the value is within the buffer, whose start is aligned to 64 bytes, and nobody reads it or writes to it but by this
-        // function: the buffer is private, and atomic stores do not race with each other. A Native is plain bytes of its size,
-        // which is one of these.
+        // function and `clear_bit`: the buffer is private, and atomic accesses of one width do not race with each other. A Native is plain
+        // bytes of its size, which is one of these.
         unsafe {
             match size_of::<T>() {
                 1 => (*to.cast::<AtomicU8>()).store(transmute_copy(&value), Ordering::Relaxed),
@@ -60,25 +65,25 @@ impl Slots {
         }
     }
 
-    /// Sets a bit to zero, of the slots as words of 64 bits.
+    /// Sets a bit to zero, of slots for words of 64 bits.
     ///
     /// # Panics
     /// As [`Slots::put`].
     pub fn clear_bit(&self, bit: usize) {
-        assert!(bit / 8 < self.0.capacity());
+        assert!(self.width == 8 && bit / 8 < self.buffer.capacity());
         // SAFETY: as in `put`.
-        let word = unsafe { &*self.0.as_ptr().cast::<AtomicU64>().add(bit / 64) };
+        let word = unsafe { &*self.buffer.as_ptr().cast::<AtomicU64>().add(bit / 64) };
         word.fetch_and(!(1 << (bit % 64)), Ordering::Relaxed);
     }
 
     /// Bytes that these slots hold.
     pub fn capacity(&self) -> usize {
-        self.0.capacity()
+        self.buffer.capacity()
     }
 
     /// What has been written.
     pub fn into_buffer(self) -> Buffer {
-        self.0
+        self.buffer
     }
 }
 
@@ -90,7 +95,7 @@ mod tests {
 
     fn read_back<T: Native>(value: impl Fn(usize) -> T + Sync) {
         let count = 1000;
-        let slots = Slots::zeroed(count * size_of::<T>());
+        let slots = Slots::zeroed(count, size_of::<T>());
         std::thread::scope(|scope| {
             for writer in 0..3 {
                 let (slots, value) = (&slots, &value);
@@ -115,7 +120,7 @@ mod tests {
 
     #[test]
     fn bits_that_are_not_cleared_stay() {
-        let slots = Slots::zeroed(64);
+        let slots = Slots::zeroed(8, 8);
         (0..8).for_each(|word| slots.put(word, u64::MAX));
         [0, 63, 64, 511].into_iter().for_each(|bit| slots.clear_bit(bit));
         let expected = [u64::MAX >> 1 & !1, !1, u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX, u64::MAX >> 1];
@@ -124,7 +129,13 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "assertion")]
+    fn values_have_the_width_that_was_said() {
+        Slots::zeroed(8, 8).put(0, 0u32);
+    }
+
+    #[test]
+    #[should_panic(expected = "assertion")]
     fn nothing_is_written_behind_the_end() {
-        Slots::zeroed(64).put(8, 0u64);
+        Slots::zeroed(8, 8).put(8, 0u64);
     }
 }

@@ -539,6 +539,7 @@ impl<'a> Builder<'a> {
         let spill = Spill::new(&kept, making.clone(), (slot.is_some(), apart), expected, &recorder, &build_context);
         let read = twice::Input {
             node: input(build_left),
+            keys: &build_keys,
             rows: build_rows,
             is_filtered: !passing(build_left).is_empty(),
             columns: &computed,

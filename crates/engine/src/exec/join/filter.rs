@@ -225,7 +225,7 @@ fn choose(
 pub(crate) struct KeyFilter {
     /// There are no keys at all.
     is_empty: bool,
-    /// The smallest and largest of each key, if they are known.
+    /// Of each key, a value that none is below and one that none is above, if some are known; bits are of the places between these.
     bounds: Option<Vec<(i64, i64)>>,
     test: Test,
     _memory: Reservation,

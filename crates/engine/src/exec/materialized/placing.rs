@@ -39,12 +39,12 @@ impl Placing {
             debug_assert!(!kept || meta.physical != PhysicalType::Str);
             let width = meta.physical.width();
             let words = |_| {
-                let slots = Slots::zeroed(VALIDITY_BYTES);
+                let slots = Slots::zeroed(VALIDITY_BYTES / 8, 8);
                 (0..VALIDITY_BYTES / 8).for_each(|word| slots.put(word, u64::MAX));
                 slots
             };
             kept.then(|| PlacedColumn {
-                values: Slots::side_by_side(&segments(rows).map(|rows| rows * width).collect::<Vec<_>>()),
+                values: Slots::side_by_side(&segments(rows).collect::<Vec<_>>(), width),
                 validity: meta.nullable.then(|| segments(rows).map(words).collect()),
             })
         };

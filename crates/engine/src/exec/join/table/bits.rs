@@ -6,8 +6,8 @@ use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
+use entasis_vector::Result;
 use entasis_vector::simd::{Kernel, widest, widest_of};
-use entasis_vector::{Array, Result};
 use std::sync::Arc;
 
 /// The most words that are looked at for a range of places.
@@ -16,7 +16,7 @@ const RANGE_WORDS: u64 = 1024;
 /// A bit for each place that is taken.
 #[derive(Debug)]
 pub(crate) struct Bits {
-    words: Array<u64>,
+    words: Vec<u64>,
     /// Rows that have a place.
     rows: usize,
     /// Places that are taken.
@@ -54,17 +54,22 @@ impl Bits {
             keys.fetch_add(own_keys, Ordering::Relaxed);
             Ok(())
         })?;
-        Ok(Bits { words: array_of(&words), rows: placed.into_inner(), keys: keys.into_inner() })
+        Ok(Bits {
+            words: words.into_iter().map(AtomicU64::into_inner).collect(),
+            rows: placed.into_inner(),
+            keys: keys.into_inner(),
+        })
     }
 
     /// Bytes of the bits of so many places.
     pub(crate) fn bytes_for(places: u64) -> usize {
-        Array::<u64>::bytes_for(places.div_ceil(64) as usize)
+        places.div_ceil(64) as usize * 8
     }
 
     /// Bits that are set already, of which nobody asks how often keys occur.
     pub(super) fn of_words(words: &[AtomicU64]) -> Bits {
-        Bits { words: array_of(words), rows: usize::MAX, keys: 0 }
+        let words = words.iter().map(|word| word.load(Ordering::Relaxed)).collect();
+        Bits { words, rows: usize::MAX, keys: 0 }
     }
 
     /// A bit a place, 64 in a word.
@@ -73,12 +78,8 @@ impl Bits {
     }
     /// The same without the places before `first`, a multiple of 64, and without those from `end` on: none of these is taken.
     pub(super) fn cut(mut self, first: u64, end: u64) -> Bits {
-        let left = (first / 64) as usize..end.div_ceil(64) as usize;
-        if left.len() < self.words.len() {
-            let mut words = Array::zeroed(left.len());
-            words.copy_from_slice(&self.words[left]);
-            self.words = words;
-        }
+        self.words.truncate(end.div_ceil(64) as usize);
+        self.words.drain(..(first / 64) as usize);
         self
     }
     /// The first and the last place that is taken.
@@ -135,20 +136,13 @@ impl Bits {
     }
     /// Bytes of memory in use.
     pub(crate) fn bytes(&self) -> usize {
-        self.words.bytes()
+        self.words.len() * 8
     }
-}
-
-/// What workers have set together.
-fn array_of(words: &[AtomicU64]) -> Array<u64> {
-    let mut array = Array::zeroed(words.len());
-    array.iter_mut().zip(words).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
-    array
 }
 
 /// Bits while keys come, of one worker.
 pub(super) struct BitsCount {
-    words: Array<u64>,
+    words: Vec<u64>,
     rows: usize,
     keys: usize,
 }
@@ -156,14 +150,14 @@ pub(super) struct BitsCount {
 impl BitsCount {
     /// No place is taken yet.
     pub(super) fn new(places: u64) -> BitsCount {
-        BitsCount { words: Array::zeroed(places.div_ceil(64) as usize), rows: 0, keys: 0 }
+        BitsCount { words: vec![0; places.div_ceil(64) as usize], rows: 0, keys: 0 }
     }
 
     /// Takes places. True if all were free.
     #[inline(always)]
     pub(super) fn add(&mut self, places: impl Iterator<Item = u64>) -> bool {
         let before = (self.rows, self.keys);
-        let words = &mut *self.words;
+        let words = &mut self.words[..];
         for place in places {
             let (word, bit) = (&mut words[(place / 64) as usize], 1 << (place % 64));
             self.rows += 1;
@@ -175,8 +169,8 @@ impl BitsCount {
 
     /// Adds what another worker has counted.
     pub(super) fn absorb(&mut self, other: &BitsCount) {
-        let repeated: usize = self.words.iter().zip(&*other.words).map(|(a, b)| (a & b).count_ones() as usize).sum();
-        self.words.iter_mut().zip(&*other.words).for_each(|(a, b)| *a |= b);
+        let repeated: usize = self.words.iter().zip(&other.words).map(|(a, b)| (a & b).count_ones() as usize).sum();
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
         self.rows += other.rows;
         self.keys += other.keys - repeated;
     }

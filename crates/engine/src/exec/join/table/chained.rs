@@ -109,7 +109,7 @@ impl Chained {
     pub(super) fn advance(&self, pairs: &mut Pairs) {
         pairs.advance(|id| self.next[id as usize - self.first].load(Ordering::Relaxed));
     }
-    /// Bytes of memory in use.
+    /// The bytes of a table over so many rows, at most.
     pub(super) fn bytes_for(rows: usize) -> usize {
         if rows == 0 { 0 } else { rows.next_power_of_two().max(2) * 8 + rows * 4 }
     }

@@ -1,6 +1,6 @@
 //! Which build sides may be read twice, and by what their keys are counted.
 
-use super::By;
+use super::{By, MOST_ROWS};
 use crate::exec::join::build::Making;
 use crate::exec::join::table::{Asked, BucketCount, Packing, PlaceCount, TableKind};
 use crate::exec::join::table::{bytes_at_most, countable_places, is_integer};
@@ -18,6 +18,8 @@ const LARGE_PART: usize = 4;
 pub(crate) struct Input<'a> {
     /// Where its rows come from.
     pub node: &'a Node,
+    /// Its keys over these rows.
+    pub keys: &'a [Expr],
     /// Rows that are expected.
     pub rows: f64,
     /// Join filters go into it.
@@ -39,20 +41,20 @@ impl By {
             return None;
         }
         let places = countable_places(making.table, making.asked, input.rows);
-        let packing = known_bounds(metas).and_then(|bounds| Packing::of(&bounds));
+        // Keys of both sides are compared as they are kept.
+        let are_integers = input.kept[..keys].iter().all(|meta| is_integer(meta.physical));
+        let packing = known_bounds(metas).filter(|_| are_integers).and_then(|bounds| Packing::of(&bounds));
         if let (Some(packing), false) = (packing, making.null_equals_null.contains(&true))
             && places.is_some_and(|places| packing.places() <= places)
         {
             return Some(By::Places(packing));
         }
-        // Values are hashed as they come.
-        let as_kept = metas.iter().zip(input.kept).all(|(meta, kept)| meta.physical == kept.physical);
         let is_wanted = match making.table {
             TableKind::Cht => true,
             TableKind::Auto => making.asked == Asked::Rows && is_large(input, making),
             _ => false,
         };
-        (as_kept && is_wanted).then_some(By::Buckets(input.rows as usize))
+        is_wanted.then_some(By::Buckets((input.rows as usize).min(MOST_ROWS)))
     }
 
     /// The bytes in which a worker counts.
@@ -83,38 +85,44 @@ fn known_bounds(keys: &[ColumnMeta]) -> Option<Vec<(i64, i64)>> {
     bounds.collect()
 }
 
-/// True if the rows of `node` are the same each time, and no sink is part of it.
-pub(super) fn is_repeatable(node: &Node) -> bool {
-    let are_stable = |exprs: &[Expr]| !exprs.iter().any(Expr::is_volatile);
-    match node {
-        Node::Scan(scan) => scan.relation.table().is_some() && are_stable(&scan.filters),
-        Node::Values(_) => true,
-        Node::Filter(filter) => are_stable(&filter.predicates) && is_repeatable(&filter.input),
-        Node::Project(project) => {
-            !project.exprs.iter().any(|(_, expr)| expr.is_volatile()) && is_repeatable(&project.input)
+/// True if the rows of `node`, and their `keys`, are the same each time, and no sink is part of it.
+pub(super) fn is_repeatable(node: &Node, keys: &[Expr]) -> bool {
+    !keys.iter().any(Expr::is_volatile)
+        && match node {
+            Node::Scan(scan) => scan.relation.table().is_some() && !scan.filters.iter().any(Expr::is_volatile),
+            Node::Values(_) => true,
+            Node::Filter(filter) => is_repeatable(&filter.input, &filter.predicates),
+            Node::Project(project) => {
+                !project.exprs.iter().any(|(_, expr)| expr.is_volatile()) && is_repeatable(&project.input, &[])
+            }
+            _ => false,
         }
-        _ => false,
-    }
 }
 
-/// True if it takes little to find the rows of `node`, of which there are about `rows`, once more.
-pub(super) fn is_cheap(node: &Node, rows: f64) -> bool {
-    let are_cheap = |exprs: &[Expr]| {
-        exprs.iter().all(|expr| {
-            let mut is_cheap = true;
-            expr.visit(&mut |e| {
-                is_cheap &= !matches!(e, Expr::External { .. }) && e.ty().physical() != PhysicalType::Str
-            });
-            is_cheap
-        })
-    };
+/// True if none of them calls a function or reads texts, but to hand them on.
+fn are_cheap<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
+    exprs.into_iter().filter(|expr| !matches!(expr, Expr::Column { .. })).all(|expr| {
+        let mut is_cheap = true;
+        expr.visit(&mut |e| is_cheap &= !matches!(e, Expr::External { .. }) && e.ty().physical() != PhysicalType::Str);
+        is_cheap
+    })
+}
+
+/// True if it takes little to find the rows of `node`, of which there are about `rows`, and their `keys` once more.
+pub(super) fn is_cheap(node: &Node, keys: &[Expr], rows: f64) -> bool {
+    are_cheap(keys) && finds_cheaply(node, rows)
+}
+
+fn finds_cheaply(node: &Node, rows: f64) -> bool {
     match node {
         Node::Scan(scan) => {
             let looked_at = scan.relation.statistics().rows.map_or(f64::INFINITY, |rows| rows as f64);
             looked_at <= LOOKED_AT * rows && are_cheap(&scan.filters)
         }
-        Node::Filter(filter) => are_cheap(&filter.predicates) && is_cheap(&filter.input, rows),
-        Node::Project(project) => is_cheap(&project.input, rows),
+        Node::Filter(filter) => are_cheap(&filter.predicates) && finds_cheaply(&filter.input, rows),
+        Node::Project(project) => {
+            are_cheap(project.exprs.iter().map(|(_, expr)| expr)) && finds_cheaply(&project.input, rows)
+        }
         _ => true,
     }
 }

@@ -20,6 +20,8 @@
 //! are asked for.
 
 mod input;
+#[cfg(test)]
+mod tests;
 mod workers;
 
 pub(crate) use input::Input;
@@ -32,7 +34,7 @@ use super::table::{Asked, BucketCount, BuildInput, CountedPlaces, JoinTable, OVE
 use super::table::{Placer, ProbeKeys, TableKind};
 use super::{Built, Computed};
 use crate::exec::Reservation;
-use crate::exec::materialized::{Materialized, Placing};
+use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
 use crate::exec::operator::{SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::tuple::expected_bytes;
@@ -77,6 +79,8 @@ const DISTINCT: f64 = 1.05;
 /// Bytes of the bits of all workers together, for each row and in all, up to which they are few.
 const COUNTED_BYTES: f64 = 8.0;
 const FEW_BYTES: f64 = 4194304.0;
+/// The most rows: their ids are segments and offsets in 32 bits.
+const MOST_ROWS: usize = (SEGMENT_ROWS - 1) * SEGMENT_ROWS;
 /// The part of the free memory that is left to others.
 const LEFT_PART: usize = 4;
 
@@ -167,9 +171,12 @@ impl Twice {
             Readings::Once => return None,
             Readings::Twice => true,
         };
-        let pays =
-            || input.rows >= MANY_ROWS && making.expected.per_key <= DISTINCT && is_cheap(input.node, input.rows);
-        if input.is_filtered || !is_repeatable(input.node) || !(is_forced || pays()) {
+        let pays = || {
+            input.rows >= MANY_ROWS
+                && making.expected.per_key <= DISTINCT
+                && is_cheap(input.node, input.keys, input.rows)
+        };
+        if input.is_filtered || !is_repeatable(input.node, input.keys) || !(is_forced || pays()) {
             return None;
         }
         let by = By::of(input, making)?;
@@ -237,7 +244,10 @@ impl Twice {
         let state = std::mem::replace(&mut *self.state(), State::Counted(None));
         let State::Counting { counted: Some(mut all), start: Some(start) } = state else { return Ok(()) };
         let Some((mut counting, memory)) = all.pop() else { return Ok(()) };
-        all.drain(..).for_each(|(other, _)| counting.absorb(&other));
+        for (other, _) in all {
+            tasks.check()?;
+            counting.absorb(&other);
+        }
         let second = match counting {
             Counting::Places(count) => self.by_places(count, memory, tasks)?,
             Counting::Buckets(count) => self.by_buckets(count, memory, tasks)?,
@@ -249,6 +259,12 @@ impl Twice {
         });
         *self.state() = State::Counted(second);
         Ok(())
+    }
+
+    /// Bytes of so many rows, and of the marks of those that have matched.
+    fn bytes_of(&self, rows: usize) -> usize {
+        let marks = if self.making.marks { rows.div_ceil(64) * 8 } else { 0 };
+        Placing::bytes_for(&self.kept, &self.stays, rows) + marks
     }
 
     /// Reserves `bytes` beside what `memory` has, if enough is left to others then.
@@ -264,11 +280,11 @@ impl Twice {
         let (bits, directory) = counted.bytes();
         memory.resize(bits)?;
         let own = match asks_for_rows {
-            true => directory + Placing::bytes_for(&self.kept, &self.stays, rows),
+            true => directory + self.bytes_of(rows),
             // The filter may have the same bits.
             false => bits,
         };
-        if !self.reserve(&mut memory, own) {
+        if rows > MOST_ROWS || !self.reserve(&mut memory, own) {
             return Ok(None);
         }
         let is_filter = self.filter.as_ref().is_some_and(|slot| slot.is_wanted());
@@ -289,9 +305,9 @@ impl Twice {
     fn by_buckets(&self, count: BucketCount, mut memory: Reservation, tasks: &dyn Tasks) -> Result<Option<Second>> {
         let counted = count.finish();
         let (rows, overflow) = (counted.rows(), counted.overflow());
-        let own = counted.bytes() + Placing::bytes_for(&self.kept, &self.stays, rows);
+        let own = counted.bytes() + self.bytes_of(rows);
         let overflows = self.making.table != TableKind::Cht && overflow > rows / OVERFLOW_PART;
-        if overflows || !self.reserve(&mut memory, own) {
+        if overflows || rows > MOST_ROWS || !self.reserve(&mut memory, own) {
             return Ok(None);
         }
         let share = 100.0 * overflow as f64 / rows.max(1) as f64;

@@ -13,7 +13,7 @@ use super::super::chained::Chained;
 use super::super::cht::{Buckets, Cht};
 use super::super::directory::Directory;
 use super::super::{AHEAD, BuildInput, FAR_BYTES, JoinTable, NO_ROW, ProbeKeys};
-use super::Placer;
+use super::{Placer, without_unmatchable};
 use crate::exec::operator::Tasks;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::prefetch::prefetch;
@@ -114,10 +114,11 @@ impl CountedBuckets {
         self.count.rows - self.ranked
     }
 
-    /// The bytes of the placer and of its table, at most.
+    /// The bytes of the placer and of its table, at most, and of making it.
     pub(crate) fn bytes(&self) -> usize {
-        let places = self.count.buckets.count();
-        Directory::bytes_for(places)
+        let (places, taken) = (self.count.buckets.count(), Array::<u64>::bytes_for(self.count.owned.len()));
+        taken
+            + Directory::bytes_for(places)
             + 3 * Array::<u64>::bytes_for(self.ranked.div_ceil(64) + 1)
             + Chained::bytes_for(self.overflow())
     }
@@ -210,24 +211,13 @@ fn is_set(words: &[u64], rank: u32) -> bool {
 impl Placer for BucketPlacer {
     fn ids(&self, keys: &mut ProbeKeys, ids: &mut Vec<u32>) {
         let (rows, hashes) = keys.hashes();
-        ids.clear();
         ids.resize(hashes.len(), NO_ROW);
         self.table.ranks(hashes, ids);
-        let settle = |(id, &hash): (&mut u32, &u64)| {
-            if is_set(&self.shared, *id) {
+        // They must not claim a bucket.
+        without_unmatchable(rows, ids);
+        for (id, &hash) in ids.iter_mut().zip(hashes) {
+            if *id != NO_ROW && is_set(&self.shared, *id) {
                 *id = self.id_in_shared(hash, *id);
-            }
-        };
-        match rows {
-            None => ids.iter_mut().zip(hashes).for_each(settle),
-            Some(rows) => {
-                let mut matchable = rows.iter().copied().peekable();
-                for (row, id) in ids.iter_mut().enumerate() {
-                    match matchable.next_if(|&next| usize::from(next) == row) {
-                        Some(_) => settle((id, &hashes[row])),
-                        None => *id = NO_ROW,
-                    }
-                }
             }
         }
     }

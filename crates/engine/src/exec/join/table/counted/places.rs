@@ -5,7 +5,7 @@ use super::super::bits::{Bits, BitsCount, BitsOnly};
 use super::super::cat::Cat;
 use super::super::places::Packing;
 use super::super::{Asked, BuildInput, JoinTable, NO_ROW, ProbeKeys};
-use super::Placer;
+use super::{Placer, without_unmatchable};
 use crate::exec::operator::Tasks;
 use entasis_vector::Result;
 use std::sync::Arc;
@@ -121,15 +121,8 @@ impl Placer for Cat {
         let (rows, places) = self.places(keys);
         ids.resize(places.len(), NO_ROW);
         self.ranks(places, ids);
-        if let Some(rows) = rows {
-            // What stands in the place of a NULL has a rank as well.
-            let mut matchable = rows.iter().copied().peekable();
-            for (row, id) in ids.iter_mut().enumerate() {
-                if matchable.next_if(|&next| next as usize == row).is_none() {
-                    *id = NO_ROW;
-                }
-            }
-        }
+        // What stands in the place of a NULL has a rank as well.
+        without_unmatchable(rows, ids);
     }
 
     fn finish(self: Box<Self>, _: &BuildInput<'_>) -> Result<Box<dyn JoinTable>> {

@@ -1,0 +1,99 @@
+//! Joins whose build side is read twice, against the same ones read once; and that it happens.
+
+use super::*;
+use crate::exec::tests::stored;
+use crate::exec::{Collector, MemoryBudget, QueryContext, Settings, execute};
+use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan};
+use entasis_vector::{DataType, Value};
+
+fn int(v: i128) -> Value {
+    Value::Integer(v)
+}
+
+/// `probe` rows (key, number) join `build` rows (key, number, perhaps NULL).
+fn plan(kind: JoinKind, probe: &[Vec<Value>], build: &[Vec<Value>]) -> Plan {
+    let mut columns = Columns::default();
+    let types = [DataType::Int64, DataType::Int64];
+    let (left, left_ids) = stored(&mut columns, &types, probe);
+    let (right, right_ids) = stored(&mut columns, &types, build);
+    let on =
+        vec![JoinKey { left: columns.expr(left_ids[0]), right: columns.expr(right_ids[0]), null_equals_null: false }];
+    let root = Node::Join(Join { kind, left: Box::new(left), right: Box::new(right), on, residual: Vec::new() });
+    let output = root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
+    Plan { root, columns, output }
+}
+
+/// The rows in any order, and the profile.
+fn run(plan: &Plan, settings: Settings, limit: usize) -> (Vec<String>, String) {
+    let settings = Settings { profile: true, optimize: false, threads: 2, ..settings };
+    let memory = Arc::new(MemoryBudget::new(limit));
+    let context = QueryContext { settings: Arc::new(settings), memory, ..QueryContext::default() };
+    let types: Vec<DataType> = plan.output.iter().map(|o| plan.columns.ty(o.column)).collect();
+    let collector = Collector::new(&context, types.clone());
+    let profile = execute(plan, &context, &collector).unwrap();
+    let set = collector.into_chunks();
+    let row = |chunk: &entasis_vector::Chunk, row: usize| {
+        types.iter().enumerate().map(|(c, &ty)| format!("{:?} ", chunk.value(row, c, ty))).collect::<String>()
+    };
+    let mut rows: Vec<String> = set.chunks.iter().flat_map(|chunk| (0..chunk.len()).map(|r| row(chunk, r))).collect();
+    rows.sort();
+    drop(set);
+    (rows, profile.to_string())
+}
+
+fn twice(join_table: TableKind) -> Settings {
+    Settings { join_build: Readings::Twice, join_table, ..Settings::default() }
+}
+
+#[test]
+fn both_readings_happen_and_change_no_result() {
+    let probe: Vec<Vec<Value>> =
+        (0..9000).map(|i| vec![if i % 50 == 3 { Value::Null } else { int(i * 7 % 5000) }, int(i)]).collect();
+    // The keys have holes, the numbers are NULL here and there.
+    let number = |i: i128| if i % 11 == 0 { Value::Null } else { int(i << 40) };
+    let near: Vec<Vec<Value>> = (0..4000).map(|i| vec![int(i * 2671 % 4000 + i / 4001), number(i)]).collect();
+    let far: Vec<Vec<Value>> = (0..4000).map(|i| vec![int(i * 2671 % 4000 + ((i % 3) << 50)), number(i)]).collect();
+    let nulls: Vec<Vec<Value>> = near
+        .iter()
+        .enumerate()
+        .map(|(i, row)| vec![if i % 9 == 0 { Value::Null } else { row[0].clone() }, row[1].clone()])
+        .collect();
+    let repeated: Vec<Vec<Value>> = (0..4000).map(|i| vec![int(i % 1500), number(i)]).collect();
+    use TableKind::{Auto, Bitmap, Cat, Cht};
+    for kind in [JoinKind::Inner, JoinKind::Left, JoinKind::Full, JoinKind::Semi, JoinKind::Anti] {
+        for (build, table, noted) in [
+            (&near, Auto, true),
+            (&near, Cat, true),
+            (&near, Cht, true),
+            (&near, Bitmap, matches!(kind, JoinKind::Semi | JoinKind::Anti)),
+            (&far, Cht, true),
+            (&nulls, Cat, kind != JoinKind::Full),
+            (&nulls, Cht, kind != JoinKind::Full),
+            (&repeated, Cht, true),
+            (&repeated, Cat, false),
+            (&Vec::new(), Cat, false),
+        ] {
+            let plan = plan(kind, &probe, build);
+            let (expected, _) = run(&plan, Settings { join_build: Readings::Once, ..Settings::default() }, usize::MAX);
+            let (rows, profile) = run(&plan, twice(table), usize::MAX);
+            assert!(rows == expected, "{kind:?}, {table}: {profile}");
+            // The other side may be kept.
+            let keeps_right = profile.contains("the right input is kept") || !profile.contains("input is kept");
+            assert!(!keeps_right || profile.contains("read twice") == noted, "{kind:?}, {table}, {noted}: {profile}");
+        }
+    }
+}
+
+#[test]
+fn what_has_no_room_is_kept_as_ever() {
+    let rows: Vec<Vec<Value>> = (0..60_000).map(|i| vec![int(i * 7919 % 60_000), int(i << 30)]).collect();
+    let plan = plan(JoinKind::Inner, &rows, &rows);
+    let (expected, _) = run(&plan, Settings::default(), usize::MAX);
+    let mut made = [0; 2];
+    for limit in [2 << 10, 100 << 10, 700 << 10, 1 << 20, 3 << 20, 8 << 20] {
+        let (found, profile) = run(&plan, twice(TableKind::Cat), limit + (16 << 20));
+        assert!(found == expected, "{limit}: {profile}");
+        made[usize::from(profile.contains("read twice"))] += 1;
+    }
+    assert!(made[1] > 0, "{made:?}");
+}
