@@ -335,16 +335,15 @@ impl Materialized {
         let stays = ids.len() == self.rows && ids.iter().enumerate().all(|(i, &id)| i == id as usize);
         let mut bytes = 0;
         for (column, &kept) in self.columns.iter_mut().zip(kept) {
-            let width = if kept && !stays { column.physical.width() } else { 0 };
-            let room: Vec<usize> = ids.chunks(SEGMENT_ROWS).map(|ids| ids.len() * width).collect();
-            let segments =
-                ids.chunks(SEGMENT_ROWS).zip(Buffer::side_by_side(&room)).map(|(ids, room)| (ids, room, None));
+            let segments = ids.chunks(SEGMENT_ROWS).map(|ids| (ids, Buffer::zeroed(0), None));
             let mut segments: Vec<(&[u32], Buffer, Option<Buffer>)> = segments.collect();
             if kept && stays {
                 let buffers = std::mem::take(&mut column.values).into_iter().zip(std::mem::take(&mut column.validity));
                 segments.iter_mut().zip(buffers).for_each(|(to, (values, words))| (to.1, to.2) = (values, words));
             } else if kept {
                 in_parallel(tasks, segments.iter_mut().collect(), &|_, (ids, values, validity)| {
+                    // Segment by segment from the allocator, which still has what others have just given back.
+                    *values = Buffer::zeroed(ids.len() * column.physical.width());
                     *validity = column.pick(ids, values);
                     Ok(())
                 })?;
