@@ -143,6 +143,24 @@ impl Buffer {
         }
     }
 
+    /// The values of some buffers as one slice, if they stand side by side; so does one alone.
+    pub fn joined<T: Native>(buffers: &[Buffer]) -> Option<&[T]> {
+        let (first, others) = buffers.split_first()?;
+        let mut lines = first.lines as usize;
+        for buffer in others {
+            let is_next = first.piece != 0
+                && buffer.piece as usize == first.piece as usize + lines
+                && buffer.bytes == first.bytes.wrapping_add(lines * ALIGNMENT);
+            if !is_next {
+                return None;
+            }
+            lines += buffer.lines as usize;
+        }
+        // SAFETY: as in `as_slice`. The lines are parts of one piece, whose memory begins at one address, and these buffers, which are
+        // borrowed, have all of them.
+        Some(unsafe { std::slice::from_raw_parts(first.bytes.cast::<T>(), lines * ALIGNMENT / size_of::<T>()) })
+    }
+
     /// Bytes that this buffer holds.
     pub fn capacity(&self) -> usize {
         self.lines as usize * ALIGNMENT
@@ -269,6 +287,18 @@ mod tests {
         assert_eq!(beside[2].as_ptr(), beside[1].as_ptr().wrapping_add(64));
         assert!(beside.into_iter().skip(2).all(|rest| rest.as_slice::<u64>().iter().all(|&word| word == 0)));
         assert!(Buffer::side_by_side(&[]).is_empty());
+        let mut three = Buffer::side_by_side(&[128, 64, 64]);
+        three.iter_mut().zip(1u64..).for_each(|(buffer, value)| buffer.as_mut_slice().fill(value));
+        let is_of = |buffers: &[Buffer], counts: &[(u64, usize)]| {
+            let expected: Vec<u64> = counts.iter().flat_map(|&(value, count)| vec![value; count]).collect();
+            Buffer::joined::<u64>(buffers) == Some(&expected[..])
+        };
+        assert!(is_of(&three, &[(1, 16), (2, 8), (3, 8)]) && is_of(&three[1..], &[(2, 8), (3, 8)]));
+        three[1] = Buffer::from_slice(&[7u64; 8]);
+        assert!(is_of(&three[1..2], &[(7, 8)]) && Buffer::joined::<u64>(&three[..2]).is_none());
+        assert!(Buffer::joined::<u64>(&three[1..]).is_none() && Buffer::joined::<u64>(&[]).is_none());
+        three.remove(1);
+        assert!(Buffer::joined::<u64>(&three).is_none());
         Buffer::put_together(&mut [&mut some[0]]);
         assert_eq!(some[0].capacity(), 64);
     }

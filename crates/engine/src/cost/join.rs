@@ -7,7 +7,7 @@
 //! ```
 //!
 //! - *access(size)* is an access in no order to memory of that size: [`Costs::access`].
-//! - *table* is the heads, successors and keys of the build side; *kept* is its payload, *bytes* are both. Values are kept in
+//! - *table* is the heads, successors and keys of the build side, or what is left of them if its rows are counted first; *kept* is its payload, *bytes* are both. Values are kept in
 //!   their types' default physical types, or as part of a [tuple](crate::exec::tuple): shorter, but dearer to write and to fetch.
 //! - *columns* are those of the build side that somebody above reads.
 //! - Reading is weighed where it depends on the order. The keys of the build side filter the scan below the probe side,
@@ -21,9 +21,12 @@ use super::Costs;
 use crate::plan::JoinKind;
 
 /// Heads and successors of a row, in bytes.
-const TABLE_ROW: f64 = 12.0;
+pub(crate) const TABLE_ROW: f64 = 12.0;
 /// More than this part of the memory that is left is much.
 const LARGE_PART: f64 = 4.0;
+/// How many times one side's cost may be the other's, if they are to be taken for equal, and how many times its bytes, if it is small.
+const EQUAL: f64 = 1.1;
+const SMALLER: f64 = 1.5;
 
 /// What some columns of one side weigh, for a row.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -56,12 +59,19 @@ pub(crate) struct Side {
     pub payload: Width,
     /// Bytes of the payload as a tuple, if this is what it will be kept as.
     pub tuple: Option<f64>,
+    /// Bytes of the table and of kept keys for a row, if the rows can be read again and counted first.
+    pub counted: Option<f64>,
 }
 
 impl Side {
-    /// Bytes of all rows, if they are kept.
+    /// Bytes of the table and of the keys, if the rows are kept.
+    fn table(&self) -> f64 {
+        self.rows * self.counted.unwrap_or(TABLE_ROW + self.keys.bytes)
+    }
+
+    /// Bytes of all of it, if the rows are kept.
     fn bytes(&self) -> f64 {
-        self.rows * (TABLE_ROW + self.keys.bytes + self.tuple.unwrap_or(self.payload.bytes))
+        self.table() + self.rows * self.tuple.unwrap_or(self.payload.bytes)
     }
 }
 
@@ -92,7 +102,7 @@ pub(crate) struct Chosen {
 
 impl Costs {
     /// The side to keep, and what the join costs then. A side that would take a large part of the memory is kept only if it
-    /// needs fewer bytes than the other one, or if that cannot be kept.
+    /// needs fewer bytes than the other one, or if that cannot be kept; of sides that cost about the same, one that needs much less.
     pub(crate) fn join(&self, join: &Join) -> Chosen {
         let right = self.keeping(join, false);
         if matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single) {
@@ -101,7 +111,9 @@ impl Costs {
         let left = self.keeping(join, true);
         let mut keeps_left = left < right;
         let (kept, other) = if keeps_left { (&join.left, &join.right) } else { (&join.right, &join.left) };
-        if kept.bytes() > join.memory / LARGE_PART && other.bytes() < kept.bytes() {
+        let is_large = kept.bytes() > join.memory / LARGE_PART && other.bytes() < kept.bytes();
+        let is_equal = left.max(right) <= EQUAL * left.min(right) && SMALLER * other.bytes() < kept.bytes();
+        if is_large || is_equal {
             keeps_left = !keeps_left;
         }
         let (cost, other) = if keeps_left { (left, right) } else { (right, left) };
@@ -112,7 +124,7 @@ impl Costs {
     fn keeping(&self, join: &Join, left: bool) -> f64 {
         let (build, probe) = if left { (&join.left, &join.right) } else { (&join.right, &join.left) };
         let pairs = join.rows;
-        let table = self.access(build.rows * (TABLE_ROW + build.keys.bytes));
+        let table = self.access(build.table());
         let mut row = self.row + self.kept_byte * (build.keys.bytes + build.payload.bytes) + table;
         let mut fetch = build.payload.columns * self.fetch;
         match build.tuple {
@@ -164,7 +176,7 @@ mod tests {
 
     fn side(rows: f64, payload: f64) -> Side {
         let width = |columns: f64| Width { columns, bytes: columns * 8.0, read: 0.0 };
-        Side { rows, keys: width(1.0), payload: width(payload), tuple: None }
+        Side { rows, keys: width(1.0), payload: width(payload), ..Side::default() }
     }
 
     fn inner(left: Side, right: Side) -> Join {
@@ -209,6 +221,14 @@ mod tests {
         // Where memory is short, bytes decide.
         assert!(!keeps_left(join(Some(24.0))));
         assert!(!keeps_left(join(None)));
+    }
+
+    #[test]
+    fn a_side_that_can_be_counted_first_is_rather_kept() {
+        let counted = Side { counted: Some(0.5), ..side(1e6, 1.0) };
+        assert!(keeps_left(inner(counted, side(1e6, 1.0))));
+        assert!(!keeps_left(inner(side(1e6, 1.0), counted)));
+        assert!(!keeps_left(inner(counted, side(1e4, 1.0))));
     }
 
     #[test]

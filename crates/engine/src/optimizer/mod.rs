@@ -39,7 +39,7 @@ mod validate;
 pub(crate) mod width;
 
 pub use statistics::estimate_rows;
-pub(crate) use statistics::{Estimate, estimate, estimate_join};
+pub(crate) use statistics::{ColumnEstimate, Estimate, estimate, estimate_join};
 pub(crate) use tree::{ColumnSet, for_each_expr, reads_all};
 
 use crate::exec::Settings;

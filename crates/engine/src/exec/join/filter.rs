@@ -34,6 +34,8 @@ pub(crate) const FEW_PLACES: u64 = 16 << 20;
 const BITS_PLACES: u64 = 64;
 /// Share of the probe rows that, if it is expected to match, makes a Bloom filter useless.
 const USELESS_SHARE: f64 = 0.9;
+/// Keys for which even bits take a while.
+const MANY_ROWS: usize = 1 << 20;
 /// After so many rows it is decided whether a filter goes on being tested: …
 const TRIAL_ROWS: usize = 32_768;
 /// … not if more than this share of them, in percent, passed one of bits …
@@ -199,7 +201,10 @@ fn choose(
     // Nor is one that takes longer to make than it saves.
     let few = expected.rows < rows as f64 && !is_forced;
     let most = if few { FEW_PLACES } else { FEW_PLACES.max(BITS_PLACES * rows as u64) };
+    // Estimates are not that good that a few bits should not be made sure of.
+    let is_useless = expected.matching > USELESS_SHARE && !is_forced;
     if kind != FilterKind::Bloom
+        && !(is_useless && rows > MANY_ROWS)
         && let Some(packing) = bounds.and_then(Packing::of).filter(|packing| packing.places() <= most)
         && has_memory(Bits::bytes_for(packing.places()))
     {
@@ -211,7 +216,7 @@ fn choose(
         FilterKind::Auto if few => {
             (Chosen::Bounds, format!("bounds only; {:.0} rows are expected to be tested", expected.rows))
         }
-        FilterKind::Auto if expected.matching > USELESS_SHARE => (Chosen::Bounds, format!("bounds only; {share}")),
+        FilterKind::Auto if is_useless => (Chosen::Bounds, format!("bounds only; {share}")),
         FilterKind::Auto | FilterKind::Bloom if has_memory(Bloom::bytes_for(rows)) => {
             (Chosen::Bloom, format!("Bloom for {rows} rows; {share}"))
         }

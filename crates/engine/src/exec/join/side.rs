@@ -6,29 +6,33 @@
 use crate::cost::join::{Chosen, Join};
 use crate::exec::QueryContext;
 use crate::exec::join::filter::Expected;
+use crate::exec::join::twice::counted_bytes;
 use crate::exec::tuple::expected_bytes;
 use crate::optimizer::{ColumnSet, Estimate, estimate, estimate_join, reads_all, width};
 use crate::plan::{self, Columns, JoinKind, Node};
-use entasis_vector::expr::ColumnMeta;
+use entasis_vector::expr::{ColumnMeta, Expr};
 
 /// The input of `join` to keep, if the columns `above` are read above.
 pub(crate) fn choose(join: &plan::Join, columns: &Columns, above: &ColumnSet, context: &QueryContext) -> Chosen {
     let costs = width::costs(&join.left);
     let residual = reads_all(&join.residual);
-    let side = |node: &Node, estimate: &Estimate, mut own: ColumnSet| {
+    let side = |node: &Node, estimate: &Estimate, keys: Vec<&Expr>| {
+        let mut own = reads_all(keys.iter().copied());
         own.add(&residual);
         let mut side = width::side(node, estimate.rows, (&own, above), columns, &costs);
         let kept = node.columns().into_iter().filter(|id| above.contains(*id));
         let metas: Vec<ColumnMeta> = kept.map(|id| estimate.meta(id, columns.ty(id))).collect();
         side.tuple = expected_bytes(&metas, (estimate.rows, side.payload.bytes), context);
+        let keys: Vec<_> = keys.into_iter().map(|key| (key, estimate.expression(key))).collect();
+        side.counted = counted_bytes(node, &keys, (estimate.rows, side.payload.bytes), context);
         side
     };
     let (left, right) = (estimate(&join.left, columns), estimate(&join.right, columns));
     costs.join(&Join {
         kind: join.kind,
         by_keys: !join.on.is_empty(),
-        left: side(&join.left, &left, reads_all(join.on.iter().map(|key| &key.left))),
-        right: side(&join.right, &right, reads_all(join.on.iter().map(|key| &key.right))),
+        left: side(&join.left, &left, join.on.iter().map(|key| &key.left).collect()),
+        right: side(&join.right, &right, join.on.iter().map(|key| &key.right).collect()),
         rows: estimate_join(join.kind, &join.on, &join.residual, left, right).rows,
         memory: context.memory.free() as f64,
     })

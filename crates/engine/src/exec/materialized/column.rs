@@ -199,21 +199,46 @@ pub(super) fn widen(vector: &Vector, picks: Picks<'_>, own: PhysicalType, to: &m
 #[inline(always)]
 fn gather_values<T: Native>(segments: &[Buffer], rows: &[u32], missing: bool, out: &mut [T]) {
     let get = |row: u32| segments[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize];
-    let Some(segment) = rows.first().map(|row| row >> 16) else { return };
     if missing {
         let get = |row| if row == Materialized::NO_ROW { T::default() } else { get(row) };
         out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
-    } else if rows.iter().fold(true, |all, row| all & (row >> 16 == segment)) {
-        // PERF: keys in order lead to rows side by side, and small build sides have one segment.
-        widest_of(Gather { values: segments[segment as usize].as_slice::<T>(), rows, out });
+    } else if let Some((base, values)) = joined(segments, rows) {
+        widest_of(Gather { values, base, rows, out });
     } else {
         out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
     }
 }
 
-/// The values at the offsets of rows that are in one segment: a loop without a branch, for vector code.
+/// The values of all segments in which `rows` are, as one slice, and the row it begins with: if there is one segment, or they stand
+/// side by side.
+// PERF: keys in order, or by hash, lead to rows near each other, small build sides have one segment, and rows that have been put in
+// place have all in one piece of memory.
+#[inline(always)]
+pub(super) fn joined<'a, T: Native>(segments: &'a [Buffer], rows: &[u32]) -> Option<(u32, &'a [T])> {
+    let (first, last) = widest_of(Ends(rows));
+    let segments = segments.get((first >> 16) as usize..=(last >> 16) as usize)?;
+    let values = Buffer::joined(segments)?;
+    // Only the last one may have fewer values than a segment has rows, or all would be at other places.
+    let is_whole = |segment: &Buffer| segment.capacity() == SEGMENT_ROWS * size_of::<T>();
+    segments[..segments.len() - 1].iter().all(is_whole).then_some((first & !0xffff, values))
+}
+
+/// The least and the greatest of some rows.
+struct Ends<'a>(&'a [u32]);
+
+impl Kernel for Ends<'_> {
+    type Output = (u32, u32);
+
+    #[inline(always)]
+    fn run(self) -> (u32, u32) {
+        self.0.iter().fold((u32::MAX, 0), |(first, last), &row| (first.min(row), last.max(row)))
+    }
+}
+
+/// The values of rows in a slice that begins with the row `base`: a loop without a branch, for vector code.
 struct Gather<'a, T> {
     values: &'a [T],
+    base: u32,
     rows: &'a [u32],
     out: &'a mut [T],
 }
@@ -225,7 +250,7 @@ impl<T: Native> Kernel for Gather<'_, T> {
     fn run(self) {
         let Some(last) = self.values.len().checked_sub(1) else { return };
         // The minimum spares a test of the index.
-        let values = self.rows.iter().map(|row| self.values[((row & 0xffff) as usize).min(last)]);
+        let values = self.rows.iter().map(|&row| self.values[(row.wrapping_sub(self.base) as usize).min(last)]);
         self.out.iter_mut().zip(values).for_each(|(to, value)| *to = value);
     }
 }

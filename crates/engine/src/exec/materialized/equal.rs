@@ -3,7 +3,8 @@
 //! A loop over all pairs for each encoding of the chunk's vector and each type, without a branch on what it finds.
 
 use super::Materialized;
-use super::column::Column;
+use super::column::{Column, joined};
+use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Encoding, Interval, Native, PhysicalType, StringView, Vector};
 
 impl Materialized {
@@ -68,7 +69,10 @@ impl Check<'_> {
         match (plain, self.positions) {
             (true, None) => {
                 let values = self.vector.values::<T>();
-                keep(pairs, |p, b| equal(values[p as usize], self.column.get(b)));
+                match joined(&self.column.values, pairs.1) {
+                    Some((base, own)) => keep_of(pairs, values, (base, own), equal),
+                    None => keep(pairs, |p, b| equal(values[p as usize], self.column.get(b))),
+                }
             }
             (true, Some(at)) => {
                 let values = self.vector.values::<T>();
@@ -125,6 +129,69 @@ impl Check<'_> {
             I32 i32 => I64 i64, I16 i16 => I64 i64, I8 i8 => I64 i64,
             I16 i16 => I32 i32, I8 i8 => I32 i32,
         );
+    }
+}
+
+/// Pairs of a block.
+const BLOCK: usize = 512;
+
+/// Keeps the pairs whose values, of the rows of the chunk and of own rows from `base` on, are equal.
+// PERF: values are compared by vector code, and where all of a block are equal, as with foreign keys, nothing moves.
+#[inline(always)]
+fn keep_of<T: Native>(
+    (probe_rows, build_rows): (&mut Vec<u16>, &mut Vec<u32>),
+    values: &[T],
+    (base, own): (u32, &[T]),
+    equal: impl Fn(T, T) -> bool,
+) {
+    let len = probe_rows.len();
+    let (probes, builds) = (&mut probe_rows[..len], &mut build_rows[..len]);
+    let (mut kept, mut flags) = (0, [false; BLOCK]);
+    for first in (0..len).step_by(BLOCK) {
+        let block = first..len.min(first + BLOCK);
+        let flags = &mut flags[..block.len()];
+        let pairs = (&probes[block.clone()], &builds[block.clone()]);
+        if widest_of(Compare { pairs, values, base, own, equal: &equal, flags }) {
+            if kept < first {
+                probes.copy_within(block.clone(), kept);
+                builds.copy_within(block.clone(), kept);
+            }
+            kept += block.len();
+            continue;
+        }
+        for (i, &is_equal) in block.zip(&*flags) {
+            (probes[kept], builds[kept]) = (probes[i], builds[i]);
+            kept += usize::from(is_equal);
+        }
+    }
+    probe_rows.truncate(kept);
+    build_rows.truncate(kept);
+}
+
+/// Which pairs are equal; true if all are. A loop without a branch, for vector code.
+struct Compare<'a, T, E> {
+    pairs: (&'a [u16], &'a [u32]),
+    values: &'a [T],
+    base: u32,
+    own: &'a [T],
+    equal: E,
+    flags: &'a mut [bool],
+}
+
+impl<T: Native, E: Fn(T, T) -> bool> Kernel for Compare<'_, T, E> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        let Compare { pairs: (probes, builds), values, base, own, equal, flags } = self;
+        let (Some(last), Some(own_last)) = (values.len().checked_sub(1), own.len().checked_sub(1)) else {
+            return probes.is_empty();
+        };
+        // Minima spare tests of the indexes.
+        flags.iter_mut().zip(probes.iter().zip(builds)).fold(true, |all, (flag, (&p, &b))| {
+            *flag = equal(values[usize::from(p).min(last)], own[(b.wrapping_sub(base) as usize).min(own_last)]);
+            all & *flag
+        })
     }
 }
 

@@ -134,6 +134,45 @@ fn equal_pairs_are_kept_over_encodings_and_nulls() {
 }
 
 #[test]
+fn rows_that_were_put_in_place_are_those_that_came() {
+    let (count, meta) = (2 * SEGMENT_ROWS + 700, [column_of(DataType::Int64)]);
+    let keys: Vec<i64> = (0..count as i64).map(|i| i * 7 - 90).collect();
+    let (placing, mut kept) = (Placing::new(&meta, &[true], count), Materialized::new(&meta));
+    for (number, keys) in keys.chunks(CHUNK_ROWS).enumerate() {
+        let vector = Vector::from_slice(keys);
+        let mut few = Materialized::new(&meta);
+        for rows in [&mut few, &mut kept] {
+            rows.append_vectors(&[(&vector, None)], keys.len());
+        }
+        let first = (number * CHUNK_ROWS) as u32;
+        placing.put(&few, &(first..first + keys.len() as u32).collect::<Vec<_>>());
+    }
+    let placed = placing.into_rows();
+    // Segment 1 alone, its end and what follows, all of them.
+    let near = |from: usize, rows: usize| (0..rows).map(|i| (from + i * 577 % rows) as u32).collect::<Vec<_>>();
+    let segment = SEGMENT_ROWS;
+    let places = [near(segment + 5, 900), near(2 * segment - 300, 900), near(0, count)];
+    for ids in places.iter().flat_map(|ids| ids.chunks(CHUNK_ROWS)) {
+        // One of three is another key, or none or all are.
+        for other in [3, ids.len() + 1, 1] {
+            let value = |i: usize, id: u32| keys[id as usize] + i64::from((i + 1).is_multiple_of(other));
+            let probe: Vec<i64> = ids.iter().enumerate().map(|(i, &id)| value(i, id)).collect();
+            let expected: Vec<u16> =
+                (0..ids.len() as u16).filter(|&i| !(usize::from(i) + 1).is_multiple_of(other)).collect();
+            for rows in [&placed, &kept] {
+                let (mut probes, mut builds): (Vec<u16>, Vec<u32>) = ((0..ids.len() as u16).collect(), ids.to_vec());
+                rows.retain_equal(0, &Vector::from_slice(&probe), None, false, &mut probes, &mut builds);
+                assert_eq!(probes, expected);
+                assert!(probes.iter().zip(&builds).all(|(&p, &id)| ids[usize::from(p)] == id));
+                let mut out = Vector::new(PhysicalType::I64);
+                rows.gather(0, ids, &mut out);
+                assert!(ids.iter().zip(out.values::<i64>()).all(|(&id, &value)| value == keys[id as usize]));
+            }
+        }
+    }
+}
+
+#[test]
 fn floats_and_narrow_integers_compare_as_sql_does() {
     let mut rows =
         Materialized::new(&[column_of(DataType::Float64), column_of(DataType::Decimal { precision: 30, scale: 2 })]);

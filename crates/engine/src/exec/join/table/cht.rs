@@ -17,13 +17,13 @@
 //! both.
 
 use super::chained::Chained;
-use super::directory::{Directory, NO_RANK, count, rank_in};
+use super::directory::{Directory, NO_RANK, View, count, rank_in};
 use super::keys::KeyHashes;
 use super::partitions::{Partitions, cut, shift_for};
 use super::places::NOWHERE;
-use super::{AHEAD, Arranged, BuildInput, Cursor, FAR_BYTES, JoinTable, NO_ROW, Pairs, ProbeKeys};
+use super::{Arranged, BuildInput, Cursor, FEW, JoinTable, NO_ROW, Pairs, ProbeKeys, scale, scale_few};
 use crate::exec::operator::in_parallel;
-use entasis_vector::simd::widest;
+use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};
 use std::ops::Range;
 
@@ -69,7 +69,16 @@ impl Buckets {
     /// The bucket of a hash.
     #[inline(always)]
     pub(super) fn of(self, hash: u64) -> u64 {
-        ((u128::from(hash) * u128::from(self.count)) >> 64) as u64
+        scale(hash, self.count)
+    }
+    /// Calls `f` with the bucket of each hash and what stands beside it.
+    #[inline(always)]
+    fn for_each<T>(self, hashes: &[u64], beside: impl Iterator<Item = T>, f: impl Fn(T, u64)) {
+        if self.count <= FEW {
+            beside.zip(hashes).for_each(|(to, &hash)| f(to, scale_few(hash, self.count)));
+        } else {
+            beside.zip(hashes).for_each(|(to, &hash)| f(to, self.of(hash)));
+        }
     }
     /// The bucket after `bucket`, in the same partition.
     #[inline(always)]
@@ -170,14 +179,7 @@ impl Cht {
 
     /// Writes the rank of the bucket of each hash; [`NO_RANK`] if it is not taken.
     pub(super) fn ranks(&self, hashes: &[u64], out: &mut [u32]) {
-        let Some(last) = hashes.len().checked_sub(1) else { return };
-        let (is_far, directory) = (self.directory.bytes() > FAR_BYTES, self.directory.view());
-        for (row, (to, &hash)) in out.iter_mut().zip(hashes).enumerate() {
-            if is_far {
-                directory.prefetch(self.buckets.of(hashes[(row + AHEAD).min(last)]));
-            }
-            *to = directory.rank(self.buckets.of(hash));
-        }
+        widest_of(Ranks { buckets: self.buckets, directory: self.directory.view(), hashes, out });
     }
 
     /// The rank of the bucket after that of `hash`; [`NO_RANK`] if it is not taken.
@@ -186,31 +188,57 @@ impl Cht {
     }
 }
 
+/// The rank of each hash's bucket, and that of the bucket after it where both are taken; else [`NO_RANK`].
+// PERF: a loop without a branch, for vector code: as one over rows, which wrote pairs as it went, it took half as much again.
+struct LookUp<'a> {
+    buckets: Buckets,
+    directory: View<'a>,
+    hashes: &'a [u64],
+    own: &'a mut [u32],
+    after: &'a mut [u32],
+}
+
+impl Kernel for LookUp<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let LookUp { buckets, directory, hashes, own, after } = self;
+        buckets.for_each(hashes, own.iter_mut().zip(after), |(own, after), bucket| {
+            let rank = directory.rank(bucket);
+            *own = rank;
+            let next = directory.rank_after((bucket, rank), buckets.after(bucket));
+            *after = if rank == NO_RANK { NO_RANK } else { next };
+        });
+    }
+}
+
+/// The rank of each hash's bucket alone.
+struct Ranks<'a> {
+    buckets: Buckets,
+    directory: View<'a>,
+    hashes: &'a [u64],
+    out: &'a mut [u32],
+}
+
+impl Kernel for Ranks<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.buckets.for_each(self.hashes, self.out.iter_mut(), |to, bucket| *to = self.directory.rank(bucket));
+    }
+}
+
 impl JoinTable for Cht {
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         cursor.begin();
         let (rows, hashes) = keys.hashes();
-        let second = &mut cursor.second;
-        second.resize(hashes.len());
-        let mut seconds = 0;
-        let (last, is_far) = (hashes.len().saturating_sub(1), self.directory.bytes() > FAR_BYTES);
-        let (directory, buckets) = (self.directory.view(), self.buckets);
-        // PERF: without asking ahead, 3 million rows took 25 ns a probe row instead of 17.
-        widest(|| {
-            pairs.fill(rows, hashes.len(), |row| {
-                if is_far {
-                    directory.prefetch(buckets.of(hashes[(row + AHEAD).min(last)]));
-                }
-                let bucket = buckets.of(hashes[row]);
-                let (own, after) = (directory.rank(bucket), directory.rank(buckets.after(bucket)));
-                // Branch-free, as in `fill`.
-                second.rows[seconds] = row as u16;
-                second.ids[seconds] = after;
-                seconds += usize::from((own != NO_RANK) & (after != NO_RANK));
-                own
-            });
-        });
-        second.truncate(seconds);
+        let [own, after] = cursor.heads_and_ends(hashes.len());
+        widest_of(LookUp { buckets: self.buckets, directory: self.directory.view(), hashes, own, after });
+        pairs.take(rows, own);
+        let Cursor { ends: after, second, .. } = cursor;
+        second.fill(rows, hashes.len(), |row| after[row]);
     }
     fn next(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         if let (true, Some(overflow)) = (cursor.is_late, &self.overflow) {

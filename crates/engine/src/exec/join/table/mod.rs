@@ -91,6 +91,14 @@ impl Cursor {
         self.is_late = false;
     }
 
+    /// Room for as many heads, and as many ends.
+    fn heads_and_ends(&mut self, count: usize) -> [&mut [u32]; 2] {
+        [&mut self.heads, &mut self.ends].map(|rows| {
+            rows.resize(rows.len().max(count), NO_ROW);
+            &mut rows[..count]
+        })
+    }
+
     /// Room for as many heads.
     fn heads(&mut self, count: usize) -> &mut [u32] {
         self.heads.resize(self.heads.len().max(count), NO_ROW);
@@ -143,6 +151,22 @@ impl Arranged {
     fn overflow_ids(&self) -> Range<usize> {
         self.ranked..self.ranked + self.overflow
     }
+}
+
+/// The most numbers that [`scale_few`] knows.
+const FEW: u64 = 1 << 32;
+
+/// A number below `count`, the greater the greater the hash is.
+#[inline(always)]
+fn scale(hash: u64, count: u64) -> u64 {
+    ((u128::from(hash) * u128::from(count)) >> 64) as u64
+}
+
+/// The same of at most [`FEW`] numbers: vectors have no upper half of a product of 128 bits.
+#[inline(always)]
+fn scale_few(hash: u64, count: u64) -> u64 {
+    let (high, low) = (hash >> 32, hash & (FEW - 1));
+    (high * count + ((low * count) >> 32)) >> 32
 }
 
 /// `count` chains without rows.

@@ -265,6 +265,17 @@ fn check_twice(kind: TableKind, case: &Case, hash_collisions: bool, chance: &mut
 }
 
 #[test]
+fn a_few_numbers_are_scaled_as_many_are() {
+    let mut chance = Chance(5);
+    for count in [1, 2, 3, 64, 1 << 20, FEW - 1, FEW] {
+        let hashes = [0, 1, u64::MAX >> 32, 1 << 32, u64::MAX - 1, u64::MAX].into_iter();
+        for hash in hashes.chain((0..1000).map(|_| chance.below(u64::MAX))) {
+            assert_eq!(scale_few(hash, count), scale(hash, count), "{hash} to {count}");
+        }
+    }
+}
+
+#[test]
 fn tables_by_two_readings_find_the_rows_of_every_key() {
     let mut chance = Chance(41);
     let mut made = 0;

@@ -15,10 +15,9 @@
 use super::keys::KeyHashes;
 use super::partitions::{Partitions, cut, shift_for};
 use super::places::NOWHERE;
-use super::{AHEAD, Arranged, BuildInput, Cursor, FAR_BYTES, JoinTable, NO_ROW, Pairs, ProbeKeys};
+use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, scale, scale_few};
 use crate::exec::operator::in_parallel;
-use entasis_vector::prefetch::prefetch;
-use entasis_vector::simd::widest;
+use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};
 
 /// Bits of a hash that choose those of the filter: two numbers below 32.
@@ -28,12 +27,6 @@ const TAG_BITS: u32 = 10;
 pub(super) struct Unchained {
     /// High half: the first row; low half: the filter. The last word has no rows: it is where those of the last slot end.
     words: Vec<u64>,
-}
-
-/// The slot of a hash.
-#[inline(always)]
-fn slot_of(hash: u64, slots: u64) -> u64 {
-    ((u128::from(hash) * u128::from(slots)) >> 64) as u64
 }
 
 /// The filter's bits of a hash.
@@ -57,7 +50,7 @@ impl Unchained {
             let mut places = [0u64; CHUNK_ROWS];
             keys.for_each(input, segment, 0..rows.segment_rows(segment), |first, hashes, nulls| {
                 let places = &mut places[..hashes.len()];
-                let place = |hash: u64| slot_of(hash, slots) << TAG_BITS | hash & within;
+                let place = |hash: u64| scale(hash, slots) << TAG_BITS | hash & within;
                 places.iter_mut().zip(hashes).for_each(|(to, &hash)| *to = place(hash));
                 nulls.iter().for_each(|&i| places[i as usize] = NOWHERE);
                 give(first, places);
@@ -115,24 +108,38 @@ impl Unchained {
     }
 }
 
+/// The first row of each hash's slot if the filter has the hash, else [`NO_ROW`]; and where the slot's rows end.
+// PERF: a loop without a branch, for vector code.
+struct LookUp<'a> {
+    words: &'a [u64],
+    hashes: &'a [u64],
+    heads: &'a mut [u32],
+    ends: &'a mut [u32],
+}
+
+impl Kernel for LookUp<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        // There are no more slots than rows, and these have numbers of 32 bits.
+        let slots = self.words.len() - 1;
+        for ((head, end), &hash) in self.heads.iter_mut().zip(self.ends).zip(self.hashes) {
+            // The minimum spares a test of the index.
+            let slot = (scale_few(hash, slots as u64) as usize).min(slots - 1);
+            let (word, tag) = (self.words[slot], tag_of(hash));
+            *end = (self.words[slot + 1] >> 32) as u32;
+            *head = if word as u32 & tag == tag { (word >> 32) as u32 } else { NO_ROW };
+        }
+    }
+}
+
 impl JoinTable for Unchained {
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         let (rows, hashes) = keys.hashes();
-        let ends = &mut cursor.ends;
-        ends.resize(hashes.len().max(ends.len()), 0);
-        let slots = self.words.len() as u64 - 1;
-        let (last, is_far) = (hashes.len().saturating_sub(1), self.bytes() > FAR_BYTES);
-        widest(|| {
-            pairs.fill(rows, hashes.len(), |row| {
-                if is_far {
-                    prefetch(&self.words, slot_of(hashes[(row + AHEAD).min(last)], slots) as usize);
-                }
-                let (hash, slot) = (hashes[row], slot_of(hashes[row], slots) as usize);
-                let (word, tag) = (self.words[slot], tag_of(hash));
-                ends[row] = (self.words[slot + 1] >> 32) as u32;
-                if word as u32 & tag == tag { (word >> 32) as u32 } else { NO_ROW }
-            });
-        });
+        let [heads, ends] = cursor.heads_and_ends(hashes.len());
+        widest_of(LookUp { words: &self.words, hashes, heads, ends });
+        pairs.take(rows, heads);
     }
     fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         pairs.step(&cursor.ends);

@@ -1,14 +1,23 @@
 //! Which build sides may be read twice, and by what their keys are counted.
 
-use super::{By, MOST_ROWS};
+use super::{By, MOST_ROWS, Readings};
+use crate::exec::QueryContext;
 use crate::exec::join::build::Making;
 use crate::exec::join::table::{Asked, BucketCount, Packing, PlaceCount, TableKind};
 use crate::exec::join::table::{bytes_at_most, countable_places, is_integer};
 use crate::exec::join::{Computed, Rest};
+use crate::optimizer::ColumnEstimate;
 use crate::plan::Node;
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{DataType, PhysicalType};
 
+/// Rows from which on an input is read twice: fewer are soon moved.
+const MANY_ROWS: f64 = 65_536.0;
+/// Rows of a key, by estimate, up to which none is taken to be repeated.
+const DISTINCT: f64 = 1.05;
+/// Bytes of a place of a CAT: a bit, and one of its word's rank. The same for the eight buckets of a row in a CHT.
+const PLACE_BYTES: f64 = 0.25;
+const BUCKETS_BYTES: f64 = 8.0 * PLACE_BYTES;
 /// Rows that may be looked at for each that is kept.
 const LOOKED_AT: f64 = 4.0;
 /// Rows are large from this part of the free memory on.
@@ -49,9 +58,10 @@ impl By {
         {
             return Some(By::Places(packing));
         }
+        let width = || input.kept.iter().map(|meta| meta.physical.width() as f64).sum();
         let is_wanted = match making.table {
             TableKind::Cht => true,
-            TableKind::Auto => making.asked == Asked::Rows && is_large(input, making),
+            TableKind::Auto => making.asked == Asked::Rows && is_large(input.rows, width(), &making.context),
             _ => false,
         };
         is_wanted.then_some(By::Buckets((input.rows as usize).min(MOST_ROWS)))
@@ -66,11 +76,10 @@ impl By {
     }
 }
 
-/// True if the rows, with chains over them, would take much of the memory that is free: a CHT is taken then, which is slower to make.
-fn is_large(input: &Input<'_>, making: &Making) -> bool {
-    let width: usize = input.kept.iter().map(|meta| meta.physical.width()).sum();
-    let bytes = input.rows * (width + bytes_at_most(TableKind::Auto, 1)) as f64;
-    bytes > (making.context.memory.free() / LARGE_PART) as f64
+/// True if `rows` of so many bytes each, with chains over them, would take much of the memory that is free: a CHT is taken then, which
+/// is slower to make.
+fn is_large(rows: f64, bytes: f64, context: &QueryContext) -> bool {
+    rows * (bytes + bytes_at_most(TableKind::Auto, 1) as f64) > (context.memory.free() / LARGE_PART) as f64
 }
 
 /// Bounds of keys that are integers of 64 bits with a sign, if the plan knows them.
@@ -108,9 +117,43 @@ fn are_cheap<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
     })
 }
 
-/// True if it takes little to find the rows of `node`, of which there are about `rows`, and their `keys` once more.
-pub(super) fn is_cheap(node: &Node, keys: &[Expr], rows: f64) -> bool {
-    are_cheap(keys) && finds_cheaply(node, rows)
+/// True if so many rows, and so many of a key, are taken to gain by another reading.
+pub(super) fn pays(node: &Node, keys: &[Expr], (rows, per_key): (f64, f64)) -> bool {
+    rows >= MANY_ROWS && per_key <= DISTINCT && are_cheap(keys) && finds_cheaply(node, rows)
+}
+
+/// Bytes of the table and of kept keys for each of `rows` rows of `node`, with `bytes` of other columns, if it is taken to be read twice.
+pub(crate) fn counted_bytes(
+    node: &Node,
+    keys: &[(&Expr, ColumnEstimate)],
+    (rows, bytes): (f64, f64),
+    context: &QueryContext,
+) -> Option<f64> {
+    let settings = &context.settings;
+    let (exprs, columns): (Vec<Expr>, Vec<&ColumnEstimate>) =
+        keys.iter().map(|(expr, column)| ((*expr).clone(), column)).unzip();
+    let distinct: f64 = columns.iter().map(|column| column.distinct).product();
+    let per_key = rows / distinct.clamp(1.0, rows.max(1.0));
+    if settings.join_build == Readings::Once
+        || !pays(node, &exprs, (rows, per_key))
+        || !is_repeatable(node, &exprs)
+        || !exprs.iter().all(|key| is_integer(key.ty().physical()))
+    {
+        return None;
+    }
+    let places: Option<f64> =
+        columns.iter().map(|column| column.range.map(|(min, max)| (max - min + 1.0).max(1.0))).product();
+    let most = countable_places(settings.join_table, Asked::Rows, rows);
+    if let Some(places) = places.filter(|places| most.is_some_and(|most| *places <= most as f64)) {
+        return Some(PLACE_BYTES * places / rows);
+    }
+    let width: usize = exprs.iter().map(|key| key.ty().physical().width()).sum();
+    let is_cht = match settings.join_table {
+        TableKind::Cht => true,
+        TableKind::Auto => is_large(rows, width as f64 + bytes, context),
+        _ => false,
+    };
+    is_cht.then_some(BUCKETS_BYTES + width as f64)
 }
 
 fn finds_cheaply(node: &Node, rows: f64) -> bool {

@@ -24,7 +24,7 @@ mod input;
 mod tests;
 mod workers;
 
-pub(crate) use input::Input;
+pub(crate) use input::{Input, counted_bytes};
 pub(crate) use workers::KeysSink;
 
 use super::build::Making;
@@ -41,7 +41,7 @@ use crate::exec::tuple::expected_bytes;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Error, PhysicalType, Result};
-use input::{is_cheap, is_repeatable};
+use input::{is_repeatable, pays};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -72,10 +72,6 @@ impl fmt::Display for Readings {
     }
 }
 
-/// Rows from which on an input is read twice: fewer are soon moved.
-const MANY_ROWS: f64 = 65_536.0;
-/// Rows of a key, by estimate, up to which none is taken to be repeated.
-const DISTINCT: f64 = 1.05;
 /// Bytes of the bits of all workers together, for each row and in all, up to which they are few.
 const COUNTED_BYTES: f64 = 8.0;
 const FEW_BYTES: f64 = 4194304.0;
@@ -171,11 +167,7 @@ impl Twice {
             Readings::Once => return None,
             Readings::Twice => true,
         };
-        let pays = || {
-            input.rows >= MANY_ROWS
-                && making.expected.per_key <= DISTINCT
-                && is_cheap(input.node, input.keys, input.rows)
-        };
+        let pays = || pays(input.node, input.keys, (input.rows, making.expected.per_key));
         if input.is_filtered || !is_repeatable(input.node, input.keys) || !(is_forced || pays()) {
             return None;
         }

@@ -17,7 +17,9 @@ use super::{Placer, without_unmatchable};
 use crate::exec::operator::Tasks;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::prefetch::prefetch;
+use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Array, Result};
+use std::borrow::Borrow;
 
 /// Rows by bucket while they are counted, by one worker.
 pub(crate) struct BucketCount {
@@ -75,16 +77,15 @@ impl BucketCount {
 
     /// What all workers have counted.
     pub(crate) fn finish(self) -> CountedBuckets {
-        let taken = self.taken_words().map(|word| word.count_ones() as usize).sum();
-        CountedBuckets { ranked: taken, count: self }
+        CountedBuckets { ranked: widest_of(CountTaken(&self)), count: self }
     }
 
     /// The buckets that second rows are given, 64 in a word.
     fn given_words(&self) -> impl Iterator<Item = u64> + '_ {
-        // A bucket's next one is in the same partition, of whole words.
+        // A bucket's next one is in the same partition, of whole words, which are a power of two.
         let words = self.buckets.partition_words();
         let next = move |at: usize| {
-            let before = if at.is_multiple_of(words) { at + words - 1 } else { at - 1 };
+            let before = if at & (words - 1) == 0 { at + words - 1 } else { at - 1 };
             self.shared[at] << 1 | self.shared[before] >> 63
         };
         (0..self.owned.len()).map(move |at| next(at) & !self.owned[at])
@@ -132,21 +133,14 @@ impl CountedBuckets {
         let mut taken = Array::zeroed(count.owned.len());
         taken.iter_mut().zip(count.taken_words()).for_each(|(to, word)| *to = word);
         let directory = Directory::of_bits(&taken, tasks)?;
-        let (mut shared, mut given) = (BitsByRank::new(ranked), BitsByRank::new(ranked));
-        let words = taken.iter().zip(&*count.shared).zip(count.given_words());
-        for ((&taken, &is_shared), is_given) in words {
-            let mut left = taken;
-            while left != 0 {
-                let bit = left & left.wrapping_neg();
-                shared.push(is_shared & bit != 0);
-                given.push(is_given & bit != 0);
-                left ^= bit;
-            }
-        }
+        let none = || Array::zeroed(ranked.div_ceil(64));
+        let (mut shared, mut given) = (none(), none());
+        widest_of(MarkByRank { taken: &taken, marks: &*count.shared, by_rank: &mut shared });
+        widest_of(MarkByRank { taken: &taken, marks: count.given_words(), by_rank: &mut given });
         Ok(Box::new(BucketPlacer {
             table: Cht::of(count.buckets, directory),
-            shared: shared.words,
-            given: given.words,
+            shared,
+            given,
             claimed: (0..ranked.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
             ranked,
             overflow: AtomicUsize::new(0),
@@ -154,20 +148,41 @@ impl CountedBuckets {
     }
 }
 
-/// A bit for each taken bucket, as it is filled.
-struct BitsByRank {
-    words: Array<u64>,
-    len: usize,
+/// How many buckets are taken.
+struct CountTaken<'a>(&'a BucketCount);
+
+impl Kernel for CountTaken<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        self.0.taken_words().map(|word| word.count_ones() as usize).sum()
+    }
 }
 
-impl BitsByRank {
-    fn new(len: usize) -> BitsByRank {
-        BitsByRank { words: Array::zeroed(len.div_ceil(64)), len: 0 }
-    }
+/// Marks of taken buckets, by the buckets' ranks. Few are marked, and only these are gone through.
+struct MarkByRank<'a, M> {
+    taken: &'a [u64],
+    marks: M,
+    by_rank: &'a mut [u64],
+}
 
-    fn push(&mut self, bit: bool) {
-        self.words[self.len / 64] |= u64::from(bit) << (self.len % 64);
-        self.len += 1;
+impl<M: IntoIterator<Item: Borrow<u64>>> Kernel for MarkByRank<'_, M> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let mut before = 0;
+        for (&taken, marks) in self.taken.iter().zip(self.marks) {
+            let mut left = *marks.borrow();
+            while left != 0 {
+                let bit = left & left.wrapping_neg();
+                let rank = before + (taken & (bit - 1)).count_ones() as usize;
+                self.by_rank[rank / 64] |= 1 << (rank % 64);
+                left ^= bit;
+            }
+            before += taken.count_ones() as usize;
+        }
     }
 }
 
