@@ -1,33 +1,37 @@
-//! Rows of a chunk on their way to partitions: in the order of where they go.
+//! Rows on their way to partitions: in the order of where they go.
 
-/// Places that a row may go to: 64 partitions, and two for rows that go to none.
-pub(crate) const PLACES: usize = 66;
-
-/// See the module; those of one place in their own order.
+/// See the module: up to 65,535 rows, each of which goes to one of so many places, at most 256; those of one place in their own order.
 // PERF: each place then takes its rows column by column, some 30 values in one run, where a loop over rows would write to 64
 // places in turn.
 #[derive(Default)]
-pub(crate) struct Spread {
+pub(crate) struct Spread<const PLACES: usize> {
     to: Vec<u8>,
     order: Vec<u16>,
     /// Where each place's rows begin in the order; behind the last place, where they end.
     starts: Vec<u16>,
 }
 
-impl Spread {
-    /// Where each row of the next chunk goes, a place below [`PLACES`]; to be filled before [`Spread::arrange`].
+impl<const PLACES: usize> Spread<PLACES> {
+    /// Where each row goes, of the next ones; to be filled before [`Spread::arrange`].
     pub(crate) fn begin(&mut self) -> &mut Vec<u8> {
         self.to.clear();
         &mut self.to
     }
 
+    /// The same, to be filled further.
+    pub(crate) fn more(&mut self) -> &mut Vec<u8> {
+        &mut self.to
+    }
+
     /// Puts the rows in order, by counting: how many go where, then which.
     pub(crate) fn arrange(&mut self) {
-        let mut next = [0u16; PLACES + 1];
-        self.to.iter().for_each(|&to| next[usize::from(to) + 1] += 1);
-        (1..next.len()).for_each(|i| next[i] += next[i - 1]);
+        let mut next = [0u16; PLACES];
+        self.to.iter().for_each(|&to| next[usize::from(to)] += 1);
+        let mut rows = 0;
+        next.iter_mut().for_each(|next| rows += std::mem::replace(next, rows));
         self.starts.clear();
         self.starts.extend_from_slice(&next);
+        self.starts.push(rows);
         self.order.resize(self.to.len(), 0);
         for (row, &to) in self.to.iter().enumerate() {
             let at = &mut next[usize::from(to)];

@@ -29,7 +29,7 @@ use super::table::Partition;
 use crate::exec::materialized::Materialized;
 use crate::exec::spill::Spilling;
 use crate::exec::spill::store::{Medium, Store};
-use crate::exec::spread::{PLACES, Spread};
+use crate::exec::spread::Spread;
 use crate::exec::{QueryContext, Reservation};
 use crate::sync::OnceLock;
 use entasis_vector::{Chunk, Result};
@@ -40,7 +40,6 @@ pub const BITS: u32 = 6;
 const PARTITIONS: usize = 1 << BITS;
 /// In the place of a partition: the row is not written.
 const STAYS: usize = PARTITIONS;
-const _: () = assert!(STAYS < PLACES);
 /// The part of the memory that was free at the beginning that is left to others.
 const LEFT_PART: usize = 4;
 /// Partials of a worker may have so much memory, whatever is left to others: the most, and as a part of what is left.
@@ -147,7 +146,7 @@ pub struct Writer {
     parts: Vec<Materialized>,
     /// 0, 1, 2, …
     columns: Vec<usize>,
-    spread: Spread,
+    spread: Spread<{ STAYS + 1 }>,
     /// Bytes that are in memory.
     bytes: usize,
     /// Rows are written: when there are more bytes than `most`, or than twice `least` if they cannot be reserved. `least` is what

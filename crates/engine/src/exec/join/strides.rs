@@ -1,9 +1,9 @@
 //! Strides: probe rows that are held back until there are many, and then come to the table in the order of their hashes.
 //!
 //! A table that no cache holds costs a probe row a miss for the directory, one for the key and one for each payload column. Rows
-//! whose hashes begin alike find theirs near each other, so a worker keeps its probe rows in 64 parts by the first bits of their
+//! whose hashes begin alike find theirs near each other, so a worker keeps its probe rows in 256 parts by the first bits of their
 //! hashes. When they are as many as a *stride* may have, or there is no memory for more, part after part goes on to the probe,
-//! which is the same as ever: of the table it touches a 64th at a time, which a cache holds, more or less. The table is read once
+//! which is the same as ever: of the table it touches a 256th at a time, which a cache holds, more or less. The table is read once
 //! a stride, from its beginning to its end.
 //!
 //! This is the pipelined partitioned probe of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.2, but for one
@@ -20,7 +20,7 @@ use super::{Built, BuiltSlot, Computed, ComputedWorker};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use crate::exec::profile::Recorder;
-use crate::exec::spread::{PLACES, Spread};
+use crate::exec::spread::Spread;
 use crate::exec::{QueryContext, Reservation};
 use crate::sync::{AtomicBool, Ordering};
 use entasis_vector::expr::{ColumnMeta, Program};
@@ -28,10 +28,12 @@ use entasis_vector::{CHUNK_ROWS, Chunk, Error, Result, Vector};
 use std::sync::Arc;
 
 /// Parts of a stride.
-const PARTS: usize = 64;
+const PARTS: usize = 256;
 /// The bits of a hash that say which.
 const BITS: u32 = PARTS.ilog2();
-const _: () = assert!(PARTS <= PLACES);
+/// Rows that go to their parts at once.
+// PERF: some 64 to each, since each run of rows has its price.
+const BATCH: usize = 8 * CHUNK_ROWS;
 /// Share of the probe rows, as a filter leaves them, that are to match: the others meet nothing but the directory.
 const MATCHING: f64 = 0.75;
 /// Partitions of full size that the rows and their table must have: fewer are in the caches, more or less.
@@ -82,6 +84,9 @@ impl OperatorFactory for Strides {
             probe_keys: ProbeKeys::new(self.null_equals_null.len(), self.context.settings.hash_collisions),
             null_equals_null: self.null_equals_null.clone(),
             parts: (0..PARTS).map(|_| Materialized::in_pages(&self.stored)).collect(),
+            waiting: Materialized::expecting(&self.stored, BATCH),
+            row: self.row_bytes(),
+            batch: self.stored.iter().map(|meta| Vector::new(meta.physical)).collect(),
             vectors: self.stored.iter().map(|meta| Vector::new(meta.physical)).collect(),
             stored: self.stored.clone(),
             kept: self.kept.clone(),
@@ -124,11 +129,15 @@ impl Strides {
         Some(most)
     }
 
+    fn row_bytes(&self) -> usize {
+        self.stored.iter().map(|meta| width(meta.physical)).sum()
+    }
+
     fn auto(&self, built: &Built, table: usize) -> Option<usize> {
         let settings = &self.context.settings;
         Gates {
             table,
-            row: self.stored.iter().map(|meta| width(meta.physical)).sum(),
+            row: self.row_bytes(),
             expected: self.expected.given(built.rows.rows()).looked_up(),
             partition: settings.join_partition_size,
             workers: settings.threads.max(1),
@@ -176,10 +185,15 @@ struct Worker {
     stored: Vec<ColumnMeta>,
     /// The stride, by part.
     parts: Vec<Materialized>,
+    /// Rows that have not gone to their parts yet; where they go is in `spread`.
+    waiting: Materialized,
+    batch: Vec<Vector>,
+    /// Bytes of a row.
+    row: usize,
     bytes: usize,
     most: usize,
     memory: Reservation,
-    spread: Spread,
+    spread: Spread<PARTS>,
     vectors: Vec<Vector>,
     chunk: Chunk,
     context: QueryContext,
@@ -188,12 +202,18 @@ struct Worker {
 impl Operator for Worker {
     fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
         self.hold_back(chunk)?;
+        let rows = self.waiting.rows();
+        if rows + CHUNK_ROWS <= BATCH && rows * self.row < self.most {
+            return Ok(Flow::Continue);
+        }
+        self.spread();
         // Without memory the stride ends here.
-        let is_full = self.bytes >= self.most || self.memory.resize(self.bytes).is_err();
+        let is_full = self.bytes >= self.most || self.memory.resize(self.bytes + self.waiting.bytes()).is_err();
         if is_full { self.give(next) } else { Ok(Flow::Continue) }
     }
 
     fn finish(&mut self, next: &mut dyn Push) -> Result<Flow> {
+        self.spread();
         self.give(next)
     }
 }
@@ -204,19 +224,39 @@ impl Worker {
         self.probe_keys.begin(keys, positions, &self.null_equals_null);
         // Tables have rows in the order of the first bits. A key with a NULL has some hash.
         let (_, hashes) = self.probe_keys.hashes();
-        self.spread.begin().extend(hashes.iter().map(|hash| (hash >> (u64::BITS - BITS)) as u8));
+        self.spread.more().extend(hashes.iter().map(|hash| (hash >> (u64::BITS - BITS)) as u8));
         self.probe_keys.release();
         self.keys.release();
+        self.waiting.append(chunk, &self.kept.places, None);
+        Ok(())
+    }
+
+    /// Brings the rows that wait to their parts.
+    fn spread(&mut self) {
+        let rows = self.waiting.rows();
+        if rows == 0 {
+            return;
+        }
+        for (column, vector) in self.batch.iter_mut().enumerate() {
+            self.waiting.read(column, 0, 0, rows, vector);
+        }
         self.spread.arrange();
         for (number, part) in self.parts.iter_mut().enumerate() {
             let rows = self.spread.rows(number);
             if !rows.is_empty() {
                 let before = part.bytes();
-                part.append(chunk, &self.kept.places, Some(rows));
+                let vectors: Vec<(&Vector, Option<&[u16]>)> =
+                    self.batch.iter().map(|vector| (vector, Some(rows))).collect();
+                part.append_vectors(&vectors, rows.len());
                 self.bytes = self.bytes - before + part.bytes();
             }
         }
-        Ok(())
+        self.spread.begin();
+        // Strings have been copied to the parts.
+        match self.waiting.heap_bytes() {
+            0 => self.waiting.restart(),
+            _ => self.waiting = Materialized::expecting(self.waiting.columns(), BATCH),
+        }
     }
 
     /// Pushes the stride, part by part.

@@ -11,7 +11,7 @@ use crate::exec::context::MemoryBudget;
 use crate::exec::join::table::{ProbeKeys, Seen};
 use crate::exec::materialized::Materialized;
 use crate::exec::spill::store::{Medium, Store};
-use crate::exec::spread::{PLACES, Spread};
+use crate::exec::spread::Spread;
 use crate::sync::{AtomicBool, Ordering};
 use entasis_vector::hash::hash_u64;
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Selection, Vector};
@@ -31,7 +31,7 @@ fn bits_of(hash: u64, depth: u32) -> u64 {
 /// In the place of a partition: the row is not taken, or it is dropped.
 const STAYS: u8 = PARTITIONS as u8;
 const DROPPED: u8 = STAYS + 1;
-const _: () = assert!(DROPPED as usize == PLACES - 1);
+const PLACES: usize = DROPPED as usize + 1;
 
 /// Which partitions are, or are to be, in the file; shared by all workers.
 pub(crate) type Marks = Arc<[AtomicBool]>;
@@ -66,7 +66,7 @@ pub(crate) struct Split {
     memory: Reservation,
     /// Told which keys there are.
     seen: Option<Arc<Seen>>,
-    spread: Spread,
+    spread: Spread<PLACES>,
 }
 
 /// Which rows of a chunk [`Split::take`] takes.
