@@ -10,6 +10,7 @@ mod filter;
 mod join;
 mod limit;
 pub mod materialized;
+mod named;
 pub mod operator;
 mod pipeline;
 pub mod profile;

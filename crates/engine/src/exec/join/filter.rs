@@ -17,6 +17,7 @@
 //! NULL is no key here: joins in which NULL equals NULL have no filter.
 
 use super::table::{Bits, Bloom, BuildInput, Packing, for_each_integer, is_integer};
+use crate::exec::named::named;
 use crate::exec::profile::PassRate;
 use crate::exec::{MemoryBudget, Reservation, Settings};
 use crate::sync::{AtomicBool, OnceLock, Ordering};
@@ -59,22 +60,7 @@ pub enum FilterKind {
     Bloom,
 }
 
-impl FilterKind {
-    /// All, with their names in SQL.
-    pub const NAMES: [(FilterKind, &str); 4] = [
-        (FilterKind::Auto, "auto"),
-        (FilterKind::Off, "off"),
-        (FilterKind::Bits, "bits"),
-        (FilterKind::Bloom, "bloom"),
-    ];
-}
-
-impl fmt::Display for FilterKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, name) = FilterKind::NAMES.iter().find(|(kind, _)| kind == self).expect("all have a name");
-        f.write_str(name)
-    }
-}
+named!(FilterKind: Auto = "auto", Off = "off", Bits = "bits", Bloom = "bloom");
 
 /// Where the build leaves its filter.
 #[derive(Debug, Default)]

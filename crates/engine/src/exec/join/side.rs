@@ -20,6 +20,10 @@ pub(crate) fn choose(join: &plan::Join, columns: &Columns, above: &ColumnSet, co
         let mut own = reads_all(keys.iter().copied());
         own.add(&residual);
         let mut side = width::side(node, estimate.rows, (&own, above), columns, &costs);
+        // A key that is computed is kept beside the columns that it is computed of.
+        let computed =
+            keys.iter().filter(|key| !matches!(key, Expr::Column { .. }) && reads_all([**key]).is_subset(above));
+        side.keys.bytes += computed.map(|key| key.ty().physical().width() as f64).sum::<f64>();
         let kept = node.columns().into_iter().filter(|id| above.contains(*id));
         let metas: Vec<ColumnMeta> = kept.map(|id| estimate.meta(id, columns.ty(id))).collect();
         side.tuple = expected_bytes(&metas, (estimate.rows, side.payload.bytes), context);

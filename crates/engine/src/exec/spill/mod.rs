@@ -14,7 +14,7 @@ pub(crate) mod store;
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
+use crate::exec::named::named;
 
 /// When sorts and aggregations write rows to temporary files. The settings `sort_spill` and `aggregate_spill`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -28,15 +28,4 @@ pub enum Spilling {
     Deep,
 }
 
-impl Spilling {
-    /// All, with their names in SQL.
-    pub const NAMES: [(Spilling, &str); 3] =
-        [(Spilling::Auto, "auto"), (Spilling::All, "all"), (Spilling::Deep, "deep")];
-}
-
-impl fmt::Display for Spilling {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, name) = Spilling::NAMES.iter().find(|(value, _)| value == self).expect("all have a name");
-        f.write_str(name)
-    }
-}
+named!(Spilling: Auto = "auto", All = "all", Deep = "deep");

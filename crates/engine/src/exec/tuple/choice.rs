@@ -12,9 +12,9 @@ use super::Layout;
 use crate::exec::QueryContext;
 use crate::exec::context::MemoryBudget;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
+use crate::exec::named::named;
 use crate::sync::OnceLock;
 use entasis_vector::expr::ColumnMeta;
-use std::fmt;
 use std::sync::Arc;
 
 /// Whether operators compress the rows that they keep. The setting `temp_compression`.
@@ -29,18 +29,7 @@ pub enum TempCompression {
     Off,
 }
 
-impl TempCompression {
-    /// All, with their names in SQL.
-    pub const NAMES: [(TempCompression, &str); 3] =
-        [(TempCompression::Auto, "auto"), (TempCompression::On, "on"), (TempCompression::Off, "off")];
-}
-
-impl fmt::Display for TempCompression {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, name) = TempCompression::NAMES.iter().find(|(value, _)| value == self).expect("all have a name");
-        f.write_str(name)
-    }
-}
+named!(TempCompression: Auto = "auto", On = "on", Off = "off");
 
 /// Rows are large once all workers' rows together are more than this part of the memory that is left.
 const LARGE_PART: usize = 4;

@@ -30,10 +30,10 @@ use crate::exec::join::ProbeOutput;
 use crate::exec::join::kept::KeptColumns;
 use crate::exec::join::probe::Probe;
 use crate::exec::materialized::{Materialized, column_of};
+use crate::exec::named::named;
 use crate::exec::operator::{Flow, Push};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, DataType, PhysicalType, Result, Selection, Vector};
-use std::fmt;
 
 /// Whether a second pass leaves payload of the probe side where it is. The setting `join_late`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,17 +47,7 @@ pub enum JoinLate {
     Off,
 }
 
-impl JoinLate {
-    /// All, with their names in SQL.
-    pub const NAMES: [(JoinLate, &str); 3] = [(JoinLate::Auto, "auto"), (JoinLate::On, "on"), (JoinLate::Off, "off")];
-}
-
-impl fmt::Display for JoinLate {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, name) = JoinLate::NAMES.iter().find(|(value, _)| value == self).expect("all have a name");
-        f.write_str(name)
-    }
-}
+named!(JoinLate: Auto = "auto", On = "on", Off = "off");
 
 /// Which of the kept columns of probe rows are payload.
 pub(crate) struct Apart {

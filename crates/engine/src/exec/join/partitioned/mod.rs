@@ -71,6 +71,7 @@ use super::kept::KeptColumns;
 use super::probe::Probe;
 use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind, bytes_at_most};
 use crate::exec::materialized::Materialized;
+use crate::exec::named::named;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::profile::{PassRate, Recorder};
 use crate::exec::spill::store::{MOST_SEGMENTS, Medium, Store, Stored};
@@ -82,7 +83,6 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result};
 use skew::StoredKeys;
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
-use std::fmt;
 use std::sync::Arc;
 
 /// Which partitions of joins go to temporary files. The setting `join_spill`.
@@ -99,18 +99,7 @@ pub enum JoinSpill {
     Deep,
 }
 
-impl JoinSpill {
-    /// All, with their names in SQL.
-    pub const NAMES: [(JoinSpill, &str); 4] =
-        [(JoinSpill::Auto, "auto"), (JoinSpill::Half, "half"), (JoinSpill::All, "all"), (JoinSpill::Deep, "deep")];
-}
-
-impl fmt::Display for JoinSpill {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, name) = JoinSpill::NAMES.iter().find(|(value, _)| value == self).expect("all have a name");
-        f.write_str(name)
-    }
-}
+named!(JoinSpill: Auto = "auto", Half = "half", All = "all", Deep = "deep");
 
 /// The part of the memory that a build side found free that it leaves to others.
 const LEFT_PART: usize = 4;

@@ -19,9 +19,9 @@ use super::{Arranged, BuildInput, JoinTable};
 use crate::exec::Reservation;
 use crate::exec::join::filter::Expected;
 use crate::exec::materialized::Materialized;
+use crate::exec::named::named;
 use crate::exec::operator::Tasks;
 use entasis_vector::Result;
-use std::fmt;
 use std::sync::Arc;
 
 /// A kind of join table. The setting `join_table`.
@@ -50,21 +50,9 @@ pub enum TableKind {
     BloomRadix,
 }
 
-impl TableKind {
-    /// All, with their names in SQL.
-    pub const NAMES: [(TableKind, &str); 10] = [
-        (TableKind::Auto, "auto"),
-        (TableKind::Bitmap, "bitmap"),
-        (TableKind::Array, "array"),
-        (TableKind::Ranked, "ranked"),
-        (TableKind::Cat, "cat"),
-        (TableKind::Cht, "cht"),
-        (TableKind::Unchained, "unchained"),
-        (TableKind::Chained, "chained"),
-        (TableKind::Radix, "radix"),
-        (TableKind::BloomRadix, "bloom_radix"),
-    ];
+named!(TableKind: Auto = "auto", Bitmap = "bitmap", Array = "array", Ranked = "ranked", Cat = "cat", Cht = "cht", Unchained = "unchained", Chained = "chained", Radix = "radix", BloomRadix = "bloom_radix");
 
+impl TableKind {
     /// True for those of which each partition has its own.
     pub fn is_partitioned(self) -> bool {
         matches!(self, TableKind::Radix | TableKind::BloomRadix)
@@ -73,13 +61,6 @@ impl TableKind {
     /// The one of this name; `None` if there is none.
     pub fn parse(name: &str) -> Option<TableKind> {
         TableKind::NAMES.iter().find(|(_, own)| *own == name).map(|(kind, _)| *kind)
-    }
-}
-
-impl fmt::Display for TableKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, name) = TableKind::NAMES.iter().find(|(kind, _)| kind == self).expect("all have a name");
-        f.write_str(name)
     }
 }
 

@@ -35,6 +35,7 @@ use super::table::{Placer, ProbeKeys, TableKind};
 use super::{Built, Computed};
 use crate::exec::Reservation;
 use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
+use crate::exec::named::named;
 use crate::exec::operator::{SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::tuple::expected_bytes;
@@ -42,7 +43,6 @@ use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Error, PhysicalType, Result};
 use input::{is_repeatable, pays};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 use workers::PlacingWorker;
@@ -59,18 +59,7 @@ pub enum Readings {
     Twice,
 }
 
-impl Readings {
-    /// All, with their names in SQL.
-    pub const NAMES: [(Readings, &str); 3] =
-        [(Readings::Auto, "auto"), (Readings::Once, "once"), (Readings::Twice, "twice")];
-}
-
-impl fmt::Display for Readings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (_, name) = Readings::NAMES.iter().find(|(value, _)| value == self).expect("all have a name");
-        f.write_str(name)
-    }
-}
+named!(Readings: Auto = "auto", Once = "once", Twice = "twice");
 
 /// Bytes of the bits of all workers together, for each row and in all, up to which they are few.
 const COUNTED_BYTES: f64 = 8.0;
