@@ -21,7 +21,7 @@ use super::Costs;
 use crate::plan::JoinKind;
 
 /// Heads and successors of a row, in bytes.
-pub(crate) const TABLE_ROW: f64 = 12.0;
+const TABLE_ROW: f64 = 12.0;
 /// More than this part of the memory that is left is much.
 const LARGE_PART: f64 = 4.0;
 /// How many times one side's cost may be the other's, if they are to be taken for equal, and how many times its bytes, if it is small.

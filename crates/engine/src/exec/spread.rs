@@ -1,7 +1,7 @@
 //! Rows on their way to partitions: in the order of where they go.
 
 /// See the module: up to 65,535 rows, each of which goes to one of so many places, at most 256; those of one place in their own order.
-// PERF: each place then takes its rows column by column, some 30 values in one run, where a loop over rows would write to 64
+// PERF: each place then takes its rows column by column, dozens of values in one run, where a loop over rows would write to all
 // places in turn.
 #[derive(Default)]
 pub(crate) struct Spread<const PLACES: usize> {
@@ -25,6 +25,8 @@ impl<const PLACES: usize> Spread<PLACES> {
 
     /// Puts the rows in order, by counting: how many go where, then which.
     pub(crate) fn arrange(&mut self) {
+        const { assert!(PLACES <= 1 << u8::BITS) };
+        debug_assert!(self.to.len() <= usize::from(u16::MAX));
         let mut next = [0u16; PLACES];
         self.to.iter().for_each(|&to| next[usize::from(to)] += 1);
         let mut rows = 0;

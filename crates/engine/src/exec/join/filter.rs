@@ -5,7 +5,8 @@
 //! first probe ([`super::early`]; Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.1). What it is made
 //! of is [`choose`]'s decision:
 //!
-//! - *bits*: integers whose places are not too many have an exact bit each, several columns together ([`Bits`]);
+//! - *bits*: integers whose places are not too many have an exact bit each, several columns together ([`Bits`]), but for many keys that
+//!   nearly all probe rows are expected to have;
 //! - *Bloom*: all other keys, by their hashes ([`Bloom`]), if not nearly all probe rows are expected to match;
 //! - *bounds*: nothing is tested, but blocks are skipped by the smallest and the largest key, as they are with the others.
 //!
@@ -650,6 +651,11 @@ mod tests {
             (Auto, 2, Some(&[(0, (16 << 20) - 1)][..]), half, plenty, "bits for 16777216 places", 2 << 20),
             (Auto, 2, Some(&[(0, 16 << 20)][..]), half, plenty, "Bloom for 2 rows", 8),
             (Auto, 1 << 20, Some(&[(0, (64 << 20) - 1)][..]), half, plenty, "bits for 67108864 places", 8 << 20),
+            // Many bits are not made for nothing.
+            (Auto, 1 << 20, Some(&[(0, (1 << 20) - 1)][..]), 0.95, plenty, "bits for 1048576 places", 1 << 17),
+            (Auto, 3 << 19, Some(&[(0, (1 << 20) - 1)][..]), 0.95, plenty, "bounds only; 95 % of the rows", 0),
+            (Auto, 3 << 19, Some(&[(0, (1 << 20) - 1)][..]), half, plenty, "bits for 1048576 places", 1 << 17),
+            (Bits, 3 << 19, Some(&[(0, (1 << 20) - 1)][..]), 0.95, plenty, "bits for 1048576 places", 1 << 17),
         ] {
             let mut memory = Reservation::new(&Arc::new(MemoryBudget::new(memory)));
             let expected = Expected { rows: 2e6, matching: expected, ..Expected::default() };

@@ -28,7 +28,10 @@ pub(crate) fn choose(join: &plan::Join, columns: &Columns, above: &ColumnSet, co
         let metas: Vec<ColumnMeta> = kept.map(|id| estimate.meta(id, columns.ty(id))).collect();
         side.tuple = expected_bytes(&metas, (estimate.rows, side.payload.bytes), context);
         let keys: Vec<_> = keys.into_iter().map(|key| (key, estimate.expression(key))).collect();
-        side.counted = counted_bytes(node, &keys, (estimate.rows, side.payload.bytes), context);
+        if side.tuple.is_none() {
+            let bytes = (estimate.rows, side.keys.bytes, side.payload.bytes);
+            side.counted = counted_bytes(node, &keys, &metas, bytes, context);
+        }
         side
     };
     let (left, right) = (estimate(&join.left, columns), estimate(&join.right, columns));

@@ -21,7 +21,7 @@ use super::directory::{Directory, NO_RANK, View, count, rank_in};
 use super::keys::KeyHashes;
 use super::partitions::{Partitions, cut, shift_for};
 use super::places::NOWHERE;
-use super::{Arranged, BuildInput, Cursor, FEW, JoinTable, NO_ROW, Pairs, ProbeKeys, scale, scale_few};
+use super::{Arranged, BuildInput, Cursor, JoinTable, NARROW, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
 use crate::exec::operator::in_parallel;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};
@@ -74,8 +74,8 @@ impl Buckets {
     /// Calls `f` with the bucket of each hash and what stands beside it.
     #[inline(always)]
     fn for_each<T>(self, hashes: &[u64], beside: impl Iterator<Item = T>, f: impl Fn(T, u64)) {
-        if self.count <= FEW {
-            beside.zip(hashes).for_each(|(to, &hash)| f(to, scale_few(hash, self.count)));
+        if self.count <= NARROW {
+            beside.zip(hashes).for_each(|(to, &hash)| f(to, scale_narrow(hash, self.count)));
         } else {
             beside.zip(hashes).for_each(|(to, &hash)| f(to, self.of(hash)));
         }

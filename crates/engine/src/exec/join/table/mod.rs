@@ -59,7 +59,7 @@ use crate::sync::AtomicU32;
 use keys::for_each_batch;
 use std::ops::Range;
 
-/// How many probe rows ahead memory is asked for.
+/// How many rows ahead memory is asked for that is going to be written.
 const AHEAD: usize = 16;
 /// Bytes from which on a table is asked for ahead: what the nearer caches hold is there as soon.
 const FAR_BYTES: usize = 1 << 20;
@@ -93,17 +93,18 @@ impl Cursor {
 
     /// Room for as many heads, and as many ends.
     fn heads_and_ends(&mut self, count: usize) -> [&mut [u32]; 2] {
-        [&mut self.heads, &mut self.ends].map(|rows| {
-            rows.resize(rows.len().max(count), NO_ROW);
-            &mut rows[..count]
-        })
+        [&mut self.heads, &mut self.ends].map(|rows| room(rows, count))
     }
 
     /// Room for as many heads.
     fn heads(&mut self, count: usize) -> &mut [u32] {
-        self.heads.resize(self.heads.len().max(count), NO_ROW);
-        &mut self.heads[..count]
+        room(&mut self.heads, count)
     }
+}
+
+fn room(rows: &mut Vec<u32>, count: usize) -> &mut [u32] {
+    rows.resize(rows.len().max(count), NO_ROW);
+    &mut rows[..count]
 }
 
 /// Finds the build rows that may match a probe row.
@@ -153,8 +154,8 @@ impl Arranged {
     }
 }
 
-/// The most numbers that [`scale_few`] knows.
-const FEW: u64 = 1 << 32;
+/// The most numbers that [`scale_narrow`] knows.
+const NARROW: u64 = 1 << 32;
 
 /// A number below `count`, the greater the greater the hash is.
 #[inline(always)]
@@ -162,10 +163,10 @@ fn scale(hash: u64, count: u64) -> u64 {
     ((u128::from(hash) * u128::from(count)) >> 64) as u64
 }
 
-/// The same of at most [`FEW`] numbers: vectors have no upper half of a product of 128 bits.
+/// The same of at most [`NARROW`] numbers: vectors have no upper half of a product of 128 bits.
 #[inline(always)]
-fn scale_few(hash: u64, count: u64) -> u64 {
-    let (high, low) = (hash >> 32, hash & (FEW - 1));
+fn scale_narrow(hash: u64, count: u64) -> u64 {
+    let (high, low) = (hash >> 32, hash & (NARROW - 1));
     (high * count + ((low * count) >> 32)) >> 32
 }
 

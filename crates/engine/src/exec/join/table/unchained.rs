@@ -15,7 +15,7 @@
 use super::keys::KeyHashes;
 use super::partitions::{Partitions, cut, shift_for};
 use super::places::NOWHERE;
-use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, scale, scale_few};
+use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
 use crate::exec::operator::in_parallel;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};
@@ -126,7 +126,7 @@ impl Kernel for LookUp<'_> {
         let slots = self.words.len() - 1;
         for ((head, end), &hash) in self.heads.iter_mut().zip(self.ends).zip(self.hashes) {
             // The minimum spares a test of the index.
-            let slot = (scale_few(hash, slots as u64) as usize).min(slots - 1);
+            let slot = (scale_narrow(hash, slots as u64) as usize).min(slots - 1);
             let (word, tag) = (self.words[slot], tag_of(hash));
             *end = (self.words[slot + 1] >> 32) as u32;
             *head = if word as u32 & tag == tag { (word >> 32) as u32 } else { NO_ROW };

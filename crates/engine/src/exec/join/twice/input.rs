@@ -1,11 +1,13 @@
 //! Which build sides may be read twice, and by what their keys are counted.
 
 use super::{By, MOST_ROWS, Readings};
-use crate::exec::QueryContext;
 use crate::exec::join::build::Making;
+use crate::exec::join::filter::FilterKind;
+use crate::exec::join::partitioned::JoinSpill;
 use crate::exec::join::table::{Asked, BucketCount, Packing, PlaceCount, TableKind};
 use crate::exec::join::table::{bytes_at_most, countable_places, is_integer};
 use crate::exec::join::{Computed, Rest};
+use crate::exec::{QueryContext, Settings};
 use crate::optimizer::ColumnEstimate;
 use crate::plan::Node;
 use entasis_vector::expr::{ColumnMeta, Expr};
@@ -122,11 +124,26 @@ pub(super) fn pays(node: &Node, keys: &[Expr], (rows, per_key): (f64, f64)) -> b
     rows >= MANY_ROWS && per_key <= DISTINCT && are_cheap(keys) && finds_cheaply(node, rows)
 }
 
-/// Bytes of the table and of kept keys for each of `rows` rows of `node`, with `bytes` of other columns, if it is taken to be read twice.
+/// True if rows of these columns can be put in place, and the settings want nothing else.
+pub(super) fn is_possible<'m>(
+    settings: &Settings,
+    kept: impl IntoIterator<Item = &'m ColumnMeta>,
+    become_tuples: bool,
+) -> bool {
+    settings.join_filter != FilterKind::Bloom
+        && settings.join_spill == JoinSpill::Auto
+        && !become_tuples
+        && kept.into_iter().all(|meta| meta.physical != PhysicalType::Str)
+}
+
+/// Bytes of the table and of kept keys for each row of `node`, if it is taken to be read twice: `rows` rows with the columns `kept` beside
+/// the keys, which have so many bytes, and the keys, so many bytes of which are no column of these. What else is asked of the join is not
+/// looked at: rows with a NULL key that come out, or filters that go into this side.
 pub(crate) fn counted_bytes(
     node: &Node,
     keys: &[(&Expr, ColumnEstimate)],
-    (rows, bytes): (f64, f64),
+    kept: &[ColumnMeta],
+    (rows, key_bytes, kept_bytes): (f64, f64, f64),
     context: &QueryContext,
 ) -> Option<f64> {
     let settings = &context.settings;
@@ -137,6 +154,7 @@ pub(crate) fn counted_bytes(
     if settings.join_build == Readings::Once
         || !pays(node, &exprs, (rows, per_key))
         || !is_repeatable(node, &exprs)
+        || !is_possible(settings, kept, false)
         || !exprs.iter().all(|key| is_integer(key.ty().physical()))
     {
         return None;
@@ -147,13 +165,12 @@ pub(crate) fn counted_bytes(
     if let Some(places) = places.filter(|places| most.is_some_and(|most| *places <= most as f64)) {
         return Some(PLACE_BYTES * places / rows);
     }
-    let width: usize = exprs.iter().map(|key| key.ty().physical().width()).sum();
     let is_cht = match settings.join_table {
         TableKind::Cht => true,
-        TableKind::Auto => is_large(rows, width as f64 + bytes, context),
+        TableKind::Auto => is_large(rows, key_bytes + kept_bytes, context),
         _ => false,
     };
-    is_cht.then_some(BUCKETS_BYTES + width as f64)
+    is_cht.then_some(BUCKETS_BYTES + key_bytes)
 }
 
 fn finds_cheaply(node: &Node, rows: f64) -> bool {

@@ -28,8 +28,7 @@ pub(crate) use input::{Input, counted_bytes};
 pub(crate) use workers::KeysSink;
 
 use super::build::Making;
-use super::filter::{FilterKind, FilterSlot, KeyFilter};
-use super::partitioned::JoinSpill;
+use super::filter::{FilterSlot, KeyFilter};
 use super::table::{Asked, BucketCount, BuildInput, CountedPlaces, JoinTable, OVERFLOW_PART, Packing, PlaceCount};
 use super::table::{Placer, ProbeKeys, TableKind};
 use super::{Built, Computed};
@@ -41,8 +40,8 @@ use crate::exec::profile::Recorder;
 use crate::exec::tuple::expected_bytes;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, PoisonError};
 use entasis_vector::expr::ColumnMeta;
-use entasis_vector::{Error, PhysicalType, Result};
-use input::{is_repeatable, pays};
+use entasis_vector::{Error, Result};
+use input::{is_possible, is_repeatable, pays};
 use std::sync::Arc;
 use std::time::Instant;
 use workers::PlacingWorker;
@@ -171,11 +170,8 @@ impl Twice {
         let kept = || input.kept.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
         let width: usize = kept().map(|meta| meta.physical.width()).sum();
         let become_tuples = expected_bytes(input.kept, (input.rows, width as f64), &making.context).is_some();
-        let is_plain = settings.join_filter != FilterKind::Bloom
-            && settings.join_spill == JoinSpill::Auto
-            && !become_tuples
-            && kept().all(|meta| meta.physical != PhysicalType::Str);
-        is_plain.then(|| {
+        let is_possible = is_possible(settings, kept(), become_tuples);
+        is_possible.then(|| {
             Arc::new(Twice {
                 by,
                 kept: input.kept.to_vec(),

@@ -81,6 +81,7 @@ impl BucketCount {
     }
 
     /// The buckets that second rows are given, 64 in a word.
+    #[inline(always)]
     fn given_words(&self) -> impl Iterator<Item = u64> + '_ {
         // A bucket's next one is in the same partition, of whole words, which are a power of two.
         let words = self.buckets.partition_words();
@@ -92,6 +93,7 @@ impl BucketCount {
     }
 
     /// The buckets that are taken.
+    #[inline(always)]
     fn taken_words(&self) -> impl Iterator<Item = u64> + '_ {
         self.owned.iter().zip(self.given_words()).map(|(owned, given)| owned | given)
     }
