@@ -344,6 +344,7 @@ mod tests {
         let plan = Plan { root, columns, output };
         let settings = Settings {
             join_table: TableKind::Cht,
+            threads: 1,
             join_stride: stride,
             profile: true,
             temp_directory: "".into(),
