@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 use crate::buffer::{Buffer, Native};
+use crate::prefetch::prefetch_at;
 use std::mem::transmute_copy;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -63,6 +64,12 @@ impl Slots {
                 }
             }
         }
+    }
+
+    /// Asks for the place of value number `at`, which is going to be written; there need be none.
+    #[inline(always)]
+    pub fn prefetch<T: Native>(&self, at: usize) {
+        prefetch_at(self.buffer.as_ptr().cast::<T>().wrapping_add(at));
     }
 
     /// Sets a bit to zero, of slots for words of 64 bits.

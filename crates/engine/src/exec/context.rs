@@ -1,8 +1,8 @@
 //! What a running statement carries: settings, memory budget, cancellation, progress.
 
 use crate::exec::join::filter::FilterKind;
+use crate::exec::join::held_back::Stride;
 use crate::exec::join::partitioned::{JoinLate, JoinSpill};
-use crate::exec::join::strides::Stride;
 use crate::exec::join::table::TableKind;
 use crate::exec::join::twice::Readings;
 use crate::exec::scheduler::WorkerPool;

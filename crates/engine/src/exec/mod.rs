@@ -28,8 +28,8 @@ mod values;
 
 pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation, Settings};
 pub use join::filter::FilterKind;
+pub use join::held_back::Stride;
 pub use join::partitioned::{JoinLate, JoinSpill};
-pub use join::strides::Stride;
 pub use join::table::{TableKind, parse_wanted, show_wanted};
 pub use join::twice::Readings;
 pub use profile::{Profile, ProfileNode};

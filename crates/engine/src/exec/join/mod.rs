@@ -31,6 +31,7 @@
 pub(crate) mod build;
 pub(crate) mod early;
 pub(crate) mod filter;
+pub(crate) mod held_back;
 pub(crate) mod kept;
 pub(crate) mod partitioned;
 pub(crate) mod probe;

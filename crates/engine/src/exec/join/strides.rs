@@ -1,57 +1,28 @@
 //! Strides: probe rows that are held back until there are many, and then come to the table in the order of their hashes.
 //!
 //! A table that no cache holds costs a probe row a miss for the directory, one for the key and one for each payload column. Rows
-//! whose hashes begin alike find theirs near each other, so a worker keeps its probe rows in 256 parts by the first bits of their
-//! hashes. When they are as many as a *stride* may have, or there is no memory for more, part after part goes on to the probe,
-//! which is the same as ever: of the table it touches a 256th at a time, which a cache holds, more or less. The table is read once
-//! a stride, from its beginning to its end.
+//! whose hashes begin alike find theirs near each other, so a worker [holds them back](super::held_back) by the first bits of their
+//! hashes. Part after part goes on to the probe, which is the same as ever. The table is read once a stride, from its beginning to
+//! its end.
 //!
 //! This is the pipelined partitioned probe of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.2, but for one
 //! thing: rows are not put back into the order in which they came (docs/decisions/0010-strides-without-order.md).
 //!
-//! Not here: tables of places, whose accesses were found not to get faster; and the build side, which is as it is.
+//! Not here: tables of places, whose accesses were found not to get faster.
 
 use super::filter::Expected;
+use super::held_back::{Facts, HeldBack, part_of_hash};
 use super::kept::KeptColumns;
-use super::partitioned::choice::{NARROW, width};
 use super::partitioned::route::Through;
 use super::table::ProbeKeys;
 use super::{Built, BuiltSlot, Computed, ComputedWorker};
-use crate::exec::materialized::Materialized;
+use crate::exec::QueryContext;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use crate::exec::profile::Recorder;
-use crate::exec::spread::Spread;
-use crate::exec::{QueryContext, Reservation};
 use crate::sync::{AtomicBool, Ordering};
 use entasis_vector::expr::{ColumnMeta, Program};
-use entasis_vector::{CHUNK_ROWS, Chunk, Error, Result, Vector};
+use entasis_vector::{Chunk, Error, Result};
 use std::sync::Arc;
-
-/// Parts of a stride.
-const PARTS: usize = 256;
-/// The bits of a hash that say which.
-const BITS: u32 = PARTS.ilog2();
-/// Rows that go to their parts at once.
-// PERF: some 64 to each, since each run of rows has its price.
-const BATCH: usize = 8 * CHUNK_ROWS;
-/// Share of the probe rows, as a filter leaves them, that are to match: the others meet nothing but the directory.
-const MATCHING: f64 = 0.75;
-/// Partitions of full size that the rows and their table must have: fewer are in the caches, more or less.
-const FAR: usize = 16;
-/// The most bytes of a stride.
-const MOST: usize = 64 << 20;
-/// The part of the free memory that all strides may have.
-const MEMORY_PART: usize = 8;
-
-/// How large strides are. The setting `join_stride`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Stride {
-    /// As large as pays, where it does.
-    #[default]
-    Auto,
-    /// So many bytes for each worker, whatever the table has; 0: nothing is held back.
-    Bytes(usize),
-}
 
 /// The operator before the probe.
 pub(crate) struct Strides {
@@ -83,19 +54,9 @@ impl OperatorFactory for Strides {
             keys: self.keys.worker(),
             probe_keys: ProbeKeys::new(self.null_equals_null.len(), self.context.settings.hash_collisions),
             null_equals_null: self.null_equals_null.clone(),
-            parts: (0..PARTS).map(|_| Materialized::in_pages(&self.stored)).collect(),
-            waiting: Materialized::expecting(&self.stored, BATCH),
-            row: self.row_bytes(),
-            batch: self.stored.iter().map(|meta| Vector::new(meta.physical)).collect(),
-            vectors: self.stored.iter().map(|meta| Vector::new(meta.physical)).collect(),
-            stored: self.stored.clone(),
+            held: HeldBack::new(&self.stored, most, &self.context),
             kept: self.kept.clone(),
-            bytes: 0,
-            most,
-            memory: Reservation::new(&self.context.memory),
-            spread: Spread::default(),
             chunk: Chunk::new(),
-            context: self.context.clone(),
         }))
     }
 
@@ -117,63 +78,14 @@ impl Strides {
             return None;
         }
         let table = built.table.bytes() + built.rows.bytes();
-        let (most, why) = match self.context.settings.join_stride {
-            Stride::Bytes(0) => return None,
-            Stride::Bytes(bytes) => (bytes, "join_stride"),
-            Stride::Auto => (self.auto(built, table)?, "auto"),
-        };
+        let expected = self.expected.given(built.rows.rows()).looked_up();
+        let facts = Facts { table, row: HeldBack::row_bytes(&self.stored), expected };
+        let (most, why) = facts.stride(&self.context)?;
         if !self.is_told.swap(true, Ordering::Relaxed) {
             let note = format!("probe rows in strides of {most} bytes a worker ({why}): rows and table have {table}");
             self.recorder.note(note);
         }
         Some(most)
-    }
-
-    fn row_bytes(&self) -> usize {
-        self.stored.iter().map(|meta| width(meta.physical)).sum()
-    }
-
-    fn auto(&self, built: &Built, table: usize) -> Option<usize> {
-        let settings = &self.context.settings;
-        Gates {
-            table,
-            row: self.row_bytes(),
-            expected: self.expected.given(built.rows.rows()).looked_up(),
-            partition: settings.join_partition_size,
-            workers: settings.threads.max(1),
-            free: self.context.memory.free(),
-        }
-        .stride()
-    }
-}
-
-/// What `auto` goes by, in the manner of Bandle et al., table 4.
-#[derive(Clone, Copy)]
-struct Gates {
-    /// Bytes of the rows and their table.
-    table: usize,
-    /// Bytes of a row that is held back.
-    row: usize,
-    /// Rows that are looked up, and the share of them that match.
-    expected: (f64, f64),
-    /// Bytes that a cache holds.
-    partition: usize,
-    workers: usize,
-    /// Bytes of memory.
-    free: usize,
-}
-
-impl Gates {
-    /// As many bytes as rows and table have, if that pays: the table is read once for every stride.
-    // PERF: for 1, 2 and 4 million rows of 16 bytes 14, 18 and 16 ns a probe row instead of 21, 31 and 44. Half the bytes cost a fifth more.
-    fn stride(self) -> Option<usize> {
-        let most = self.table.min(MOST);
-        let pays = self.table / FAR >= self.partition
-            && self.row <= NARROW
-            && self.expected.1 >= MATCHING
-            && self.expected.0 * self.row as f64 >= (most * self.workers) as f64
-            && most * self.workers <= self.free / MEMORY_PART;
-        pays.then_some(most)
     }
 }
 
@@ -181,140 +93,54 @@ struct Worker {
     keys: ComputedWorker,
     probe_keys: ProbeKeys,
     null_equals_null: Vec<bool>,
+    held: HeldBack,
     kept: Arc<KeptColumns>,
-    stored: Vec<ColumnMeta>,
-    /// The stride, by part.
-    parts: Vec<Materialized>,
-    /// Rows that have not gone to their parts yet; where they go is in `spread`.
-    waiting: Materialized,
-    batch: Vec<Vector>,
-    /// Bytes of a row.
-    row: usize,
-    bytes: usize,
-    most: usize,
-    memory: Reservation,
-    spread: Spread<PARTS>,
-    vectors: Vec<Vector>,
     chunk: Chunk,
-    context: QueryContext,
 }
 
 impl Operator for Worker {
     fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
-        self.hold_back(chunk)?;
-        let (rows, heap) = (self.waiting.rows(), self.waiting.heap_bytes());
-        if rows + CHUNK_ROWS <= BATCH && rows * self.row + heap < self.most {
-            return Ok(Flow::Continue);
-        }
-        self.hand_out();
-        // Without memory the stride ends here; as much is left to those behind it.
-        let held = self.held_bytes();
-        let is_full = self.bytes >= self.most || self.memory.resize(held).is_err() || self.memory.free() < held;
-        if is_full { self.give(next) } else { Ok(Flow::Continue) }
+        if self.hold_back(chunk)? { self.give(next) } else { Ok(Flow::Continue) }
     }
 
     fn finish(&mut self, next: &mut dyn Push) -> Result<Flow> {
-        self.hand_out();
         self.give(next)
     }
 }
 
 impl Worker {
-    fn hold_back(&mut self, chunk: &Chunk) -> Result<()> {
+    /// Holds back the rows of a chunk. True if the stride ends.
+    fn hold_back(&mut self, chunk: &Chunk) -> Result<bool> {
         let (keys, positions) = self.keys.compute(chunk)?;
         self.probe_keys.begin(keys, positions, &self.null_equals_null);
         // Tables have rows in the order of the first bits. A key with a NULL has some hash.
         let (_, hashes) = self.probe_keys.hashes();
-        self.spread.more().extend(hashes.iter().map(|hash| (hash >> (u64::BITS - BITS)) as u8));
+        self.held.parts().extend(hashes.iter().map(|&hash| part_of_hash(hash)));
+        let is_full = self.held.add(chunk, &self.kept.places);
         self.probe_keys.release();
         self.keys.release();
-        self.waiting.append(chunk, &self.kept.places, None);
-        Ok(())
+        Ok(is_full)
     }
 
-    /// Bytes of the stride, and of two times the rows of a batch: as they wait and as they are handed out.
-    fn held_bytes(&self) -> usize {
-        self.bytes + 2 * self.waiting.bytes()
-    }
-
-    /// Brings the rows that wait to their parts.
-    fn hand_out(&mut self) {
-        let rows = self.waiting.rows();
-        if rows == 0 {
-            return;
-        }
-        for (column, vector) in self.batch.iter_mut().enumerate() {
-            self.waiting.read(column, 0, 0, rows, vector);
-        }
-        self.spread.arrange();
-        for (number, part) in self.parts.iter_mut().enumerate() {
-            let rows = self.spread.rows(number);
-            if !rows.is_empty() {
-                let before = part.bytes();
-                let vectors: Vec<(&Vector, Option<&[u16]>)> =
-                    self.batch.iter().map(|vector| (vector, Some(rows))).collect();
-                part.append_vectors(&vectors, rows.len());
-                self.bytes = self.bytes - before + part.bytes();
-            }
-        }
-        self.spread.begin();
-        // Strings have been copied to the parts, and the next ones are to have a heap of their own.
-        self.batch.iter_mut().for_each(|vector| vector.begin(0));
-        match self.waiting.heap_bytes() {
-            0 => self.waiting.restart(),
-            _ => self.waiting = Materialized::expecting(self.waiting.columns(), BATCH),
-        }
-    }
-
-    /// Pushes the stride, part by part.
+    /// Pushes the stride.
     fn give(&mut self, next: &mut dyn Push) -> Result<Flow> {
-        for number in 0..PARTS {
-            let part = std::mem::replace(&mut self.parts[number], Materialized::in_pages(&self.stored));
-            self.bytes -= part.bytes();
-            for segment in 0..part.segments() {
-                for first in (0..part.segment_rows(segment)).step_by(CHUNK_ROWS) {
-                    let rows = CHUNK_ROWS.min(part.segment_rows(segment) - first);
-                    for (column, vector) in self.vectors.iter_mut().enumerate() {
-                        part.read(column, segment, first, rows, vector);
-                    }
-                    self.kept.fill(&mut self.chunk, rows, self.vectors.iter());
-                    let flow = self.context.check().and_then(|()| next.push(&mut self.chunk));
-                    self.chunk.reset(0);
-                    if flow? == Flow::Stop {
-                        return Ok(Flow::Stop);
-                    }
-                }
-            }
-            drop(part);
-            // For whoever comes behind. What was not to be had is not asked for again.
-            self.memory.resize(self.held_bytes().min(self.memory.bytes()))?;
-        }
-        Ok(Flow::Continue)
+        let (kept, chunk) = (&self.kept, &mut self.chunk);
+        self.held.give(|vectors, rows| {
+            kept.fill(chunk, rows, vectors.iter());
+            let flow = next.push(chunk);
+            chunk.reset(0);
+            flow
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::held_back::{BATCH, Stride};
     use super::*;
     use crate::exec::{Collector, MemoryBudget, Settings, TableKind, execute};
     use crate::plan::{Columns, Join, JoinKey, JoinKind, Limit, Node, Output, Plan, Values};
     use entasis_vector::{ColumnId, DataType, Value};
-
-    #[test]
-    fn strides_are_where_a_table_is_large_and_probe_rows_are_many_and_narrow() {
-        let facts =
-            Gates { table: 180 << 20, row: 16, expected: (1e8, 1.0), partition: 1 << 20, workers: 2, free: 8 << 30 };
-        assert_eq!(facts.stride(), Some(MOST));
-        assert_eq!(Gates { table: 20 << 20, ..facts }.stride(), Some(20 << 20));
-        let others = [
-            Gates { table: 15 << 20, ..facts },
-            Gates { row: 24, ..facts },
-            Gates { expected: (1e8, 0.5), ..facts },
-            Gates { expected: (7e6, 1.0), ..facts },
-            Gates { free: 512 << 20, ..facts },
-        ];
-        assert!(others.into_iter().all(|facts| facts.stride().is_none()));
-    }
 
     /// The keys of the first rows of a join, or of all, and what the profile notes.
     fn keys(first: Option<usize>, stride: Stride) -> (Vec<i128>, Vec<String>) {

@@ -29,6 +29,10 @@ fn segments(rows: usize) -> impl Iterator<Item = usize> {
     (0..rows).step_by(SEGMENT_ROWS).map(move |first| SEGMENT_ROWS.min(rows - first))
 }
 
+/// How many rows ahead memory is asked for, in columns of more bytes than these.
+const AHEAD: usize = 16;
+const FAR_BYTES: usize = 1 << 20;
+
 /// Words of validity of a segment, by their bytes.
 const VALIDITY_BYTES: usize = SEGMENT_ROWS / 8;
 
@@ -112,11 +116,20 @@ impl Placing {
 }
 
 /// Writes each value to the place of its id.
+// PERF: stores wait for each other's lines, so lines are asked for before.
 #[inline(always)]
 fn scatter<T: Native>(values: &[T], ids: &[u32], to: &[Slots]) {
-    for (&value, &id) in values.iter().zip(ids) {
+    let is_far = to.first().is_some_and(|first| to.len() * first.capacity() > FAR_BYTES);
+    let offset = |id: u32| ((id >> 16) as usize, (id & 0xffff) as usize);
+    for (i, (&value, &id)) in values.iter().zip(ids).enumerate() {
+        if is_far {
+            // No row is in no segment.
+            let (segment, offset) = offset(ids[(i + AHEAD).min(ids.len() - 1)]);
+            to.get(segment).into_iter().for_each(|slots| slots.prefetch::<T>(offset));
+        }
         if id != Materialized::NO_ROW {
-            to[(id >> 16) as usize].put((id & 0xffff) as usize, value);
+            let (segment, offset) = offset(id);
+            to[segment].put(offset, value);
         }
     }
 }

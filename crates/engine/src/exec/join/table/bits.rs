@@ -2,12 +2,13 @@
 //! for the probe side's scans ([`super::super::filter`]).
 
 use super::places::{NOWHERE, Packing};
-use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
+use super::{AHEAD, Cursor, FAR_BYTES, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
-use entasis_vector::Result;
+use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::{Kernel, widest, widest_of};
+use entasis_vector::{Array, Result};
 use std::sync::Arc;
 
 /// The most words that are looked at for a range of places.
@@ -16,7 +17,7 @@ const RANGE_WORDS: u64 = 1024;
 /// A bit for each place that is taken.
 #[derive(Debug)]
 pub(crate) struct Bits {
-    words: Vec<u64>,
+    words: Array<u64>,
     /// Rows that have a place.
     rows: usize,
     /// Places that are taken.
@@ -54,11 +55,7 @@ impl Bits {
             keys.fetch_add(own_keys, Ordering::Relaxed);
             Ok(())
         })?;
-        Ok(Bits {
-            words: words.into_iter().map(AtomicU64::into_inner).collect(),
-            rows: placed.into_inner(),
-            keys: keys.into_inner(),
-        })
+        Ok(Bits { rows: placed.into_inner(), keys: keys.into_inner(), ..Bits::of_words(&words) })
     }
 
     /// Bytes of the bits of so many places.
@@ -68,8 +65,9 @@ impl Bits {
 
     /// Bits that are set already, of which nobody asks how often keys occur.
     pub(super) fn of_words(words: &[AtomicU64]) -> Bits {
-        let words = words.iter().map(|word| word.load(Ordering::Relaxed)).collect();
-        Bits { words, rows: usize::MAX, keys: 0 }
+        let mut all = Array::zeroed(words.len());
+        all.iter_mut().zip(words).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
+        Bits { words: all, rows: usize::MAX, keys: 0 }
     }
 
     /// A bit a place, 64 in a word.
@@ -77,11 +75,16 @@ impl Bits {
         &self.words
     }
     /// The same without the places before `first`, a multiple of 64, and without those from `end` on: none of these is taken.
-    pub(super) fn cut(mut self, first: u64, end: u64) -> Bits {
-        self.words.truncate(end.div_ceil(64) as usize);
-        self.words.drain(..(first / 64) as usize);
-        self
+    pub(super) fn cut(self, first: u64, end: u64) -> Bits {
+        let kept = &self.words[(first / 64) as usize..end.div_ceil(64) as usize];
+        if kept.len() == self.words.len() {
+            return self;
+        }
+        let mut words = Array::zeroed(kept.len());
+        words.copy_from_slice(kept);
+        Bits { words, ..self }
     }
+
     /// The first and the last place that is taken.
     pub(super) fn ends(&self) -> Option<(u64, u64)> {
         let first = self.words.iter().position(|&word| word != 0)?;
@@ -142,7 +145,7 @@ impl Bits {
 
 /// Bits while keys come, of one worker.
 pub(super) struct BitsCount {
-    words: Vec<u64>,
+    words: Array<u64>,
     rows: usize,
     keys: usize,
 }
@@ -150,27 +153,38 @@ pub(super) struct BitsCount {
 impl BitsCount {
     /// No place is taken yet.
     pub(super) fn new(places: u64) -> BitsCount {
-        BitsCount { words: vec![0; places.div_ceil(64) as usize], rows: 0, keys: 0 }
+        BitsCount { words: Array::zeroed(places.div_ceil(64) as usize), rows: 0, keys: 0 }
     }
 
-    /// Takes places. True if all were free.
+    /// Takes the places of a chunk's `rows` (`None`: all). Whether all of them were below the number of places, and whether these were free.
+    // PERF: what is asked for ahead takes half the time in 32 MB, two thirds in 4.
     #[inline(always)]
-    pub(super) fn add(&mut self, places: impl Iterator<Item = u64>) -> bool {
-        let before = (self.rows, self.keys);
-        let words = &mut self.words[..];
-        for place in places {
-            let (word, bit) = (&mut words[(place / 64) as usize], 1 << (place % 64));
-            self.rows += 1;
-            self.keys += usize::from(*word & bit == 0);
+    pub(super) fn add(&mut self, places: &[u64], rows: Option<&[u16]>) -> (bool, bool) {
+        let count = rows.map_or(places.len(), <[u16]>::len);
+        let place = |i: usize| places[rows.map_or(i, |rows| usize::from(rows[i]))];
+        let is_far = self.words.bytes() > FAR_BYTES;
+        let words = &mut *self.words;
+        let (mut inside, mut new) = (0, 0);
+        for i in 0..count {
+            if is_far {
+                prefetch(words, (place((i + AHEAD).min(count - 1)) / 64) as usize);
+            }
+            let place = place(i);
+            let Some(word) = words.get_mut((place / 64) as usize) else { continue };
+            let bit = 1 << (place % 64);
+            inside += 1;
+            new += usize::from(*word & bit == 0);
             *word |= bit;
         }
-        self.rows - before.0 == self.keys - before.1
+        self.rows += inside;
+        self.keys += new;
+        (inside == count, new == inside)
     }
 
     /// Adds what another worker has counted.
     pub(super) fn absorb(&mut self, other: &BitsCount) {
-        let repeated: usize = self.words.iter().zip(&other.words).map(|(a, b)| (a & b).count_ones() as usize).sum();
-        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a |= b);
+        let repeated: usize = self.words.iter().zip(&*other.words).map(|(a, b)| (a & b).count_ones() as usize).sum();
+        self.words.iter_mut().zip(&*other.words).for_each(|(a, b)| *a |= b);
         self.rows += other.rows;
         self.keys += other.keys - repeated;
     }

@@ -130,6 +130,7 @@ impl Cat {
     pub(super) fn is_unique(&self) -> bool {
         self.firsts.is_empty()
     }
+
     /// True if every place is taken.
     pub(super) fn is_full(&self) -> bool {
         self.directory.is_none()
@@ -138,6 +139,11 @@ impl Cat {
     /// The keys inside of the packing, if it is for one key.
     pub(super) fn window(&self) -> (i64, i64) {
         self.packing.window()
+    }
+
+    /// Number of places.
+    pub(super) fn count(&self) -> u64 {
+        self.packing.places()
     }
 
     /// The rows that can match (`None`: all), and the places of all.

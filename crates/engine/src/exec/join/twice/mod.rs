@@ -10,6 +10,9 @@
 //! second reading:            rows → [BuildSink] → the id of each row → its place
 //! ```
 //!
+//! Where table and rows are far larger than the caches, a worker [holds rows back](super::held_back) before it asks for their ids, so that those
+//! of neighbours come together.
+//!
 //! The first reading may find that there can be no such table: a key is repeated, or there is no memory. Then the second one keeps
 //! rows as ever. Where a join asks for no rows ([`Asked`]), it ends at the first chunk.
 //!
@@ -29,6 +32,7 @@ pub(crate) use workers::KeysSink;
 
 use super::build::Making;
 use super::filter::{FilterSlot, KeyFilter};
+use super::held_back::{Facts, HeldBack};
 use super::table::{Asked, BucketCount, BuildInput, CountedPlaces, JoinTable, OVERFLOW_PART, Packing, PlaceCount};
 use super::table::{Placer, ProbeKeys, TableKind};
 use super::{Built, Computed};
@@ -74,6 +78,8 @@ pub(crate) struct Twice {
     kept: Vec<ColumnMeta>,
     /// By column, whether the rows have it: it is read, or compared.
     stays: Vec<bool>,
+    /// Of a row that is [held back](super::held_back), the columns and what they are: keys as they come, then others that stay.
+    held: Vec<(usize, ColumnMeta)>,
     making: Making,
     filter: Option<Arc<FilterSlot>>,
     state: Mutex<State>,
@@ -131,6 +137,8 @@ struct Second {
     /// For the probe side, if it is known already.
     filter: Option<KeyFilter>,
     memory: Reservation,
+    /// Bytes of a worker's rows that are held back before they are put, and why.
+    stride: Option<(usize, &'static str)>,
     /// What was done, and how long it took.
     reason: String,
 }
@@ -171,11 +179,18 @@ impl Twice {
         let width: usize = kept().map(|meta| meta.physical.width()).sum();
         let become_tuples = expected_bytes(input.kept, (input.rows, width as f64), &making.context).is_some();
         let is_possible = is_possible(settings, kept(), become_tuples);
+        // What is looked up is what has been counted.
+        let as_held = |column: usize| match column < keys {
+            true => (column, input.columns.metas()[column].clone()),
+            false => (column, input.kept[column].clone()),
+        };
+        let held = (0..stays.len()).filter(|&column| column < keys || stays[column]).map(as_held).collect();
         is_possible.then(|| {
             Arc::new(Twice {
                 by,
                 kept: input.kept.to_vec(),
                 stays,
+                held,
                 making: making.clone(),
                 filter: filter.cloned(),
                 state: Mutex::new(State::Counting { counted: Some(Vec::new()), start: None }),
@@ -231,11 +246,28 @@ impl Twice {
         };
         let second = second.map(|second| {
             let milliseconds = start.elapsed().as_secs_f64() * 1e3;
-            let reason = format!("{}; read twice, keys counted in {milliseconds:.3} ms", second.reason);
-            Arc::new(Second { reason, ..second })
+            let stride = self.stride(&second);
+            let put = match stride {
+                Some((most, why)) => format!(", rows put in strides of {most} bytes a worker ({why})"),
+                None => String::new(),
+            };
+            let reason = format!("{}; read twice, keys counted in {milliseconds:.3} ms{put}", second.reason);
+            Arc::new(Second { reason, stride, ..second })
         });
         *self.state() = State::Counted(second);
         Ok(())
+    }
+
+    /// What a row has that is held back.
+    fn held_metas(&self) -> Vec<ColumnMeta> {
+        self.held.iter().map(|(_, meta)| meta.clone()).collect()
+    }
+
+    /// How many bytes of rows a worker holds back before it puts them, and why; `None`: they are put as they come.
+    fn stride(&self, second: &Second) -> Option<(usize, &'static str)> {
+        let Found::Rows { .. } = second.found else { return None };
+        let (table, row) = (second.memory.bytes(), HeldBack::row_bytes(&self.held_metas()));
+        Facts { table, row, expected: (second.rows as f64, 1.0) }.stride(&self.making.context)
     }
 
     /// Bytes of so many rows, and of the marks of those that have matched.
@@ -275,7 +307,7 @@ impl Twice {
             false => ("bitmap", Found::Bitmap(counted.bitmap())),
         };
         memory.resize(own)?;
-        Ok(Some(Second { found, rows, filter, memory, reason: format!("{kind}: {keys}") }))
+        Ok(Some(Second { found, rows, filter, memory, stride: None, reason: format!("{kind}: {keys}") }))
     }
 
     /// What the second reading does with keys that have buckets; `None` if there is no memory for it, or too many overflow.
@@ -291,7 +323,7 @@ impl Twice {
         let reason = format!("concise hash table: {rows} rows, {share:.1} % overflow");
         let found = self.placed(counted.placer(tasks)?, rows);
         memory.resize(own)?;
-        Ok(Some(Second { found, rows, filter: None, memory, reason }))
+        Ok(Some(Second { found, rows, filter: None, memory, stride: None, reason }))
     }
 
     fn placed(&self, placer: Box<dyn Placer>, rows: usize) -> Found {
@@ -302,12 +334,7 @@ impl Twice {
     /// What the second reading does with rows; `None` if they are kept as ever.
     pub(crate) fn worker(&self, columns: &Computed) -> Option<Box<dyn SinkWorker>> {
         let State::Counted(Some(second)) = &*self.state() else { return None };
-        let nulls = &self.making.null_equals_null;
-        let metas = self.kept.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta.clone());
-        let metas: Vec<ColumnMeta> = metas.collect();
-        let keys = ProbeKeys::new(nulls.len(), self.making.context.settings.hash_collisions);
-        let few = Materialized::new(&metas);
-        Some(Box::new(PlacingWorker::new(columns, keys, nulls, &self.stays, few, second.clone())))
+        Some(Box::new(PlacingWorker::new(self, second, columns)))
     }
 
     /// What is probed, after the second reading; `None` if rows were kept as ever.
@@ -319,7 +346,7 @@ impl Twice {
             return Ok(None);
         };
         let second = Arc::into_inner(second).ok_or_else(|| Error::internal("a worker still puts rows"))?;
-        let Second { found, rows: count, filter, mut memory, reason } = second;
+        let Second { found, rows: count, filter, mut memory, reason, stride: _ } = second;
         if let (Some(filter), Some(slot)) = (filter, &self.filter) {
             recorder.note(format!("join filter: {filter}"));
             slot.publish(filter);

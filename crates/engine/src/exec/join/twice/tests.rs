@@ -1,6 +1,7 @@
 //! Joins whose build side is read twice, against the same ones read once; and that it happens.
 
 use super::*;
+use crate::exec::join::held_back::Stride;
 use crate::exec::tests::stored;
 use crate::exec::{Collector, MemoryBudget, QueryContext, Settings, execute};
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan};
@@ -45,6 +46,9 @@ fn twice(join_table: TableKind) -> Settings {
     Settings { join_build: Readings::Twice, join_table, ..Settings::default() }
 }
 
+/// Nothing is held back, or now a chunk and then all rows.
+const STRIDES: [Stride; 3] = [Stride::Bytes(0), Stride::Bytes(1), Stride::Bytes(usize::MAX)];
+
 #[test]
 fn both_readings_happen_and_change_no_result() {
     let probe: Vec<Vec<Value>> =
@@ -75,11 +79,17 @@ fn both_readings_happen_and_change_no_result() {
         ] {
             let plan = plan(kind, &probe, build);
             let (expected, _) = run(&plan, Settings { join_build: Readings::Once, ..Settings::default() }, usize::MAX);
-            let (rows, profile) = run(&plan, twice(table), usize::MAX);
-            assert!(rows == expected, "{kind:?}, {table}: {profile}");
-            // The other side may be kept.
-            let keeps_right = profile.contains("the right input is kept") || !profile.contains("input is kept");
-            assert!(!keeps_right || profile.contains("read twice") == noted, "{kind:?}, {table}, {noted}: {profile}");
+            for join_stride in STRIDES {
+                let (rows, profile) = run(&plan, Settings { join_stride, ..twice(table) }, usize::MAX);
+                assert!(rows == expected, "{kind:?}, {table}, {join_stride:?}: {profile}");
+                // The other side may be kept.
+                let keeps_right = profile.contains("the right input is kept") || !profile.contains("input is kept");
+                let is_as_noted = profile.contains("read twice") == noted;
+                assert!(!keeps_right || is_as_noted, "{kind:?}, {table}, {noted}: {profile}");
+                let are_put = keeps_right && noted && !profile.contains("bitmap");
+                let are_held = profile.contains("rows put in strides");
+                assert!(!are_put || are_held == (join_stride != Stride::Bytes(0)), "{kind:?}, {table}: {profile}");
+            }
         }
     }
 }

@@ -2,13 +2,14 @@
 
 use super::{Counting, Found, Second, Twice};
 use crate::exec::Reservation;
+use crate::exec::join::held_back::HeldBack;
 use crate::exec::join::table::ProbeKeys;
 use crate::exec::join::{Computed, ComputedWorker};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::sync::Ordering;
-use entasis_vector::expr::Program;
-use entasis_vector::{Chunk, Result};
+use entasis_vector::expr::{ColumnMeta, Program};
+use entasis_vector::{Chunk, Result, Selection};
 use std::sync::Arc;
 
 /// The end of the first reading.
@@ -71,14 +72,33 @@ impl SinkWorker for KeysWorker {
     }
 }
 
-/// Puts rows where they belong.
+/// Puts rows where they belong: as they come, or [held back](super::super::held_back) where the table is far larger than the caches.
 pub(super) struct PlacingWorker {
     columns: ComputedWorker,
+    held: Option<HeldRows>,
+    putting: Putting,
+    /// Of the columns as they come, those that stay; see [`Twice::stays`].
+    stays: Vec<usize>,
+    /// Where these stand in a chunk.
+    positions: Vec<usize>,
+}
+
+/// Rows that are held back, with their keys first and then those of the other columns that stay.
+struct HeldRows {
+    rows: HeldBack,
+    /// Of the columns as they come, those that are held.
+    columns: Vec<usize>,
+    positions: Vec<usize>,
+    /// Where those that stay stand among them.
+    stays: Vec<usize>,
+    keys: Vec<usize>,
+    chunk: Chunk,
+}
+
+/// What is done with a few rows whose turn it is.
+struct Putting {
     keys: ProbeKeys,
     null_equals_null: Vec<bool>,
-    /// See [`Twice::stays`].
-    stays: Vec<bool>,
-    positions: Vec<usize>,
     /// The rows of a chunk, in the types in which they are kept.
     few: Materialized,
     ids: Vec<u32>,
@@ -88,50 +108,107 @@ pub(super) struct PlacingWorker {
 }
 
 impl PlacingWorker {
-    /// A worker that has put no rows. `few` has the columns that stay.
-    pub(super) fn new(
-        columns: &Computed,
-        keys: ProbeKeys,
-        null_equals_null: &[bool],
-        stays: &[bool],
-        few: Materialized,
-        second: Arc<Second>,
-    ) -> PlacingWorker {
-        PlacingWorker {
-            columns: columns.worker(),
-            keys,
-            null_equals_null: null_equals_null.to_vec(),
-            stays: stays.to_vec(),
-            positions: Vec::new(),
-            few,
+    /// A worker that has put no rows. `columns` are the input's.
+    pub(super) fn new(twice: &Twice, second: &Arc<Second>, columns: &Computed) -> PlacingWorker {
+        let nulls = &twice.making.null_equals_null;
+        let context = &twice.making.context;
+        let stays: Vec<usize> = (0..twice.stays.len()).filter(|&column| twice.stays[column]).collect();
+        let metas: Vec<ColumnMeta> = stays.iter().map(|&column| twice.kept[column].clone()).collect();
+        let putting = Putting {
+            keys: ProbeKeys::new(nulls.len(), context.settings.hash_collisions),
+            null_equals_null: nulls.clone(),
+            few: Materialized::new(&metas),
             ids: Vec::new(),
             placed: 0,
-            second,
-        }
+            second: second.clone(),
+        };
+        let held = HeldRows::of(twice, second);
+        PlacingWorker { columns: columns.worker(), held, putting, stays, positions: Vec::new() }
     }
+}
+
+impl HeldRows {
+    /// None yet; `None` if rows are put as they come.
+    fn of(twice: &Twice, second: &Second) -> Option<HeldRows> {
+        let (most, _) = second.stride?;
+        let keys = twice.making.null_equals_null.len();
+        Some(HeldRows {
+            rows: HeldBack::new(&twice.held_metas(), most, &twice.making.context),
+            stays: (0..twice.held.len()).filter(|&at| twice.stays[twice.held[at].0]).collect(),
+            columns: twice.held.iter().map(|(column, _)| *column).collect(),
+            positions: Vec::new(),
+            keys: (0..keys).collect(),
+            chunk: Chunk::new(),
+        })
+    }
+
+    /// Gives the rows back.
+    fn give(&mut self, putting: &mut Putting) -> Result<Flow> {
+        let HeldRows { rows, stays, keys, chunk, .. } = self;
+        rows.give(|vectors, count| {
+            chunk.reset(count);
+            let group = chunk.push_group(Selection::ALL);
+            vectors.iter().for_each(|vector| {
+                chunk.push_column(vector.clone(), group);
+            });
+            putting.put(chunk, keys, stays);
+            chunk.reset(0);
+            Ok(Flow::Continue)
+        })
+    }
+}
+
+impl Putting {
+    /// Puts the rows of a chunk: their keys and the columns that stay are at these positions.
+    fn put(&mut self, chunk: &Chunk, keys: &[usize], stays: &[usize]) {
+        let Found::Rows { placer, placing, .. } = &self.second.found else { return };
+        self.keys.begin(chunk, keys, &self.null_equals_null);
+        placer.ids(&mut self.keys, &mut self.ids);
+        self.keys.release();
+        self.few.append(chunk, stays, None);
+        placing.put(&self.few, &self.ids);
+        self.few.restart();
+        self.placed += self.ids.iter().filter(|&&id| id != Materialized::NO_ROW).count();
+    }
+}
+
+/// Where some columns stand: those with these numbers.
+fn select(numbers: &[usize], positions: &[usize], to: &mut Vec<usize>) {
+    to.clear();
+    to.extend(numbers.iter().map(|&number| positions[number]));
 }
 
 impl SinkWorker for PlacingWorker {
     fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
-        let Found::Rows { placer, placing, .. } = &self.second.found else { return Ok(Flow::Stop) };
+        let putting = &mut self.putting;
+        let Found::Rows { placer, .. } = &putting.second.found else { return Ok(Flow::Stop) };
         let (columns, positions) = self.columns.compute(chunk)?;
-        self.keys.begin(columns, &positions[..self.null_equals_null.len()], &self.null_equals_null);
-        placer.ids(&mut self.keys, &mut self.ids);
-        self.keys.release();
-        self.positions.clear();
-        self.positions
-            .extend(positions.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(position, _)| *position));
-        self.few.append(columns, &self.positions, None);
-        placing.put(&self.few, &self.ids);
-        self.few.restart();
+        let keys = &positions[..putting.null_equals_null.len()];
+        match &mut self.held {
+            None => {
+                select(&self.stays, positions, &mut self.positions);
+                putting.put(columns, keys, &self.positions);
+            }
+            Some(held) => {
+                putting.keys.begin(columns, keys, &putting.null_equals_null);
+                placer.parts(&mut putting.keys, held.rows.parts());
+                putting.keys.release();
+                select(&held.columns, positions, &mut held.positions);
+                if held.rows.add(columns, &held.positions) {
+                    held.give(putting)?;
+                }
+            }
+        }
         self.columns.release();
-        self.placed += self.ids.iter().filter(|&&id| id != Materialized::NO_ROW).count();
         Ok(Flow::Continue)
     }
 
-    fn finish(self: Box<Self>) -> Result<()> {
-        if let Found::Rows { placed, .. } = &self.second.found {
-            placed.fetch_add(self.placed, Ordering::Relaxed);
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        if let Some(held) = &mut self.held {
+            held.give(&mut self.putting)?;
+        }
+        if let Found::Rows { placed, .. } = &self.putting.second.found {
+            placed.fetch_add(self.putting.placed, Ordering::Relaxed);
         }
         Ok(())
     }

@@ -14,6 +14,7 @@ use super::super::cht::{Buckets, Cht};
 use super::super::directory::Directory;
 use super::super::{AHEAD, BuildInput, FAR_BYTES, JoinTable, NO_ROW, ProbeKeys};
 use super::{Placer, without_unmatchable};
+use crate::exec::join::held_back::part_of_hash;
 use crate::exec::operator::Tasks;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::prefetch::prefetch;
@@ -226,15 +227,23 @@ fn is_set(words: &[u64], rank: u32) -> bool {
 }
 
 impl Placer for BucketPlacer {
+    fn parts(&self, keys: &mut ProbeKeys, parts: &mut Vec<u8>) {
+        parts.extend(keys.hashes().1.iter().map(|&hash| part_of_hash(hash)));
+    }
+
     fn ids(&self, keys: &mut ProbeKeys, ids: &mut Vec<u32>) {
         let (rows, hashes) = keys.hashes();
         ids.resize(hashes.len(), NO_ROW);
         self.table.ranks(hashes, ids);
         // They must not claim a bucket.
         without_unmatchable(rows, ids);
-        for (id, &hash) in ids.iter_mut().zip(hashes) {
-            if *id != NO_ROW && is_set(&self.shared, *id) {
-                *id = self.id_in_shared(hash, *id);
+        let is_far = self.shared.bytes() > FAR_BYTES;
+        for i in 0..ids.len() {
+            if is_far {
+                prefetch(&self.shared, ids[(i + AHEAD).min(ids.len() - 1)] as usize / 64);
+            }
+            if ids[i] != NO_ROW && is_set(&self.shared, ids[i]) {
+                ids[i] = self.id_in_shared(hashes[i], ids[i]);
             }
         }
     }

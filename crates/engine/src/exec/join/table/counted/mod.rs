@@ -15,6 +15,8 @@ use entasis_vector::Result;
 
 /// Tells rows their ids in the second reading, and finds them by key after it.
 pub(crate) trait Placer: Send + Sync {
+    /// Appends the [part](super::super::held_back) of each row of a chunk: rows of one part have ids near each other.
+    fn parts(&self, keys: &mut ProbeKeys, parts: &mut Vec<u8>);
     /// Writes the id of each row of a chunk; [`NO_ROW`] for one that no key equals. No id is given twice.
     fn ids(&self, keys: &mut ProbeKeys, ids: &mut Vec<u32>);
     /// The table, when all rows are in their places.

@@ -6,6 +6,7 @@ use super::super::cat::Cat;
 use super::super::places::Packing;
 use super::super::{Asked, BuildInput, JoinTable, NO_ROW, ProbeKeys};
 use super::{Placer, without_unmatchable};
+use crate::exec::join::held_back::part_of_place;
 use crate::exec::operator::Tasks;
 use entasis_vector::Result;
 use std::sync::Arc;
@@ -32,18 +33,9 @@ impl PlaceCount {
     /// Counts the keys of a chunk but those that nothing equals. False if it is of no use to go on: a key is repeated, so that bits do
     /// not tell where rows are, or has no place.
     pub(crate) fn add(&mut self, keys: &mut ProbeKeys) -> bool {
-        let end = self.packing.places();
         let (rows, places) = keys.places(&self.packing);
-        let mut is_inside = true;
-        let mut inside = |&place: &u64| {
-            is_inside &= place < end;
-            place < end
-        };
-        let are_new = match rows {
-            None => self.bits.add(places.iter().copied().filter(&mut inside)),
-            Some(rows) => self.bits.add(rows.iter().map(|&row| places[row as usize]).filter(&mut inside)),
-        };
-        self.has_failed |= !is_inside || !are_new && self.asked != Asked::Existence;
+        let (are_inside, are_new) = self.bits.add(places, rows);
+        self.has_failed |= !are_inside || !are_new && self.asked != Asked::Existence;
         !self.has_failed
     }
 
@@ -117,6 +109,11 @@ impl CountedPlaces {
 }
 
 impl Placer for Cat {
+    fn parts(&self, keys: &mut ProbeKeys, parts: &mut Vec<u8>) {
+        let (places, count) = (self.places(keys).1, self.count());
+        parts.extend(places.iter().map(|&place| part_of_place(place, count)));
+    }
+
     fn ids(&self, keys: &mut ProbeKeys, ids: &mut Vec<u32>) {
         let (rows, places) = self.places(keys);
         ids.resize(places.len(), NO_ROW);
