@@ -11,7 +11,7 @@
 //! Both sides of a join do so: probe rows before they are looked up ([`strides`](super::strides)), and build rows before they
 //! are put in place ([`twice`](super::twice)). Rows of one part stay in the order in which they came.
 
-use super::partitioned::choice::NARROW;
+use super::partitioned::choice::{NARROW, width};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Flow;
 use crate::exec::spread::Spread;
@@ -28,8 +28,10 @@ const PART_BITS: u32 = PARTS.ilog2();
 pub(super) const BATCH: usize = 8 * CHUNK_ROWS;
 /// Share of the rows that are to be in the table: the others meet nothing but the directory.
 const MATCHING: f64 = 0.75;
-/// Partitions of full size that the rows and their table must have: fewer are in the caches, more or less.
-const FAR: usize = 16;
+/// Partitions of full size that the rows and a table by hash must have: fewer are in the caches, more or less. Then the same of a table by
+/// place, where a row misses once or twice, not three times.
+const FAR_BY_HASH: usize = 16;
+const FAR_BY_PLACE: usize = 128;
 /// The most bytes of a stride.
 const MOST: usize = 64 << 20;
 /// The part of the free memory that all strides may have.
@@ -63,6 +65,8 @@ pub enum Stride {
 pub(super) struct Facts {
     /// Bytes of the rows and their table.
     pub table: usize,
+    /// Rows go to it by hash.
+    pub by_hash: bool,
     /// Bytes of a row that is held back.
     pub row: usize,
     /// Rows that come, and the share of them that are in the table.
@@ -81,10 +85,12 @@ impl Facts {
 
     /// As many bytes as rows and table have, if that pays: the table is read once for every stride.
     // PERF: for 1, 2 and 4 million rows of 16 bytes 14, 18 and 16 ns a probe row instead of 21, 31 and 44. Half the bytes cost a fifth more.
+    // Where rows are put in place, see bench/record/join-build-strides-2026-11-23.txt.
     fn auto(self, context: &QueryContext) -> Option<usize> {
         let workers = context.settings.threads.max(1);
         let most = self.table.min(MOST);
-        let pays = self.table / FAR >= context.settings.join_partition_size
+        let far = if self.by_hash { FAR_BY_HASH } else { FAR_BY_PLACE };
+        let pays = self.table / far >= context.settings.join_partition_size
             && self.row <= NARROW
             && self.expected.1 >= MATCHING
             && self.expected.0 * self.row as f64 >= (most * workers) as f64
@@ -130,7 +136,7 @@ impl HeldBack {
 
     /// Bytes of a row of these columns.
     pub(super) fn row_bytes(columns: &[ColumnMeta]) -> usize {
-        columns.iter().map(|meta| super::partitioned::choice::width(meta.physical)).sum()
+        columns.iter().map(|meta| width(meta.physical)).sum()
     }
 
     /// Where the parts of the next chunk's rows are to be appended.
@@ -228,11 +234,13 @@ mod tests {
             let context = QueryContext { settings: Arc::new(settings), memory, ..QueryContext::default() };
             facts.stride(&context).map(|(bytes, _)| bytes)
         };
-        let facts = Facts { table: 180 << 20, row: 16, expected: (1e8, 1.0) };
+        let facts = Facts { table: 180 << 20, by_hash: true, row: 16, expected: (1e8, 1.0) };
         assert_eq!(stride(facts, 8 << 30), Some(MOST));
         assert_eq!(stride(Facts { table: 20 << 20, ..facts }, 8 << 30), Some(20 << 20));
+        assert_eq!(stride(Facts { by_hash: false, ..facts }, 8 << 30), Some(MOST));
         let others = [
             Facts { table: 15 << 20, ..facts },
+            Facts { table: 127 << 20, by_hash: false, ..facts },
             Facts { row: 24, ..facts },
             Facts { expected: (1e8, 0.5), ..facts },
             Facts { expected: (7e6, 1.0), ..facts },

@@ -267,7 +267,8 @@ impl Twice {
     fn stride(&self, second: &Second) -> Option<(usize, &'static str)> {
         let Found::Rows { .. } = second.found else { return None };
         let (table, row) = (second.memory.bytes(), HeldBack::row_bytes(&self.held_metas()));
-        Facts { table, row, expected: (second.rows as f64, 1.0) }.stride(&self.making.context)
+        let by_hash = matches!(self.by, By::Buckets(_));
+        Facts { table, by_hash, row, expected: (second.rows as f64, 1.0) }.stride(&self.making.context)
     }
 
     /// Bytes of so many rows, and of the marks of those that have matched.
