@@ -79,7 +79,7 @@ impl Strides {
         }
         let table = built.table.bytes() + built.rows.bytes();
         let expected = self.expected.given(built.rows.rows()).looked_up();
-        let facts = Facts { table, by_hash: true, row: HeldBack::row_bytes(&self.stored), expected };
+        let facts = Facts { table, is_build: false, row: HeldBack::row_bytes(&self.stored), expected };
         let (most, why) = facts.stride(&self.context)?;
         if !self.is_told.swap(true, Ordering::Relaxed) {
             let note = format!("probe rows in strides of {most} bytes a worker ({why}): rows and table have {table}");

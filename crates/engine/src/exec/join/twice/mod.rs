@@ -267,8 +267,7 @@ impl Twice {
     fn stride(&self, second: &Second) -> Option<(usize, &'static str)> {
         let Found::Rows { .. } = second.found else { return None };
         let (table, row) = (second.memory.bytes(), HeldBack::row_bytes(&self.held_metas()));
-        let by_hash = matches!(self.by, By::Buckets(_));
-        Facts { table, by_hash, row, expected: (second.rows as f64, 1.0) }.stride(&self.making.context)
+        Facts { table, is_build: true, row, expected: (second.rows as f64, 1.0) }.stride(&self.making.context)
     }
 
     /// Bytes of so many rows, and of the marks of those that have matched.
