@@ -120,7 +120,8 @@ const SETTINGS: &[Setting] = &[
     ),
     Setting {
         name: "join_stride",
-        description: "bytes of probe rows that a worker holds back, to look them up in the order of their hashes: auto \
+        description: "bytes of rows that a worker holds back, to look them up or put them in place in the order of a \
+                      join's table: auto \
                       (if the table is far larger than the caches), or a size; 0: none",
         get: |connection| match connection.settings().join_stride {
             Stride::Auto => "auto".into(),

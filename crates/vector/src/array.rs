@@ -19,6 +19,15 @@ impl<T: Native> Array<T> {
         Array { buffer: Buffer::zeroed(len * size_of::<T>()), len, of: std::marker::PhantomData }
     }
 
+    /// The first `len` values of a buffer.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub fn of(buffer: Buffer, len: usize) -> Array<T> {
+        assert!(len <= buffer.capacity() / size_of::<T>());
+        Array { buffer, len, of: std::marker::PhantomData }
+    }
+
     /// Bytes of so many values.
     pub fn bytes_for(len: usize) -> usize {
         Buffer::bytes_for(len * size_of::<T>())

@@ -1,4 +1,4 @@
-//! Asking for memory before it is read.
+//! Asking for memory before it is read or written.
 //!
 //! This is a leaf module with `unsafe`: the instruction. Its twin is to do nothing.
 #![allow(unsafe_code)]

@@ -1,6 +1,7 @@
 //! Execution: an optimized plan is cut into pipelines, which a few workers run.
 
 pub mod aggregate;
+mod ahead;
 mod align;
 mod build;
 mod compact;

@@ -105,12 +105,13 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    // The build side read twice, where it can be.
+    // The build side read twice, where it can be; its rows as they come, or in strides.
     let twice =
         [TableKind::Auto, TableKind::Cat, TableKind::Cht].into_iter().enumerate().flat_map(|(i, join_table)| {
-            contexts().into_iter().skip(i).step_by(2).map(move |mut context| {
+            contexts().into_iter().skip(i).step_by(2).enumerate().map(move |(number, mut context)| {
                 let settings = Arc::make_mut(&mut context.settings);
                 (settings.join_build, settings.join_table) = (Readings::Twice, join_table);
+                settings.join_stride = if number % 2 == 0 { Stride::Auto } else { Stride::Bytes(1 << 14) };
                 context
             })
         });

@@ -62,7 +62,7 @@ pub enum Stride {
 
 /// What `auto` goes by, in the manner of Bandle et al., table 4.
 #[derive(Clone, Copy)]
-pub(super) struct Facts {
+pub(super) struct Gates {
     /// Bytes of the rows and their table.
     pub table: usize,
     /// The rows are the table's own, not the probe side's.
@@ -73,7 +73,7 @@ pub(super) struct Facts {
     pub expected: (f64, f64),
 }
 
-impl Facts {
+impl Gates {
     /// Bytes of a worker's stride, and why; `None` if there is none.
     pub(super) fn stride(self, context: &QueryContext) -> Option<(usize, &'static str)> {
         match context.settings.join_stride {
@@ -228,25 +228,25 @@ mod tests {
 
     #[test]
     fn strides_are_where_a_table_is_large_and_rows_are_many_and_narrow() {
-        let stride = |facts: Facts, free: usize| {
+        let stride = |gates: Gates, free: usize| {
             let settings = Settings { join_partition_size: 1 << 20, threads: 2, ..Settings::default() };
             let memory = Arc::new(MemoryBudget::new(free));
             let context = QueryContext { settings: Arc::new(settings), memory, ..QueryContext::default() };
-            facts.stride(&context).map(|(bytes, _)| bytes)
+            gates.stride(&context).map(|(bytes, _)| bytes)
         };
-        let facts = Facts { table: 180 << 20, is_build: false, row: 16, expected: (1e8, 1.0) };
-        assert_eq!(stride(facts, 8 << 30), Some(MOST));
-        assert_eq!(stride(Facts { table: 20 << 20, ..facts }, 8 << 30), Some(20 << 20));
-        assert_eq!(stride(Facts { table: 800 << 20, is_build: true, ..facts }, 8 << 30), Some(MOST));
+        let gates = Gates { table: 180 << 20, is_build: false, row: 16, expected: (1e8, 1.0) };
+        assert_eq!(stride(gates, 8 << 30), Some(MOST));
+        assert_eq!(stride(Gates { table: 20 << 20, ..gates }, 8 << 30), Some(20 << 20));
+        assert_eq!(stride(Gates { table: 800 << 20, is_build: true, ..gates }, 8 << 30), Some(MOST));
         let others = [
-            Facts { table: 15 << 20, ..facts },
-            Facts { table: 700 << 20, is_build: true, ..facts },
-            Facts { row: 24, ..facts },
-            Facts { expected: (1e8, 0.5), ..facts },
-            Facts { expected: (7e6, 1.0), ..facts },
+            Gates { table: 15 << 20, ..gates },
+            Gates { table: 700 << 20, is_build: true, ..gates },
+            Gates { row: 24, ..gates },
+            Gates { expected: (1e8, 0.5), ..gates },
+            Gates { expected: (7e6, 1.0), ..gates },
         ];
-        assert!(others.into_iter().all(|facts| stride(facts, 8 << 30).is_none()));
-        assert_eq!(stride(facts, 512 << 20), None);
+        assert!(others.into_iter().all(|gates| stride(gates, 8 << 30).is_none()));
+        assert_eq!(stride(gates, 512 << 20), None);
     }
 
     #[test]

@@ -23,7 +23,8 @@
 //!
 //! The input of the build side may be read [`twice`], so that each row is written to its final place at once.
 //!
-//! Where a table is far larger than the caches, probe rows may come to it in the order of their hashes ([`strides`]).
+//! Where a table is far larger than the caches, probe rows may come to it in the order of their hashes ([`strides`]), and build rows
+//! be put in that of their places ([`held_back`]).
 //!
 //! What a finished build side tells scans and operators below its probe side is a [`filter`]. Where the build side does not
 //! fit into memory, or its table not into a cache, [`partitioned`] does the same for a part of the rows after the other.

@@ -11,7 +11,7 @@
 //! Not here: tables of places, whose accesses were found not to get faster.
 
 use super::filter::Expected;
-use super::held_back::{Facts, HeldBack, part_of_hash};
+use super::held_back::{Gates, HeldBack, part_of_hash};
 use super::kept::KeptColumns;
 use super::partitioned::route::Through;
 use super::table::ProbeKeys;
@@ -79,8 +79,8 @@ impl Strides {
         }
         let table = built.table.bytes() + built.rows.bytes();
         let expected = self.expected.given(built.rows.rows()).looked_up();
-        let facts = Facts { table, is_build: false, row: HeldBack::row_bytes(&self.stored), expected };
-        let (most, why) = facts.stride(&self.context)?;
+        let gates = Gates { table, is_build: false, row: HeldBack::row_bytes(&self.stored), expected };
+        let (most, why) = gates.stride(&self.context)?;
         if !self.is_told.swap(true, Ordering::Relaxed) {
             let note = format!("probe rows in strides of {most} bytes a worker ({why}): rows and table have {table}");
             self.recorder.note(note);

@@ -4,6 +4,7 @@
 //! never there twice.
 
 use super::{Materialized, SEGMENT_ROWS};
+use crate::exec::ahead::{AHEAD, FAR_BYTES};
 use crate::exec::tuple::Tuples;
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
@@ -28,10 +29,6 @@ struct PlacedColumn {
 fn segments(rows: usize) -> impl Iterator<Item = usize> {
     (0..rows).step_by(SEGMENT_ROWS).map(move |first| SEGMENT_ROWS.min(rows - first))
 }
-
-/// How many rows ahead memory is asked for, in columns of more bytes than these.
-const AHEAD: usize = 16;
-const FAR_BYTES: usize = 1 << 20;
 
 /// Words of validity of a segment, by their bytes.
 const VALIDITY_BYTES: usize = SEGMENT_ROWS / 8;

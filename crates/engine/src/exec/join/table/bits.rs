@@ -2,13 +2,14 @@
 //! for the probe side's scans ([`super::super::filter`]).
 
 use super::places::{NOWHERE, Packing};
-use super::{AHEAD, Cursor, FAR_BYTES, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
+use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
+use crate::exec::ahead::{AHEAD, FAR_BYTES};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::{Kernel, widest, widest_of};
-use entasis_vector::{Array, Result};
+use entasis_vector::{Array, Result, Slots};
 use std::sync::Arc;
 
 /// The most words that are looked at for a range of places.
@@ -30,37 +31,28 @@ impl Bits {
     /// # Errors
     /// Those of the tasks.
     pub(crate) fn of(rows: &Materialized, packing: &Packing, tasks: &dyn Tasks) -> Result<Bits> {
-        let words: Vec<AtomicU64> = (0..packing.places().div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let words = Slots::zeroed(packing.places().div_ceil(64) as usize, 8);
         let (placed, keys) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let shared = rows.segments() > 1;
         tasks.run(rows.segments(), &|segment| {
             let (mut own_placed, mut own_keys) = (0, 0);
             for_each_batch(rows, segment, packing, &mut |_, places| {
                 for &place in places.iter().filter(|&&place| place != NOWHERE) {
-                    let (word, bit) = (&words[(place / 64) as usize], 1 << (place % 64));
-                    let old = word.load(Ordering::Relaxed);
-                    // Another worker may set another bit of the word, or this one.
-                    let is_new = old & bit == 0
-                        && if shared {
-                            word.fetch_or(bit, Ordering::Relaxed) & bit == 0
-                        } else {
-                            word.store(old | bit, Ordering::Relaxed);
-                            true
-                        };
                     own_placed += 1;
-                    own_keys += usize::from(is_new);
+                    own_keys += usize::from(words.set_bit(place as usize, shared));
                 }
             });
             placed.fetch_add(own_placed, Ordering::Relaxed);
             keys.fetch_add(own_keys, Ordering::Relaxed);
             Ok(())
         })?;
-        Ok(Bits { rows: placed.into_inner(), keys: keys.into_inner(), ..Bits::of_words(&words) })
+        let words = Array::of(words.into_buffer(), packing.places().div_ceil(64) as usize);
+        Ok(Bits { words, rows: placed.into_inner(), keys: keys.into_inner() })
     }
 
     /// Bytes of the bits of so many places.
     pub(crate) fn bytes_for(places: u64) -> usize {
-        places.div_ceil(64) as usize * 8
+        Array::<u64>::bytes_for(places.div_ceil(64) as usize)
     }
 
     /// Bits that are set already, of which nobody asks how often keys occur.
@@ -74,7 +66,9 @@ impl Bits {
     pub(super) fn words(&self) -> &[u64] {
         &self.words
     }
+
     /// The same without the places before `first`, a multiple of 64, and without those from `end` on: none of these is taken.
+    /// While it is made the bits may be there twice.
     pub(super) fn cut(self, first: u64, end: u64) -> Bits {
         let kept = &self.words[(first / 64) as usize..end.div_ceil(64) as usize];
         if kept.len() == self.words.len() {
@@ -139,7 +133,7 @@ impl Bits {
     }
     /// Bytes of memory in use.
     pub(crate) fn bytes(&self) -> usize {
-        self.words.len() * 8
+        self.words.bytes()
     }
 }
 

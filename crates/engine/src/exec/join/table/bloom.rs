@@ -9,8 +9,9 @@
 //! All workers fill it at once. Other than in the second paper, where a partition owns its blocks, a word is written by one
 //! atomic instruction: the rows are not partitioned here.
 
+use super::BuildInput;
 use super::keys::KeyHashes;
-use super::{AHEAD, BuildInput, FAR_BYTES};
+use crate::exec::ahead::{AHEAD, FAR_BYTES};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::Result;
 use entasis_vector::prefetch::prefetch;

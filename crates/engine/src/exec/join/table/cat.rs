@@ -141,9 +141,9 @@ impl Cat {
         self.packing.window()
     }
 
-    /// Number of places.
-    pub(super) fn count(&self) -> u64 {
-        self.packing.places()
+    /// How keys become places.
+    pub(super) fn packing(&self) -> &Packing {
+        &self.packing
     }
 
     /// The rows that can match (`None`: all), and the places of all.

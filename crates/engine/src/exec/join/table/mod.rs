@@ -59,11 +59,6 @@ use crate::sync::AtomicU32;
 use keys::for_each_batch;
 use std::ops::Range;
 
-/// How many rows ahead memory is asked for that is going to be written.
-const AHEAD: usize = 16;
-/// Bytes from which on a table is asked for ahead: what the nearer caches hold is there as soon.
-const FAR_BYTES: usize = 1 << 20;
-
 /// No row: the end of a chain.
 const NO_ROW: u32 = Materialized::NO_ROW;
 

@@ -32,7 +32,7 @@ pub(crate) use workers::KeysSink;
 
 use super::build::Making;
 use super::filter::{FilterSlot, KeyFilter};
-use super::held_back::{Facts, HeldBack};
+use super::held_back::{Gates, HeldBack};
 use super::table::{Asked, BucketCount, BuildInput, CountedPlaces, JoinTable, OVERFLOW_PART, Packing, PlaceCount};
 use super::table::{Placer, ProbeKeys, TableKind};
 use super::{Built, Computed};
@@ -267,7 +267,7 @@ impl Twice {
     fn stride(&self, second: &Second) -> Option<(usize, &'static str)> {
         let Found::Rows { .. } = second.found else { return None };
         let (table, row) = (second.memory.bytes(), HeldBack::row_bytes(&self.held_metas()));
-        Facts { table, is_build: true, row, expected: (second.rows as f64, 1.0) }.stride(&self.making.context)
+        Gates { table, is_build: true, row, expected: (second.rows as f64, 1.0) }.stride(&self.making.context)
     }
 
     /// Bytes of so many rows, and of the marks of those that have matched.
@@ -284,6 +284,10 @@ impl Twice {
 
     /// What the second reading does with keys that have places; `None` if there is no memory for it, or keys are repeated.
     fn by_places(&self, count: PlaceCount, mut memory: Reservation, tasks: &dyn Tasks) -> Result<Option<Second>> {
+        // Where bounds are narrower than the plan knew, the bits are there twice for a moment.
+        if memory.resize(2 * memory.bytes()).is_err() {
+            return Ok(None);
+        }
         let Some(counted) = count.finish() else { return Ok(None) };
         let (rows, asks_for_rows) = (counted.keys(), self.asked() == Asked::Rows);
         let (bits, directory) = counted.bytes();

@@ -1,7 +1,7 @@
 //! Joins whose build side is read twice, against the same ones read once; and that it happens.
 
 use super::*;
-use crate::exec::join::held_back::Stride;
+use crate::exec::join::held_back::{BATCH, Stride};
 use crate::exec::tests::stored;
 use crate::exec::{Collector, MemoryBudget, QueryContext, Settings, execute};
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan};
@@ -90,6 +90,31 @@ fn both_readings_happen_and_change_no_result() {
                 let are_held = profile.contains("rows put in strides");
                 assert!(!are_put || are_held == (join_stride != Stride::Bytes(0)), "{kind:?}, {table}: {profile}");
             }
+        }
+    }
+}
+
+/// Parts that have rows of several batches, of keys that are narrower than they are kept.
+#[test]
+fn many_rows_are_held_back() {
+    let rows = 3 * BATCH as i128 + 100;
+    let pairs = |step: i128| (0..rows).map(|i| vec![int(i * step % rows), int(i)]).collect::<Vec<_>>();
+    let mut columns = Columns::default();
+    let (left, left_ids) = stored(&mut columns, &[DataType::Int64, DataType::Int64], &pairs(7));
+    let (right, right_ids) = stored(&mut columns, &[DataType::Int32, DataType::Int64], &pairs(11));
+    let on =
+        vec![JoinKey { left: columns.expr(left_ids[0]), right: columns.expr(right_ids[0]), null_equals_null: false }];
+    let kind = JoinKind::Inner;
+    let root = Node::Join(Join { kind, left: Box::new(left), right: Box::new(right), on, residual: Vec::new() });
+    let output = root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
+    let plan = Plan { root, columns, output };
+    let (expected, _) = run(&plan, Settings { join_build: Readings::Once, ..Settings::default() }, usize::MAX);
+    assert_eq!(expected.len() as i128, rows);
+    for table in [TableKind::Cat, TableKind::Cht] {
+        for join_stride in [Stride::Bytes(500_000), Stride::Bytes(usize::MAX)] {
+            let (found, profile) = run(&plan, Settings { join_stride, ..twice(table) }, usize::MAX);
+            assert!(profile.contains("rows put in strides"), "{profile}");
+            assert!(found == expected, "{table}, {join_stride:?}: {profile}");
         }
     }
 }

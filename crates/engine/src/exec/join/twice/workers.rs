@@ -142,8 +142,8 @@ impl HeldRows {
         })
     }
 
-    /// Gives the rows back.
-    fn give(&mut self, putting: &mut Putting) -> Result<Flow> {
+    /// Puts the rows, part after part.
+    fn put(&mut self, putting: &mut Putting) -> Result<()> {
         let HeldRows { rows, stays, keys, chunk, .. } = self;
         rows.give(|vectors, count| {
             chunk.reset(count);
@@ -154,7 +154,8 @@ impl HeldRows {
             putting.put(chunk, keys, stays);
             chunk.reset(0);
             Ok(Flow::Continue)
-        })
+        })?;
+        Ok(())
     }
 }
 
@@ -195,7 +196,7 @@ impl SinkWorker for PlacingWorker {
                 putting.keys.release();
                 select(&held.columns, positions, &mut held.positions);
                 if held.rows.add(columns, &held.positions) {
-                    held.give(putting)?;
+                    held.put(putting)?;
                 }
             }
         }
@@ -205,7 +206,7 @@ impl SinkWorker for PlacingWorker {
 
     fn finish(mut self: Box<Self>) -> Result<()> {
         if let Some(held) = &mut self.held {
-            held.give(&mut self.putting)?;
+            held.put(&mut self.putting)?;
         }
         if let Found::Rows { placed, .. } = &self.putting.second.found {
             placed.fetch_add(self.putting.placed, Ordering::Relaxed);

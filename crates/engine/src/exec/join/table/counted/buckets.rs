@@ -12,8 +12,9 @@
 use super::super::chained::Chained;
 use super::super::cht::{Buckets, Cht};
 use super::super::directory::Directory;
-use super::super::{AHEAD, BuildInput, FAR_BYTES, JoinTable, NO_ROW, ProbeKeys};
+use super::super::{BuildInput, JoinTable, NO_ROW, ProbeKeys};
 use super::{Placer, without_unmatchable};
+use crate::exec::ahead::{AHEAD, FAR_BYTES};
 use crate::exec::join::held_back::part_of_hash;
 use crate::exec::operator::Tasks;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};

@@ -110,8 +110,8 @@ impl CountedPlaces {
 
 impl Placer for Cat {
     fn parts(&self, keys: &mut ProbeKeys, parts: &mut Vec<u8>) {
-        let (places, count) = (self.places(keys).1, self.count());
-        parts.extend(places.iter().map(|&place| part_of_place(place, count)));
+        let end = self.packing().places();
+        parts.extend(self.places(keys).1.iter().map(|&place| part_of_place(place, end)));
     }
 
     fn ids(&self, keys: &mut ProbeKeys, ids: &mut Vec<u32>) {
