@@ -94,20 +94,12 @@ fn both_readings_happen_and_change_no_result() {
     }
 }
 
-/// Parts that have rows of several batches, of keys that are narrower than they are kept.
+/// Parts that have rows of several batches.
 #[test]
 fn many_rows_are_held_back() {
     let rows = 3 * BATCH as i128 + 100;
     let pairs = |step: i128| (0..rows).map(|i| vec![int(i * step % rows), int(i)]).collect::<Vec<_>>();
-    let mut columns = Columns::default();
-    let (left, left_ids) = stored(&mut columns, &[DataType::Int64, DataType::Int64], &pairs(7));
-    let (right, right_ids) = stored(&mut columns, &[DataType::Int32, DataType::Int64], &pairs(11));
-    let on =
-        vec![JoinKey { left: columns.expr(left_ids[0]), right: columns.expr(right_ids[0]), null_equals_null: false }];
-    let kind = JoinKind::Inner;
-    let root = Node::Join(Join { kind, left: Box::new(left), right: Box::new(right), on, residual: Vec::new() });
-    let output = root.columns().into_iter().map(|column| Output { name: column.to_string(), column }).collect();
-    let plan = Plan { root, columns, output };
+    let plan = plan(JoinKind::Inner, &pairs(7), &pairs(11));
     let (expected, _) = run(&plan, Settings { join_build: Readings::Once, ..Settings::default() }, usize::MAX);
     assert_eq!(expected.len() as i128, rows);
     for table in [TableKind::Cat, TableKind::Cht] {
