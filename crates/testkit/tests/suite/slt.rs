@@ -40,6 +40,7 @@ configurations!(
     join_spill_half,
     join_strides,
     join_twice,
+    join_twice_strides,
     join_unchained,
     multiples,
     one_thread,
