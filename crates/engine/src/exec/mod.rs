@@ -7,6 +7,7 @@ mod build;
 mod compact;
 pub mod context;
 mod dense;
+mod fetch;
 mod filter;
 mod join;
 mod limit;

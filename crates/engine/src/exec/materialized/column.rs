@@ -4,6 +4,7 @@
 //! statement are copied to a heap.
 
 use super::{Materialized, SEGMENT_ROWS};
+use crate::exec::fetch::fetch;
 use entasis_vector::bitmap;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Buffer, Encoding, Native, PhysicalType, StringHeap, StringView, Vector};
@@ -203,7 +204,7 @@ fn gather_values<T: Native>(segments: &[Buffer], rows: &[u32], missing: bool, ou
         let get = |row| if row == Materialized::NO_ROW { T::default() } else { get(row) };
         out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
     } else if let Some((base, values)) = joined(segments, rows) {
-        widest_of(Gather { values, base, rows, out });
+        fetch(values, rows, |row| row.wrapping_sub(base) as usize, out);
     } else {
         out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
     }
@@ -232,26 +233,6 @@ impl Kernel for Ends<'_> {
     #[inline(always)]
     fn run(self) -> (u32, u32) {
         self.0.iter().fold((u32::MAX, 0), |(first, last), &row| (first.min(row), last.max(row)))
-    }
-}
-
-/// The values of rows in a slice that begins with the row `base`: a loop without a branch, for vector code.
-struct Gather<'a, T> {
-    values: &'a [T],
-    base: u32,
-    rows: &'a [u32],
-    out: &'a mut [T],
-}
-
-impl<T: Native> Kernel for Gather<'_, T> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let Some(last) = self.values.len().checked_sub(1) else { return };
-        // The minimum spares a test of the index.
-        let values = self.rows.iter().map(|&row| self.values[(row.wrapping_sub(self.base) as usize).min(last)]);
-        self.out.iter_mut().zip(values).for_each(|(to, value)| *to = value);
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::Materialized;
 use super::column::{Column, joined};
+use crate::exec::fetch::{BLOCK, fetch};
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Encoding, Interval, Native, PhysicalType, StringView, Vector};
 
@@ -132,9 +133,6 @@ impl Check<'_> {
     }
 }
 
-/// Pairs of a block.
-const BLOCK: usize = 512;
-
 /// Keeps the pairs whose values, of the rows of the chunk and of own rows from `base` on, are equal.
 // PERF: values are compared by vector code, and where all of a block are equal, as with foreign keys, nothing moves.
 #[inline(always)]
@@ -146,12 +144,12 @@ fn keep_of<T: Native>(
 ) {
     let len = probe_rows.len();
     let (probes, builds) = (&mut probe_rows[..len], &mut build_rows[..len]);
-    let (mut kept, mut flags) = (0, [false; BLOCK]);
+    let (mut kept, mut flags, mut fetched) = (0, [false; BLOCK], [T::default(); BLOCK]);
     for first in (0..len).step_by(BLOCK) {
         let block = first..len.min(first + BLOCK);
         let flags = &mut flags[..block.len()];
-        let pairs = (&probes[block.clone()], &builds[block.clone()]);
-        if widest_of(Compare { pairs, values, base, own, equal: &equal, flags }) {
+        fetch(own, &builds[block.clone()], |row| row.wrapping_sub(base) as usize, &mut fetched);
+        if widest_of(Compare { probes: &probes[block.clone()], values, own: &fetched, equal: &equal, flags }) {
             if kept < first {
                 probes.copy_within(block.clone(), kept);
                 builds.copy_within(block.clone(), kept);
@@ -170,9 +168,10 @@ fn keep_of<T: Native>(
 
 /// Which pairs are equal; true if all are. A loop without a branch, for vector code.
 struct Compare<'a, T, E> {
-    pairs: (&'a [u16], &'a [u32]),
+    /// Rows of the chunk.
+    probes: &'a [u16],
     values: &'a [T],
-    base: u32,
+    /// The own values.
     own: &'a [T],
     equal: E,
     flags: &'a mut [bool],
@@ -183,13 +182,11 @@ impl<T: Native, E: Fn(T, T) -> bool> Kernel for Compare<'_, T, E> {
 
     #[inline(always)]
     fn run(self) -> bool {
-        let Compare { pairs: (probes, builds), values, base, own, equal, flags } = self;
-        let (Some(last), Some(own_last)) = (values.len().checked_sub(1), own.len().checked_sub(1)) else {
-            return probes.is_empty();
-        };
-        // Minima spare tests of the indexes.
-        flags.iter_mut().zip(probes.iter().zip(builds)).fold(true, |all, (flag, (&p, &b))| {
-            *flag = equal(values[usize::from(p).min(last)], own[(b.wrapping_sub(base) as usize).min(own_last)]);
+        let Compare { probes, values, own, equal, flags } = self;
+        let Some(last) = values.len().checked_sub(1) else { return probes.is_empty() };
+        flags.iter_mut().zip(probes.iter().zip(own)).fold(true, |all, (flag, (&probe, &own))| {
+            // The minimum spares a test of the index.
+            *flag = equal(values[usize::from(probe).min(last)], own);
             all & *flag
         })
     }

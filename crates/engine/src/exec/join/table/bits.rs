@@ -4,6 +4,7 @@
 use super::places::{NOWHERE, Packing};
 use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
 use crate::exec::ahead::{AHEAD, FAR_BYTES};
+use crate::exec::fetch::{BLOCK, fetch};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
@@ -96,7 +97,7 @@ impl Bits {
     }
     /// Writes for each place whether it is taken.
     pub(crate) fn look_up(&self, places: &[u64], is_taken: &mut [bool]) {
-        widest_of(LookUp { words: &self.words, places, out: is_taken, taken: true, free: false });
+        self.write(places, is_taken, (true, false));
     }
     /// False if none of the places from `first` to `last` is taken; true if that would take long to find out.
     pub(crate) fn may_have_between(&self, first: u64, last: u64) -> bool {
@@ -113,7 +114,16 @@ impl Bits {
     }
     /// Writes row 0 for each place that is taken, and no row for the others.
     fn heads(&self, places: &[u64], out: &mut [u32]) {
-        widest_of(LookUp { words: &self.words, places, out, taken: 0, free: NO_ROW });
+        self.write(places, out, (0, NO_ROW));
+    }
+
+    /// Writes for each place one value if it is taken, and the other one if not.
+    fn write<T: Copy>(&self, places: &[u64], out: &mut [T], (taken, free): (T, T)) {
+        let (mut words, end) = ([0; BLOCK], self.words.len() as u64 * 64);
+        for (places, out) in places.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+            fetch(&self.words, places, |place| (place / 64) as usize, &mut words);
+            widest_of(LookUp { words: &words, end, places, out, taken, free });
+        }
     }
     /// Rows of a key, on average, if they were counted.
     pub(super) fn rows_per_key(&self) -> Option<f64> {
@@ -190,7 +200,10 @@ impl BitsCount {
 
 /// One loop without a branch, for vector code.
 struct LookUp<'a, T> {
+    /// The word of each place.
     words: &'a [u64],
+    /// Places there are.
+    end: u64,
     places: &'a [u64],
     out: &'a mut [T],
     /// What is written for a place that is taken, and for another one.
@@ -203,12 +216,8 @@ impl<T: Copy> Kernel for LookUp<'_, T> {
 
     #[inline(always)]
     fn run(self) {
-        let (words, end) = (self.words, self.words.len() as u64 * 64);
-        let Some(last) = words.len().checked_sub(1) else { return self.out.fill(self.free) };
-        self.out.iter_mut().zip(self.places).for_each(|(to, &place)| {
-            // The minimum spares a test of the index.
-            let word = words[((place / 64) as usize).min(last)];
-            *to = if (word >> (place % 64) & 1 != 0) & (place < end) { self.taken } else { self.free };
+        self.out.iter_mut().zip(self.places).zip(self.words).for_each(|((to, &place), &word)| {
+            *to = if (word >> (place % 64) & 1 != 0) & (place < self.end) { self.taken } else { self.free };
         });
     }
 }

@@ -12,6 +12,7 @@
 use super::BuildInput;
 use super::keys::KeyHashes;
 use crate::exec::ahead::{AHEAD, FAR_BYTES};
+use crate::exec::fetch::{BLOCK, fetch};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::Result;
 use entasis_vector::prefetch::prefetch;
@@ -33,11 +34,17 @@ fn words_for(rows: usize) -> usize {
     (rows * KEY_BITS).div_ceil(64).max(1)
 }
 
-/// The word of a hash, and its bits. The number of words has 32 bits.
+/// The word of a hash, by its index. The number of words has 32 bits.
 #[inline(always)]
-fn place(hash: u64, words: u64) -> (usize, u64) {
+fn word_of(hash: u64, words: u64) -> usize {
+    (((hash >> 32) * words) >> 32) as usize
+}
+
+/// The bits of a hash in its word.
+#[inline(always)]
+fn bits_of(hash: u64) -> u64 {
     let bit = |shift: u32| 1u64 << (hash >> shift & 63);
-    ((((hash >> 32) * words) >> 32) as usize, bit(0) | bit(6) | bit(12) | bit(18))
+    bit(0) | bit(6) | bit(12) | bit(18)
 }
 
 impl Bloom {
@@ -60,12 +67,12 @@ impl Bloom {
                 let mut left = nulls.iter().peekable();
                 for (i, &hash) in hashes.iter().enumerate() {
                     if is_far {
-                        prefetch(&words, place(hashes[(i + AHEAD).min(hashes.len() - 1)], count).0);
+                        prefetch(&words, word_of(hashes[(i + AHEAD).min(hashes.len() - 1)], count));
                     }
                     if left.next_if(|&&null| null as usize == i).is_some() {
                         continue;
                     }
-                    let (at, bits) = place(hash, count);
+                    let (at, bits) = (word_of(hash, count), bits_of(hash));
                     let old = words[at].load(Ordering::Relaxed);
                     if old & bits == bits {
                         continue;
@@ -97,12 +104,17 @@ impl Bloom {
 
     /// Writes for each hash whether its key may be there.
     pub(crate) fn look_up(&self, hashes: &[u64], may_be: &mut [bool]) {
-        widest_of(LookUp { words: &self.words, hashes, may_be });
+        let (mut words, count) = ([0; BLOCK], self.words.len() as u64);
+        for (hashes, may_be) in hashes.chunks(BLOCK).zip(may_be.chunks_mut(BLOCK)) {
+            fetch(&self.words, hashes, |hash| word_of(hash, count), &mut words);
+            widest_of(LookUp { words: &words, hashes, may_be });
+        }
     }
 }
 
 /// One loop without a branch, for vector code.
 struct LookUp<'a> {
+    /// The word of each hash.
     words: &'a [u64],
     hashes: &'a [u64],
     may_be: &'a mut [bool],
@@ -113,12 +125,9 @@ impl Kernel for LookUp<'_> {
 
     #[inline(always)]
     fn run(self) {
-        let (words, count) = (self.words, self.words.len() as u64);
-        let Some(last) = words.len().checked_sub(1) else { return };
-        self.may_be.iter_mut().zip(self.hashes).for_each(|(to, &hash)| {
-            let (at, bits) = place(hash, count);
-            // The minimum spares a test of the index.
-            *to = words[at.min(last)] & bits == bits;
+        self.may_be.iter_mut().zip(self.hashes).zip(self.words).for_each(|((to, &hash), &word)| {
+            let bits = bits_of(hash);
+            *to = word & bits == bits;
         });
     }
 }

@@ -17,11 +17,12 @@
 //! both.
 
 use super::chained::Chained;
-use super::directory::{Directory, NO_RANK, View, count, rank_in};
+use super::directory::{Directory, NO_RANK, count, rank, rank_after, rank_in};
 use super::keys::KeyHashes;
 use super::partitions::{Partitions, cut, shift_for};
 use super::places::NOWHERE;
 use super::{Arranged, BuildInput, Cursor, JoinTable, NARROW, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
+use crate::exec::fetch::BLOCK;
 use crate::exec::operator::in_parallel;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};
@@ -70,15 +71,6 @@ impl Buckets {
     #[inline(always)]
     pub(super) fn of(self, hash: u64) -> u64 {
         scale(hash, self.count)
-    }
-    /// Calls `f` with the bucket of each hash and what stands beside it.
-    #[inline(always)]
-    fn for_each<T>(self, hashes: &[u64], beside: impl Iterator<Item = T>, f: impl Fn(T, u64)) {
-        if self.count <= NARROW {
-            beside.zip(hashes).for_each(|(to, &hash)| f(to, scale_narrow(hash, self.count)));
-        } else {
-            beside.zip(hashes).for_each(|(to, &hash)| f(to, self.of(hash)));
-        }
     }
     /// The bucket after `bucket`, in the same partition.
     #[inline(always)]
@@ -179,7 +171,27 @@ impl Cht {
 
     /// Writes the rank of the bucket of each hash; [`NO_RANK`] if it is not taken.
     pub(super) fn ranks(&self, hashes: &[u64], out: &mut [u32]) {
-        widest_of(Ranks { buckets: self.buckets, directory: self.directory.view(), hashes, out });
+        let mut places = [0; BLOCK];
+        for (hashes, out) in hashes.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+            let places = &mut places[..hashes.len()];
+            widest_of(Places { buckets: self.buckets, hashes, own: places, after: &mut [] });
+            self.directory.ranks(places, out);
+        }
+    }
+
+    /// Writes the rank of the bucket of each hash, and that of the bucket after it where both are taken; else [`NO_RANK`].
+    fn look_up(&self, hashes: &[u64], own: &mut [u32], after: &mut [u32]) {
+        let none = [0; BLOCK];
+        let mut looked = Looked { own: none, after: none, own_words: none, after_words: none };
+        let out = own.chunks_mut(BLOCK).zip(after.chunks_mut(BLOCK));
+        for (hashes, (own, after)) in hashes.chunks(BLOCK).zip(out) {
+            let Looked { own: places, after: next, own_words, after_words } = &mut looked;
+            let (places, next) = (&mut places[..hashes.len()], &mut next[..hashes.len()]);
+            widest_of(Places { buckets: self.buckets, hashes, own: places, after: next });
+            self.directory.fetch(places, own_words);
+            self.directory.fetch(next, after_words);
+            widest_of(Ranks { looked: &looked, own, after });
+        }
     }
 
     /// The rank of the bucket after that of `hash`; [`NO_RANK`] if it is not taken.
@@ -188,37 +200,43 @@ impl Cht {
     }
 }
 
-/// The rank of each hash's bucket, and that of the bucket after it where both are taken; else [`NO_RANK`].
-// PERF: a loop without a branch, for vector code: as one over rows, which wrote pairs as it went, it took half as much again.
-struct LookUp<'a> {
+/// The bucket of each hash, and the one after it for as many as there is room.
+struct Places<'a> {
     buckets: Buckets,
-    directory: View<'a>,
     hashes: &'a [u64],
-    own: &'a mut [u32],
-    after: &'a mut [u32],
+    own: &'a mut [u64],
+    after: &'a mut [u64],
 }
 
-impl Kernel for LookUp<'_> {
+impl Kernel for Places<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let LookUp { buckets, directory, hashes, own, after } = self;
-        buckets.for_each(hashes, own.iter_mut().zip(after), |(own, after), bucket| {
-            let rank = directory.rank(bucket);
-            *own = rank;
-            let next = directory.rank_after((bucket, rank), buckets.after(bucket));
-            *after = if rank == NO_RANK { NO_RANK } else { next };
-        });
+        let Places { buckets, hashes, own, after } = self;
+        if buckets.count <= NARROW {
+            own.iter_mut().zip(hashes).for_each(|(to, &hash)| *to = scale_narrow(hash, buckets.count));
+        } else {
+            own.iter_mut().zip(hashes).for_each(|(to, &hash)| *to = buckets.of(hash));
+        }
+        after.iter_mut().zip(own).for_each(|(to, &mut bucket)| *to = buckets.after(bucket));
     }
 }
 
-/// The rank of each hash's bucket alone.
+/// A block of hashes: their buckets and those after them, and the words of both.
+struct Looked {
+    own: [u64; BLOCK],
+    after: [u64; BLOCK],
+    own_words: [u64; BLOCK],
+    after_words: [u64; BLOCK],
+}
+
+/// The rank of each bucket, and that of the bucket after it where both are taken; else [`NO_RANK`].
+// PERF: a loop without a branch, for vector code: as one over rows, which wrote pairs as it went, it took half as much again.
 struct Ranks<'a> {
-    buckets: Buckets,
-    directory: View<'a>,
-    hashes: &'a [u64],
-    out: &'a mut [u32],
+    looked: &'a Looked,
+    own: &'a mut [u32],
+    after: &'a mut [u32],
 }
 
 impl Kernel for Ranks<'_> {
@@ -226,7 +244,15 @@ impl Kernel for Ranks<'_> {
 
     #[inline(always)]
     fn run(self) {
-        self.buckets.for_each(self.hashes, self.out.iter_mut(), |to, bucket| *to = self.directory.rank(bucket));
+        let Ranks { looked, own, after } = self;
+        let own_places = looked.own.iter().zip(&looked.own_words);
+        let after_places = looked.after.iter().zip(&looked.after_words);
+        let out = own.iter_mut().zip(after);
+        for (((own, after), (&bucket, &word)), (&next, &next_word)) in out.zip(own_places).zip(after_places) {
+            *own = rank(word, bucket);
+            let rank = rank_after((bucket, *own), next_word, next);
+            *after = if *own == NO_RANK { NO_RANK } else { rank };
+        }
     }
 }
 
@@ -235,7 +261,7 @@ impl JoinTable for Cht {
         cursor.begin();
         let (rows, hashes) = keys.hashes();
         let [own, after] = cursor.heads_and_ends(hashes.len());
-        widest_of(LookUp { buckets: self.buckets, directory: self.directory.view(), hashes, own, after });
+        self.look_up(hashes, own, after);
         pairs.take(rows, own);
         let Cursor { ends: after, second, .. } = cursor;
         second.fill(rows, hashes.len(), |row| after[row]);

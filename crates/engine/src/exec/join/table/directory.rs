@@ -3,8 +3,9 @@
 //! A word of 64 bits stands for 32 places: 32 bits that say which are taken, and the count of all that are taken in
 //! earlier words. So one access gives a place's *rank*, two bits of memory a place (Barber et al., section 2).
 
+use crate::exec::fetch::{BLOCK, fetch};
 use crate::exec::operator::{Tasks, in_parallel};
-use entasis_vector::simd::widest;
+use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Array, Result};
 
 /// Places of a word.
@@ -63,23 +64,25 @@ impl Directory {
         Array::<u64>::bytes_for(Directory::words_for(places.next_multiple_of(2 * WORD_PLACES)))
     }
 
-    /// The directory, for a loop of lookups.
-    #[inline(always)]
-    pub(super) fn view(&self) -> View<'_> {
-        View { words: &self.words }
-    }
-
-    /// See [`View::rank`].
+    /// How many taken places are before `place`, if it is taken itself; else [`NO_RANK`].
     #[inline(always)]
     pub(super) fn rank(&self, place: u64) -> u32 {
-        self.view().rank(place)
+        rank(self.words[word_of(place).min(self.words.len() - 1)], place)
     }
 
     /// Writes the ranks of `places`.
     pub(super) fn ranks(&self, places: &[u64], out: &mut [u32]) {
-        // One loop without a branch, for vector code.
-        let view = self.view();
-        widest(|| out.iter_mut().zip(places).for_each(|(to, &place)| *to = view.rank(place)));
+        let mut words = [0; BLOCK];
+        for (places, out) in places.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+            let words = &mut words[..places.len()];
+            self.fetch(places, words);
+            widest_of(Ranks { words, places, out });
+        }
+    }
+
+    /// Writes the words of `places`.
+    pub(super) fn fetch(&self, places: &[u64], words: &mut [u64]) {
+        fetch(&self.words, places, word_of, words);
     }
 
     /// Bytes of memory in use.
@@ -88,37 +91,43 @@ impl Directory {
     }
 }
 
-/// The words of a directory.
-// PERF: a loop over a `View` has the words' address at hand, which the directory looks up each time.
-#[derive(Clone, Copy)]
-pub(super) struct View<'a> {
+/// The ranks of places whose words are known.
+struct Ranks<'a> {
     words: &'a [u64],
+    places: &'a [u64],
+    out: &'a mut [u32],
 }
 
-impl View<'_> {
-    /// How many taken places are before `place`, if it is taken itself; else [`NO_RANK`].
-    #[inline(always)]
-    pub(super) fn rank(self, place: u64) -> u32 {
-        let word = self.word(place);
-        // PERF: a branch, which a half of matches makes hard to foresee, took 4 ns a row.
-        rank_in(word, place) as u32 | free(word, place)
-    }
-
-    /// The same of a place whose neighbour's rank is known: the one before it, which is taken, or the last one of a partition that this
-    /// place begins.
-    // PERF: counting bits again was a fifth of a lookup.
-    #[inline(always)]
-    pub(super) fn rank_after(self, (before, rank): (u64, u32), place: u64) -> u32 {
-        let word = self.word(place);
-        let own = if place > before { rank.wrapping_add(1) } else { (word >> 32) as u32 };
-        own | free(word, place)
-    }
+impl Kernel for Ranks<'_> {
+    type Output = ();
 
     #[inline(always)]
-    fn word(self, place: u64) -> u64 {
-        // The minimum spares a test of the index.
-        self.words[((place / WORD_PLACES) as usize).min(self.words.len() - 1)]
+    fn run(self) {
+        let words = self.words.iter().zip(self.places);
+        self.out.iter_mut().zip(words).for_each(|(to, (&word, &place))| *to = rank(word, place));
     }
+}
+
+/// The word that a place stands in, by its index.
+#[inline(always)]
+fn word_of(place: u64) -> usize {
+    (place / WORD_PLACES) as usize
+}
+
+/// How many taken places are before `place`, which stands in `word`, if it is taken itself; else [`NO_RANK`].
+// PERF: a branch, which a half of matches makes hard to foresee, took 4 ns a row.
+#[inline(always)]
+pub(super) fn rank(word: u64, place: u64) -> u32 {
+    rank_in(word, place) as u32 | free(word, place)
+}
+
+/// The same of a place whose neighbour's rank is known: the one before it, which is taken, or the last one of a partition that this
+/// place begins.
+// PERF: counting bits again was a fifth of a lookup.
+#[inline(always)]
+pub(super) fn rank_after((before, rank): (u64, u32), word: u64, place: u64) -> u32 {
+    let own = if place > before { rank.wrapping_add(1) } else { (word >> 32) as u32 };
+    own | free(word, place)
 }
 
 /// All bits if `place`, which stands in `word`, is not taken; else none.

@@ -7,14 +7,16 @@
 use super::directory::{Directory, count};
 use super::places::{NOWHERE, Packing};
 use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains, for_each_batch};
+use crate::exec::fetch::{BLOCK, fetch};
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use entasis_vector::Result;
-use entasis_vector::simd::{Kernel, widest_of};
 
 /// The slot of a place.
 pub(super) trait Slots: Send + Sync {
     /// The slot, or any number beyond the slots if there is none, so that the loop over a chunk has no branch.
     fn slot(&self, place: u64) -> usize;
+    /// Writes the heads of the slots of `places`.
+    fn look_up(&self, heads: &[u32], places: &[u64], out: &mut [u32]);
     /// Bytes of memory in use.
     fn bytes(&self) -> usize;
 }
@@ -27,6 +29,9 @@ impl Slots for Offsets {
     fn slot(&self, place: u64) -> usize {
         place as usize
     }
+    fn look_up(&self, heads: &[u32], places: &[u64], out: &mut [u32]) {
+        fetch(heads, places, |place| place as usize, out);
+    }
     fn bytes(&self) -> usize {
         0
     }
@@ -36,6 +41,14 @@ impl Slots for Directory {
     #[inline(always)]
     fn slot(&self, place: u64) -> usize {
         self.rank(place) as usize
+    }
+    fn look_up(&self, heads: &[u32], places: &[u64], out: &mut [u32]) {
+        let mut ranks = [0; BLOCK];
+        for (places, out) in places.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+            let ranks = &mut ranks[..places.len()];
+            self.ranks(places, ranks);
+            fetch(heads, ranks, |rank| rank as usize, out);
+        }
     }
     fn bytes(&self) -> usize {
         Directory::bytes(self)
@@ -150,29 +163,11 @@ fn exchange(slot: &AtomicU32, row: u32, shared: bool) -> u32 {
     old
 }
 
-/// One loop without a branch, for vector code.
-struct LookUp<'a, S> {
-    table: &'a Indexed<S>,
-    places: &'a [u64],
-    out: &'a mut [u32],
-}
-
-impl<S: Slots> Kernel for LookUp<'_, S> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run(self) {
-        let (slots, heads) = (&self.table.slots, &self.table.heads[..]);
-        let last = heads.len() - 1;
-        self.out.iter_mut().zip(self.places).for_each(|(to, &place)| *to = heads[slots.slot(place).min(last)]);
-    }
-}
-
 impl<S: Slots> JoinTable for Indexed<S> {
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         let (rows, places) = keys.places(&self.packing);
         let heads = cursor.heads(places.len());
-        widest_of(LookUp { table: self, places, out: heads });
+        self.slots.look_up(&self.heads, places, heads);
         pairs.take(rows, heads);
     }
     fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {

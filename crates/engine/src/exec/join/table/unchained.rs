@@ -16,6 +16,7 @@ use super::keys::KeyHashes;
 use super::partitions::{Partitions, cut, shift_for};
 use super::places::NOWHERE;
 use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
+use crate::exec::fetch::{BLOCK, fetch};
 use crate::exec::operator::in_parallel;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};
@@ -108,10 +109,28 @@ impl Unchained {
     }
 }
 
+/// The slots of hashes. There are no more than rows, and these have numbers of 32 bits.
+struct SlotsOf<'a> {
+    slots: u64,
+    hashes: &'a [u64],
+    out: &'a mut [u64],
+}
+
+impl Kernel for SlotsOf<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.out.iter_mut().zip(self.hashes).for_each(|(to, &hash)| *to = scale_narrow(hash, self.slots));
+    }
+}
+
 /// The first row of each hash's slot if the filter has the hash, else [`NO_ROW`]; and where the slot's rows end.
 // PERF: a loop without a branch, for vector code.
 struct LookUp<'a> {
+    /// The word of each hash's slot, and the one after it.
     words: &'a [u64],
+    after: &'a [u64],
     hashes: &'a [u64],
     heads: &'a mut [u32],
     ends: &'a mut [u32],
@@ -122,13 +141,11 @@ impl Kernel for LookUp<'_> {
 
     #[inline(always)]
     fn run(self) {
-        // There are no more slots than rows, and these have numbers of 32 bits.
-        let slots = self.words.len() - 1;
-        for ((head, end), &hash) in self.heads.iter_mut().zip(self.ends).zip(self.hashes) {
-            // The minimum spares a test of the index.
-            let slot = (scale_narrow(hash, slots as u64) as usize).min(slots - 1);
-            let (word, tag) = (self.words[slot], tag_of(hash));
-            *end = (self.words[slot + 1] >> 32) as u32;
+        let words = self.words.iter().zip(self.after);
+        let out = self.heads.iter_mut().zip(self.ends);
+        for (((head, end), (&word, &after)), &hash) in out.zip(words).zip(self.hashes) {
+            let tag = tag_of(hash);
+            *end = (after >> 32) as u32;
             *head = if word as u32 & tag == tag { (word >> 32) as u32 } else { NO_ROW };
         }
     }
@@ -138,7 +155,16 @@ impl JoinTable for Unchained {
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         let (rows, hashes) = keys.hashes();
         let [heads, ends] = cursor.heads_and_ends(hashes.len());
-        widest_of(LookUp { words: &self.words, hashes, heads, ends });
+        let slots = self.words.len() as u64 - 1;
+        let (mut at, mut words, mut after) = ([0; BLOCK], [0; BLOCK], [0; BLOCK]);
+        let out = heads.chunks_mut(BLOCK).zip(ends.chunks_mut(BLOCK));
+        for (hashes, (heads, ends)) in hashes.chunks(BLOCK).zip(out) {
+            let at = &mut at[..hashes.len()];
+            widest_of(SlotsOf { slots, hashes, out: at });
+            fetch(&self.words, at, |slot| slot as usize, &mut words);
+            fetch(&self.words, at, |slot| slot as usize + 1, &mut after);
+            widest_of(LookUp { words: &words, after: &after, hashes, heads, ends });
+        }
         pairs.take(rows, heads);
     }
     fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
