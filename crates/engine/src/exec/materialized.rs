@@ -13,25 +13,31 @@
 //! frees them. Rows are then read by [`Materialized::gather`] and its kin as before; what goes by slices or compares
 //! ([`Materialized::values`], [`Materialized::compare`] and others that say so) is for keys, which stay columns.
 //!
+//! Rows that are [put in place](Placing) may have several columns in one [word](words): they are read in the same ways.
+//!
 //! All loops run over one column of many rows: no dispatch per row. Nothing here counts against the memory budget; the
 //! owner charges [`Materialized::bytes`].
 
 mod column;
 mod equal;
 mod placing;
+mod words;
 
 pub use placing::Placing;
 
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
-use column::{Column, Picks, copy_range, copy_strings, copy_values, widen};
+use column::{Column, Picks, copy_strings, copy_values, widen};
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::value::cmp_float;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, DataType, Native, PhysicalType, StringHeap, StringView};
 use entasis_vector::{Interval, Result, Value, Vector};
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
+use words::Words;
 
 /// Rows of a full segment.
 pub const SEGMENT_ROWS: usize = 1 << 16;
@@ -85,6 +91,7 @@ impl Materialized {
         let column = |meta: &ColumnMeta| Column {
             physical: meta.physical,
             values: Vec::new(),
+            packed: None,
             validity: Vec::new(),
             has_nulls: false,
             strings_are_stable: true,
@@ -160,11 +167,34 @@ impl Materialized {
     pub fn compressed(&self) -> (usize, usize, usize) {
         (self.compressed.rows, self.compressed.columns, self.compressed.tuples)
     }
-    /// The values of a key `column` in `segment`, of the column's physical type; arbitrary where NULL.
+    /// Columns that share words, and the bytes of a row's words; `None` if there are no words.
+    pub fn words(&self) -> Option<(usize, usize)> {
+        let packed = || self.columns.iter().filter_map(|column| column.packed.as_ref());
+        let widths: BTreeMap<*const Words, usize> = packed().map(|p| (Arc::as_ptr(&p.words), p.words.width)).collect();
+        (!widths.is_empty()).then(|| (packed().count(), widths.values().sum()))
+    }
+    /// The values of a key `column` in `segment`, of the column's physical type; arbitrary where NULL. Rows that were put in place have
+    /// [`Materialized::values_in`].
     pub fn values<T: Native>(&self, column: usize, segment: usize) -> &[T] {
         let column = &self.columns[column];
-        debug_assert!(size_of::<T>() == column.physical.width());
+        debug_assert!(size_of::<T>() == column.physical.width() && column.packed.is_none());
         &column.values[segment].as_slice::<T>()[..self.segments[segment]]
+    }
+    /// The values of a key `column` at some offsets of `segment`, as [`Materialized::values`]; `vector` is for values that are not
+    /// there as they are.
+    pub fn values_in<'a, T: Native>(
+        &'a self,
+        column: usize,
+        segment: usize,
+        offsets: Range<usize>,
+        vector: &'a mut Vector,
+    ) -> &'a [T] {
+        if self.columns[column].packed.is_none() {
+            return &self.values(column, segment)[offsets];
+        }
+        let rows = offsets.len();
+        self.begin(column, rows, vector).read_values(segment, offsets.start, rows, vector);
+        &vector.values::<T>()[..rows]
     }
     /// Validity words of a key `column` in `segment`, or `None` if all are valid.
     pub fn validity(&self, column: usize, segment: usize) -> Option<&[u64]> {
@@ -606,7 +636,7 @@ impl Materialized {
             return;
         }
         let column = self.begin(column, rows, out);
-        copy_range(&column.values[segment], first, rows, out);
+        column.read_values(segment, first, rows, out);
         if let Some(validity) = &column.validity[segment] {
             let validity = validity.as_slice::<u64>();
             let words = &mut out.validity_mut(rows)[..bitmap::words_for(rows)];

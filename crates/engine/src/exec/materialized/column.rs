@@ -3,6 +3,7 @@
 //! All loops run over one column of many rows. Integers that arrive narrower are widened; bytes of strings that do not outlive the
 //! statement are copied to a heap.
 
+use super::words::{Packed, by_width};
 use super::{Materialized, SEGMENT_ROWS};
 use crate::exec::fetch::fetch;
 use entasis_vector::bitmap;
@@ -12,7 +13,10 @@ use entasis_vector::{Buffer, Encoding, Native, PhysicalType, StringHeap, StringV
 /// One column, segment by segment.
 pub(super) struct Column {
     pub(super) physical: PhysicalType,
+    /// Empty where the values are fields of words.
     pub(super) values: Vec<Buffer>,
+    /// Where they are then.
+    pub(super) packed: Option<Packed>,
     /// Absent: all valid.
     pub(super) validity: Vec<Option<Buffer>>,
     pub(super) has_nulls: bool,
@@ -41,12 +45,27 @@ impl Column {
 
     /// Writes the values in the given rows to `out`, from position `first`.
     pub(super) fn gather_values(&self, rows: &[u32], missing: bool, out: &mut Vector, first: usize) {
+        if let Some(packed) = &self.packed {
+            return by_width!(self.physical.width(), |T| {
+                packed.gather(rows, missing, &mut out.values_mut::<T>()[first..]);
+            });
+        }
         match self.physical.width() {
             1 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u8>()[first..]),
             2 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u16>()[first..]),
             4 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u32>()[first..]),
             8 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u64>()[first..]),
             _ => gather_values(&self.values, rows, missing, &mut out.values_mut::<i128>()[first..]),
+        }
+    }
+
+    /// Writes `rows` values from offset `first` of `segment` to `out`.
+    pub(super) fn read_values(&self, segment: usize, first: usize, rows: usize, out: &mut Vector) {
+        match &self.packed {
+            None => copy_range(&self.values[segment], first, rows, out),
+            Some(packed) => by_width!(self.physical.width(), |T| {
+                packed.read(segment, first, &mut out.values_mut::<T>()[..rows]);
+            }),
         }
     }
 
@@ -203,7 +222,7 @@ fn gather_values<T: Native>(segments: &[Buffer], rows: &[u32], missing: bool, ou
     if missing {
         let get = |row| if row == Materialized::NO_ROW { T::default() } else { get(row) };
         out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
-    } else if let Some((base, values)) = joined(segments, rows) {
+    } else if let Some((base, values)) = joined::<T>(segments, rows) {
         fetch(values, rows, |row| row.wrapping_sub(base) as usize, out);
     } else {
         out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));

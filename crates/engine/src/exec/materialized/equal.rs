@@ -3,8 +3,8 @@
 //! A loop over all pairs for each encoding of the chunk's vector and each type, without a branch on what it finds.
 
 use super::Materialized;
-use super::column::{Column, joined};
-use crate::exec::fetch::{BLOCK, fetch};
+use super::column::Column;
+use crate::exec::fetch::BLOCK;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Encoding, Interval, Native, PhysicalType, StringView, Vector};
 
@@ -70,14 +70,13 @@ impl Check<'_> {
         match (plain, self.positions) {
             (true, None) => {
                 let values = self.vector.values::<T>();
-                match joined(&self.column.values, pairs.1) {
-                    Some((base, own)) => keep_of(pairs, values, (base, own), equal),
-                    None => keep(pairs, |p, b| equal(values[p as usize], self.column.get(b))),
-                }
+                let Some(last) = values.len().checked_sub(1) else { return debug_assert!(pairs.0.is_empty()) };
+                // The minimum spares a test of the index.
+                keep(self.column, pairs, |p, _, own| equal(values[usize::from(p).min(last)], own));
             }
             (true, Some(at)) => {
                 let values = self.vector.values::<T>();
-                keep(pairs, |p, b| equal(values[at[p as usize] as usize], self.column.get(b)));
+                keep(self.column, pairs, |p, _, own| equal(values[at[p as usize] as usize], own));
             }
             (false, _) => self.retain_any(pairs, |v: T| v, equal),
         }
@@ -101,11 +100,11 @@ impl Check<'_> {
             None => values[position],
         };
         match self.nulls {
-            None => keep(pairs, |p, b| equal(convert(get(self.position(p))), self.column.get(b))),
-            Some(null_equals_null) => keep(pairs, |p, b| {
+            None => keep(self.column, pairs, |p, _, own| equal(convert(get(self.position(p))), own)),
+            Some(null_equals_null) => keep(self.column, pairs, |p, b, own| {
                 let position = self.position(p);
                 match (self.vector.is_valid(position), self.column.is_valid(b)) {
-                    (true, true) => equal(convert(get(position)), self.column.get(b)),
+                    (true, true) => equal(convert(get(position)), own),
                     (false, false) => null_equals_null,
                     _ => false,
                 }
@@ -133,23 +132,24 @@ impl Check<'_> {
     }
 }
 
-/// Keeps the pairs whose values, of the rows of the chunk and of own rows from `base` on, are equal.
+/// Keeps the pairs (row of the chunk, own row) for which `equal` holds, which gets the own value as well.
 // PERF: values are compared by vector code, and where all of a block are equal, as with foreign keys, nothing moves.
 #[inline(always)]
-fn keep_of<T: Native>(
+fn keep<T: Native>(
+    column: &Column,
     (probe_rows, build_rows): (&mut Vec<u16>, &mut Vec<u32>),
-    values: &[T],
-    (base, own): (u32, &[T]),
-    equal: impl Fn(T, T) -> bool,
+    equal: impl Fn(u16, u32, T) -> bool,
 ) {
     let len = probe_rows.len();
     let (probes, builds) = (&mut probe_rows[..len], &mut build_rows[..len]);
-    let (mut kept, mut flags, mut fetched) = (0, [false; BLOCK], [T::default(); BLOCK]);
+    let (mut kept, mut flags, mut fetched) = (0, [false; BLOCK], Vector::new(column.physical));
+    fetched.begin(BLOCK);
     for first in (0..len).step_by(BLOCK) {
         let block = first..len.min(first + BLOCK);
         let flags = &mut flags[..block.len()];
-        fetch(own, &builds[block.clone()], |row| row.wrapping_sub(base) as usize, &mut fetched);
-        if widest_of(Compare { probes: &probes[block.clone()], values, own: &fetched, equal: &equal, flags }) {
+        column.gather_values(&builds[block.clone()], false, &mut fetched, 0);
+        let pairs = (&probes[block.clone()], &builds[block.clone()]);
+        if widest_of(Compare { pairs, own: fetched.values(), equal: &equal, flags }) {
             if kept < first {
                 probes.copy_within(block.clone(), kept);
                 builds.copy_within(block.clone(), kept);
@@ -166,44 +166,25 @@ fn keep_of<T: Native>(
     build_rows.truncate(kept);
 }
 
-/// Which pairs are equal; true if all are. A loop without a branch, for vector code.
+/// Which pairs are equal; true if all are. A loop without a branch of its own, for vector code.
 struct Compare<'a, T, E> {
-    /// Rows of the chunk.
-    probes: &'a [u16],
-    values: &'a [T],
+    pairs: (&'a [u16], &'a [u32]),
     /// The own values.
     own: &'a [T],
     equal: E,
     flags: &'a mut [bool],
 }
 
-impl<T: Native, E: Fn(T, T) -> bool> Kernel for Compare<'_, T, E> {
+impl<T: Native, E: Fn(u16, u32, T) -> bool> Kernel for Compare<'_, T, E> {
     type Output = bool;
 
     #[inline(always)]
     fn run(self) -> bool {
-        let Compare { probes, values, own, equal, flags } = self;
-        let Some(last) = values.len().checked_sub(1) else { return probes.is_empty() };
-        flags.iter_mut().zip(probes.iter().zip(own)).fold(true, |all, (flag, (&probe, &own))| {
-            // The minimum spares a test of the index.
-            *flag = equal(values[usize::from(probe).min(last)], own);
+        let Compare { pairs: (probes, builds), own, equal, flags } = self;
+        let pairs = probes.iter().zip(builds).zip(own);
+        flags.iter_mut().zip(pairs).fold(true, |all, (flag, ((&probe, &build), &own))| {
+            *flag = equal(probe, build, own);
             all & *flag
         })
     }
-}
-
-/// Keeps the pairs for which `equal` holds, without a branch on it.
-#[inline(always)]
-fn keep((probe_rows, build_rows): (&mut Vec<u16>, &mut Vec<u32>), equal: impl Fn(u16, u32) -> bool) {
-    let len = probe_rows.len();
-    let (probes, builds) = (&mut probe_rows[..len], &mut build_rows[..len]);
-    let mut kept = 0;
-    for i in 0..len {
-        let (p, b) = (probes[i], builds[i]);
-        probes[kept] = p;
-        builds[kept] = b;
-        kept += usize::from(equal(p, b));
-    }
-    probe_rows.truncate(kept);
-    build_rows.truncate(kept);
 }

@@ -1,7 +1,8 @@
 //! Rows of all types and encodings, as columns and as tuples.
 
 use super::*;
-use crate::exec::testing::TwoThreads;
+use crate::exec::testing::{Chance, TwoThreads};
+use crate::exec::tuple::tests as tuples;
 use entasis_vector::{Dictionary, Selection};
 
 fn text(i: usize) -> Value {
@@ -137,7 +138,7 @@ fn equal_pairs_are_kept_over_encodings_and_nulls() {
 fn rows_that_were_put_in_place_are_those_that_came() {
     let (count, meta) = (2 * SEGMENT_ROWS + 700, [column_of(DataType::Int64)]);
     let keys: Vec<i64> = (0..count as i64).map(|i| i * 7 - 90).collect();
-    let (placing, mut kept) = (Placing::new(&meta, &[true], count), Materialized::new(&meta));
+    let (placing, mut kept) = (Placing::new(&meta, &[true], count, false), Materialized::new(&meta));
     for (number, keys) in keys.chunks(CHUNK_ROWS).enumerate() {
         let vector = Vector::from_slice(keys);
         let mut few = Materialized::new(&meta);
@@ -170,6 +171,82 @@ fn rows_that_were_put_in_place_are_those_that_came() {
             }
         }
     }
+}
+
+/// Columns of all fixed types and known ranges: words, put in any order, read in all ways, against columns.
+#[test]
+fn rows_in_words_are_those_in_columns() {
+    let (mut chance, mut with_words, mut heap) = (Chance(33), 0, StringHeap::default());
+    for round in 0..60 {
+        let fixed = |meta: &ColumnMeta| meta.physical != PhysicalType::Str;
+        let count = 1 + chance.below(7) as usize;
+        let metas: Vec<ColumnMeta> =
+            std::iter::repeat_with(|| tuples::column(&mut chance)).filter(fixed).take(count).collect();
+        let kept: Vec<bool> = metas.iter().map(|_| chance.below(6) != 0).collect();
+        let rows = if round % 20 == 0 { SEGMENT_ROWS + 3000 } else { 1 + chance.below(5000) as usize };
+        let mut columns = Materialized::new(&metas);
+        let placing = Placing::new(&metas, &kept, rows, true);
+        let own: Vec<ColumnMeta> =
+            metas.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(meta, _)| meta.clone()).collect();
+        let mut few = Materialized::new(&own);
+        for first in (0..rows).step_by(CHUNK_ROWS) {
+            let count = CHUNK_ROWS.min(rows - first);
+            let mut vector = |meta: &ColumnMeta, chance: &mut Chance| {
+                let values: Vec<_> = (0..count).map(|_| tuples::value(meta, chance, &mut heap)).collect();
+                let values_of = tuples::buffer_of(meta.physical.width(), &values);
+                let mut vector = Vector::from_buffer(meta.physical, Arc::new(values_of), None);
+                (0..count).filter(|&i| values[i].is_none()).for_each(|i| vector.set_null(i));
+                vector
+            };
+            let vectors: Vec<Vector> = metas.iter().map(|meta| vector(meta, &mut chance)).collect();
+            let all: Vec<(&Vector, Option<&[u16]>)> = vectors.iter().map(|vector| (vector, None)).collect();
+            columns.append_vectors(&all, count);
+            let some: Vec<_> = all.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(vector, _)| *vector).collect();
+            few.restart();
+            few.append_vectors(&some, count);
+            // From the end to the beginning.
+            placing.put(&few, &(first..first + count).map(|row| (rows - 1 - row) as u32).collect::<Vec<_>>());
+        }
+        let bytes = Placing::bytes_for(&metas, &kept, rows, true);
+        let placed = placing.into_rows();
+        with_words += usize::from(placed.words().is_some());
+        assert!(placed.bytes() <= bytes, "{} of {bytes}", placed.bytes());
+        let mirror = |id: u32| if id == Materialized::NO_ROW { id } else { rows as u32 - 1 - id };
+        let missing = chance.below(2) == 0;
+        let any = |_: usize| match chance.below(9) {
+            0 if missing => Materialized::NO_ROW,
+            _ => chance.below(rows as u64) as u32,
+        };
+        let ids: Vec<u32> = (0..1000).map(any).collect();
+        let mirrored: Vec<u32> = ids.iter().map(|&id| mirror(id)).collect();
+        for column in (0..metas.len()).filter(|&column| kept[column]) {
+            let [mut a, mut b] = [(); 2].map(|()| Vector::new(metas[column].physical));
+            let same = |a: &Vector, b: &Vector, rows: usize| {
+                (0..rows).all(|i| a.value(i, metas[column].ty) == b.value(i, metas[column].ty))
+            };
+            placed.gather(column, &ids, &mut a);
+            columns.gather(column, &mirrored, &mut b);
+            assert!(same(&a, &b, ids.len()), "{:?}", metas[column]);
+            let last = placed.segments() - 1;
+            let first = chance.below(placed.segment_rows(last) as u64) as usize;
+            let count = (placed.segment_rows(last) - first).min(CHUNK_ROWS);
+            placed.read(column, last, first, count, &mut a);
+            let read: Vec<u32> = (0..count).map(|i| mirror((last << 16 | (first + i)) as u32)).collect();
+            columns.gather(column, &read, &mut b);
+            assert!(same(&a, &b, count), "{:?}", metas[column]);
+            // Pairs of which half are equal.
+            let there: Vec<u32> = ids.iter().copied().filter(|&id| id != Materialized::NO_ROW).collect();
+            let others = |i: usize| if i.is_multiple_of(2) { mirror(there[i]) } else { mirror(there[0]) };
+            columns.gather(column, &(0..there.len()).map(others).collect::<Vec<_>>(), &mut b);
+            let find = |rows: &Materialized, ids: Vec<u32>| {
+                let (mut probes, mut builds): (Vec<u16>, Vec<u32>) = ((0..ids.len() as u16).collect(), ids);
+                rows.retain_equal(column, &b, None, missing, &mut probes, &mut builds);
+                probes
+            };
+            assert_eq!(find(&placed, there.clone()), find(&columns, there.iter().map(|&id| mirror(id)).collect()));
+        }
+    }
+    assert!(with_words > 20, "{with_words} of 60");
 }
 
 #[test]

@@ -166,7 +166,7 @@ fn bytes_of(value: u128) -> usize {
 }
 
 /// Smallest and largest value that a column of integers may have.
-fn range_of(meta: &ColumnMeta) -> Option<(i128, i128)> {
+pub(crate) fn range_of(meta: &ColumnMeta) -> Option<(i128, i128)> {
     use PhysicalType as P;
     let (least, most) = match meta.physical {
         P::Bool => (0, 1),

@@ -43,6 +43,7 @@ pub use choice::{Choice, TempCompression};
 pub(super) use decode::{BATCH_ROWS, Batch};
 pub(super) use encode::Source;
 pub use layout::Layout;
+pub(crate) use layout::range_of;
 
 // Views of strings are taken apart as one number of 16 bytes, and shorter numbers are cut out of longer ones.
 const _: () = assert!(cfg!(target_endian = "little"));

@@ -64,16 +64,21 @@ pub(crate) fn key_bounds(
 pub(super) fn segment_bounds(rows: &Materialized, key: usize, segment: usize) -> (i64, i64) {
     let mut bounds = (i64::MAX, i64::MIN);
     let mut add = |key: i64| bounds = (bounds.0.min(key), bounds.1.max(key));
-    let validity = rows.validity(key, segment);
-    for_each_integer!(rows.columns()[key].physical, |T| {
-        let values = rows.values::<T>(key, segment);
-        match validity {
-            None => values.iter().for_each(|&v| add(v as i64)),
-            Some(words) => {
-                values.iter().enumerate().filter(|(i, _)| bitmap::get(words, *i)).for_each(|(_, &v)| add(v as i64));
+    let (validity, count) = (rows.validity(key, segment), rows.segment_rows(segment));
+    let physical = rows.columns()[key].physical;
+    let mut vector = Vector::new(physical);
+    for first in (0..count).step_by(CHUNK_ROWS) {
+        for_each_integer!(physical, |T| {
+            let values = rows.values_in::<T>(key, segment, first..count.min(first + CHUNK_ROWS), &mut vector);
+            match validity {
+                None => values.iter().for_each(|&v| add(v as i64)),
+                Some(words) => {
+                    let valid = values.iter().enumerate().filter(|(i, _)| bitmap::get(words, first + *i));
+                    valid.for_each(|(_, &v)| add(v as i64));
+                }
             }
-        }
-    });
+        });
+    }
     bounds
 }
 

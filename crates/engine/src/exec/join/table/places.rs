@@ -7,7 +7,7 @@
 
 use super::keys::for_each_integer;
 use crate::exec::materialized::Materialized;
-use entasis_vector::bitmap;
+use entasis_vector::{Vector, bitmap};
 
 /// The place of a row whose key is outside of the window or of the other side's bounds.
 pub(super) const OUTSIDE: u64 = u64::MAX - 1;
@@ -102,8 +102,10 @@ impl Packing {
     /// Writes the places of the rows of `segment` from offset `first` to all of `out`.
     pub(super) fn of_rows(&self, rows: &Materialized, segment: usize, first: usize, out: &mut [u64]) {
         for part in 0..self.parts.len() {
-            for_each_integer!(rows.columns()[part].physical, |T| {
-                let values = &rows.values::<T>(part, segment)[first..first + out.len()];
+            let physical = rows.columns()[part].physical;
+            let mut vector = Vector::new(physical);
+            for_each_integer!(physical, |T| {
+                let values = rows.values_in::<T>(part, segment, first..first + out.len(), &mut vector);
                 self.add(part, values.iter().map(|&key| key as i64), out);
             });
         }

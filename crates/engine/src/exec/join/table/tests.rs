@@ -239,7 +239,7 @@ fn check_twice(kind: TableKind, case: &Case, hash_collisions: bool, chance: &mut
         let (rows, overflow) = (counted.rows(), counted.overflow());
         (counted.placer(&TwoThreads).unwrap(), rows, overflow)
     };
-    let placing = Placing::new(&metas, &vec![true; keys + 1], counted);
+    let placing = Placing::new(&metas, &vec![true; keys + 1], counted, chance.below(2) == 0);
     let (mut few, mut ids) = (Materialized::new(&metas), Vec::new());
     let all: Vec<usize> = (0..=keys).collect();
     read(&shuffled(numbered, chance), chance, &mut |chunk, keys| {

@@ -41,7 +41,7 @@ use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
 use crate::exec::named::named;
 use crate::exec::operator::{SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
-use crate::exec::tuple::expected_bytes;
+use crate::exec::tuple::{TempCompression, expected_bytes};
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Error, Result};
@@ -273,7 +273,12 @@ impl Twice {
     /// Bytes of so many rows, and of the marks of those that have matched.
     fn bytes_of(&self, rows: usize) -> usize {
         let marks = if self.making.marks { rows.div_ceil(64) * 8 } else { 0 };
-        Placing::bytes_for(&self.kept, &self.stays, rows) + marks
+        Placing::bytes_for(&self.kept, &self.stays, rows, self.shares_words()) + marks
+    }
+
+    /// True if columns may share words.
+    fn shares_words(&self) -> bool {
+        self.making.context.settings.temp_compression != TempCompression::Off
     }
 
     /// Reserves `bytes` beside what `memory` has, if enough is left to others then.
@@ -331,7 +336,7 @@ impl Twice {
     }
 
     fn placed(&self, placer: Box<dyn Placer>, rows: usize) -> Found {
-        let placing = Placing::new(&self.kept, &self.stays, rows);
+        let placing = Placing::new(&self.kept, &self.stays, rows, self.shares_words());
         Found::Rows { placer, placing, placed: AtomicUsize::new(0) }
     }
 
@@ -380,7 +385,11 @@ impl Twice {
         let words = if self.making.marks { rows.id_space().div_ceil(64) } else { 0 };
         let matched = (0..words).map(|_| AtomicU64::new(0)).collect();
         memory.resize(rows.bytes() + table.bytes() + words * 8)?;
-        recorder.note(format!("{reason}; table of {} bytes, rows of {} bytes", table.bytes(), rows.bytes()));
+        let shared = match rows.words() {
+            Some((columns, bytes)) => format!(", {columns} columns of which are in words of {bytes} bytes"),
+            None => String::new(),
+        };
+        recorder.note(format!("{reason}; table of {} bytes, rows of {} bytes{shared}", table.bytes(), rows.bytes()));
         let (null_keys, has_null_keys) = (Vec::new(), false);
         Ok(Some(Built { rows, any: count > 0, table, null_keys, has_null_keys, matched, _memory: memory }))
     }

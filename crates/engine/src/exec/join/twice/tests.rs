@@ -56,6 +56,8 @@ fn both_readings_happen_and_change_no_result() {
     // The keys have holes, the numbers are NULL here and there.
     let number = |i: i128| if i % 11 == 0 { Value::Null } else { int(i << 40) };
     let near: Vec<Vec<Value>> = (0..4000).map(|i| vec![int(i * 2671 % 4000 + i / 4001), number(i)]).collect();
+    let narrow: Vec<Vec<Value>> =
+        near.iter().enumerate().map(|(i, row)| vec![row[0].clone(), int(i as i128 - 50)]).collect();
     let far: Vec<Vec<Value>> = (0..4000).map(|i| vec![int(i * 2671 % 4000 + ((i % 3) << 50)), number(i)]).collect();
     let nulls: Vec<Vec<Value>> = near
         .iter()
@@ -64,11 +66,15 @@ fn both_readings_happen_and_change_no_result() {
         .collect();
     let repeated: Vec<Vec<Value>> = (0..4000).map(|i| vec![int(i % 1500), number(i)]).collect();
     use TableKind::{Auto, Bitmap, Cat, Cht};
+    use TempCompression as Tuples;
+    let mut has_words = false;
     for kind in [JoinKind::Inner, JoinKind::Left, JoinKind::Full, JoinKind::Semi, JoinKind::Anti] {
         for (build, table, noted) in [
             (&near, Auto, true),
             (&near, Cat, true),
             (&near, Cht, true),
+            (&narrow, Cat, true),
+            (&narrow, Cht, true),
             (&near, Bitmap, matches!(kind, JoinKind::Semi | JoinKind::Anti)),
             (&far, Cht, true),
             (&nulls, Cat, kind != JoinKind::Full),
@@ -79,9 +85,13 @@ fn both_readings_happen_and_change_no_result() {
         ] {
             let plan = plan(kind, &probe, build);
             let (expected, _) = run(&plan, Settings { join_build: Readings::Once, ..Settings::default() }, usize::MAX);
-            for join_stride in STRIDES {
-                let (rows, profile) = run(&plan, Settings { join_stride, ..twice(table) }, usize::MAX);
+            for (join_stride, temp_compression) in STRIDES.into_iter().zip([Tuples::Auto, Tuples::Off, Tuples::Auto]) {
+                let settings = Settings { join_stride, temp_compression, ..twice(table) };
+                let (rows, profile) = run(&plan, settings, usize::MAX);
                 assert!(rows == expected, "{kind:?}, {table}, {join_stride:?}: {profile}");
+                let may_share = temp_compression == Tuples::Auto;
+                assert!(may_share || !profile.contains("in words of"), "{profile}");
+                has_words |= profile.contains("in words of");
                 // The other side may be kept.
                 let keeps_right = profile.contains("the right input is kept") || !profile.contains("input is kept");
                 let is_as_noted = profile.contains("read twice") == noted;
@@ -92,6 +102,7 @@ fn both_readings_happen_and_change_no_result() {
             }
         }
     }
+    assert!(has_words);
 }
 
 /// Parts that have rows of several batches.
