@@ -48,6 +48,17 @@ pub struct Buffer {
     piece: u32,
 }
 
+/// Values of one type, to be written as those of another one that is as wide.
+///
+/// # Panics
+/// If the types differ in size or alignment.
+#[inline(always)]
+pub fn seen_as_mut<T: Native, U: Native>(values: &mut [T]) -> &mut [U] {
+    assert!(size_of::<T>() == size_of::<U>() && align_of::<T>() == align_of::<U>());
+    // SAFETY: as many bytes, as they are aligned; any of them are values of both types, which are Native.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast::<U>(), values.len()) }
+}
+
 /// The head of a piece of memory that several buffers share: the line before the first of them.
 #[repr(C, align(64))]
 struct Piece {
@@ -250,6 +261,22 @@ mod tests {
         let zero = Buffer::zeroed(16);
         assert_eq!(zero.as_slice::<StringView>()[0].as_bytes(), b"");
         assert_eq!(zero.as_slice::<Interval>()[0], Interval::default());
+    }
+
+    #[test]
+    fn values_are_written_as_those_of_a_type_as_wide() {
+        let mut numbers = [0f64, 2.0];
+        seen_as_mut::<f64, u64>(&mut numbers)[0] = 1.5f64.to_bits();
+        assert_eq!(numbers, [1.5, 2.0]);
+        let mut bytes = [-1i8; 3];
+        seen_as_mut::<i8, u8>(&mut bytes)[1..].fill(7);
+        assert_eq!(bytes, [-1, 7, 7]);
+    }
+
+    #[test]
+    #[should_panic]
+    fn values_of_another_width_are_not() {
+        seen_as_mut::<u32, u64>(&mut [0, 0]);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use super::words::{Packed, by_width};
 use super::{Materialized, SEGMENT_ROWS};
 use crate::exec::fetch::fetch;
 use entasis_vector::bitmap;
+use entasis_vector::buffer::seen_as_mut;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Buffer, Encoding, Native, PhysicalType, StringHeap, StringView, Vector};
 
@@ -45,17 +46,21 @@ impl Column {
 
     /// Writes the values in the given rows to `out`, from position `first`.
     pub(super) fn gather_values(&self, rows: &[u32], missing: bool, out: &mut Vector, first: usize) {
-        if let Some(packed) = &self.packed {
-            return by_width!(self.physical.width(), |T| {
-                packed.gather(rows, missing, &mut out.values_mut::<T>()[first..]);
-            });
-        }
         match self.physical.width() {
-            1 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u8>()[first..]),
-            2 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u16>()[first..]),
-            4 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u32>()[first..]),
-            8 => gather_values(&self.values, rows, missing, &mut out.values_mut::<u64>()[first..]),
-            _ => gather_values(&self.values, rows, missing, &mut out.values_mut::<i128>()[first..]),
+            1 => self.gather_to(rows, missing, &mut out.values_mut::<u8>()[first..]),
+            2 => self.gather_to(rows, missing, &mut out.values_mut::<u16>()[first..]),
+            4 => self.gather_to(rows, missing, &mut out.values_mut::<u32>()[first..]),
+            8 => self.gather_to(rows, missing, &mut out.values_mut::<u64>()[first..]),
+            _ => self.gather_to(rows, missing, &mut out.values_mut::<i128>()[first..]),
+        }
+    }
+
+    /// Writes the values in the given rows to `out`, whose type is the column's or one as wide.
+    #[inline(always)]
+    pub(super) fn gather_to<T: Native>(&self, rows: &[u32], missing: bool, out: &mut [T]) {
+        match &self.packed {
+            None => gather_values(&self.values, rows, missing, out),
+            Some(packed) => by_width!(size_of::<T>(), |N| packed.gather::<N>(rows, missing, seen_as_mut(out))),
         }
     }
 

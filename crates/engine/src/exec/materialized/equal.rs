@@ -142,14 +142,13 @@ fn keep<T: Native>(
 ) {
     let len = probe_rows.len();
     let (probes, builds) = (&mut probe_rows[..len], &mut build_rows[..len]);
-    let (mut kept, mut flags, mut fetched) = (0, [false; BLOCK], Vector::new(column.physical));
-    fetched.begin(BLOCK);
+    let (mut kept, mut flags, mut fetched) = (0, [false; BLOCK], [T::default(); BLOCK]);
     for first in (0..len).step_by(BLOCK) {
         let block = first..len.min(first + BLOCK);
         let flags = &mut flags[..block.len()];
-        column.gather_values(&builds[block.clone()], false, &mut fetched, 0);
+        column.gather_to(&builds[block.clone()], false, &mut fetched);
         let pairs = (&probes[block.clone()], &builds[block.clone()]);
-        if widest_of(Compare { pairs, own: fetched.values(), equal: &equal, flags }) {
+        if widest_of(Compare { pairs, own: &fetched, equal: &equal, flags }) {
             if kept < first {
                 probes.copy_within(block.clone(), kept);
                 builds.copy_within(block.clone(), kept);
