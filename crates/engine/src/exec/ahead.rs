@@ -1,5 +1,5 @@
 //! Asking for memory ahead: loops that write here and there, or that branch on what they find, ask for the lines of rows that come later.
-//! Loops that are vector code do not: nothing is gained there.
+//! Loops that do nothing but [fetch](super::fetch) do not: nothing is gained there.
 
 /// How many rows ahead.
 pub(crate) const AHEAD: usize = 16;

@@ -25,7 +25,7 @@ pub enum TempCompression {
     Auto,
     /// Always.
     On,
-    /// Never.
+    /// Never, nor do columns of rows that are put in place share [words](crate::exec::materialized).
     Off,
 }
 
