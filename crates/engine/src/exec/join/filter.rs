@@ -35,7 +35,7 @@ pub(crate) const FEW_PLACES: u64 = 16 << 20;
 // PERF: a Bloom filter was measured to take five to eight times as long as bits over 64 times as many places.
 const BITS_PLACES: u64 = 64;
 /// Share of the probe rows that, if it is expected to match, makes a Bloom filter useless.
-const USELESS_SHARE: f64 = 0.9;
+pub(super) const USELESS_SHARE: f64 = 0.9;
 /// Keys for which even bits take a while.
 const MANY_ROWS: usize = 1 << 20;
 /// After so many rows it is decided whether a filter goes on being tested: …

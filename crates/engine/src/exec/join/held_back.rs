@@ -11,7 +11,7 @@
 //! Both sides of a join do so: probe rows before they are looked up ([`strides`](super::strides)), and build rows before they
 //! are put in place ([`twice`](super::twice)). Rows of one part stay in the order in which they came.
 
-use super::partitioned::choice::{NARROW, width};
+use super::partitioned::choice::width;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Flow;
 use crate::exec::spread::Spread;
@@ -26,6 +26,8 @@ const PART_BITS: u32 = PARTS.ilog2();
 /// Rows that go to their parts at once.
 // PERF: some 64 to each, since each run of rows has its price.
 pub(super) const BATCH: usize = 8 * CHUNK_ROWS;
+/// Bytes of a row that is held back: a key and a number.
+const NARROW: usize = 16;
 /// Share of the rows that are to be in the table: the others meet nothing but the directory.
 const MATCHING: f64 = 0.75;
 /// Partitions of full size that the rows and their table must have: fewer are in the caches, more or less.

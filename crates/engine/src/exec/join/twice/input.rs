@@ -2,11 +2,13 @@
 
 use super::{By, MOST_ROWS, Readings};
 use crate::exec::join::build::Making;
-use crate::exec::join::filter::FilterKind;
+use crate::exec::join::filter::{FilterKind, USELESS_SHARE};
 use crate::exec::join::partitioned::JoinSpill;
 use crate::exec::join::table::{Asked, BucketCount, Packing, PlaceCount, TableKind};
 use crate::exec::join::table::{bytes_at_most, countable_places, is_integer};
 use crate::exec::join::{Computed, Rest};
+use crate::exec::materialized::Placing;
+use crate::exec::tuple::TempCompression;
 use crate::exec::{QueryContext, Settings};
 use crate::optimizer::ColumnEstimate;
 use crate::plan::Node;
@@ -63,7 +65,11 @@ impl By {
         let width = || input.kept.iter().map(|meta| meta.physical.width() as f64).sum();
         let is_wanted = match making.table {
             TableKind::Cht => true,
-            TableKind::Auto => making.asked == Asked::Rows && is_large(input.rows, width(), &making.context),
+            TableKind::Auto => {
+                let needs_no_filter = making.expected.matching > USELESS_SHARE;
+                making.asked == Asked::Rows
+                    && (is_large(input.rows, width(), &making.context) || needs_no_filter && are_shrunk(input, making))
+            }
             _ => false,
         };
         is_wanted.then_some(By::Buckets((input.rows as usize).min(MOST_ROWS)))
@@ -82,6 +88,21 @@ impl By {
 /// is slower to make.
 fn is_large(rows: f64, bytes: f64, context: &QueryContext) -> bool {
     rows * (bytes + bytes_at_most(TableKind::Auto, 1) as f64) > (context.memory.free() / LARGE_PART) as f64
+}
+
+/// True if rows of a CHT have a quarter less bytes where columns share words.
+// PERF: for 250,000, 1, 3 and 8 million rows of 16 bytes, which words halve, and four probe rows for each, a CHT takes 0.76, 0.77, 0.95
+// and 0.85 of the time that it takes from one reading.
+fn are_shrunk(input: &Input<'_>, making: &Making) -> bool {
+    let keys = making.null_equals_null.len();
+    let stays: Vec<bool> = making.read.iter().enumerate().map(|(i, read)| *read || i < keys).collect();
+    let bytes = |shares| Placing::bytes_for(input.kept, &stays, input.rows as usize, shares);
+    bytes(shares_words(&making.context.settings)) <= bytes(false) / 4 * 3
+}
+
+/// True if columns of rows that are put in place may share words.
+pub(super) fn shares_words(settings: &Settings) -> bool {
+    settings.temp_compression != TempCompression::Off
 }
 
 /// Bounds of keys that are integers of 64 bits with a sign, if the plan knows them.

@@ -41,11 +41,11 @@ use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
 use crate::exec::named::named;
 use crate::exec::operator::{SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
-use crate::exec::tuple::{TempCompression, expected_bytes};
+use crate::exec::tuple::expected_bytes;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Error, Result};
-use input::{is_possible, is_repeatable, pays};
+use input::{is_possible, is_repeatable, pays, shares_words};
 use std::sync::Arc;
 use std::time::Instant;
 use workers::PlacingWorker;
@@ -273,12 +273,7 @@ impl Twice {
     /// Bytes of so many rows, and of the marks of those that have matched.
     fn bytes_of(&self, rows: usize) -> usize {
         let marks = if self.making.marks { rows.div_ceil(64) * 8 } else { 0 };
-        Placing::bytes_for(&self.kept, &self.stays, rows, self.shares_words()) + marks
-    }
-
-    /// True if columns may share words.
-    fn shares_words(&self) -> bool {
-        self.making.context.settings.temp_compression != TempCompression::Off
+        Placing::bytes_for(&self.kept, &self.stays, rows, shares_words(&self.making.context.settings)) + marks
     }
 
     /// Reserves `bytes` beside what `memory` has, if enough is left to others then.
@@ -336,7 +331,7 @@ impl Twice {
     }
 
     fn placed(&self, placer: Box<dyn Placer>, rows: usize) -> Found {
-        let placing = Placing::new(&self.kept, &self.stays, rows, self.shares_words());
+        let placing = Placing::new(&self.kept, &self.stays, rows, shares_words(&self.making.context.settings));
         Found::Rows { placer, placing, placed: AtomicUsize::new(0) }
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::exec::join::held_back::{BATCH, Stride};
 use crate::exec::tests::stored;
-use crate::exec::{Collector, MemoryBudget, QueryContext, Settings, execute};
+use crate::exec::{Collector, MemoryBudget, QueryContext, Settings, TempCompression, execute};
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan};
 use entasis_vector::{DataType, Value};
 
@@ -103,6 +103,34 @@ fn both_readings_happen_and_change_no_result() {
         }
     }
     assert!(has_words);
+}
+
+/// Keys far from each other have no places: what makes the second reading worth it are words.
+#[test]
+fn buckets_are_counted_where_words_shrink_rows_and_no_filter_is_lost() {
+    let rows =
+        |count: i128, step: i128| (0..count).map(|i| vec![int((i * step % 4000) << 24), int(i)]).collect::<Vec<_>>();
+    let (probe, build) = (rows(9000, 7), rows(4000, 1));
+    let wide: Vec<Vec<Value>> = (0..4000).map(|i| vec![int(i << 24), int(i << 40)]).collect();
+    let missing: Vec<Vec<Value>> = (0..9000).map(|i| vec![int((i * 7 % 9000) << 24), int(i)]).collect();
+    for (probe, build, temp_compression, expected) in [
+        (&probe, &build, TempCompression::Auto, true),
+        (&probe, &build, TempCompression::Off, false),
+        (&probe, &wide, TempCompression::Auto, false),
+        (&missing, &build, TempCompression::Auto, false),
+    ] {
+        let plan = plan(JoinKind::Inner, probe, build);
+        let once = Settings { join_build: Readings::Once, ..Settings::default() };
+        let (rows, _) = run(&plan, once, usize::MAX);
+        let (same, profile) = run(&plan, Settings { temp_compression, ..twice(TableKind::Auto) }, usize::MAX);
+        assert!(rows == same && !rows.is_empty(), "{profile}");
+        let is_shrunk =
+            profile.contains("read twice") && profile.contains("2 columns of which are in words of 8 bytes");
+        assert!(
+            is_shrunk == expected && (expected || !profile.contains("read twice")),
+            "{temp_compression}: {profile}"
+        );
+    }
 }
 
 /// Parts that have rows of several batches.
