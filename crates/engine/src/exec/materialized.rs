@@ -284,6 +284,7 @@ impl Materialized {
         self.bytes += other.bytes;
         for (own, theirs) in self.columns.iter_mut().zip(other.columns) {
             debug_assert_eq!(own.physical, theirs.physical);
+            debug_assert!(own.packed.is_none() && theirs.packed.is_none());
             own.values.extend(theirs.values);
             own.validity.extend(theirs.validity);
             own.has_nulls |= theirs.has_nulls;

@@ -14,7 +14,7 @@ use entasis_vector::{Buffer, Encoding, Native, PhysicalType, StringHeap, StringV
 /// One column, segment by segment.
 pub(super) struct Column {
     pub(super) physical: PhysicalType,
-    /// Empty where the values are fields of words.
+    /// Buffers without room where the values are fields of words.
     pub(super) values: Vec<Buffer>,
     /// Where they are then.
     pub(super) packed: Option<Packed>,
@@ -77,11 +77,11 @@ impl Column {
     /// Writes the values in the given rows to `values`; which are valid, as a segment has it, if some are NULL.
     pub(super) fn pick(&self, rows: &[u32], values: &mut Buffer) -> Option<Buffer> {
         match self.physical.width() {
-            1 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u8>()[..rows.len()]),
-            2 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u16>()[..rows.len()]),
-            4 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u32>()[..rows.len()]),
-            8 => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<u64>()[..rows.len()]),
-            _ => gather_values(&self.values, rows, false, &mut values.as_mut_slice::<i128>()[..rows.len()]),
+            1 => self.gather_to(rows, false, &mut values.as_mut_slice::<u8>()[..rows.len()]),
+            2 => self.gather_to(rows, false, &mut values.as_mut_slice::<u16>()[..rows.len()]),
+            4 => self.gather_to(rows, false, &mut values.as_mut_slice::<u32>()[..rows.len()]),
+            8 => self.gather_to(rows, false, &mut values.as_mut_slice::<u64>()[..rows.len()]),
+            _ => self.gather_to(rows, false, &mut values.as_mut_slice::<i128>()[..rows.len()]),
         }
         let all_valid = !self.has_nulls || rows.iter().all(|&row| self.is_valid(row));
         (!all_valid).then(|| {
@@ -93,6 +93,7 @@ impl Column {
 
     #[inline(always)]
     pub(super) fn get<T: Native>(&self, row: u32) -> T {
+        debug_assert!(self.packed.is_none());
         self.values[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize]
     }
 

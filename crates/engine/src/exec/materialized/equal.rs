@@ -11,7 +11,7 @@ use entasis_vector::{Encoding, Interval, Native, PhysicalType, StringView, Vecto
 impl Materialized {
     /// Keeps the pairs (row of a chunk, own row) whose values are equal: `vector` at the place of the chunk's row (by
     /// `positions`; `None`: at the row itself) and own key `column`. NULL equals NULL iff `null_equals_null`. Both
-    /// lists have one length and shrink together; order is kept.
+    /// lists have one length and shrink together; order is kept. [`Materialized::NO_ROW`] is no own row.
     pub fn retain_equal(
         &self,
         column: usize,

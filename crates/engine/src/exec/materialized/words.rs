@@ -78,10 +78,11 @@ impl Plan {
             words[word].0 += bits;
             words[word].1 += meta.physical.width();
         }
-        // A word as wide as its columns gains nothing if it is one column.
+        // A word wider than its columns loses, and one as wide gains nothing if it is one column.
         let width = |bits: u32| (bits.div_ceil(8) as usize).next_power_of_two();
         let alone = |word: usize| plan.places.iter().flatten().filter(|place| place.0 == word).count() == 1;
-        let useless: Vec<bool> = words.iter().enumerate().map(|(i, w)| alone(i) && width(w.0) >= w.1).collect();
+        let useless: Vec<bool> =
+            words.iter().enumerate().map(|(i, w)| width(w.0) + usize::from(alone(i)) > w.1).collect();
         let numbers: Vec<usize> =
             useless.iter().scan(0, |next, &skip| Some(std::mem::replace(next, *next + usize::from(!skip)))).collect();
         for place in &mut plan.places {
@@ -94,8 +95,11 @@ impl Plan {
 
 /// The least value of a column, and the bits that its distances need; `None` if it is no field.
 fn field_bits(meta: &ColumnMeta) -> Option<(u64, u32)> {
-    if meta.physical == PhysicalType::F32 {
-        return Some((0, 32));
+    match meta.physical {
+        PhysicalType::F32 => return Some((0, 32)),
+        // A byte other than 0 and 1 is none, not even at a NULL.
+        PhysicalType::Bool => return Some((0, 1)),
+        _ => {}
     }
     let (min, max) = range_of(meta).filter(|_| meta.physical.width() <= 8)?;
     let span = u64::try_from(max - min).ok()?;

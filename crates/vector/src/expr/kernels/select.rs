@@ -43,6 +43,9 @@ const ONES: [[u16; 8]; 256] = {
 /// Moves byte i (0 or 1) of the word to bit (56 + i) and from there down to bit i; no two partial products meet.
 const GATHER: u64 = 0x0102_0408_1020_4080;
 
+/// The lowest bit of each byte.
+const LOWEST: u64 = u64::from_ne_bytes([1; 8]);
+
 /// Writes to `out` the positions of `rows` whose value in `condition` is kept, in order.
 pub fn narrow(condition: &Vector, keep: Keep, rows: Rows<'_>, out: &mut Vec<u16>) {
     if condition.is_constant() {
@@ -94,7 +97,8 @@ fn dense(values: &[u8], validity: Option<&[u64]>, flip: u8, null_kept: bool, n: 
     let flip = u64::from_ne_bytes([flip; 8]);
     let mut end = 0;
     for (block, bytes) in values[..n.next_multiple_of(8)].chunks_exact(8).enumerate() {
-        let word = u64::from_le_bytes(bytes.try_into().expect("eight bytes")) ^ flip;
+        // A NULL may have any byte, whose other bits must not reach its neighbours.
+        let word = (u64::from_le_bytes(bytes.try_into().expect("eight bytes")) ^ flip) & LOWEST;
         let mut mask = (word.wrapping_mul(GATHER) >> 56) as usize;
         let base = block * 8;
         if let Some(validity) = validity {
@@ -233,4 +237,33 @@ fn place_values<T: Native>(source: &Vector, rows: Rows<'_>, out: &mut Vector) {
 pub fn place_null(rows: Rows<'_>, out: &mut Vector) {
     let validity = out.validity_mut(rows.limit());
     rows.each(|p| bitmap::set(validity, p, false));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_at_a_null_does_not_matter() {
+        let mut condition = Vector::new(PhysicalType::Bool);
+        let is_null = |p: usize| p % 5 < 3;
+        condition.begin(CHUNK_ROWS);
+        let values = condition.values_mut::<u8>();
+        (0..CHUNK_ROWS).for_each(|p| values[p] = if is_null(p) { (p * 7) as u8 } else { (p % 2) as u8 });
+        let validity = condition.validity_mut(CHUNK_ROWS);
+        (0..CHUNK_ROWS).for_each(|p| bitmap::set(validity, p, !is_null(p)));
+        let all: Vec<u16> = (0..CHUNK_ROWS as u16).collect();
+        for keep in [Keep::True, Keep::NotFalse, Keep::NotTrue] {
+            let is_kept = |p: &u16| match (is_null(usize::from(*p)), p % 2 == 1) {
+                (true, _) => keep != Keep::True,
+                (false, is_true) => is_true == (keep != Keep::NotTrue),
+            };
+            let expected: Vec<u16> = all.iter().copied().filter(is_kept).collect();
+            for rows in [Rows::Dense(CHUNK_ROWS), Rows::Sparse(&all, CHUNK_ROWS)] {
+                let mut kept = Vec::new();
+                narrow(&condition, keep, rows, &mut kept);
+                assert_eq!(kept, expected, "{keep:?}");
+            }
+        }
+    }
 }

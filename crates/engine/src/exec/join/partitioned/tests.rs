@@ -396,13 +396,15 @@ fn partitions_that_do_not_fit_go_to_files() {
 fn partitions_in_memory_are_chosen_where_they_pay() {
     let inputs = inputs(rows_of(9_000, 20_000), rows_of(7_000, 20_000));
     for kind in KINDS {
-        let wide = inputs.join(kind, 1, false);
-        let mut narrow = wide.clone();
+        let all = inputs.join(kind, 1, false);
+        // The keys alone, and keys with a number.
+        let is_key = |i: &usize| i.is_multiple_of(TYPES.len());
         let is_number = |i: &usize| TYPES[i % TYPES.len()] != DataType::Varchar;
-        narrow.output = (0..wide.output.len()).filter(is_number).map(|i| wide.output[i].clone()).collect();
-        let all = inputs.twin(kind, 1, false);
-        let numbers = |row: &Row| (0..row.len()).filter(is_number).map(|i| row[i].clone()).collect();
-        let expected = sorted(all.iter().map(numbers).collect());
+        let [mut narrow, mut wide] = [all.clone(), all.clone()];
+        narrow.output = (0..all.output.len()).filter(is_key).map(|i| all.output[i].clone()).collect();
+        wide.output = (0..all.output.len()).filter(is_number).map(|i| all.output[i].clone()).collect();
+        let keys = |row: &Row| (0..row.len()).filter(is_key).map(|i| row[i].clone()).collect();
+        let expected = sorted(inputs.twin(kind, 1, false).iter().map(keys).collect());
         for threads in [1, 2] {
             let run = |plan: &Plan, join_partition_size| {
                 let settings = Settings { threads, join_partition_size, ..Settings::default() };

@@ -1,7 +1,7 @@
 //! A Bloom filter over the hashes of keys, in blocks of one word.
 //!
 //! A key chooses one word by the high half of its hash and four of the word's bits by the low one. It may be there if all
-//! four are set. So a test is one access to memory, and a loop over many of them is vector code (Lang, Neumann, Kemper and
+//! four are set. So a test is one access to memory, and what is done with many of the words is vector code (Lang, Neumann, Kemper and
 //! Boncz, *Performance-Optimal Filtering*, VLDB 2019; Bandle, Giceva and Neumann, *To Partition, or Not to Partition*,
 //! SIGMOD 2021, section 4.7). With [`KEY_BITS`] bits a key, about one absent key in a hundred seems to be there. No key that
 //! is there is ever missed.

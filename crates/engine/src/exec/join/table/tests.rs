@@ -195,13 +195,19 @@ fn probe(
 }
 
 /// Two readings of the build side, in two orders, by chunks of which two workers have some each. What is found is compared; the rows that
-/// overflow. `None`: this table cannot be.
-fn check_twice(kind: TableKind, case: &Case, hash_collisions: bool, chance: &mut Chance) -> Option<usize> {
+/// overflow, and whether columns share words. `None`: this table cannot be.
+fn check_twice(kind: TableKind, case: &Case, hash_collisions: bool, chance: &mut Chance) -> Option<(usize, bool)> {
     let (keys, nulls) = (case.types.len(), &case.null_equals_null);
-    // Numbers behind the keys; strings are not put anywhere.
-    let metas: Vec<ColumnMeta> = case.types.iter().chain([&DataType::Int64]).map(|&ty| column_of(ty)).collect();
     let numbered: Vec<Key> =
         case.build.iter().enumerate().map(|(i, key)| [key.clone(), vec![int(i as i64)]].concat()).collect();
+    // Numbers behind the keys; strings are not put anywhere.
+    let types = case.types.iter().chain([&DataType::Int64]);
+    let meta = |(i, &ty): (usize, &DataType)| {
+        let values = numbered.iter().filter_map(|row| if let Value::Integer(v) = row[i] { Some(v) } else { None });
+        let bounds = values.clone().min().zip(values.max());
+        ColumnMeta { range: bounds.or(column_of(ty).range), ..column_of(ty) }
+    };
+    let metas: Vec<ColumnMeta> = types.enumerate().map(meta).collect();
     let positions: Vec<usize> = (0..keys).collect();
     let mut probe_keys = ProbeKeys::new(keys, hash_collisions);
     let mut read = |rows: &[Key], chance: &mut Chance, take: &mut dyn FnMut(&Chunk, &mut ProbeKeys)| {
@@ -250,6 +256,7 @@ fn check_twice(kind: TableKind, case: &Case, hash_collisions: bool, chance: &mut
     });
     let rows = placing.into_rows();
     assert_eq!((rows.rows(), rows.id_space()), (counted, counted));
+    let has_words = rows.words().is_some();
     let input = BuildInput { rows: &rows, null_equals_null: nulls, hash_collisions, tasks: &TwoThreads };
     let table = placer.finish(&input).unwrap();
     probe(
@@ -261,7 +268,7 @@ fn check_twice(kind: TableKind, case: &Case, hash_collisions: bool, chance: &mut
         &format!("{}, {kind} by two readings", case.name),
         chance,
     );
-    Some(overflow)
+    Some((overflow, has_words))
 }
 
 #[test]
@@ -278,17 +285,19 @@ fn numbers_of_32_bits_are_scaled_as_others_are() {
 #[test]
 fn tables_by_two_readings_find_the_rows_of_every_key() {
     let mut chance = Chance(41);
-    let mut made = 0;
+    let (mut made, mut with_words) = (0, [0; 2]);
     for case in cases().into_iter().filter(|case| !case.types.contains(&DataType::Varchar)) {
         made += usize::from(check_twice(TableKind::Cat, &case, false, &mut chance).is_some());
         for _ in 0..3 {
-            check_twice(TableKind::Cht, &case, false, &mut chance).unwrap();
+            with_words[0] += usize::from(check_twice(TableKind::Cht, &case, false, &mut chance).unwrap().1);
         }
         if case.build.len() <= 3000 {
-            let overflow = check_twice(TableKind::Cht, &case, true, &mut chance).unwrap();
+            let (overflow, has_words) = check_twice(TableKind::Cht, &case, true, &mut chance).unwrap();
+            with_words[1] += usize::from(has_words);
             assert!(overflow + 2 >= case.build.len() || case.name == "NULLs only", "{}: {overflow}", case.name);
         }
     }
+    assert!(with_words.iter().all(|&with| with > 0), "{with_words:?}");
     assert!(made >= 3, "the keys of several cases are integers that are not repeated");
 }
 
