@@ -11,6 +11,7 @@ use crate::exec::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use entasis_vector::expr::{Machine, Program};
+use entasis_vector::simd::widest;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Error, PhysicalType, Result, Selection, Vector};
 use std::sync::Arc;
 
@@ -394,6 +395,15 @@ impl ResidualWorker {
     }
 }
 
+/// True if `rows` are 0, 1, 2, ….
+///
+/// PERF: looks at all, which is vector code, unless the ends tell; a loop that stops at the first other row takes as
+/// long as the lookup in a small bitmap.
+fn are_in_order(rows: &[u16]) -> bool {
+    let ends_elsewhere = rows.last().is_some_and(|&last| last as usize != rows.len() - 1);
+    !ends_elsewhere && widest(|| rows.iter().zip(0u16..).fold(0, |differing, (&row, i)| differing | (row ^ i)) == 0)
+}
+
 /// Makes chunks of pairs: columns of the probe chunk under a composed selection, columns of the kept rows gathered.
 struct Composer {
     probe_columns: Vec<usize>,
@@ -429,13 +439,12 @@ impl Composer {
             output.push_column(column.vector.clone(), group);
         }
         // A foreign key finds each row's one partner: nothing to compose.
-        let each_once = rows.len() == chunk.len() && rows.iter().enumerate().all(|(i, &row)| i == row as usize);
-        if !each_once {
+        if !(rows.len() == chunk.len() && are_in_order(rows)) {
             output.select(rows, &mut self.spares);
         }
         let group = output.push_group(Selection::ALL);
-        let one_partner = ids.len() > 1 && ids[0] != Materialized::NO_ROW && ids.iter().all(|&id| id == ids[0]);
-        if one_partner {
+        let one_partner = ids.len() > 1 && ids[0] != Materialized::NO_ROW && !self.build_columns.is_empty();
+        if one_partner && ids.iter().all(|&id| id == ids[0]) {
             for (&column, vector) in self.build_columns.iter().zip(&mut self.vectors) {
                 built.rows.gather(column, &ids[..1], vector);
                 vector.make_constant();

@@ -350,8 +350,15 @@ mod tests {
     /// Rows go where a loop over them would put them, in their order.
     #[test]
     fn rows_go_to_the_partition_of_their_hash() {
+        go_to_the_partition_of_their_hash(DataType::Varchar, |i| Value::Text(format!("row {i} of some length").into()));
+        go_to_the_partition_of_their_hash(DataType::Int32, Value::Integer);
+        go_to_the_partition_of_their_hash(DataType::UInt8, |i| Value::Integer(i % 251));
+        go_to_the_partition_of_their_hash(DataType::Float64, |i| Value::Float(i as f64 / 3.0));
+    }
+
+    fn go_to_the_partition_of_their_hash(ty: DataType, payload: impl Fn(i128) -> Value) {
         let context = QueryContext::default();
-        let metas = [column_of(DataType::Int64), column_of(DataType::Varchar)];
+        let metas = [column_of(DataType::Int64), column_of(ty)];
         let mut chance = Chance(11);
         for (partitions, all, asks_stay, filters) in [
             (64, false, false, false),
@@ -368,10 +375,12 @@ mod tests {
             let room = Room { most: usize::MAX, left: 0, least: 0 };
             let mut split = Split::new(&store, &marks, 1, room, &context.memory);
             let mut expected: Vec<Vec<Vec<Value>>> = vec![Vec::new(); partitions];
-            for _ in 0..5 {
+            for turn in 0..9 {
+                // Some chunks have NULLs, some are all of one partition.
                 let row = |i: i128| {
-                    let key = if i % 7 == 2 { Value::Null } else { Value::Integer(i * 31 % 500) };
-                    vec![key, Value::Text(format!("row {i} of some length").into())]
+                    let keys = if turn % 4 == 3 { 1 } else { 500 };
+                    let key = if turn % 2 == 1 && i % 7 == 2 { Value::Null } else { Value::Integer(i * 31 % keys) };
+                    vec![key, payload(i)]
                 };
                 let first = chance.below(1000) as i128;
                 let rows: Vec<Vec<Value>> = (first..first + 1500).map(row).collect();

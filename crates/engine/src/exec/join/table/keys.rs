@@ -10,7 +10,7 @@ use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Encoding, PhysicalType, Result
 use std::ops::Range;
 
 /// Rows whose hashes are drawn, about, to learn how often keys are repeated.
-const HASH_SAMPLE: usize = 16 << 10;
+const HASH_SAMPLE: usize = 2 << 10;
 
 /// Runs an expression with `$t` as the type of an integer physical type.
 macro_rules! for_each_integer {
