@@ -5,7 +5,8 @@
 use super::filter::{Expected, FilterSlot, KeyFilter};
 use super::partitioned::{Spill, SplitRows};
 use super::table::{
-    Asked, BuildInput, Chosen, Facts, TableKind, Wish, bytes_at_most, choose, fits, is_by_hash, key_bounds,
+    Asked, BuildInput, Chosen, Facts, Repetition, TableKind, Wish, bytes_at_most, choose, fits, key_bounds,
+    repetition_by_hash,
 };
 use super::twice::Twice;
 use super::{Built, BuiltSlot, Computed, ComputedWorker, Shape};
@@ -81,15 +82,15 @@ impl Making {
         Wish { kind: self.table, asked: self.asked, read: &self.read, expected: self.expected }
     }
 
-    /// See [`is_by_hash`].
-    pub(crate) fn is_by_hash(
+    /// See [`repetition_by_hash`].
+    pub(crate) fn repetition_by_hash(
         &self,
         facts: &Facts,
         rows: &Materialized,
         memory: &mut Reservation,
         tasks: &dyn Tasks,
-    ) -> Result<bool> {
-        is_by_hash(&self.wish(), facts, rows, &self.null_equals_null, memory, tasks)
+    ) -> Result<Option<Repetition>> {
+        repetition_by_hash(&self.wish(), facts, rows, &self.null_equals_null, memory, tasks)
     }
 
     /// What is known of the keys of `rows`.
@@ -98,7 +99,7 @@ impl Making {
     /// Those of the tasks.
     pub(crate) fn facts(&self, rows: &Materialized, tasks: &dyn Tasks) -> Result<Facts> {
         let nulls = &self.null_equals_null;
-        Ok(Facts { keys: nulls.len(), bounds: key_bounds(rows, nulls, tasks)?, bits: None })
+        Ok(Facts { keys: nulls.len(), bounds: key_bounds(rows, nulls, tasks)?, bits: None, repetition: None })
     }
 
     /// The table over `rows`, whose memory `memory` is, and which one it is and why.
@@ -203,7 +204,7 @@ impl BuildSink {
             }
         }
         if let Some(spill) = &self.spill
-            && spill.choose(&facts, &rows, &mut memory, tasks)?
+            && spill.choose(&mut facts, &rows, &mut memory, tasks)?
         {
             let parts = spill.split_all(rows, memory, tasks)?.into_iter().map(Kept::Split).collect();
             // The filter is there.

@@ -1,25 +1,34 @@
 //! Whether a finished build side that fits into memory is joined by partitions there.
 //!
 //! Splitting both sides costs every row a copy or two; what it saves are accesses to memory that no cache holds. So it pays
-//! if there are many of these, which is where the table goes by hash and is far larger than the caches, and if the copies are
-//! small: narrow rows, not many probe rows for each build row, most of which match. These are the conditions of Bandle, Giceva and
+//! if there are many of these, which is where the table goes by hash and is far larger than the caches, or a key has several rows, and if the
+//! copies are small: narrow rows, not many probe rows for each build row, most of which match. These are the conditions of Bandle, Giceva and
 //! Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, table 4; the figures are from measurements
 //! (`docs/design/joins.md`).
 
+use crate::exec::join::table::{DISTINCT, Repetition};
 use entasis_vector::PhysicalType;
 
-/// Partitions of full size that the build rows and their table must have.
-pub(crate) const LARGE: usize = 128;
-/// Bytes of a row of the build side: a key and a number, of four bytes each.
+/// What must hold of both sides.
+struct Gates {
+    /// Partitions of full size that the build rows and their table have, or more.
+    large: usize,
+    /// The most bytes of a row of the build side, and of the probe side.
+    narrow: (usize, usize),
+    /// Probe rows for each build row: as many or more, fewer.
+    ratio: (f64, f64),
+    /// The least share of the probe rows that match.
+    matching: f64,
+}
+
+/// Where keys are hardly repeated: a key and a number, of four bytes each, and a key and two numbers.
 // PERF: 10 to 40 million build rows, ratios of 1 to 10: rows of 4 and 4 bytes take 0.65 to 0.98 of what a concise hash table takes, those of 8 and 8
 // bytes 0.85 to 1.02, for three times the memory, and 1.7 times as long where all of it is new to the process.
-const NARROW: usize = 8;
-/// The same of the probe side: a key and two numbers.
-const NARROW_PROBE: usize = 12;
-/// Probe rows for each build row: fewer, more.
-const RATIO: (f64, f64) = (1.0, 10.0);
-/// Share of the probe rows that match.
-const MATCHING: f64 = 0.5;
+const DISTINCT_KEYS: Gates = Gates { large: 128, narrow: (8, 12), ratio: (1.0, 10.0), matching: 0.5 };
+/// Where they are repeated, so that further rows of a key are misses as well.
+// PERF: 1 to 10 million build rows of 16 bytes with 2, 4 or 30 for a key, a quarter to four probe rows for each: 0.41 to 0.98 of what an unchained
+// table takes, 0.71 to 0.97 where all memory is new to the process; 24 bytes of probe row 0.57 and 0.72.
+const REPEATED_KEYS: Gates = Gates { large: 16, narrow: (16, 24), ratio: (0.25, 4.5), matching: 0.25 };
 /// The exponent of Zipf's law by which keys of the probe side are.
 const SKEW: f64 = 1.35;
 /// Bytes of payload that a second pass leaves behind,
@@ -50,7 +59,7 @@ pub(crate) fn leaves_payload(bytes: usize, comes_out: f64) -> bool {
 // PERF: 10 million build and 40 million probe rows of 16 bytes take 0.81 s with an exponent of 0.5, 0.84 with 0.75, 0.85 with 1, 0.99 with
 // 1.25 and 1.15 with 1.5; with a concise hash table 1.12, 1.16, 1.26, 1.08 and 1.03. A partition is one worker's work.
 pub(crate) fn is_skewed(exponent: f64, most: f64, workers: usize) -> bool {
-    exponent > SKEW || most > 1.0 / workers.max(1) as f64
+    exponent > SKEW || most > worker_share(workers)
 }
 
 /// What is known when the build side has ended.
@@ -68,24 +77,45 @@ pub(crate) struct Sides {
     pub free: usize,
 }
 
-/// Why the join is by partitions; `None` if it is not.
-pub(crate) fn reason(sides: &Sides) -> Option<String> {
+impl Gates {
+    fn are_passed(&self, sides: &Sides) -> bool {
+        let (rows, width, bytes) = sides.build;
+        let (probe_rows, probe_width) = sides.probe;
+        let ratio = probe_rows / rows.max(1) as f64;
+        let copied = (rows * width) as f64 + probe_rows * probe_width as f64;
+        bytes / self.large >= sides.partition
+            && width <= self.narrow.0
+            && probe_width <= self.narrow.1
+            && (self.ratio.0..self.ratio.1).contains(&ratio)
+            && sides.matching >= self.matching
+            && copied <= (sides.free / MEMORY_PART) as f64
+    }
+}
+
+/// True if it pays with some keys, hence if it is worthwhile to look at them.
+pub(crate) fn may_pay(sides: &Sides) -> bool {
+    DISTINCT_KEYS.are_passed(sides) || REPEATED_KEYS.are_passed(sides)
+}
+
+/// Why the join is by partitions, the build rows' keys being repeated like this; `None` if it is not.
+pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<String> {
+    let is_repeated = keys.per_key > DISTINCT;
+    let gates = if is_repeated { REPEATED_KEYS } else { DISTINCT_KEYS };
+    if !gates.are_passed(sides) || is_repeated && keys.most > worker_share(workers) {
+        return None;
+    }
     let (rows, width, bytes) = sides.build;
     let (probe_rows, probe_width) = sides.probe;
-    let ratio = probe_rows / rows.max(1) as f64;
-    let copied = (rows * width) as f64 + probe_rows * probe_width as f64;
-    let pays = bytes / LARGE >= sides.partition
-        && width <= NARROW
-        && probe_width <= NARROW_PROBE
-        && (RATIO.0..RATIO.1).contains(&ratio)
-        && sides.matching >= MATCHING
-        && copied <= (sides.free / MEMORY_PART) as f64;
-    pays.then(|| {
-        format!(
-            "{rows} rows with a table by hash have {bytes} bytes, {probe_rows:.0} probe rows are expected, {:.0} % to match, of {width} and {probe_width} bytes",
-            100.0 * sides.matching
-        )
-    })
+    let repeated = if is_repeated { format!(", {:.1} of a key,", keys.per_key) } else { String::new() };
+    Some(format!(
+        "{rows} rows{repeated} with a table by hash have {bytes} bytes, {probe_rows:.0} probe rows are expected, {:.0} % to match, of {width} and {probe_width} bytes",
+        100.0 * sides.matching
+    ))
+}
+
+/// The share of the rows that is one worker's.
+fn worker_share(workers: usize) -> f64 {
+    1.0 / workers.max(1) as f64
 }
 
 #[cfg(test)]
@@ -116,7 +146,9 @@ mod tests {
             partition: 1 << 20,
             free: 16 << 30,
         };
-        assert!(reason(&good).unwrap().starts_with("10000000 rows with a table by hash"));
+        let distinct = Repetition { per_key: 1.0, most: 0.001 };
+        let reason = |sides: &Sides| reason(sides, distinct, 2);
+        assert!(reason(&good).unwrap().starts_with("10000000 rows with a table by hash have"));
         assert!(reason(&Sides { probe: (40e6, 12), ..good }).is_some());
         for bad in [
             Sides { build: (10_000_000, 8, 100 << 20), ..good },
@@ -129,6 +161,35 @@ mod tests {
             Sides { free: 1 << 30, ..good },
         ] {
             assert_eq!(reason(&bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn each_condition_decides_where_keys_are_repeated() {
+        let good = Sides {
+            build: (2_000_000, 16, 48 << 20),
+            probe: (4e6, 24),
+            matching: 0.3,
+            partition: 1 << 20,
+            free: 16 << 30,
+        };
+        let four_times = Repetition { per_key: 4.0, most: 0.4 };
+        assert!(
+            reason(&good, four_times, 2).unwrap().starts_with("2000000 rows, 4.0 of a key, with a table by hash have")
+        );
+        assert!(may_pay(&good));
+        assert_eq!(reason(&good, Repetition { per_key: 1.0, ..four_times }, 2), None);
+        assert_eq!(reason(&good, four_times, 3), None, "one key has more than a worker's share");
+        for bad in [
+            Sides { build: (2_000_000, 16, 15 << 20), ..good },
+            Sides { build: (2_000_000, 24, 48 << 20), ..good },
+            Sides { probe: (4e6, 32), ..good },
+            Sides { probe: (4e5, 24), ..good },
+            Sides { probe: (2e7, 24), ..good },
+            Sides { matching: 0.2, ..good },
+            Sides { free: 256 << 20, ..good },
+        ] {
+            assert!(!may_pay(&bad) && reason(&bad, four_times, 2).is_none(), "{bad:?}");
         }
     }
 }

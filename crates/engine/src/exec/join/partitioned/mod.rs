@@ -245,7 +245,7 @@ impl Spill {
     /// Those of the tasks.
     pub(crate) fn choose(
         &self,
-        facts: &Facts,
+        facts: &mut Facts,
         rows: &Materialized,
         memory: &mut Reservation,
         tasks: &dyn Tasks,
@@ -261,15 +261,19 @@ impl Spill {
             partition: self.context.settings.join_partition_size,
             free: memory.free(),
         };
-        let Some(mut reason) = choice::reason(&sides) else { return Ok(false) };
-        if !self.making.is_by_hash(facts, rows, memory, tasks)? {
+        if !choice::may_pay(&sides) {
             return Ok(false);
         }
+        facts.repetition = self.making.repetition_by_hash(facts, rows, memory, tasks)?;
+        let workers = self.context.settings.threads;
+        let Some(repetition) = facts.repetition else { return Ok(false) };
+        let Some(mut reason) = choice::reason(&sides, repetition, workers) else { return Ok(false) };
         if let Some(keys) = &self.probe().stored {
             let making = &self.making;
             let nulls_count = !making.shape.drops_unmatched_probe_rows() || making.null_equals_null.contains(&true);
-            let skew = keys.skew(rows.rows(), nulls_count);
-            if choice::is_skewed(skew.exponent, skew.most, self.context.settings.threads) {
+            let distinct = rows.rows() as f64 / repetition.per_key.max(1.0);
+            let skew = keys.skew(distinct as usize, nulls_count);
+            if choice::is_skewed(skew.exponent, skew.most, workers) {
                 self.recorder.note(format!("no radix join: {skew}"));
                 return Ok(false);
             }

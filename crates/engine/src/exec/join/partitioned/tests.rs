@@ -421,6 +421,33 @@ fn partitions_in_memory_are_chosen_where_they_pay() {
 }
 
 #[test]
+fn wider_rows_are_joined_by_partitions_where_keys_are_repeated_but_none_has_most_rows() {
+    // Build rows of a key; how many of ten have one key, and by how many workers they are joined.
+    for (per_key, rows, threads, is_radix) in
+        [(1, 0, 2, false), (2, 0, 2, true), (5, 0, 2, true), (5, 2, 2, true), (5, 2, 8, false), (5, 8, 2, false)]
+    {
+        let row = |key: i128, i: i128| vec![int(key * 1_000_003), text(key), int(i)];
+        let build = |i: i128| row(if i % 10 < rows { 3 } else { i / per_key }, i);
+        let probe = (0..150_000).map(|i| row(5 + i * 7919 % (100_000 / per_key), i));
+        let mut inputs = inputs(probe.collect(), (0..100_000).map(build).collect());
+        let (scan, ids) = crate::exec::tests::stored(&mut inputs.columns, &TYPES, &inputs.rows[0]);
+        (inputs.nodes[0], inputs.ids[0]) = (scan, ids);
+        let mut plan = inputs.join(JoinKind::Inner, 1, false);
+        // Keys and numbers.
+        let is_wanted = |i: usize| TYPES[i % TYPES.len()] != DataType::Varchar;
+        plan.output = (0..plan.output.len()).filter(|&i| is_wanted(i)).map(|i| plan.output[i].clone()).collect();
+        let run = |join_table, threads| {
+            let settings = Settings { threads, join_table, join_partition_size: 100, ..Settings::default() };
+            run(&plan, &context(4 << 30, settings)).unwrap()
+        };
+        let (found, profile) = run(TableKind::Auto, threads);
+        assert!(found == run(TableKind::Chained, 1).0, "{profile}");
+        assert_eq!(profile.contains("radix join, "), is_radix, "{per_key}, {rows}, {threads}\n{profile}");
+        assert_eq!(profile.contains(" of a key, with a table by hash"), is_radix, "{profile}");
+    }
+}
+
+#[test]
 fn a_probe_side_with_frequent_keys_is_not_joined_by_partitions() {
     // How many of ten rows have one of so many frequent keys, and by how many workers they are joined.
     for (rows, keys, threads, is_radix) in [(0, 1, 2, true), (7, 1, 1, true), (7, 1, 2, false), (9, 10, 1, false)] {

@@ -12,7 +12,7 @@ use super::cht::Cht;
 use super::cost::{self, Table, Work};
 use super::everything::Everything;
 use super::indexed::Indexed;
-use super::keys::{rows_per_key, sample};
+use super::keys::{Repetition, repetition, sample};
 use super::places::Packing;
 use super::unchained::Unchained;
 use super::{Arranged, BuildInput, JoinTable};
@@ -96,6 +96,8 @@ pub(crate) struct Facts {
     pub bounds: Option<Vec<(i64, i64)>>,
     /// Which keys there are, if it is known already.
     pub bits: Option<Arc<Bits>>,
+    /// How often keys are repeated, if that has been looked at.
+    pub repetition: Option<Repetition>,
 }
 
 /// A table, and what has become of the rows.
@@ -131,7 +133,7 @@ const LARGE_PART: usize = 4;
 /// Part of the rows of a concise hash table that may overflow.
 pub(crate) const OVERFLOW_PART: usize = 16;
 /// Rows of a key, on average, up to which hardly any overflow.
-const DISTINCT: f64 = 1.05;
+pub(crate) const DISTINCT: f64 = 1.05;
 /// How many tables that were not taken a reason names.
 const NAMED: usize = 3;
 /// How often it is tried to draw a key for the window of a concise array table.
@@ -181,23 +183,23 @@ pub(crate) fn fits(
     Ok(ladder.steps(rows)?.iter().any(|(step, _)| ladder.has_memory(rows, ladder.bytes(step, rows))))
 }
 
-/// True if the best tables for these facts are by hash, and keys hardly repeated; the arguments are those of [`choose`].
+/// How often keys are repeated, if the best tables for these facts are by hash; the arguments are those of [`choose`].
 ///
 /// # Errors
 /// Those of the tasks.
-pub(crate) fn is_by_hash(
+pub(crate) fn repetition_by_hash(
     wish: &Wish<'_>,
     facts: &Facts,
     rows: &Materialized,
     null_equals_null: &[bool],
     memory: &mut Reservation,
     tasks: &dyn Tasks,
-) -> Result<bool> {
+) -> Result<Option<Repetition>> {
     let ladder = Ladder { wish, facts, null_equals_null, hash_collisions: false, memory, tasks };
     let bits = wish.asked != Asked::Rows && ladder.packing(rows, BITMAP_PLACES, FEW_PLACES).is_some();
     let near = || ladder.window(rows).is_some_and(|(_, share)| share >= WINDOW_SHARE);
     let has_places = bits || ladder.packing(rows, CAT_PLACES, FEW_CAT_PLACES).is_some() || near();
-    Ok(!has_places && rows_per_key(&ladder.input(rows))? <= DISTINCT)
+    if has_places { Ok(None) } else { repetition(&ladder.input(rows)).map(Some) }
 }
 
 /// The places that integer keys of about so many rows may have for a table that counts them first: a bitmap if no row is asked
@@ -375,7 +377,7 @@ impl Ladder<'_> {
         let is_large = self.bytes(&Step::Chained, rows) > self.memory.free() / LARGE_PART;
         let mut per_key = self.rows_per_key();
         if may_move && (is_large || steps.is_empty()) {
-            per_key = rows_per_key(&self.input(rows))?;
+            per_key = self.facts.repetition.map_or_else(|| repetition(&self.input(rows)), Ok)?.per_key;
             if steps.is_empty() {
                 steps.push(Step::Unchained);
             }

@@ -5,7 +5,7 @@ use super::places::Packing;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::sync::{Mutex, PoisonError};
-use entasis_vector::hash::{HashCache, hash_column};
+use entasis_vector::hash::{HashCache, hash_column, hash_u64};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Encoding, PhysicalType, Result, Selection, Vector, bitmap};
 use std::ops::Range;
 
@@ -164,18 +164,30 @@ impl KeyHashes {
     }
 }
 
-/// How many rows a key has on average, by those keys whose hashes fall into a small part of all hashes. Rows that cannot
-/// match count for nothing; without any others it is 0.
+/// How often keys are repeated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Repetition {
+    /// Rows of a key, on average, by those keys whose hashes fall into a small part of all hashes. Rows that cannot match count for
+    /// nothing; without any others it is 0.
+    pub per_key: f64,
+    /// The share of the rows that the most frequent key has, of one row drawn from every chunk.
+    pub most: f64,
+}
+
+/// How often the keys of these rows are repeated.
 ///
 /// # Errors
 /// Those of the tasks.
-pub(super) fn rows_per_key(input: &BuildInput<'_>) -> Result<f64> {
+pub(super) fn repetition(input: &BuildInput<'_>) -> Result<Repetition> {
     let part = (input.rows.rows() / HASH_SAMPLE).max(1).next_power_of_two() as u64;
-    let all = Mutex::new((0, Vec::new()));
+    let all = Mutex::new((0, Vec::new(), Vec::new()));
     input.tasks.run(input.rows.segments(), &|segment| {
-        let mut drawn = Vec::new();
+        let (mut drawn, mut picked) = (Vec::new(), Vec::new());
         let rows = input.rows.segment_rows(segment);
-        KeyHashes::new(input).for_each(input, segment, 0..rows, |_, hashes, nulls| {
+        KeyHashes::new(input).for_each(input, segment, 0..rows, |first, hashes, nulls| {
+            // By chance, so that keys that come in turns do not all meet themselves.
+            let chance = hash_u64(((segment as u64) << 32) + first as u64);
+            picked.push(hashes[(chance % hashes.len() as u64) as usize]);
             let mut nulls = nulls.iter().peekable();
             for (i, &hash) in hashes.iter().enumerate() {
                 let is_null = nulls.next_if(|&&null| null as usize == i).is_some();
@@ -190,12 +202,16 @@ pub(super) fn rows_per_key(input: &BuildInput<'_>) -> Result<f64> {
         drawn.sort_unstable();
         drawn.dedup();
         all.1.append(&mut drawn);
+        all.2.append(&mut picked);
         Ok(())
     })?;
-    let (rows, mut keys) = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let (rows, mut keys, mut picked) = all.into_inner().unwrap_or_else(PoisonError::into_inner);
     keys.sort_unstable();
     keys.dedup();
-    Ok(rows as f64 / keys.len().max(1) as f64)
+    picked.sort_unstable();
+    let most = picked.chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap_or(0);
+    let per_key = rows as f64 / keys.len().max(1) as f64;
+    Ok(Repetition { per_key, most: most as f64 / picked.len().max(1) as f64 })
 }
 
 /// The keys of a probe chunk, in the forms that tables ask for.

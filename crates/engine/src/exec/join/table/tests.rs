@@ -127,7 +127,7 @@ fn check(kind: TableKind, asked: Asked, case: &Case, hash_collisions: bool, chan
     let keys = case.types.len();
     let rows = build_rows(case, chance);
     let nulls = &case.null_equals_null;
-    let facts = Facts { keys, bounds: key_bounds(&rows, nulls, &TwoThreads).unwrap(), bits: None };
+    let facts = Facts { keys, bounds: key_bounds(&rows, nulls, &TwoThreads).unwrap(), bits: None, repetition: None };
     let mut read = vec![false; keys];
     read.push(true);
     let wish = Wish { kind, asked, read: &read, expected: expected_rows(1e5) };
@@ -389,7 +389,8 @@ fn the_table_is_one_that_there_is_memory_for() {
         let budget = Arc::new(MemoryBudget::new(rows.bytes().saturating_add(left)));
         let mut memory = Reservation::new(&budget);
         memory.resize(rows.bytes()).unwrap();
-        let facts = Facts { keys: 1, bounds: key_bounds(&rows, &nulls, &TwoThreads).unwrap(), bits: None };
+        let facts =
+            Facts { keys: 1, bounds: key_bounds(&rows, &nulls, &TwoThreads).unwrap(), bits: None, repetition: None };
         let expected = expected_rows(probes);
         let wish = Wish { kind: TableKind::Auto, asked: Asked::Rows, read: &[false, true], expected };
         let chosen = choose(&wish, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();
@@ -411,7 +412,12 @@ fn what_fits_can_be_built() {
             let budget = Arc::new(MemoryBudget::new(rows.bytes() + left));
             let mut memory = Reservation::new(&budget);
             memory.resize(rows.bytes()).unwrap();
-            let facts = Facts { keys: 1, bounds: key_bounds(&rows, &nulls, &TwoThreads).unwrap(), bits: None };
+            let facts = Facts {
+                keys: 1,
+                bounds: key_bounds(&rows, &nulls, &TwoThreads).unwrap(),
+                bits: None,
+                repetition: None,
+            };
             let expected = expected_rows(1e4);
             let wish = Wish { kind: TableKind::Auto, asked: Asked::Rows, read: &[false, true], expected };
             if fits(&wish, &facts, &rows, &nulls, &mut memory, &TwoThreads).unwrap() {
@@ -503,9 +509,26 @@ fn a_part_of_the_hashes_tells_how_often_keys_are_repeated() {
             let rows_kept = build_rows(&case, &mut chance);
             let input =
                 BuildInput { rows: &rows_kept, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
-            let found = keys::rows_per_key(&input).unwrap();
+            let found = keys::repetition(&input).unwrap().per_key;
             let expected = if rows == 0 { 0.0 } else { repeated as f64 };
             assert!((found - expected).abs() <= 0.02 * expected, "{found} of {repeated} in {rows} rows");
         }
+    }
+}
+
+#[test]
+fn a_row_of_every_chunk_tells_how_frequent_the_most_frequent_key_is() {
+    let mut chance = Chance(31);
+    let rows = 300 * CHUNK_ROWS as i64;
+    let has_one = |share: i64| one((0..rows).map(|i| if i % 10 < share { -7 } else { i / 4 }));
+    // In turns with as many rows as a chunk has: no key is frequent.
+    let in_turns = one((0..rows).map(|i| i % CHUNK_ROWS as i64));
+    for (build, expected) in [(has_one(0), 0.0), (has_one(3), 0.3), (has_one(10), 1.0), (in_turns, 0.0)] {
+        let (types, nulls) = (vec![DataType::Int64], [false]);
+        let case = Case { name: "some", types, null_equals_null: nulls.to_vec(), build, probe: Vec::new() };
+        let rows = build_rows(&case, &mut chance);
+        let input = BuildInput { rows: &rows, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
+        let most = keys::repetition(&input).unwrap().most;
+        assert!((most - expected).abs() <= 0.1, "{most}, expected {expected}");
     }
 }
