@@ -18,7 +18,7 @@ use entasis_engine::relation::Relation;
 use entasis_storage::Table;
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, DataType, Field, Schema, Selection, Vector};
 use random::Random;
-use ready::{Ready, Sum};
+use ready::{Ready, Sum, distinct};
 use std::sync::Arc;
 use std::time::Instant;
 use stored::Stored;
@@ -89,7 +89,8 @@ fn main() {
                 (2 * random.below(n as u64) as i64 + miss) * FAR
             };
             let probe: Vec<i64> = (0..PROBES).map(|_| key()).collect();
-            let ready = |keys: &[i64]| -> Arc<dyn Relation> { Arc::new(Ready::new(keys, keys.len() as u64, None)) };
+            let ready =
+                |keys: &[i64]| -> Arc<dyn Relation> { Arc::new(Ready::new(keys, keys.len() as u64, distinct(keys))) };
             let every: Vec<i64> = (0..2 * n as i64).map(|i| i * FAR).collect();
             let (few, all, rows, table) = (ready(&build), ready(&every), ready(&probe), stored(&probe));
             let plans = [

@@ -16,7 +16,7 @@ use entasis_engine::exec::{JoinLate, QueryContext, Settings, TableKind, execute}
 use entasis_engine::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Scan};
 use entasis_vector::{CHUNK_ROWS, ColumnId, DataType};
 use random::Random;
-use ready::{Ready, Sum};
+use ready::{Ready, Sum, distinct};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -89,9 +89,10 @@ fn measure(case: &Case, tables: &[(TableKind, JoinLate)], partition: usize, roun
             key(if random.below(100) < case.hits { number } else { number + n }, case.ty)
         })
         .collect();
-    let build = Arc::new(Ready::of(&keys, case.ty, 1, case.build));
-    let probe = Arc::new(Ready::of(&probes, case.ty, case.payloads, case.probe));
-    let few = Arc::new(Ready::of(&probes[..CHUNK_ROWS], case.ty, case.payloads, case.probe));
+    let probed = distinct(&probes);
+    let build = Arc::new(Ready::of(&keys, case.ty, 1, case.build, Some(n)));
+    let probe = Arc::new(Ready::of(&probes, case.ty, case.payloads, case.probe, probed));
+    let few = Arc::new(Ready::of(&probes[..CHUNK_ROWS], case.ty, case.payloads, case.probe, probed));
     println!("{}: {} build rows, {} probe rows", case.name, case.build, case.probe);
     let mut best = vec![(u64::MAX, u64::MAX); tables.len()];
     let mut notes = vec![(0, String::new(), 0); tables.len()];

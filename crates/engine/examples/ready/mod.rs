@@ -19,12 +19,12 @@ impl Ready {
     /// Rows (key, key with other bits), which the optimizer takes for `claimed`, with so many distinct keys if it is told.
     #[allow(dead_code)] // Not all examples have such rows.
     pub fn new(keys: &[i64], claimed: u64, distinct: Option<u64>) -> Ready {
-        Ready { distinct, ..Ready::of(keys, DataType::Int64, 1, claimed) }
+        Ready::of(keys, DataType::Int64, 1, claimed, distinct)
     }
 
     /// The same with so many payload columns, all of type `ty`, which is BIGINT or INTEGER.
     #[allow(dead_code)] // Not all examples have such rows.
-    pub fn of(keys: &[i64], ty: DataType, payloads: usize, claimed: u64) -> Ready {
+    pub fn of(keys: &[i64], ty: DataType, payloads: usize, claimed: u64, distinct: Option<u64>) -> Ready {
         let vector = |values: &mut dyn Iterator<Item = i64>| match ty {
             DataType::Int64 => Vector::from_slice(&values.collect::<Vec<i64>>()),
             _ => Vector::from_slice(&values.map(|value| value as i32).collect::<Vec<i32>>()),
@@ -41,8 +41,17 @@ impl Ready {
         };
         let names = (0..payloads).map(|i| if i == 0 { "v".to_string() } else { format!("v{i}") });
         let schema: Schema = std::iter::once("k".to_string()).chain(names).map(|name| Field::new(&*name, ty)).collect();
-        Ready { schema, chunks: Arc::new(keys.chunks(CHUNK_ROWS).map(chunk).collect()), claimed, distinct: None }
+        Ready { schema, chunks: Arc::new(keys.chunks(CHUNK_ROWS).map(chunk).collect()), claimed, distinct }
     }
+}
+
+/// How many different keys there are.
+#[allow(dead_code)] // Not all examples ask.
+pub fn distinct(keys: &[i64]) -> Option<u64> {
+    let mut keys = keys.to_vec();
+    keys.sort_unstable();
+    keys.dedup();
+    Some(keys.len() as u64)
 }
 
 impl Relation for Ready {
@@ -53,8 +62,9 @@ impl Relation for Ready {
         &self.schema
     }
     fn statistics(&self) -> Statistics {
-        let key = ColumnStatistics { distinct: self.distinct, ..ColumnStatistics::default() };
-        Statistics { rows: Some(self.claimed), columns: vec![key] }
+        // Payloads are keys with other bits.
+        let each = ColumnStatistics { distinct: self.distinct, ..ColumnStatistics::default() };
+        Statistics { rows: Some(self.claimed), columns: vec![each; self.schema.len()] }
     }
     fn scan(&self, request: &ScanRequest, _: &QueryContext) -> Result<Arc<dyn Source>> {
         let columns = request.columns.iter().map(|(_, column)| *column).collect();

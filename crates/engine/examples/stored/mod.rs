@@ -18,7 +18,8 @@ impl Relation for Stored {
         self.0.schema()
     }
     fn statistics(&self) -> Statistics {
-        Statistics { rows: Some(self.0.rows()), columns: Vec::new() }
+        let columns = (0..self.0.schema().len()).map(|column| self.0.column_statistics(column).into()).collect();
+        Statistics { rows: Some(self.0.rows()), columns }
     }
     fn table(&self) -> Option<&TableSnapshot> {
         Some(&self.0)
