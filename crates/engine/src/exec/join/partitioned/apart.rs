@@ -19,7 +19,7 @@
 //!
 //! Bandle, Giceva and Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, sections 4.2 and 5.4.3, leave the payload where it was scanned.
 //! Here it has been copied once: what it costs to keep rows at all is the memory that they are written to, in whatever order, and
-//! what is gathered from a 64th of them comes out of a cache more often (`docs/design/joins.md`).
+//! what is gathered from a 64th of them comes out of a cache more often (`docs/design/joins-measured.md`).
 //!
 //! Not here: the build side, whose rows become a table's.
 

@@ -4,7 +4,7 @@
 //! if there are many of these, which is where the table goes by hash and is far larger than the caches, or a key has several rows, and if the
 //! copies are small: narrow rows, not many probe rows for each build row, most of which match. These are the conditions of Bandle, Giceva and
 //! Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, table 4; the figures are from measurements
-//! (`docs/design/joins.md`).
+//! (`docs/design/joins-measured.md`).
 
 use crate::exec::join::table::{DISTINCT, Repetition};
 use entasis_vector::PhysicalType;

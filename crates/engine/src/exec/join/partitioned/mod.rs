@@ -46,7 +46,7 @@
 //! anyway, and as long as it is worth it ([`FilterWorker`]). Where a row without match leaves a trace, a row that does not pass
 //! goes to the probe at once, whose table is empty. This is Bandle, Giceva and Neumann's radix join with these differences: rows
 //! are columns, not tuples; hashes are computed again and not kept; the number of partitions in the second pass is known
-//! from the first one, so there is no exact histogram; stores are ordinary ones (see `docs/design/joins.md`).
+//! from the first one, so there is no exact histogram; stores are ordinary ones (decision 13).
 //!
 //! Invariants: a row of the build side is in exactly one table; a row of the probe side meets exactly one partition, and
 //! in it all build rows that may match. Partitions that were not put into the store are probed at once, so a partition
