@@ -38,6 +38,8 @@ struct Case {
     /// Share of the probe rows that match, in percent.
     hits: u64,
     zipf: f64,
+    /// Build rows of a key.
+    repeated: u64,
     build: u64,
     probe: u64,
 }
@@ -74,8 +76,9 @@ fn run(
 
 fn measure(case: &Case, tables: &[(TableKind, JoinLate)], partition: usize, rounds: usize) {
     let mut random = Random(4711);
-    let n = case.build;
-    let keys: Vec<i64> = (0..n).map(|i| key(i, case.ty)).collect();
+    let n = case.build / case.repeated;
+    // Equal keys are no neighbours.
+    let keys: Vec<i64> = (0..case.build).map(|i| key(i % n, case.ty)).collect();
     let probes: Vec<i64> = (0..case.probe)
         .map(|_| {
             let uniform = (random.below(1 << 53) as f64 + 0.5) / (1u64 << 53) as f64;
@@ -140,7 +143,8 @@ fn main() {
         })
         .collect();
     let only = variable("CASE");
-    let base = |name: &str, ty| Case { name: name.into(), ty, payloads: 1, hits: 100, zipf: 0.0, build, probe };
+    let base =
+        |name: &str, ty| Case { name: name.into(), ty, payloads: 1, hits: 100, zipf: 0.0, repeated: 1, build, probe };
     let (wide, narrow) = (DataType::Int64, DataType::Int32);
     let mut cases = vec![base("8/8 bytes", wide), base("4/4 bytes", narrow)];
     for hits in [5, 25, 50, 100] {
@@ -149,6 +153,12 @@ fn main() {
     }
     cases.extend([0.5, 0.75, 1.0, 1.25, 1.5].map(|zipf| Case { zipf, ..base(&format!("Zipf {zipf}"), wide) }));
     cases.extend([build, 16 * build].map(|probe| Case { probe, ..base(&format!("1 : {}", probe / build), wide) }));
+    for (repeated, probe) in [2, 4, 30].into_iter().flat_map(|r| [build / 2, build, 4 * build].map(|probe| (r, probe)))
+    {
+        let name =
+            format!("repeated, {repeated} rows of a key, {:.1} probe rows for each", probe as f64 / build as f64);
+        cases.push(Case { repeated, probe, ..base(&name, wide) });
+    }
     for case in cases.iter().filter(|case| only.as_ref().is_none_or(|only| case.name.contains(only))) {
         measure(case, &tables, number("PARTITION", 1 << 20), number("ROUNDS", 3));
     }

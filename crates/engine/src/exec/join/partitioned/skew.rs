@@ -8,7 +8,7 @@
 //! 2. *Sample.* The table is cut into as many stretches as rows are wanted, and of each one slot is taken by chance: stretches, so
 //!    that equal keys that stand side by side count once, chance, so that keys that come in turns do not all meet themselves.
 //! 3. *Exponent.* How many keys of the sample are repeated says by which Zipf's law they might be, the number of keys being that of the build
-//!    rows: the exponent with which as many are expected. So skew of any kind has the exponent that it acts like.
+//!    side: the exponent with which as many are expected. So skew of any kind has the exponent that it acts like.
 //!
 //! Not here: probe sides that are computed, come from files or from other joins. They are taken to have no skew.
 
