@@ -9,7 +9,7 @@ SCALE  ?= 0.125
 ORDER  ?= sorted
 
 .PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-short-memory bench-gather \
-	bench-join-memory bench-join-radix bench-join-tpch bench-build clean
+	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -117,6 +117,12 @@ bench-join-radix: bench-build
 ## Every join of TPC-H with every table, beside DuckDB: make bench-join-tpch SF=1
 bench-join-tpch: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_tpch.py --scale $(SF)
+	rm -f $(EXTENSION)
+
+## Joins whose build side has far more rows than expected, sides swapped and not, beside DuckDB: make bench-join-swap ROWS=10000000
+bench-join-swap: ROWS = 10000000
+bench-join-swap: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_swap.py --rows $(ROWS)
 	rm -f $(EXTENSION)
 
 ## A join of two sides of 4 GB with 512 MB of memory: make bench-spill SPILL="125 512" (millions of rows, MB)

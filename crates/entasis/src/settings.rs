@@ -4,7 +4,7 @@ use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
 use entasis_engine::exec::{
-    FilterKind, JoinLate, JoinSpill, Readings, Spilling, Stride, TempCompression, parse_wanted, show_wanted,
+    FilterKind, JoinLate, JoinSpill, Readings, Spilling, Stride, Swapping, TempCompression, parse_wanted, show_wanted,
 };
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
@@ -137,6 +137,12 @@ const SETTINGS: &[Setting] = &[
         "how often the input of a join's build side is read: auto (twice, keys first, where that pays), once, or twice",
         join_build,
         |text| one_of("join_build", Readings::NAMES, text)
+    ),
+    engine_setting!(
+        "join_swap",
+        "whether a join keeps its other side if far more rows come than were expected: auto (where that pays), off, or always",
+        join_swap,
+        |text| one_of("join_swap", Swapping::NAMES, text)
     ),
     engine_setting!(
         "temp_directory",

@@ -105,7 +105,7 @@ impl Costs {
     /// needs fewer bytes than the other one, or if that cannot be kept; of sides that cost about the same, one that needs much less.
     pub(crate) fn join(&self, join: &Join) -> Chosen {
         let right = self.keeping(join, false);
-        if matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single) {
+        if keeps_right_only(join.kind) {
             return Chosen { keeps_left: false, cost: right, other: None };
         }
         let left = self.keeping(join, true);
@@ -118,6 +118,31 @@ impl Costs {
         }
         let (cost, other) = if keeps_left { (left, right) } else { (right, left) };
         Chosen { keeps_left, cost, other: Some(other) }
+    }
+
+    /// What is yet to be done of `join` once all rows of the side to keep are there, `rows` of them: nanoseconds if they get their
+    /// table, and if the other side is kept instead and they are looked up. `None` if the other side cannot be kept, or would need
+    /// more memory.
+    pub(crate) fn left_to_do(&self, join: &Join, keeps_left: bool, rows: f64) -> Option<(f64, f64)> {
+        if keeps_right_only(join.kind) {
+            return None;
+        }
+        let mut join = *join;
+        let (kept, other) = match keeps_left {
+            true => (&mut join.left, &join.right),
+            false => (&mut join.right, &join.left),
+        };
+        join.rows *= rows / kept.rows.max(1.0);
+        kept.rows = rows;
+        // They have been read and written.
+        (kept.keys.read, kept.payload.read) = (0.0, 0.0);
+        let encoded = kept.tuple.map_or(0.0, |_| kept.payload.columns * self.encode);
+        let written = self.kept_byte * (kept.keys.bytes + kept.payload.bytes) + encoded;
+        if other.bytes() >= kept.bytes() {
+            return None;
+        }
+        let stay = self.keeping(&join, keeps_left) - rows * written;
+        Some((stay, self.keeping(&join, !keeps_left)))
     }
 
     /// The formula of the module.
@@ -151,6 +176,11 @@ impl Costs {
     pub(crate) fn access(&self, bytes: f64) -> f64 {
         between(&self.access, bytes)
     }
+}
+
+/// True of joins whose left rows must stream by.
+fn keeps_right_only(kind: JoinKind) -> bool {
+    matches!(kind, JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single)
 }
 
 /// What an access to memory of so many bytes costs, if it is known for some sizes, which ascend.
@@ -239,6 +269,20 @@ mod tests {
         assert!(keeps_left(Join { kind: JoinKind::Semi, ..inner(side(10.0, 1.0), side(1e6, 0.0)) }));
         // A second way out costs a little.
         assert!(!keeps_left(Join { kind: JoinKind::Semi, ..inner(side(1e5, 1.0), side(1e5, 1.0)) }));
+    }
+
+    #[test]
+    fn many_more_rows_than_expected_are_rather_looked_up() {
+        let costs = Costs::default();
+        let join = inner(side(1e6, 1.0), side(10.0, 1.0));
+        let left_to_do = |join: &Join, rows| costs.left_to_do(join, false, rows);
+        let (stay, swap) = left_to_do(&join, 1e7).unwrap();
+        assert!(stay > 1.5 * swap && swap > 0.0, "{stay}, {swap}");
+        // The rows are there: their table costs less than the whole join would.
+        assert!(stay < costs.keeping(&Join { right: side(1e7, 1.0), rows: 1e7, ..join }, false));
+        // The other side would need more memory, or cannot be kept.
+        assert_eq!(left_to_do(&join, 9e5), None);
+        assert_eq!(left_to_do(&Join { kind: JoinKind::Single, ..join }, 1e7), None);
     }
 
     #[test]

@@ -11,26 +11,15 @@
 //! go the slots of join filters ([`pushed`]). Build sides are planned, and run, before
 //! their probe sides, so a slot is filled when the filter is first tested.
 //!
-//! Build sides are the inputs that are cheaper to keep by the optimizer's estimate ([`crate::cost::join`]).
+
+mod join;
 
 use crate::exec::aggregate::layout::takes_narrow;
 use crate::exec::aggregate::{aggregate, distinct};
 use crate::exec::align::Align;
 use crate::exec::compact::Compact;
 use crate::exec::filter::Filter;
-use crate::exec::join::build::{BuildSink, Making};
-use crate::exec::join::filter::Expected;
-use crate::exec::join::kept::KeptColumns;
-use crate::exec::join::partitioned::Spill;
-use crate::exec::join::partitioned::late::{Late, Partitions};
-use crate::exec::join::partitioned::route::Route;
-use crate::exec::join::partitioned::skew::StoredKeys;
-use crate::exec::join::probe::{Probe, Residual};
-use crate::exec::join::rest::BuildRows;
-use crate::exec::join::strides::Strides;
-use crate::exec::join::table::TableKind;
-use crate::exec::join::twice::{self, KeysSink, Twice};
-use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape, side};
+use crate::exec::join::swap::Swap;
 use crate::exec::limit::Limit;
 use crate::exec::operator::{Blocking, OperatorFactory, Sink};
 use crate::exec::pipeline::{Part, Pipeline};
@@ -40,16 +29,15 @@ use crate::exec::pushed::{self, Pushed};
 use crate::exec::scan::TableScan;
 use crate::exec::set_operation::set_operation;
 use crate::exec::sort::sort;
-use crate::exec::tuple::Choice;
 use crate::exec::values::Chunks;
 use crate::exec::{QueryContext, Settings};
 use crate::facts::{relation_columns, values_column};
 use crate::optimizer::estimate_rows;
 use crate::plan::display::node_title;
-use crate::plan::{self, Columns, JoinKind, Node, SetKind};
+use crate::plan::{self, Columns, Node, SetKind};
 use crate::relation::ScanRequest;
-use entasis_vector::expr::{ColumnMeta, Expr, Program};
-use entasis_vector::{ColumnId, DataType, Error, PhysicalType, Result};
+use entasis_vector::expr::{ColumnMeta, Expr};
+use entasis_vector::{ColumnId, Error, PhysicalType, Result};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -105,6 +93,7 @@ impl Needed {
 const UNKNOWN_ROWS: f64 = 1e6;
 
 /// Rows on their way to a sink.
+#[derive(Clone)]
 struct Stream {
     parts: Vec<Part>,
     columns: Vec<ColumnMeta>,
@@ -445,217 +434,6 @@ impl<'a> Builder<'a> {
         self.end(left, sink, &recorder);
         Ok(self.block_same(node, right, blocking, recorder))
     }
-
-    fn join(&mut self, node: &Node, join: &plan::Join, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
-        let chosen = side::choose(join, self.columns, &needed.ids().collect(), self.context);
-        let build_left = chosen.keeps_left;
-        let shape = Shape::of(join.kind, build_left)
-            .ok_or_else(|| Error::internal(format!("{:?} joins cannot keep their left input", join.kind)))?;
-        let (recorder, number) = (self.recorder(node), self.number_of(join)?);
-        recorder.note(format!("join {number}"));
-        side::reason(&chosen).into_iter().for_each(|reason| recorder.note(reason));
-        let input = |left: bool| if left { &*join.left } else { &*join.right };
-        let keys = |left: bool| -> Vec<Expr> {
-            join.on.iter().map(|key| if left { key.left.clone() } else { key.right.clone() }).collect()
-        };
-        let (build_keys, probe_keys) = (keys(build_left), keys(!build_left));
-        let null_equals_null: Vec<bool> = join.on.iter().map(|key| key.null_equals_null).collect();
-        let both = with(needed, &join.residual);
-        let build_ids = input(build_left).columns();
-
-        let passing = |left: bool| -> Vec<Pushed> { filters.iter().filter_map(|f| f.in_side(join, left)).collect() };
-
-        // The build side.
-        // What goes into the table stays there as it is.
-        let build_needed = with(&Needed::kept(both.ids()), &build_keys);
-        let build = self.node(input(build_left), &build_needed, &passing(build_left))?;
-        let payload = both.ids().filter(|id| build_ids.contains(id));
-        let mut exprs = build_keys.clone();
-        for id in payload {
-            let column = Expr::column(id, self.columns.ty(id));
-            if !build_keys.contains(&column) {
-                exprs.push(column);
-            }
-        }
-        let computed = Computed::new(&exprs, &build.columns)?;
-        let kept: Vec<ColumnMeta> = computed
-            .metas()
-            .iter()
-            .zip(&exprs)
-            .enumerate()
-            .map(|(i, (meta, expr))| ColumnMeta {
-                id: if let Expr::Column { id, .. } = expr { *id } else { meta.id },
-                // Keys of both sides are compared in one physical type.
-                physical: if i < build_keys.len() { meta.ty.physical() } else { meta.physical },
-                ..meta.clone()
-            })
-            .collect();
-        let expected = side::expected(join, self.columns, build_left);
-        let slot = match shape.drops_unmatched_probe_rows() {
-            true => Pushed::of(&probe_keys, &null_equals_null, self.context, || expected),
-            false => None,
-        };
-        let built = BuiltSlot::default();
-        let wanted = |metas: &[ColumnMeta]| -> Vec<usize> {
-            (0..metas.len()).filter(|&i| needed.contains(&metas[i].id)).collect()
-        };
-        let build_columns = wanted(&kept);
-        let null_aware = matches!(join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. });
-        let build_recorder = build.recorder.clone();
-        let build_rows = estimate_rows(input(build_left), self.columns);
-        let is_key: Vec<bool> = (0..kept.len()).map(|i| i < build_keys.len()).collect();
-        // Comparisons with NULLs go through keys.
-        let in_residual = with(&Needed::default(), &join.residual);
-        let read = |(i, meta): (usize, &ColumnMeta)| {
-            build_columns.contains(&i) || in_residual.contains(&meta.id) || (null_aware && is_key[i])
-        };
-        let plain = build_columns.is_empty() && join.residual.is_empty() && !(null_aware && null_equals_null.len() > 1);
-        let build_context = self.build_context(number, &recorder);
-        let making = Making {
-            shape,
-            null_equals_null: null_equals_null.clone(),
-            null_aware,
-            marks: shape.rest != Rest::Nothing,
-            table: build_context.settings.join_table,
-            asked: shape.asks(plain),
-            read: kept.iter().enumerate().map(read).collect(),
-            expected: Expected { is_filtered: slot.is_some(), ..expected },
-            context: build_context.clone(),
-        };
-        let expected_probe = making.expected;
-        // A probe row with a NULL may match every build row, and if there is more to compare, each must be looked at.
-        let apart = !null_aware || (null_equals_null.len() == 1 && join.residual.is_empty());
-        // Whether partitions in memory may pay, or a filter before them. A probe side of another join is not kept.
-        let asks = match making.table {
-            TableKind::BloomRadix => true,
-            TableKind::Auto => {
-                let width: usize = kept.iter().map(|meta| meta.physical.width()).sum();
-                build_rows * width as f64 >= self.context.settings.join_partition_size as f64
-                    && !has_join(input(!build_left))
-            }
-            _ => false,
-        };
-        let expected = if asks { side::expected(join, self.columns, build_left) } else { Expected::default() };
-        let spill = Spill::new(&kept, making.clone(), (slot.is_some(), apart), expected, &recorder, &build_context);
-        let read = twice::Input {
-            node: input(build_left),
-            keys: &build_keys,
-            rows: build_rows,
-            is_filtered: !passing(build_left).is_empty(),
-            columns: &computed,
-            kept: &kept,
-        };
-        let twice = Twice::of(&read, &making, slot.as_ref().map(|pushed| &pushed.slot));
-        if let Some(twice) = &twice {
-            let needed = with(&Needed::default(), &build_keys);
-            let stream = self.node(input(build_left), &needed, &[])?;
-            let keys = Computed::new(&build_keys, &stream.columns)?;
-            self.end(stream, Arc::new(KeysSink { keys, twice: twice.clone() }), &recorder);
-        }
-        let sink = BuildSink {
-            columns: computed,
-            kept: kept.clone(),
-            twice,
-            making,
-            filter: slot.as_ref().map(|pushed| pushed.slot.clone()),
-            built: built.clone(),
-            parts: Arc::default(),
-            spill: spill.clone(),
-            choice: Arc::new(Choice::new(&kept, is_key, &build_context)),
-            recorder: recorder.clone(),
-            context: build_context,
-        };
-        self.end(build, Arc::new(sink), &recorder);
-
-        // The probe side.
-        let mut probe_filters = passing(!build_left);
-        probe_filters.extend(slot);
-        let probe_needed = with(&both, &probe_keys);
-        let mut stream = self.node(input(!build_left), &probe_needed, &probe_filters)?;
-        for child in if build_left { [&build_recorder, &stream.recorder] } else { [&stream.recorder, &build_recorder] }
-        {
-            recorder.add_child(child);
-        }
-        stream = self.compacted(stream, &recorder);
-        let probe_columns = wanted(&stream.columns);
-        let routed = stream.columns.clone();
-        let operator = Probe {
-            shape,
-            keys: Computed::new(&probe_keys, &stream.columns)?,
-            null_equals_null,
-            residual: residual(&join.residual, &stream.columns, &kept)?,
-            probe_columns: probe_columns.clone(),
-            build_columns: build_columns.clone(),
-            built: built.clone(),
-            context: self.context.clone(),
-        };
-        let nullable = |meta: &ColumnMeta, or: bool| ColumnMeta { nullable: meta.nullable || or, ..meta.clone() };
-        let probe_metas = probe_columns.iter().map(|&i| nullable(&stream.columns[i], shape.rest == Rest::Unmatched));
-        let build_nulls = matches!(shape.probe, ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls);
-        let build_metas = build_columns.iter().map(|&i| nullable(&kept[i], build_nulls));
-        let (probe_metas, build_metas): (Vec<_>, Vec<_>) = (probe_metas.collect(), build_metas.collect());
-        let mut columns = stream.columns.clone();
-        let mut nulls = Vec::new();
-        match (shape.probe, join.kind) {
-            (ProbeOutput::Nothing, _) => columns = build_metas,
-            (ProbeOutput::Mark { null_aware }, JoinKind::Mark { mark, .. }) => {
-                columns.push(ColumnMeta { nullable: null_aware, ..ColumnMeta::new(mark, DataType::Boolean) });
-            }
-            _ if shape.gives_pairs() => {
-                nulls = probe_metas.clone();
-                columns = [probe_metas, build_metas].concat();
-            }
-            _ => {}
-        }
-        let rest = (shape.rest != Rest::Nothing).then(|| BuildRows {
-            built,
-            matched: shape.rest == Rest::Matched,
-            nulls,
-            columns: build_columns,
-            chunk_rows: self.context.settings.chunk_rows,
-            next: Arc::default(),
-        });
-        let ordered = stream.parts.iter().any(|part| part.ordered);
-        let kept_probe = Arc::new(KeptColumns::new(&routed, |meta| probe_needed.contains(&meta.id))?);
-        let read_early = with(&in_residual, &probe_keys);
-        let late = spill.map(|spill| {
-            let is_payload = |meta: &ColumnMeta| !read_early.contains(&meta.id);
-            let stored = StoredKeys::of(input(!build_left), &probe_keys);
-            spill.set_probe(&routed, &kept_probe, &operator, is_payload, stored);
-            let route = Route { spill: spill.clone(), keys: operator.keys.clone() };
-            // Tables of partitions come and go.
-            let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());
-            let probe = Probe { built: probe_slot, ..operator.clone() };
-            let rest = rest.clone().map(|rest| BuildRows { built: rest_slot, ..rest });
-            let source = Arc::new(Partitions { spill: spill.clone(), next: Arc::default() });
-            let part = Part { ordered, sparse: true, ..Part::new(source, &recorder, 0.0) };
-            (route, Part { operators: vec![(Arc::new(Late { spill, probe, rest }), recorder.clone())], ..part })
-        });
-        let (route, late) = late.unzip();
-        if let Some(route) = route {
-            stream = stream.then(Arc::new(route), &recorder);
-        }
-        if !ordered {
-            let strides = Strides {
-                keys: operator.keys.clone(),
-                null_equals_null: operator.null_equals_null.clone(),
-                stored: kept_probe.of(&routed),
-                kept: kept_probe,
-                built: operator.built.clone(),
-                expected: expected_probe,
-                is_told: Arc::default(),
-                recorder: recorder.clone(),
-                context: self.context.clone(),
-            };
-            stream = stream.then(Arc::new(strides), &recorder);
-        }
-        stream = Stream { columns, ..stream.then(Arc::new(operator), &recorder) }.sparse();
-        if let Some(rest) = rest {
-            stream.parts.push(Part { ordered, ..Part::new(Arc::new(rest), &recorder, build_rows) });
-        }
-        stream.parts.extend(late);
-        Ok(stream)
-    }
 }
 
 /// Adds the joins of `node`, each before those below it, a left input before a right one.
@@ -683,6 +461,12 @@ impl Stream {
         self
     }
 
+    /// The stream, which is run only if the sides of that join are swapped, or are not.
+    fn only_if(mut self, swap: &Arc<Swap>, is_swapped: bool) -> Stream {
+        self.parts.iter_mut().for_each(|part| part.only_if.push((swap.switch().clone(), is_swapped)));
+        self
+    }
+
     /// The stream, of which an operator has taken an unknown share.
     fn sparse(mut self) -> Stream {
         self.parts.iter_mut().for_each(|part| part.sparse = true);
@@ -696,11 +480,6 @@ impl Stream {
         }
         self
     }
-}
-
-/// True if there is a join in this part of a plan.
-fn has_join(node: &Node) -> bool {
-    matches!(node, Node::Join(_)) || node.children().into_iter().any(has_join)
 }
 
 /// The stream with exactly the `wanted` columns, in their order and physical types.
@@ -728,21 +507,6 @@ fn with<'e>(needed: &Needed, exprs: impl IntoIterator<Item = &'e Expr>) -> Neede
     let mut all = needed.clone();
     exprs.into_iter().for_each(|expr| all.add_expr(expr, Use::Kept));
     all
-}
-
-/// The conditions of a join over the columns of both sides that they read.
-fn residual(conditions: &[Expr], probe: &[ColumnMeta], kept: &[ColumnMeta]) -> Result<Option<Residual>> {
-    if conditions.is_empty() {
-        return Ok(None);
-    }
-    let read = with(&Needed::default(), conditions);
-    let places =
-        |metas: &[ColumnMeta]| -> Vec<usize> { (0..metas.len()).filter(|&i| read.contains(&metas[i].id)).collect() };
-    let (probe_columns, build_columns) = (places(probe), places(kept));
-    let from_probe = probe_columns.iter().map(|&i| probe[i].clone());
-    let metas: Vec<ColumnMeta> = from_probe.chain(build_columns.iter().map(|&i| kept[i].clone())).collect();
-    let program = Program::compile(conditions, &metas)?;
-    Ok(Some(Residual { program, probe_columns, build_columns }))
 }
 
 /// What is known of a column into which several flow.

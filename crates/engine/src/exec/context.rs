@@ -3,6 +3,7 @@
 use crate::exec::join::filter::FilterKind;
 use crate::exec::join::held_back::Stride;
 use crate::exec::join::partitioned::{JoinLate, JoinSpill};
+use crate::exec::join::swap::Swapping;
 use crate::exec::join::table::TableKind;
 use crate::exec::join::twice::Readings;
 use crate::exec::scheduler::WorkerPool;
@@ -48,6 +49,8 @@ pub struct Settings {
     pub join_stride: Stride,
     /// How often the input of a build side is read.
     pub join_build: Readings,
+    /// Whether the sides of a join are swapped if far more rows are to be kept than were expected.
+    pub join_swap: Swapping,
     /// Where temporary files are; empty: there are none, and what does not fit into memory fails.
     pub temp_directory: Arc<str>,
     /// Bytes that all temporary files of a database may have together.
@@ -80,6 +83,7 @@ impl Default for Settings {
             join_late: JoinLate::Auto,
             join_stride: Stride::Auto,
             join_build: Readings::Auto,
+            join_swap: Swapping::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),
             max_temp_directory_size: u64::MAX,
             adaptive: true,

@@ -32,6 +32,7 @@ pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation,
 pub use join::filter::FilterKind;
 pub use join::held_back::Stride;
 pub use join::partitioned::{JoinLate, JoinSpill};
+pub use join::swap::Swapping;
 pub use join::table::{TableKind, parse_wanted, show_wanted};
 pub use join::twice::Readings;
 pub use profile::{Profile, ProfileNode};
@@ -88,7 +89,7 @@ pub fn programs(plan: &Plan, context: &QueryContext) -> Result<String> {
     let mut seen = Vec::new();
     // What follows a join is there once for each part of it.
     let mut operators = Vec::new();
-    for pipeline in &pipelines {
+    for pipeline in pipelines.iter().filter(|pipeline| !pipeline.part.is_left_out()) {
         let source = &pipeline.part.source;
         write(&pipeline.part.recorder, source.conditions(), source.programs());
         for (operator, recorder) in &pipeline.part.operators {

@@ -6,6 +6,8 @@
 //! the source's end to the sink's, then its sink. When the last of the pipelines that end in a sink is through, the
 //! sink's shared part is finished.
 //!
+//! Where it is decided while the statement runs which of two ways it takes, the pipelines of the other one are left out ([`Switch`]).
+//!
 //! Invariants: one pipeline runs at a time, so whatever a pipeline needs is complete before it starts. A chunk is
 //! cleared as soon as its push returns, so that its vectors' owners may write them again. Cancellation is looked at
 //! once a chunk.
@@ -15,7 +17,7 @@ use crate::exec::operator::{Flow, Operator, OperatorFactory, Push, Sink, SinkWor
 use crate::exec::profile::Recorder;
 use crate::exec::scheduler::{FirstError, PoolTasks};
 use crate::relation::Source;
-use crate::sync::CHUNKS_FOR_HELP;
+use crate::sync::{AtomicBool, CHUNKS_FOR_HELP, Ordering};
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 use std::time::Instant;
@@ -35,12 +37,35 @@ pub(crate) struct Part {
     pub ordered: bool,
     /// Chunks may have few rows.
     pub sparse: bool,
+    /// It runs only if each of these switches is turned, or is not, when its time comes.
+    pub only_if: Vec<(Arc<Switch>, bool)>,
+}
+
+/// Which of two ways a statement takes, where it is decided while it runs.
+#[derive(Default)]
+pub(crate) struct Switch(AtomicBool);
+
+impl Switch {
+    /// The second way is taken. To be called before a part runs that belongs to either.
+    pub(crate) fn turn(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+    /// True if the second way is taken.
+    pub(crate) fn is_turned(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Part {
     /// A source of about `rows` rows, as yet without operators; its work is `recorder`'s.
     pub(crate) fn new(source: Arc<dyn Source>, recorder: &Arc<Recorder>, rows: f64) -> Part {
-        Part { source, recorder: recorder.clone(), operators: Vec::new(), rows, ordered: false, sparse: false }
+        let (recorder, operators, only_if) = (recorder.clone(), Vec::new(), Vec::new());
+        Part { source, recorder, operators, rows, ordered: false, sparse: false, only_if }
+    }
+
+    /// True if it belongs to a way that is not taken, as things stand.
+    pub(crate) fn is_left_out(&self) -> bool {
+        self.only_if.iter().any(|(switch, turned)| switch.is_turned() != *turned)
     }
 }
 
@@ -82,6 +107,7 @@ impl Pipeline<'_> {
         let alone = self.part.ordered || chunks < CHUNKS_FOR_HELP;
         let threads = context.settings.threads.max(1);
         let workers = match self.part.source.pieces() {
+            _ if self.part.is_left_out() => 0,
             Some(pieces) if self.part.ordered && self.part.source.has_order() => pieces.min(1),
             Some(pieces) => pieces.min(threads),
             None if alone => 1,

@@ -115,6 +115,15 @@ fn join_contexts() -> Vec<QueryContext> {
                 context
             })
         });
+    // The sides swapped once the build side is there.
+    let swapped = [TableKind::Auto, TableKind::Unchained].into_iter().enumerate().flat_map(|(i, join_table)| {
+        contexts().into_iter().skip(i).step_by(2).map(move |mut context| {
+            let settings = Arc::make_mut(&mut context.settings);
+            (settings.join_swap, settings.join_table) = (Swapping::Always, join_table);
+            context
+        })
+    });
+    let twice = twice.chain(swapped);
     let all =
         contexts().into_iter().chain(forced).chain(spilled).chain(both).chain(apart).chain(held_back).chain(twice);
     all.chain(filter_contexts()).collect()

@@ -3,7 +3,7 @@
 //! The optimizer may move a filter below something that fails, or above it. So an error on one side only is excused if
 //! the reference, over the optimized plan, agrees with the engine.
 
-use entasis_engine::exec::{Collector, FilterKind, JoinSpill, QueryContext, Settings, TableKind, execute};
+use entasis_engine::exec::{Collector, FilterKind, JoinSpill, QueryContext, Settings, Swapping, TableKind, execute};
 use entasis_engine::optimizer::optimize;
 use entasis_engine::plan::Plan;
 use entasis_testkit::compare::{Rows, difference};
@@ -122,4 +122,9 @@ fn joins_that_spill() {
 #[test]
 fn joins_that_spill_again() {
     run(Settings { threads: 2, chunk_rows: 3, join_spill: JoinSpill::Deep, ..Settings::default() }, 70_000, 300);
+}
+
+#[test]
+fn sides_that_are_swapped() {
+    run(Settings { threads: 2, join_swap: Swapping::Always, ..Settings::default() }, 80_000, 300);
 }

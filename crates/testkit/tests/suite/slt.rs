@@ -39,6 +39,8 @@ configurations!(
     join_spill_deep,
     join_spill_half,
     join_strides,
+    join_swap,
+    join_swap_small,
     join_twice,
     join_twice_strides,
     join_unchained,

@@ -109,6 +109,7 @@ scales! {
     scale_001_sort_spill: SMALL, "sf0.01", "sort_spill";
     scale_001_sort_spill_deep: SMALL, "sf0.01", "sort_spill_deep";
     scale_001_join_radix: SMALL, "sf0.01", "join_radix";
+    scale_001_join_swap: SMALL, "sf0.01", "join_swap";
     scale_01_one_thread: LARGE, "sf0.1", "one_thread";
     scale_01_two_threads: LARGE, "sf0.1", "two_threads";
 }

@@ -4,6 +4,7 @@
 
 use super::filter::{Expected, FilterSlot, KeyFilter};
 use super::partitioned::{Spill, SplitRows};
+use super::swap::Way;
 use super::table::{
     Asked, BuildInput, Chosen, Facts, Repetition, TableKind, Wish, bytes_at_most, choose, fits, key_bounds,
     repetition_by_hash,
@@ -40,6 +41,8 @@ pub(crate) struct BuildSink {
     pub spill: Option<Arc<Spill>>,
     /// Whether the rows become tuples.
     pub choice: Arc<Choice>,
+    /// Which of the join's sides this is, if they may be swapped.
+    pub way: Option<Way>,
     /// For the reasons of choices.
     pub recorder: Arc<Recorder>,
     /// Settings and memory.
@@ -165,6 +168,11 @@ impl Sink for BuildSink {
 impl BuildSink {
     /// Makes the table of what the workers have kept, and what goes with it.
     fn complete(&self, tasks: &dyn Tasks) -> Result<()> {
+        if let Some(Way::Swapped(swap)) = &self.way
+            && !swap.switch().is_turned()
+        {
+            return Ok(());
+        }
         if let Some(twice) = &self.twice
             && let Some(built) = twice.finish(&self.recorder, tasks)?
         {
@@ -188,14 +196,24 @@ impl BuildSink {
         drop(reservations);
         let mut memory = Reservation::new(&self.context.memory);
         memory.resize(rows.bytes())?;
+        let tuples = self.choice.report(&rows);
+        if let Some(Way::AsPlanned(swap)) = &self.way
+            && let Some(reason) = swap.reason(rows.rows())
+        {
+            self.recorder.note(reason);
+            tuples.into_iter().for_each(|report| self.recorder.note(report));
+            return swap.turn(rows, memory);
+        }
 
-        let mut facts = self.making.facts(&rows, tasks)?;
+        let expected = Way::expected(self.way.as_ref(), self.making.expected);
+        let making = Making { expected, ..self.making.clone() };
+        let mut facts = making.facts(&rows, tasks)?;
         if let Some(slot) = &self.filter {
-            let null_equals_null = &self.making.null_equals_null;
+            let null_equals_null = &making.null_equals_null;
             let hash_collisions = self.context.settings.hash_collisions;
             let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
             let kind = self.context.settings.join_filter;
-            let spared = bytes_at_most(self.making.table, rows.id_space());
+            let spared = bytes_at_most(making.table, rows.id_space());
             if let Some((filter, reason)) =
                 slot.fill(&input, facts.bounds.as_deref(), kind, &self.context.memory, spared)?
             {
@@ -211,12 +229,11 @@ impl BuildSink {
             return self.finish_split(spill, parts, None, tasks);
         }
         if let Some(spill) = &self.spill
-            && !fits(&self.making.wish(), &facts, &rows, &self.making.null_equals_null, &mut memory, tasks)?
+            && !fits(&making.wish(), &facts, &rows, &making.null_equals_null, &mut memory, tasks)?
         {
             return self.finish_split(spill, vec![Kept::Whole(rows, memory)], self.filter.as_deref(), tasks);
         }
-        let tuples = self.choice.report(&rows);
-        let (built, reason) = self.making.make(rows, &facts, memory, tasks)?;
+        let (built, reason) = making.make(rows, &facts, memory, tasks)?;
         self.recorder.note(reason);
         tuples.into_iter().for_each(|report| self.recorder.note(report));
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))

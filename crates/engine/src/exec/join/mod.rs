@@ -26,6 +26,8 @@
 //! Where a table is far larger than the caches, probe rows may come to it in the order of their hashes ([`strides`]), and build rows
 //! be put in that of their places ([`held_back`]).
 //!
+//! If far more build rows come than were expected, the sides may be [swapped](swap) before there is a table.
+//!
 //! What a finished build side tells scans and operators below its probe side is a [`filter`]. Where the build side does not
 //! fit into memory, or its table not into a cache, [`partitioned`] does the same for a part of the rows after the other.
 
@@ -39,6 +41,7 @@ pub(crate) mod probe;
 pub(crate) mod rest;
 pub(crate) mod side;
 pub(crate) mod strides;
+pub(crate) mod swap;
 pub(crate) mod table;
 pub(crate) mod twice;
 
@@ -197,7 +200,8 @@ impl Computed {
             let metas = positions.iter().map(|&p| input[p].clone()).collect();
             return Ok(Computed { program: None, positions, metas });
         }
-        let program = Program::compile(exprs, input)?;
+        // Columns come as they are here too.
+        let program = Program::compile_narrow(exprs, input, &|i| matches!(exprs[i], Expr::Column { .. }))?;
         let metas = program.outputs().to_vec();
         Ok(Computed { program: Some(program), positions: (0..exprs.len()).collect(), metas })
     }

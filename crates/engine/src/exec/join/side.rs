@@ -3,6 +3,7 @@
 //! Here more is known than when joins are ordered: which columns are read above, how much memory is left, and hence whether the
 //! rows will become tuples.
 
+use crate::cost::Costs;
 use crate::cost::join::{Chosen, Join};
 use crate::exec::QueryContext;
 use crate::exec::join::filter::Expected;
@@ -11,15 +12,44 @@ use crate::exec::tuple::expected_bytes;
 use crate::optimizer::{ColumnSet, Estimate, estimate, estimate_join, reads_all, width};
 use crate::plan::{self, Columns, JoinKind, Node};
 use entasis_vector::expr::{ColumnMeta, Expr};
+use std::sync::Arc;
 
-/// The input of `join` to keep, if the columns `above` are read above.
-pub(crate) fn choose(join: &plan::Join, columns: &Columns, above: &ColumnSet, context: &QueryContext) -> Chosen {
-    let costs = width::costs(&join.left);
+/// Both inputs of a join, weighed.
+pub(crate) struct Weighed {
+    costs: Arc<Costs>,
+    join: Join,
+}
+
+impl Weighed {
+    /// The inputs of `join`, if the columns `above` are read above.
+    pub(crate) fn new(join: &plan::Join, columns: &Columns, above: &ColumnSet, context: &QueryContext) -> Weighed {
+        let costs = width::costs(&join.left);
+        let join = weigh(join, columns, above, &costs, context);
+        Weighed { costs, join }
+    }
+
+    /// The input to keep.
+    pub(crate) fn choose(&self) -> Chosen {
+        self.costs.join(&self.join)
+    }
+
+    /// Rows that are expected of that.
+    pub(crate) fn kept_rows(&self) -> f64 {
+        if self.choose().keeps_left { self.join.left.rows } else { self.join.right.rows }
+    }
+
+    /// See [`Costs::left_to_do`].
+    pub(crate) fn left_to_do(&self, rows: f64) -> Option<(f64, f64)> {
+        self.costs.left_to_do(&self.join, self.choose().keeps_left, rows)
+    }
+}
+
+fn weigh(join: &plan::Join, columns: &Columns, above: &ColumnSet, costs: &Costs, context: &QueryContext) -> Join {
     let residual = reads_all(&join.residual);
     let side = |node: &Node, estimate: &Estimate, keys: Vec<&Expr>| {
         let mut own = reads_all(keys.iter().copied());
         own.add(&residual);
-        let mut side = width::side(node, estimate.rows, (&own, above), columns, &costs);
+        let mut side = width::side(node, estimate.rows, (&own, above), columns, costs);
         // A key that is computed is kept beside the columns that it is computed of.
         let computed =
             keys.iter().filter(|key| !matches!(key, Expr::Column { .. }) && reads_all([**key]).is_subset(above));
@@ -35,14 +65,14 @@ pub(crate) fn choose(join: &plan::Join, columns: &Columns, above: &ColumnSet, co
         side
     };
     let (left, right) = (estimate(&join.left, columns), estimate(&join.right, columns));
-    costs.join(&Join {
+    Join {
         kind: join.kind,
         by_keys: !join.on.is_empty(),
         left: side(&join.left, &left, join.on.iter().map(|key| &key.left).collect()),
         right: side(&join.right, &right, join.on.iter().map(|key| &key.right).collect()),
         rows: estimate_join(join.kind, &join.on, &join.residual, left, right).rows,
         memory: context.memory.free() as f64,
-    })
+    }
 }
 
 /// What is expected of the probe side: how many rows, which share has a match by the keys, and with how many rows.

@@ -14,6 +14,7 @@ use super::filter::Expected;
 use super::held_back::{Gates, HeldBack, part_of_hash};
 use super::kept::KeptColumns;
 use super::partitioned::route::Through;
+use super::swap::Way;
 use super::table::ProbeKeys;
 use super::{Built, BuiltSlot, Computed, ComputedWorker};
 use crate::exec::QueryContext;
@@ -38,6 +39,8 @@ pub(crate) struct Strides {
     pub built: BuiltSlot,
     /// What is expected of the probe side.
     pub expected: Expected,
+    /// Which of the join's sides it is, if they may be swapped.
+    pub way: Option<Way>,
     /// The profile knows.
     pub is_told: Arc<AtomicBool>,
     /// The join's.
@@ -78,7 +81,7 @@ impl Strides {
             return None;
         }
         let table = built.table.bytes() + built.rows.bytes();
-        let expected = self.expected.given(built.rows.rows()).looked_up();
+        let expected = Way::expected(self.way.as_ref(), self.expected).given(built.rows.rows()).looked_up();
         let gates = Gates { table, is_build: false, row: HeldBack::row_bytes(&self.stored), expected };
         let (most, why) = gates.stride(&self.context)?;
         if !self.is_told.swap(true, Ordering::Relaxed) {

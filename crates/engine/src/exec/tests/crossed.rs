@@ -157,6 +157,7 @@ impl Case {
                 // Every chunk a stride, all rows, what pays: nothing does here.
                 join_stride: one_of(&[Stride::Bytes(1), Stride::Bytes(1 << 20), Stride::Auto], chance),
                 join_build: one_of(&[Readings::Twice, Readings::Once], chance),
+                join_swap: one_of(&[Swapping::Always, Swapping::Off], chance),
                 ..Settings::default()
             },
             keys,
@@ -198,6 +199,7 @@ impl Case {
             ("temp_compression", s.temp_compression.to_string()),
             ("join_stride", format!("{:?}", s.join_stride)),
             ("join_build", s.join_build.to_string()),
+            ("join_swap", s.join_swap.to_string()),
         ]
     }
 
