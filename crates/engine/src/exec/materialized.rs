@@ -118,9 +118,10 @@ impl Materialized {
         Materialized { expected: rows, ..Materialized::new(columns) }
     }
 
-    /// No rows yet. They will be read by segments, so that ids need not be dense: a value stays where it was written first.
-    pub fn in_pages(columns: &[ColumnMeta]) -> Materialized {
-        Materialized { in_pages: true, ..Materialized::new(columns) }
+    /// No rows yet. They will be read by segments, so that ids need not be dense: a value stays where it was written first. The first
+    /// segment will have room for `first` rows.
+    pub fn in_pages(columns: &[ColumnMeta], first: usize) -> Materialized {
+        Materialized { in_pages: true, ..Materialized::expecting(columns, first) }
     }
 
     /// What is known of the columns.
@@ -202,7 +203,7 @@ impl Materialized {
         self.columns[column].validity[segment].as_ref().map(|buffer| buffer.as_slice::<u64>())
     }
 
-    /// Gives up all rows and keeps their room, for few rows at a time that others copy. There are no strings to be given up.
+    /// Gives up all rows and keeps their room, for rows of one segment that come and go. There are no strings to be given up.
     pub fn restart(&mut self) {
         debug_assert!(self.layout.is_none() && self.heap.bytes() == 0 && self.segments.len() <= 1);
         self.segments.iter_mut().for_each(|rows| *rows = 0);

@@ -12,7 +12,7 @@
 //! are put in place ([`twice`](super::twice)). Rows of one part stay in the order in which they came.
 
 use super::partitioned::choice::width;
-use crate::exec::materialized::Materialized;
+use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::operator::Flow;
 use crate::exec::spread::Spread;
 use crate::exec::{QueryContext, Reservation};
@@ -112,25 +112,32 @@ pub(super) struct HeldBack {
     vectors: Vec<Vector>,
     /// Bytes of a row.
     row: usize,
-    /// Bytes of the parts.
+    /// Bytes of the stride's rows.
+    held: usize,
+    /// Bytes that the parts have: the room of the last stride's rows is the next one's.
     bytes: usize,
     most: usize,
     memory: Reservation,
+    /// There was no memory for more: room is given back with the rows.
+    is_short: bool,
     context: QueryContext,
 }
 
 impl HeldBack {
     /// No rows yet, of these columns, of which a stride may have `most` bytes.
     pub(super) fn new(columns: &[ColumnMeta], most: usize, context: &QueryContext) -> HeldBack {
+        let row = HeldBack::row_bytes(columns);
         HeldBack {
             columns: columns.to_vec(),
-            parts: (0..PARTS).map(|_| Materialized::in_pages(columns)).collect(),
+            parts: (0..PARTS).map(|_| Materialized::in_pages(columns, Materialized::FIRST_ROOM)).collect(),
             waiting: Materialized::expecting(columns, BATCH),
             spread: Spread::default(),
             vectors: columns.iter().map(|meta| Vector::new(meta.physical)).collect(),
-            row: HeldBack::row_bytes(columns),
+            row,
+            held: 0,
             bytes: 0,
             most,
+            is_short: false,
             memory: Reservation::new(&context.memory),
             context: context.clone(),
         }
@@ -155,12 +162,13 @@ impl HeldBack {
         }
         self.hand_out();
         // Without memory the stride ends here; as much is left to others.
-        let held = self.held_bytes();
-        self.bytes >= self.most || self.memory.resize(held).is_err() || self.memory.free() < held
+        let bytes = self.own_bytes();
+        self.is_short = self.memory.resize(bytes).is_err() || self.memory.free() < bytes;
+        self.held >= self.most || self.is_short
     }
 
-    /// Bytes of the stride, and of two times the rows of a batch: as they wait and as they are handed out.
-    fn held_bytes(&self) -> usize {
+    /// Bytes of the parts, and of two times the rows of a batch: as they wait and as they are handed out.
+    fn own_bytes(&self) -> usize {
         self.bytes + 2 * self.waiting.bytes()
     }
 
@@ -177,11 +185,12 @@ impl HeldBack {
         for (number, part) in self.parts.iter_mut().enumerate() {
             let rows = self.spread.rows(number);
             if !rows.is_empty() {
-                let before = part.bytes();
+                let (before, heap) = (part.bytes(), part.heap_bytes());
                 let vectors: Vec<(&Vector, Option<&[u16]>)> =
                     self.vectors.iter().map(|vector| (vector, Some(rows))).collect();
                 part.append_vectors(&vectors, rows.len());
                 self.bytes = self.bytes - before + part.bytes();
+                self.held += rows.len() * self.row + part.heap_bytes() - heap;
             }
         }
         self.spread.begin();
@@ -199,9 +208,8 @@ impl HeldBack {
     /// Those of `take`; cancelled.
     pub(super) fn give(&mut self, mut take: impl FnMut(&[Vector], usize) -> Result<Flow>) -> Result<Flow> {
         self.hand_out();
-        for number in 0..PARTS {
-            let part = std::mem::replace(&mut self.parts[number], Materialized::in_pages(&self.columns));
-            self.bytes -= part.bytes();
+        self.held = 0;
+        for part in &mut self.parts {
             for segment in 0..part.segments() {
                 for first in (0..part.segment_rows(segment)).step_by(CHUNK_ROWS) {
                     let rows = CHUNK_ROWS.min(part.segment_rows(segment) - first);
@@ -214,9 +222,22 @@ impl HeldBack {
                     }
                 }
             }
-            drop(part);
+            self.bytes -= part.bytes();
+            // As much comes with the next stride, in one page then; hardly ever just as much.
+            let room = (part.rows() / 16 * 17).clamp(Materialized::FIRST_ROOM, SEGMENT_ROWS);
+            match part.segments() {
+                1 if !self.is_short && part.heap_bytes() == 0 => part.restart(),
+                _ => {
+                    *part = Materialized::in_pages(
+                        &self.columns,
+                        if self.is_short { Materialized::FIRST_ROOM } else { room },
+                    )
+                }
+            }
+            self.bytes += part.bytes();
             // For whoever comes behind. What was not to be had is not asked for again.
-            self.memory.resize(self.held_bytes().min(self.memory.bytes()))?;
+            let bytes = self.bytes + 2 * self.waiting.bytes();
+            self.memory.resize(bytes.min(self.memory.bytes()))?;
         }
         Ok(Flow::Continue)
     }

@@ -66,7 +66,7 @@ fn rows_come_back_as_they_went_in() {
 
 #[test]
 fn rows_in_pages_stay_where_they_were_written() {
-    let mut pages = Materialized::in_pages(&columns());
+    let mut pages = Materialized::in_pages(&columns(), Materialized::FIRST_ROOM);
     let mut other = Materialized::new(&columns());
     let picked: Vec<u16> = (0..1000).filter(|r| r % 3 != 1).collect();
     for first in (0..200_000).step_by(1000) {

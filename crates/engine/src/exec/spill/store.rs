@@ -138,7 +138,7 @@ impl Store {
     /// A partition of whoever splits rows for this store.
     pub(crate) fn no_rows(&self) -> Materialized {
         match self.medium() {
-            Medium::Memory => Materialized::in_pages(&self.columns),
+            Medium::Memory => Materialized::in_pages(&self.columns, Materialized::FIRST_ROOM),
             Medium::File => Materialized::new(&self.columns),
         }
     }
