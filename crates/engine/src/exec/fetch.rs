@@ -1,25 +1,23 @@
-//! Fetching: values that stand here and there in memory are read by a loop that does nothing else.
-//!
-//! What no cache holds takes hundreds of cycles to come. A processor asks for as many lines at once as there are loads among the few
-//! hundred instructions that it looks ahead: for few of them, if the loop computes with what it reads. So a lookup is two loops over a
-//! [`BLOCK`] of rows: this one, and one that computes, which is vector code.
+//! Fetching: values that stand here and there in memory are [asked for](super::ahead), then read, by loops that do nothing else. What
+//! computes with them is a third loop over a [`BLOCK`] of rows, which is vector code.
 //!
 //! ```text
 //! places → fetch → words on the stack → vector code → ranks
 //! ```
 
-/// Rows of a block: enough that the end of one is no matter, and few enough for the nearest cache.
-pub(crate) const BLOCK: usize = 256;
+use super::ahead::{BLOCK, ask};
 
 /// Writes to `out` the value of `from` at the index of each of `at`, which is the last one for what is beyond; nothing if there are no
 /// values.
-// PERF: 13 ns a row in 50 MB, where a loop that counts bits as well took 32, and one of gathers 15; a function of its own, so that
-// vector code around it does not make gathers of it, which take longer.
+// PERF: a function of its own, so that vector code around it does not make gathers of it, which take longer.
 #[inline(never)]
 pub(crate) fn fetch<T: Copy + Into<O>, A: Copy, O>(from: &[T], at: &[A], index: impl Fn(A) -> usize, out: &mut [O]) {
     let Some(last) = from.len().checked_sub(1) else { return };
-    // The minimum spares a test of the index.
-    out.iter_mut().zip(at).for_each(|(to, &at)| *to = from[index(at).min(last)].into());
+    for (at, out) in at.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+        ask(from, at, &index);
+        // The minimum spares a test of the index.
+        out.iter_mut().zip(at).for_each(|(to, &at)| *to = from[index(at).min(last)].into());
+    }
 }
 
 #[cfg(test)]

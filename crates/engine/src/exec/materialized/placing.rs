@@ -5,8 +5,7 @@
 
 use super::words::{Field, Number, Pack, Packed, Plan, Words, by_width, segments};
 use super::{Materialized, SEGMENT_ROWS};
-use crate::exec::ahead::{AHEAD, FAR_BYTES};
-use crate::exec::fetch::BLOCK;
+use crate::exec::ahead::{BLOCK, FAR_BYTES};
 use crate::exec::tuple::Tuples;
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
@@ -186,18 +185,22 @@ impl PlacedWord {
 /// Writes each value to the place of its id.
 // PERF: stores wait for each other's lines, so lines are asked for before.
 #[inline(always)]
-fn scatter<T: Native>(values: impl Iterator<Item = T>, ids: &[u32], to: &[Slots]) {
+fn scatter<T: Native>(mut values: impl Iterator<Item = T>, ids: &[u32], to: &[Slots]) {
     let is_far = to.first().is_some_and(|first| to.len() * first.capacity() > FAR_BYTES);
     let offset = |id: u32| ((id >> 16) as usize, (id & 0xffff) as usize);
-    for (i, (value, &id)) in values.zip(ids).enumerate() {
+    for ids in ids.chunks(BLOCK) {
         if is_far {
-            // No row is in no segment.
-            let (segment, offset) = offset(ids[(i + AHEAD).min(ids.len() - 1)]);
-            to.get(segment).into_iter().for_each(|slots| slots.prefetch::<T>(offset));
+            for &id in ids {
+                // No row is in no segment.
+                let (segment, offset) = offset(id);
+                to.get(segment).into_iter().for_each(|slots| slots.prefetch::<T>(offset));
+            }
         }
-        if id != Materialized::NO_ROW {
-            let (segment, offset) = offset(id);
-            to[segment].put(offset, value);
+        for (&id, value) in ids.iter().zip(&mut values) {
+            if id != Materialized::NO_ROW {
+                let (segment, offset) = offset(id);
+                to[segment].put(offset, value);
+            }
         }
     }
 }

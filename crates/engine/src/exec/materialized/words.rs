@@ -14,7 +14,8 @@
 
 use super::SEGMENT_ROWS;
 use super::column::joined;
-use crate::exec::fetch::{BLOCK, fetch};
+use crate::exec::ahead::BLOCK;
+use crate::exec::fetch::fetch;
 use crate::exec::tuple::range_of;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::simd::{Kernel, widest_of};

@@ -3,12 +3,11 @@
 
 use super::places::{NOWHERE, Packing};
 use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
-use crate::exec::ahead::{AHEAD, FAR_BYTES};
-use crate::exec::fetch::{BLOCK, fetch};
+use crate::exec::ahead::{BLOCK, ask};
+use crate::exec::fetch::fetch;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
-use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::{Kernel, widest, widest_of};
 use entasis_vector::{Array, Result, Slots};
 use std::sync::Arc;
@@ -161,24 +160,27 @@ impl BitsCount {
     }
 
     /// Takes the places of a chunk's `rows` (`None`: all). Whether all of them were below the number of places, and whether these were free.
-    // PERF: what is asked for ahead takes half the time in 32 MB, two thirds in 4.
     #[inline(always)]
     pub(super) fn add(&mut self, places: &[u64], rows: Option<&[u16]>) -> (bool, bool) {
         let count = rows.map_or(places.len(), <[u16]>::len);
-        let place = |i: usize| places[rows.map_or(i, |rows| usize::from(rows[i]))];
-        let is_far = self.words.bytes() > FAR_BYTES;
         let words = &mut *self.words;
-        let (mut inside, mut new) = (0, 0);
-        for i in 0..count {
-            if is_far {
-                prefetch(words, (place((i + AHEAD).min(count - 1)) / 64) as usize);
+        let (mut inside, mut new, mut block) = (0, 0, [0; BLOCK]);
+        for first in (0..count).step_by(BLOCK) {
+            let block = &mut block[..(count - first).min(BLOCK)];
+            match rows {
+                None => block.copy_from_slice(&places[first..first + block.len()]),
+                Some(rows) => {
+                    block.iter_mut().zip(&rows[first..]).for_each(|(to, &row)| *to = places[usize::from(row)])
+                }
             }
-            let place = place(i);
-            let Some(word) = words.get_mut((place / 64) as usize) else { continue };
-            let bit = 1 << (place % 64);
-            inside += 1;
-            new += usize::from(*word & bit == 0);
-            *word |= bit;
+            ask(words, block, |place| (place / 64) as usize);
+            for &place in &*block {
+                let Some(word) = words.get_mut((place / 64) as usize) else { continue };
+                let bit = 1 << (place % 64);
+                inside += 1;
+                new += usize::from(*word & bit == 0);
+                *word |= bit;
+            }
         }
         self.rows += inside;
         self.keys += new;

@@ -11,11 +11,10 @@
 
 use super::BuildInput;
 use super::keys::KeyHashes;
-use crate::exec::ahead::{AHEAD, FAR_BYTES};
-use crate::exec::fetch::{BLOCK, fetch};
+use crate::exec::ahead::{BLOCK, ask};
+use crate::exec::fetch::fetch;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::Result;
-use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::{Kernel, widest_of};
 
 /// Bits of memory for each row.
@@ -61,13 +60,13 @@ impl Bloom {
         let rows = input.rows;
         let words: Vec<AtomicU64> = (0..words_for(rows.rows())).map(|_| AtomicU64::new(0)).collect();
         let (count, shared) = (words.len() as u64, rows.segments() > 1);
-        let (put, is_far) = (AtomicUsize::new(0), words.len() * 8 > FAR_BYTES);
+        let put = AtomicUsize::new(0);
         input.tasks.run(rows.segments(), &|segment| {
             KeyHashes::new(input).for_each(input, segment, 0..rows.segment_rows(segment), |_, hashes, nulls| {
                 let mut left = nulls.iter().peekable();
                 for (i, &hash) in hashes.iter().enumerate() {
-                    if is_far {
-                        prefetch(&words, word_of(hashes[(i + AHEAD).min(hashes.len() - 1)], count));
+                    if i % BLOCK == 0 {
+                        ask(&words, &hashes[i..hashes.len().min(i + BLOCK)], |hash| word_of(hash, count));
                     }
                     if left.next_if(|&&null| null as usize == i).is_some() {
                         continue;

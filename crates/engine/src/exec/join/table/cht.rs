@@ -22,7 +22,7 @@ use super::keys::KeyHashes;
 use super::partitions::{Partitions, cut, shift_for};
 use super::places::NOWHERE;
 use super::{Arranged, BuildInput, Cursor, JoinTable, NARROW, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
-use crate::exec::fetch::BLOCK;
+use crate::exec::ahead::BLOCK;
 use crate::exec::operator::in_parallel;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};

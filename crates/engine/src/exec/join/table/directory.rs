@@ -3,7 +3,8 @@
 //! A word of 64 bits stands for 32 places: 32 bits that say which are taken, and the count of all that are taken in
 //! earlier words. So one access gives a place's *rank*, two bits of memory a place (Barber et al., section 2).
 
-use crate::exec::fetch::{BLOCK, fetch};
+use crate::exec::ahead::BLOCK;
+use crate::exec::fetch::fetch;
 use crate::exec::operator::{Tasks, in_parallel};
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Array, Result};

@@ -7,7 +7,8 @@
 use super::directory::{Directory, count};
 use super::places::{NOWHERE, Packing};
 use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains, for_each_batch};
-use crate::exec::fetch::{BLOCK, fetch};
+use crate::exec::ahead::BLOCK;
+use crate::exec::fetch::fetch;
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use entasis_vector::Result;
 

@@ -14,11 +14,10 @@ use super::super::cht::{Buckets, Cht};
 use super::super::directory::Directory;
 use super::super::{BuildInput, JoinTable, NO_ROW, ProbeKeys};
 use super::{Placer, without_unmatchable};
-use crate::exec::ahead::{AHEAD, FAR_BYTES};
+use crate::exec::ahead::{BLOCK, ask};
 use crate::exec::join::held_back::part_of_hash;
 use crate::exec::operator::Tasks;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
-use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Array, Result};
 use std::borrow::Borrow;
@@ -48,21 +47,34 @@ impl BucketCount {
     /// Counts the rows of a chunk but those that nothing equals.
     pub(crate) fn add(&mut self, keys: &mut ProbeKeys) {
         let (rows, hashes) = keys.hashes();
-        let Some(last) = hashes.len().checked_sub(1) else { return };
         let count = rows.map_or(hashes.len(), <[u16]>::len);
-        let (buckets, is_far) = (self.buckets, self.owned.bytes() > FAR_BYTES);
+        let buckets = self.buckets;
         let (owned, shared) = (&mut *self.owned, &mut *self.shared);
-        for i in 0..count {
-            let row = rows.map_or(i, |rows| usize::from(rows[i]));
-            if is_far {
-                prefetch(owned, (buckets.of(hashes[(row + AHEAD).min(last)]) / 64) as usize);
+        let at = |bucket: u64| ((bucket / 64) as usize, 1 << (bucket % 64));
+        let (mut block, mut again) = ([0; BLOCK], [0; BLOCK]);
+        for first in (0..count).step_by(BLOCK) {
+            let block = &mut block[..(count - first).min(BLOCK)];
+            match rows {
+                None => block.iter_mut().zip(&hashes[first..]).for_each(|(to, &hash)| *to = buckets.of(hash)),
+                Some(rows) => {
+                    let hashes = rows[first..].iter().map(|&row| hashes[usize::from(row)]);
+                    block.iter_mut().zip(hashes).for_each(|(to, hash)| *to = buckets.of(hash));
+                }
             }
-            let bucket = buckets.of(hashes[row]);
-            let (word, bit) = ((bucket / 64) as usize, 1 << (bucket % 64));
-            if owned[word] & bit != 0 {
+            ask(owned, block, |bucket| at(bucket).0);
+            // PERF: without a branch that nothing foresees.
+            let mut repeated = 0;
+            for &bucket in &*block {
+                let (word, bit) = at(bucket);
+                let old = owned[word];
+                again[repeated] = bucket;
+                repeated += usize::from(old & bit != 0);
+                owned[word] = old | bit;
+            }
+            for &bucket in &again[..repeated] {
+                let (word, bit) = at(bucket);
                 shared[word] |= bit;
             }
-            owned[word] |= bit;
         }
         self.rows += count;
     }
@@ -238,13 +250,12 @@ impl Placer for BucketPlacer {
         self.table.ranks(hashes, ids);
         // They must not claim a bucket.
         without_unmatchable(rows, ids);
-        let is_far = self.shared.bytes() > FAR_BYTES;
-        for i in 0..ids.len() {
-            if is_far {
-                prefetch(&self.shared, ids[(i + AHEAD).min(ids.len() - 1)] as usize / 64);
-            }
-            if ids[i] != NO_ROW && is_set(&self.shared, ids[i]) {
-                ids[i] = self.id_in_shared(hashes[i], ids[i]);
+        for (ids, hashes) in ids.chunks_mut(BLOCK).zip(hashes.chunks(BLOCK)) {
+            ask(&self.shared, ids, |id| id as usize / 64);
+            for (id, &hash) in ids.iter_mut().zip(hashes) {
+                if *id != NO_ROW && is_set(&self.shared, *id) {
+                    *id = self.id_in_shared(hash, *id);
+                }
             }
         }
     }
