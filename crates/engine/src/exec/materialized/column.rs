@@ -5,9 +5,11 @@
 
 use super::words::{Packed, by_width};
 use super::{Materialized, SEGMENT_ROWS};
+use crate::exec::ahead::{BLOCK, FAR_BYTES};
 use crate::exec::fetch::fetch;
 use entasis_vector::bitmap;
 use entasis_vector::buffer::seen_as_mut;
+use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Buffer, Encoding, Native, PhysicalType, StringHeap, StringView, Vector};
 
@@ -224,14 +226,30 @@ pub(super) fn widen(vector: &Vector, picks: Picks<'_>, own: PhysicalType, to: &m
 
 #[inline(always)]
 fn gather_values<T: Native>(segments: &[Buffer], rows: &[u32], missing: bool, out: &mut [T]) {
+    if let (false, Some((base, values))) = (missing, joined::<T>(segments, rows)) {
+        return fetch(values, rows, |row| row.wrapping_sub(base) as usize, out);
+    }
     let get = |row: u32| segments[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize];
-    if missing {
-        let get = |row| if row == Materialized::NO_ROW { T::default() } else { get(row) };
-        out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
-    } else if let Some((base, values)) = joined::<T>(segments, rows) {
-        fetch(values, rows, |row| row.wrapping_sub(base) as usize, out);
-    } else {
-        out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row));
+    for (rows, out) in rows.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+        ask_segments::<T>(segments, rows);
+        match missing {
+            false => out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row)),
+            true => out.iter_mut().zip(rows).for_each(|(o, &row)| {
+                *o = if row == Materialized::NO_ROW { T::default() } else { get(row) };
+            }),
+        }
+    }
+}
+
+/// Asks for the values in the given rows, a block or less, if all are more than the nearer caches hold.
+#[inline(always)]
+pub(super) fn ask_segments<T: Native>(segments: &[Buffer], rows: &[u32]) {
+    if segments.first().is_some_and(|first| segments.len() * first.capacity() > FAR_BYTES) {
+        for &row in rows {
+            // No row is in no segment.
+            let segment = segments.get((row >> 16) as usize);
+            segment.into_iter().for_each(|values| prefetch(values.as_slice::<T>(), (row & 0xffff) as usize));
+        }
     }
 }
 

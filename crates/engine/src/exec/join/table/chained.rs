@@ -9,6 +9,7 @@
 
 use super::keys::KeyHashes;
 use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
+use crate::exec::ahead::{BLOCK, ask};
 use crate::exec::materialized::SEGMENT_ROWS;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use entasis_vector::Result;
@@ -107,7 +108,9 @@ impl Chained {
     }
     /// Moves each pair to its row's next candidate; pairs without one vanish.
     pub(super) fn advance(&self, pairs: &mut Pairs) {
-        pairs.advance(|id| self.next[id as usize - self.first].load(Ordering::Relaxed));
+        let next = |id: u32| id as usize - self.first;
+        pairs.ids.chunks(BLOCK).for_each(|ids| ask(&self.next, ids, next));
+        pairs.advance(|id| self.next[next(id)].load(Ordering::Relaxed));
     }
     /// The bytes of a table over so many rows, at most.
     pub(super) fn bytes_for(rows: usize) -> usize {
@@ -126,9 +129,14 @@ fn filter_bit(hash: u64) -> u64 {
 }
 
 impl JoinTable for Chained {
-    fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
+    fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         let (rows, hashes) = keys.hashes();
-        pairs.fill(rows, hashes.len(), |row| self.head(hashes[row]));
+        let heads = cursor.heads(hashes.len());
+        for (hashes, heads) in hashes.chunks(BLOCK).zip(heads.chunks_mut(BLOCK)) {
+            ask(&self.heads, hashes, |hash| (hash >> self.shift) as usize);
+            heads.iter_mut().zip(hashes).for_each(|(head, &hash)| *head = self.head(hash));
+        }
+        pairs.take(rows, heads);
     }
     fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
         self.advance(pairs);

@@ -252,10 +252,16 @@ impl Placer for BucketPlacer {
         without_unmatchable(rows, ids);
         for (ids, hashes) in ids.chunks_mut(BLOCK).zip(hashes.chunks(BLOCK)) {
             ask(&self.shared, ids, |id| id as usize / 64);
-            for (id, &hash) in ids.iter_mut().zip(hashes) {
-                if *id != NO_ROW && is_set(&self.shared, *id) {
-                    *id = self.id_in_shared(hash, *id);
-                }
+            // PERF: an eighth of the rows, which no branch foresees.
+            let (mut of_shared, mut count) = ([0; BLOCK], 0);
+            for (i, &id) in ids.iter().enumerate() {
+                of_shared[count] = i as u16;
+                count += usize::from(id != NO_ROW && is_set(&self.shared, id));
+            }
+            let of_shared = &of_shared[..count];
+            ask(&self.claimed, of_shared, |i| ids[usize::from(i)] as usize / 64);
+            for i in of_shared.iter().map(|&i| usize::from(i)) {
+                ids[i] = self.id_in_shared(hashes[i], ids[i]);
             }
         }
     }
