@@ -4,7 +4,7 @@ use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::rows::Rows;
 use entasis_engine::exec::{
-    FilterKind, JoinLate, JoinSpill, Readings, Spilling, Stride, Swapping, TempCompression, parse_wanted, show_wanted,
+    FilterKind, JoinLate, JoinSpill, Readings, Spilling, Swapping, TempCompression, parse_wanted, show_wanted,
 };
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
@@ -121,14 +121,11 @@ const SETTINGS: &[Setting] = &[
     Setting {
         name: "join_stride",
         description: "bytes of rows that a worker holds back, to look them up or put them in place in the order of a \
-                      join's table: auto \
-                      (if the table is far larger than the caches), or a size; 0: none",
-        get: |connection| match connection.settings().join_stride {
-            Stride::Auto => "auto".into(),
-            Stride::Bytes(bytes) => format_bytes(bytes),
-        },
+                      join's table; 0: none",
+        get: |connection| format_bytes(connection.settings().join_stride),
         set: |connection, text| {
-            connection.settings.lock().expect("no panic while locked").join_stride = parse_join_stride(text)?;
+            let size = parse_bytes(text)?;
+            connection.settings.lock().expect("no panic while locked").join_stride = size;
             Ok(())
         },
     },
@@ -182,15 +179,6 @@ fn one_of<T: Copy, const N: usize>(setting: &str, names: [(T, &str); N], text: &
         let names = names.map(|(_, name)| name).join(", ");
         Error::input(format!("{setting} must be one of {names}, not '{text}'"))
     })
-}
-
-fn parse_join_stride(text: &str) -> Result<Stride> {
-    match text.trim().to_ascii_lowercase().as_str() {
-        "auto" => Ok(Stride::Auto),
-        size => parse_bytes(size)
-            .map(Stride::Bytes)
-            .map_err(|error| error.with_hint("write it as '64MB', '0' for none, or 'auto'")),
-    }
 }
 
 fn parse_chunk_rows(text: &str) -> Result<usize> {

@@ -1,7 +1,6 @@
 //! What a running statement carries: settings, memory budget, cancellation, progress.
 
 use crate::exec::join::filter::FilterKind;
-use crate::exec::join::held_back::Stride;
 use crate::exec::join::partitioned::{JoinLate, JoinSpill};
 use crate::exec::join::swap::Swapping;
 use crate::exec::join::table::TableKind;
@@ -45,8 +44,8 @@ pub struct Settings {
     pub join_partition_size: usize,
     /// Whether the second pass of a radix join leaves payload of the probe side where it is.
     pub join_late: JoinLate,
-    /// Bytes of rows that a worker holds back, to look them up or put them in place in the order of a table.
-    pub join_stride: Stride,
+    /// Bytes of rows that a worker holds back, to look them up or put them in place in the order of a table; 0: none.
+    pub join_stride: usize,
     /// How often the input of a build side is read.
     pub join_build: Readings,
     /// Whether the sides of a join are swapped if far more rows are to be kept than were expected.
@@ -81,7 +80,7 @@ impl Default for Settings {
             sort_spill: Spilling::Auto,
             join_partition_size: 1 << 20,
             join_late: JoinLate::Auto,
-            join_stride: Stride::Auto,
+            join_stride: 0,
             join_build: Readings::Auto,
             join_swap: Swapping::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),

@@ -30,7 +30,6 @@ mod values;
 
 pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation, Settings};
 pub use join::filter::FilterKind;
-pub use join::held_back::Stride;
 pub use join::partitioned::{JoinLate, JoinSpill};
 pub use join::swap::Swapping;
 pub use join::table::{TableKind, parse_wanted, show_wanted};

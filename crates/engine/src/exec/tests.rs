@@ -100,7 +100,7 @@ fn join_contexts() -> Vec<QueryContext> {
     let held_back = [1, 1 << 14, usize::MAX].into_iter().enumerate().flat_map(|(i, bytes)| {
         contexts().into_iter().skip(i).step_by(3).enumerate().map(move |(i, mut context)| {
             let settings = Arc::make_mut(&mut context.settings);
-            settings.join_stride = Stride::Bytes(bytes);
+            settings.join_stride = bytes;
             settings.join_table = [TableKind::Cht, TableKind::Unchained, TableKind::Chained][i % 3];
             context
         })
@@ -111,7 +111,7 @@ fn join_contexts() -> Vec<QueryContext> {
             contexts().into_iter().skip(i).step_by(2).enumerate().map(move |(number, mut context)| {
                 let settings = Arc::make_mut(&mut context.settings);
                 (settings.join_build, settings.join_table) = (Readings::Twice, join_table);
-                settings.join_stride = if number % 2 == 0 { Stride::Auto } else { Stride::Bytes(1 << 14) };
+                settings.join_stride = if number % 2 == 0 { 0 } else { 1 << 14 };
                 context
             })
         });

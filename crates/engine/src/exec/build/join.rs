@@ -71,12 +71,10 @@ struct Kept {
     spill: Option<Arc<Spill>>,
     /// Keys, then payload.
     metas: Vec<ColumnMeta>,
-    /// Rows that are expected, here and on the other side.
+    /// Rows that are expected.
     rows: f64,
-    expected: Expected,
     /// Its rows come once, so that they may be probed as well.
     is_read_once: bool,
-    way: Option<Way>,
 }
 
 /// What is read of the side that streams by.
@@ -256,7 +254,6 @@ impl Builder<'_> {
             expected: Expected { is_filtered: slot.is_some(), ..expected },
             context: context.clone(),
         };
-        let expected_probe = making.expected;
         // A probe row with a NULL may match every build row, and if there is more to compare, each must be looked at.
         let apart = !null_aware || (keys.len() == 1 && join.residual.is_empty());
         let rows = estimate_rows(joined.input(Side::Build), self.columns);
@@ -296,17 +293,17 @@ impl Builder<'_> {
             parts: Arc::default(),
             spill: spill.clone(),
             choice: Arc::new(Choice::new(&metas, is_key, &context)),
-            way: way.clone(),
+            way,
             recorder: recorder.clone(),
             context,
         };
         self.end(build, Arc::new(sink), recorder);
-        Ok(Kept { built, spill, metas, rows, expected: expected_probe, is_read_once, way })
+        Ok(Kept { built, spill, metas, rows, is_read_once })
     }
 
     /// The output of a join whose one side is `kept`: `stream`, the other one, after the operators of the join.
     fn probe(&self, joined: &Joined<'_>, kept: Kept, mut stream: Stream, probing: Probing) -> Result<Stream> {
-        let Kept { built, spill, metas, rows, expected, way, .. } = kept;
+        let Kept { built, spill, metas, rows, .. } = kept;
         let (join, recorder, shape) = (joined.join, &joined.recorder, joined.shape);
         let (probe_columns, build_columns) = (joined.wanted(&stream.columns), joined.wanted(&metas));
         let input = stream.columns.clone();
@@ -364,15 +361,13 @@ impl Builder<'_> {
         if let Some(route) = route {
             stream = stream.then(Arc::new(route), recorder);
         }
-        if !ordered {
+        if !ordered && self.context.settings.join_stride > 0 {
             let strides = Strides {
                 keys: operator.keys.clone(),
                 null_equals_null: operator.null_equals_null.clone(),
                 stored: kept_probe.of(&input),
                 kept: kept_probe,
                 built: operator.built.clone(),
-                expected,
-                way,
                 is_told: Arc::default(),
                 recorder: recorder.clone(),
                 context: self.context.clone(),

@@ -1,8 +1,11 @@
 //! Rows that one worker holds back until they are many, and then gives in the order of a table.
 //!
 //! A table that no cache holds costs each row that goes to it some misses. Rows that go near each other share them: so a worker keeps its
-//! rows in 256 parts, by what begins the number of their place in the table. When they are as many as a *stride* may have, or
-//! there is no memory for more, they are given, part after part, and of the table a 256th at a time is touched.
+//! rows in 256 parts, by what begins the number of their place in the table. When they are as many as a *stride* may have
+//! (`join_stride`), or there is no memory for more, they are given, part after part, and of the table a 256th at a time is touched.
+//!
+//! Nothing is held back unless it is asked for: misses that [are asked for ahead](crate::exec::ahead) cost less than strides
+//! (docs/decisions/0015-no-strides-unless-asked.md).
 //!
 //! ```text
 //! rows → waiting, up to a batch → hand_out: each to its part → give: part after part, chunk by chunk
@@ -26,19 +29,6 @@ const PART_BITS: u32 = PARTS.ilog2();
 /// Rows that go to their parts at once.
 // PERF: some 64 to each, since each run of rows has its price.
 pub(super) const BATCH: usize = 8 * CHUNK_ROWS;
-/// Bytes of a row that is held back: a key and a number.
-const NARROW: usize = 16;
-/// Share of the rows that are to be in the table: the others meet nothing but the directory.
-const MATCHING: f64 = 0.75;
-/// Partitions of full size that the rows and their table must have: fewer are in the caches, more or less.
-const FAR: usize = 16;
-/// The most bytes of a stride.
-const MOST: usize = 64 << 20;
-/// The part of the free memory that all strides may have.
-const MEMORY_PART: usize = 8;
-/// The part of what rows and table have that all strides of build rows may have: these come on top.
-const BUILD_PART: usize = 6;
-
 /// The part of a row with this hash.
 #[inline(always)]
 pub(super) fn part_of_hash(hash: u64) -> u8 {
@@ -50,55 +40,6 @@ pub(super) fn part_of_hash(hash: u64) -> u8 {
 pub(super) fn part_of_place(place: u64, places: u64) -> u8 {
     let bits = u64::BITS - (places.saturating_sub(1)).leading_zeros();
     (place >> bits.saturating_sub(PART_BITS)).min(PARTS as u64 - 1) as u8
-}
-
-/// How large strides are. The setting `join_stride`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Stride {
-    /// As large as pays, where it does.
-    #[default]
-    Auto,
-    /// So many bytes for each worker, whatever the table has; 0: nothing is held back.
-    Bytes(usize),
-}
-
-/// What `auto` goes by, in the manner of Bandle et al., table 4.
-#[derive(Clone, Copy)]
-pub(super) struct Gates {
-    /// Bytes of the rows and their table.
-    pub table: usize,
-    /// The rows are the table's own, not the probe side's.
-    pub is_build: bool,
-    /// Bytes of a row that is held back.
-    pub row: usize,
-    /// Rows that come, and the share of them that are in the table.
-    pub expected: (f64, f64),
-}
-
-impl Gates {
-    /// Bytes of a worker's stride, and why; `None` if there is none.
-    pub(super) fn stride(self, context: &QueryContext) -> Option<(usize, &'static str)> {
-        match context.settings.join_stride {
-            Stride::Bytes(0) => None,
-            Stride::Bytes(bytes) => Some((bytes, "join_stride")),
-            Stride::Auto => self.auto(context).map(|bytes| (bytes, "auto")),
-        }
-    }
-
-    /// As many bytes as rows and table have, if that pays: the table is read once for every stride.
-    // PERF: for 1, 2 and 4 million rows of 16 bytes 14, 18 and 16 ns a probe row instead of 21, 31 and 44. Half the bytes cost a fifth more.
-    // Putting 100 million rows in place takes a CHT a third less time, a CAT a sixth; 10 million rows take as long as without.
-    fn auto(self, context: &QueryContext) -> Option<usize> {
-        let workers = context.settings.threads.max(1);
-        let most = self.table.min(MOST);
-        let room = if self.is_build { self.table / BUILD_PART } else { usize::MAX };
-        let pays = self.table / FAR >= context.settings.join_partition_size
-            && self.row <= NARROW
-            && self.expected.1 >= MATCHING
-            && self.expected.0 * self.row as f64 >= (most * workers) as f64
-            && most * workers <= room.min(context.memory.free() / MEMORY_PART);
-        pays.then_some(most)
-    }
 }
 
 /// See the module.
@@ -246,31 +187,6 @@ impl HeldBack {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::{MemoryBudget, Settings};
-    use std::sync::Arc;
-
-    #[test]
-    fn strides_are_where_a_table_is_large_and_rows_are_many_and_narrow() {
-        let stride = |gates: Gates, free: usize| {
-            let settings = Settings { join_partition_size: 1 << 20, threads: 2, ..Settings::default() };
-            let memory = Arc::new(MemoryBudget::new(free));
-            let context = QueryContext { settings: Arc::new(settings), memory, ..QueryContext::default() };
-            gates.stride(&context).map(|(bytes, _)| bytes)
-        };
-        let gates = Gates { table: 180 << 20, is_build: false, row: 16, expected: (1e8, 1.0) };
-        assert_eq!(stride(gates, 8 << 30), Some(MOST));
-        assert_eq!(stride(Gates { table: 20 << 20, ..gates }, 8 << 30), Some(20 << 20));
-        assert_eq!(stride(Gates { table: 800 << 20, is_build: true, ..gates }, 8 << 30), Some(MOST));
-        let others = [
-            Gates { table: 15 << 20, ..gates },
-            Gates { table: 700 << 20, is_build: true, ..gates },
-            Gates { row: 24, ..gates },
-            Gates { expected: (1e8, 0.5), ..gates },
-            Gates { expected: (7e6, 1.0), ..gates },
-        ];
-        assert!(others.into_iter().all(|gates| stride(gates, 8 << 30).is_none()));
-        assert_eq!(stride(gates, 512 << 20), None);
-    }
 
     #[test]
     fn parts_are_in_the_order_of_hashes_and_places() {

@@ -10,11 +10,9 @@
 //!
 //! Not here: tables of places, whose accesses were found not to get faster.
 
-use super::filter::Expected;
-use super::held_back::{Gates, HeldBack, part_of_hash};
+use super::held_back::{HeldBack, part_of_hash};
 use super::kept::KeptColumns;
 use super::partitioned::route::Through;
-use super::swap::Way;
 use super::table::ProbeKeys;
 use super::{Built, BuiltSlot, Computed, ComputedWorker};
 use crate::exec::QueryContext;
@@ -37,10 +35,6 @@ pub(crate) struct Strides {
     pub stored: Vec<ColumnMeta>,
     /// Where the build side is.
     pub built: BuiltSlot,
-    /// What is expected of the probe side.
-    pub expected: Expected,
-    /// Which of the join's sides it is, if they may be swapped.
-    pub way: Option<Way>,
     /// The profile knows.
     pub is_told: Arc<AtomicBool>,
     /// The join's.
@@ -76,17 +70,14 @@ impl OperatorFactory for Strides {
 impl Strides {
     /// Bytes of a worker's stride; `None` if there is none.
     fn most_bytes(&self, built: &Built) -> Option<usize> {
+        let most = self.context.settings.join_stride;
         // Partitions that are joined later have tables of their own.
-        if !built.table.is_by_hash() || built.rows.is_empty() {
+        if most == 0 || !built.table.is_by_hash() || built.rows.is_empty() {
             return None;
         }
-        let table = built.table.bytes() + built.rows.bytes();
-        let expected = Way::expected(self.way.as_ref(), self.expected).given(built.rows.rows()).looked_up();
-        let gates = Gates { table, is_build: false, row: HeldBack::row_bytes(&self.stored), expected };
-        let (most, why) = gates.stride(&self.context)?;
         if !self.is_told.swap(true, Ordering::Relaxed) {
-            let note = format!("probe rows in strides of {most} bytes a worker ({why}): rows and table have {table}");
-            self.recorder.note(note);
+            let table = built.table.bytes() + built.rows.bytes();
+            self.recorder.note(format!("probe rows in strides of {most} bytes a worker: rows and table have {table}"));
         }
         Some(most)
     }
@@ -139,21 +130,21 @@ impl Worker {
 
 #[cfg(test)]
 mod tests {
-    use super::super::held_back::{BATCH, Stride};
+    use super::super::held_back::BATCH;
     use super::*;
     use crate::exec::{Collector, MemoryBudget, Settings, TableKind, execute};
     use crate::plan::{Columns, Join, JoinKey, JoinKind, Limit, Node, Output, Plan, Values};
     use entasis_vector::{ColumnId, DataType, Value};
 
     /// The keys of the first rows of a join, or of all, and what the profile notes.
-    fn keys(first: Option<usize>, stride: Stride) -> (Vec<i128>, Vec<String>) {
+    fn keys(first: Option<usize>, stride: usize) -> (Vec<i128>, Vec<String>) {
         keys_within(first, (9000, 9000), stride, &Arc::default()).unwrap()
     }
 
     fn keys_within(
         first: Option<usize>,
         (rows, keys): (i128, i128),
-        stride: Stride,
+        stride: usize,
         memory: &Arc<MemoryBudget>,
     ) -> Result<(Vec<i128>, Vec<String>)> {
         let mut columns = Columns::default();
@@ -200,39 +191,39 @@ mod tests {
     #[test]
     fn rows_come_in_the_order_of_hashes_but_not_below_a_limit() {
         let in_order: Vec<i128> = (0..3000).collect();
-        let (without, notes) = keys(None, Stride::Bytes(0));
+        let (without, notes) = keys(None, 0);
         assert_eq!(without, in_order);
         assert!(!notes.iter().any(|note| note.contains("strides")));
-        let (mut with, notes) = keys(None, Stride::Bytes(1 << 20));
+        let (mut with, notes) = keys(None, 1 << 20);
         assert_ne!(with, in_order);
         with.sort_unstable();
         assert_eq!(with, in_order);
-        assert!(notes.iter().any(|note| note.contains("strides of 1048576 bytes a worker (join_stride)")), "{notes:?}");
-        assert_eq!(keys(Some(7), Stride::Bytes(1 << 20)).0, in_order[..7]);
+        assert!(notes.iter().any(|note| note.contains("strides of 1048576 bytes a worker:")), "{notes:?}");
+        assert_eq!(keys(Some(7), 1 << 20).0, in_order[..7]);
     }
 
     #[test]
     fn a_stride_ends_where_the_memory_does() {
         // Of so many rows several batches go to the parts before they are given.
         let rows = 5 * BATCH as i128 + 100;
-        let run = |stride: Stride, memory: MemoryBudget| {
+        let run = |stride: usize, memory: MemoryBudget| {
             let memory = Arc::new(memory);
             let found = keys_within(None, (rows, 3000), stride, &memory);
             assert_eq!(memory.used(), 0);
             found.map(|(keys, _)| keys)
         };
         let mut in_order: Vec<i128> = (0..rows).map(|row| row % 3000).collect();
-        let all = run(Stride::Bytes(usize::MAX), MemoryBudget::default()).unwrap();
+        let all = run(usize::MAX, MemoryBudget::default()).unwrap();
         assert_ne!(all, in_order);
         in_order.sort_unstable();
         let (mut done, mut early) = (0, 0);
         for kilobytes in (100..8000).step_by(300) {
             let budget = || MemoryBudget::new(kilobytes << 10);
-            if run(Stride::Bytes(0), budget()).is_err() {
+            if run(0, budget()).is_err() {
                 continue;
             }
             // A batch needs some memory, too, of a stride that is asked for.
-            let Ok(mut found) = run(Stride::Bytes(usize::MAX), budget()) else {
+            let Ok(mut found) = run(usize::MAX, budget()) else {
                 assert!(kilobytes < 1300, "{kilobytes} KB");
                 continue;
             };

@@ -10,8 +10,7 @@
 //! second reading:            rows → [BuildSink] → the id of each row → its place
 //! ```
 //!
-//! Where table and rows are far larger than the caches, a worker [holds rows back](super::held_back) before it asks for their ids, so that those
-//! of neighbours come together.
+//! A worker may [hold rows back](super::held_back) before it asks for their ids, so that those of neighbours come together.
 //!
 //! The first reading may find that there can be no such table: a key is repeated, or there is no memory. Then the second one keeps
 //! rows as ever. Where a join asks for no rows ([`Asked`]), it ends at the first chunk.
@@ -32,7 +31,6 @@ pub(crate) use workers::KeysSink;
 
 use super::build::Making;
 use super::filter::{FilterSlot, KeyFilter};
-use super::held_back::{Gates, HeldBack};
 use super::table::{Asked, BucketCount, BuildInput, CountedPlaces, JoinTable, OVERFLOW_PART, Packing, PlaceCount};
 use super::table::{Placer, ProbeKeys, TableKind};
 use super::{Built, Computed};
@@ -137,8 +135,8 @@ struct Second {
     /// For the probe side, if it is known already.
     filter: Option<KeyFilter>,
     memory: Reservation,
-    /// Bytes of a worker's rows that are held back before they are put, and why.
-    stride: Option<(usize, &'static str)>,
+    /// Bytes of a worker's rows that are held back before they are put; 0: none are.
+    stride: usize,
     /// What was done, and how long it took.
     reason: String,
 }
@@ -246,10 +244,13 @@ impl Twice {
         };
         let second = second.map(|second| {
             let milliseconds = start.elapsed().as_secs_f64() * 1e3;
-            let stride = self.stride(&second);
+            let stride = match second.found {
+                Found::Bitmap(_) => 0,
+                Found::Rows { .. } => self.making.context.settings.join_stride,
+            };
             let put = match stride {
-                Some((most, why)) => format!(", rows put in strides of {most} bytes a worker ({why})"),
-                None => String::new(),
+                0 => String::new(),
+                most => format!(", rows put in strides of {most} bytes a worker"),
             };
             let reason = format!("{}; read twice, keys counted in {milliseconds:.3} ms{put}", second.reason);
             Arc::new(Second { reason, stride, ..second })
@@ -261,13 +262,6 @@ impl Twice {
     /// What a row has that is held back.
     fn held_metas(&self) -> Vec<ColumnMeta> {
         self.held.iter().map(|(_, meta)| meta.clone()).collect()
-    }
-
-    /// How many bytes of rows a worker holds back before it puts them, and why; `None`: they are put as they come.
-    fn stride(&self, second: &Second) -> Option<(usize, &'static str)> {
-        let Found::Rows { .. } = second.found else { return None };
-        let (table, row) = (second.memory.bytes(), HeldBack::row_bytes(&self.held_metas()));
-        Gates { table, is_build: true, row, expected: (second.rows as f64, 1.0) }.stride(&self.making.context)
     }
 
     /// Bytes of so many rows, and of the marks of those that have matched.
@@ -311,7 +305,7 @@ impl Twice {
             false => ("bitmap", Found::Bitmap(counted.bitmap())),
         };
         memory.resize(own)?;
-        Ok(Some(Second { found, rows, filter, memory, stride: None, reason: format!("{kind}: {keys}") }))
+        Ok(Some(Second { found, rows, filter, memory, stride: 0, reason: format!("{kind}: {keys}") }))
     }
 
     /// What the second reading does with keys that have buckets; `None` if there is no memory for it, or too many overflow.
@@ -327,7 +321,7 @@ impl Twice {
         let reason = format!("concise hash table: {rows} rows, {share:.1} % overflow");
         let found = self.placed(counted.placer(tasks)?, rows);
         memory.resize(own)?;
-        Ok(Some(Second { found, rows, filter: None, memory, stride: None, reason }))
+        Ok(Some(Second { found, rows, filter: None, memory, stride: 0, reason }))
     }
 
     fn placed(&self, placer: Box<dyn Placer>, rows: usize) -> Found {

@@ -1,7 +1,7 @@
 //! Joins whose build side is read twice, against the same ones read once; and that it happens.
 
 use super::*;
-use crate::exec::join::held_back::{BATCH, Stride};
+use crate::exec::join::held_back::BATCH;
 use crate::exec::tests::stored;
 use crate::exec::{Collector, MemoryBudget, QueryContext, Settings, TempCompression, execute};
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan};
@@ -47,7 +47,7 @@ fn twice(join_table: TableKind) -> Settings {
 }
 
 /// Nothing is held back, or now a chunk and then all rows.
-const STRIDES: [Stride; 3] = [Stride::Bytes(0), Stride::Bytes(1), Stride::Bytes(usize::MAX)];
+const STRIDES: [usize; 3] = [0, 1, usize::MAX];
 
 #[test]
 fn both_readings_happen_and_change_no_result() {
@@ -101,7 +101,7 @@ fn both_readings_happen_and_change_no_result() {
                 let must_share = may_share && are_put && reads_rows && std::ptr::eq(build, &narrow);
                 assert!(may_share || !has_words, "{kind:?}, {table}: {profile}");
                 assert!(has_words || !must_share, "{kind:?}, {table}: {profile}");
-                assert!(!are_put || are_held == (join_stride != Stride::Bytes(0)), "{kind:?}, {table}: {profile}");
+                assert!(!are_put || are_held == (join_stride != 0), "{kind:?}, {table}: {profile}");
             }
         }
     }
@@ -144,7 +144,7 @@ fn many_rows_are_held_back() {
     let (expected, _) = run(&plan, Settings { join_build: Readings::Once, ..Settings::default() }, usize::MAX);
     assert_eq!(expected.len() as i128, rows);
     for table in [TableKind::Cat, TableKind::Cht] {
-        for join_stride in [Stride::Bytes(500_000), Stride::Bytes(usize::MAX)] {
+        for join_stride in [500_000, usize::MAX] {
             let (found, profile) = run(&plan, Settings { join_stride, ..twice(table) }, usize::MAX);
             assert!(profile.contains("rows put in strides"), "{profile}");
             assert!(found == expected, "{table}, {join_stride:?}: {profile}");

@@ -130,7 +130,10 @@ impl PlacingWorker {
 impl HeldRows {
     /// None yet; `None` if rows are put as they come.
     fn of(twice: &Twice, second: &Second) -> Option<HeldRows> {
-        let (most, _) = second.stride?;
+        let most = second.stride;
+        if most == 0 {
+            return None;
+        }
         let keys = twice.making.null_equals_null.len();
         Some(HeldRows {
             rows: HeldBack::new(&twice.held_metas(), most, &twice.making.context),
