@@ -6,12 +6,14 @@ use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
 use crate::exec::ahead::{BLOCK, ask};
 use crate::exec::fetch::fetch;
 use crate::exec::materialized::Materialized;
-use crate::exec::operator::Tasks;
+use crate::exec::operator::{Tasks, in_parallel};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::simd::{Kernel, widest, widest_of};
 use entasis_vector::{Array, Result, Slots};
 use std::sync::Arc;
 
+/// Words of bits that one task works on.
+pub(super) const TASK_WORDS: usize = if cfg!(test) { 1 << 4 } else { 1 << 15 };
 /// The most words that are looked at for a range of places.
 const RANGE_WORDS: u64 = 1024;
 
@@ -188,15 +190,43 @@ impl BitsCount {
     }
 
     /// Adds what another worker has counted.
-    pub(super) fn absorb(&mut self, other: &BitsCount) {
-        let repeated: usize = self.words.iter().zip(&*other.words).map(|(a, b)| (a & b).count_ones() as usize).sum();
-        self.words.iter_mut().zip(&*other.words).for_each(|(a, b)| *a |= b);
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(super) fn absorb(&mut self, other: &BitsCount, tasks: &dyn Tasks) -> Result<()> {
+        let repeated = AtomicUsize::new(0);
+        let parts = self.words.chunks_mut(TASK_WORDS).zip(other.words.chunks(TASK_WORDS)).collect();
+        in_parallel(tasks, parts, &|_, (own, more)| {
+            repeated.fetch_add(widest_of(Union { own, more }), Ordering::Relaxed);
+            Ok(())
+        })?;
         self.rows += other.rows;
-        self.keys += other.keys - repeated;
+        self.keys += other.keys - repeated.into_inner();
+        Ok(())
     }
 
     pub(super) fn finish(self) -> Bits {
         Bits { words: self.words, rows: self.rows, keys: self.keys }
+    }
+}
+
+/// Adds `more` to `own`, and counts what both have.
+struct Union<'a> {
+    own: &'a mut [u64],
+    more: &'a [u64],
+}
+
+impl Kernel for Union<'_> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let add = |(own, &more): (&mut u64, &u64)| {
+            let both = *own & more;
+            *own |= more;
+            both.count_ones() as usize
+        };
+        self.own.iter_mut().zip(self.more).map(add).sum()
     }
 }
 

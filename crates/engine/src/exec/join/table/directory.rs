@@ -3,16 +3,15 @@
 //! A word of 64 bits stands for 32 places: 32 bits that say which are taken, and the count of all that are taken in
 //! earlier words. So one access gives a place's *rank*, two bits of memory a place (Barber et al., section 2).
 
+use super::bits::TASK_WORDS;
 use crate::exec::ahead::BLOCK;
 use crate::exec::fetch::fetch;
 use crate::exec::operator::{Tasks, in_parallel};
-use entasis_vector::simd::{Kernel, widest_of};
+use entasis_vector::simd::{Kernel, widest, widest_of};
 use entasis_vector::{Array, Result};
 
 /// Places of a word.
 const WORD_PLACES: u64 = 32;
-/// Words of bits that one task makes words of a directory of.
-const TASK_WORDS: usize = 1 << 15;
 /// The rank of a place that is not taken.
 pub(super) const NO_RANK: u32 = u32::MAX;
 
@@ -48,8 +47,14 @@ impl Directory {
         let mut words = Directory::room(bits.len() as u64 * 64);
         let (_, room) = words.split_last_mut().expect("there is one more");
         let taken = |bits: &[u64]| bits.iter().map(|word| word.count_ones() as usize).sum::<usize>();
-        let starts = bits.chunks(TASK_WORDS).scan(0, |next, bits| Some(std::mem::replace(next, *next + taken(bits))));
-        let starts: Vec<usize> = starts.collect();
+        let mut starts = vec![0; bits.len().div_ceil(TASK_WORDS)];
+        let parts = starts.iter_mut().zip(bits.chunks(TASK_WORDS)).collect();
+        in_parallel(tasks, parts, &|_, (count, bits)| {
+            **count = widest(|| taken(bits));
+            Ok(())
+        })?;
+        let mut all = 0;
+        starts.iter_mut().for_each(|count| all += std::mem::replace(count, all));
         let parts = room.chunks_mut(2 * TASK_WORDS).zip(bits.chunks(TASK_WORDS)).collect();
         in_parallel(tasks, parts, &|part, (room, bits)| {
             let halves = bits.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
@@ -69,6 +74,11 @@ impl Directory {
     #[inline(always)]
     pub(super) fn rank(&self, place: u64) -> u32 {
         rank(self.words[word_of(place).min(self.words.len() - 1)], place)
+    }
+
+    /// How many taken places are before `place`, a multiple of a word's.
+    pub(super) fn before(&self, place: u64) -> usize {
+        (self.words[word_of(place)] >> 32) as usize
     }
 
     /// Writes the ranks of `places`.

@@ -231,7 +231,7 @@ fn check_twice(kind: TableKind, case: &Case, hash_collisions: bool, chance: &mut
             counts[next()].add(keys);
         });
         let [mut count, other] = counts;
-        count.absorb(&other);
+        count.absorb(&other, &TwoThreads).unwrap();
         let counted = count.finish()?;
         (counted.cat(&TwoThreads).unwrap(), counted.rows(), 0)
     } else {
@@ -240,8 +240,8 @@ fn check_twice(kind: TableKind, case: &Case, hash_collisions: bool, chance: &mut
         let mut counts = [(); 2].map(|()| BucketCount::new(rows));
         read(&numbered, chance, &mut |_, keys| counts[next()].add(keys));
         let [mut count, other] = counts;
-        count.absorb(&other);
-        let counted = count.finish();
+        count.absorb(&other, &TwoThreads).unwrap();
+        let counted = count.finish(&TwoThreads).unwrap();
         let (rows, overflow) = (counted.rows(), counted.overflow());
         (counted.placer(&TwoThreads).unwrap(), rows, overflow)
     };
@@ -462,7 +462,7 @@ fn hardly_a_row_of_distinct_keys_overflows() {
         count.add(&mut probe_keys);
         probe_keys.release();
     }
-    let overflow = count.finish().overflow();
+    let overflow = count.finish(&TwoThreads).unwrap().overflow();
     assert!((1000..2800).contains(&overflow), "{overflow}");
 }
 

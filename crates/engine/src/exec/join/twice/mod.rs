@@ -119,10 +119,10 @@ impl Counting {
     }
 
     /// Adds what another worker has counted.
-    fn absorb(&mut self, other: &Counting) {
+    fn absorb(&mut self, other: &Counting, tasks: &dyn Tasks) -> Result<()> {
         match (self, other) {
-            (Counting::Places(own), Counting::Places(other)) => own.absorb(other),
-            (Counting::Buckets(own), Counting::Buckets(other)) => own.absorb(other),
+            (Counting::Places(own), Counting::Places(other)) => own.absorb(other, tasks),
+            (Counting::Buckets(own), Counting::Buckets(other)) => own.absorb(other, tasks),
             _ => unreachable!("the workers of one build side count alike"),
         }
     }
@@ -236,7 +236,7 @@ impl Twice {
         let Some((mut counting, memory)) = all.pop() else { return Ok(()) };
         for (other, _) in all {
             tasks.check()?;
-            counting.absorb(&other);
+            counting.absorb(&other, tasks)?;
         }
         let second = match counting {
             Counting::Places(count) => self.by_places(count, memory, tasks)?,
@@ -310,7 +310,7 @@ impl Twice {
 
     /// What the second reading does with keys that have buckets; `None` if there is no memory for it, or too many overflow.
     fn by_buckets(&self, count: BucketCount, mut memory: Reservation, tasks: &dyn Tasks) -> Result<Option<Second>> {
-        let counted = count.finish();
+        let counted = count.finish(tasks)?;
         let (rows, overflow) = (counted.rows(), counted.overflow());
         let own = counted.bytes() + self.bytes_of(rows);
         let overflows = self.making.table != TableKind::Cht && overflow > rows / OVERFLOW_PART;

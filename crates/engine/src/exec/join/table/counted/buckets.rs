@@ -9,6 +9,7 @@
 //! asked of a bucket then, whether it is shared and whether it was given to a second row, stands by rank: a bit for each row, not for each
 //! bucket, so that it stays in the caches.
 
+use super::super::bits::TASK_WORDS;
 use super::super::chained::Chained;
 use super::super::cht::{Buckets, Cht};
 use super::super::directory::Directory;
@@ -16,11 +17,12 @@ use super::super::{BuildInput, JoinTable, NO_ROW, ProbeKeys};
 use super::{Placer, without_unmatchable};
 use crate::exec::ahead::{BLOCK, ask};
 use crate::exec::join::held_back::part_of_hash;
-use crate::exec::operator::Tasks;
+use crate::exec::operator::{Tasks, in_parallel};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Array, Result};
 use std::borrow::Borrow;
+use std::ops::Range;
 
 /// Rows by bucket while they are counted, by one worker.
 pub(crate) struct BucketCount {
@@ -80,36 +82,58 @@ impl BucketCount {
     }
 
     /// Adds what another worker has counted.
-    pub(crate) fn absorb(&mut self, other: &BucketCount) {
-        let own = self.owned.iter_mut().zip(&mut *self.shared);
-        for ((owned, shared), (&more_owned, &more_shared)) in own.zip(other.owned.iter().zip(&*other.shared)) {
-            *shared |= more_shared | *owned & more_owned;
-            *owned |= more_owned;
-        }
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn absorb(&mut self, other: &BucketCount, tasks: &dyn Tasks) -> Result<()> {
+        let own = self.owned.chunks_mut(TASK_WORDS).zip(self.shared.chunks_mut(TASK_WORDS));
+        let more = other.owned.chunks(TASK_WORDS).zip(other.shared.chunks(TASK_WORDS));
+        in_parallel(tasks, own.zip(more).collect(), &|_, ((owned, shared), more)| {
+            let own = owned.iter_mut().zip(&mut **shared);
+            for ((owned, shared), (&more_owned, &more_shared)) in own.zip(more.0.iter().zip(more.1)) {
+                *shared |= more_shared | *owned & more_owned;
+                *owned |= more_owned;
+            }
+            Ok(())
+        })?;
         self.rows += other.rows;
+        Ok(())
     }
 
     /// What all workers have counted.
-    pub(crate) fn finish(self) -> CountedBuckets {
-        CountedBuckets { ranked: widest_of(CountTaken(&self)), count: self }
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn finish(self, tasks: &dyn Tasks) -> Result<CountedBuckets> {
+        let ranked = AtomicUsize::new(0);
+        tasks.run(self.owned.len().div_ceil(TASK_WORDS), &|part| {
+            ranked.fetch_add(widest_of(CountTaken(&self, self.words_of(part))), Ordering::Relaxed);
+            Ok(())
+        })?;
+        Ok(CountedBuckets { count: self, ranked: ranked.into_inner() })
+    }
+
+    /// The words of a task.
+    fn words_of(&self, part: usize) -> Range<usize> {
+        part * TASK_WORDS..((part + 1) * TASK_WORDS).min(self.owned.len())
     }
 
     /// The buckets that second rows are given, 64 in a word.
     #[inline(always)]
-    fn given_words(&self) -> impl Iterator<Item = u64> + '_ {
+    fn given_words(&self, words: Range<usize>) -> impl Iterator<Item = u64> + '_ {
         // A bucket's next one is in the same partition, of whole words, which are a power of two.
-        let words = self.buckets.partition_words();
+        let of_partition = self.buckets.partition_words();
         let next = move |at: usize| {
-            let before = if at & (words - 1) == 0 { at + words - 1 } else { at - 1 };
+            let before = if at & (of_partition - 1) == 0 { at + of_partition - 1 } else { at - 1 };
             self.shared[at] << 1 | self.shared[before] >> 63
         };
-        (0..self.owned.len()).map(move |at| next(at) & !self.owned[at])
+        words.map(move |at| next(at) & !self.owned[at])
     }
 
     /// The buckets that are taken.
     #[inline(always)]
-    fn taken_words(&self) -> impl Iterator<Item = u64> + '_ {
-        self.owned.iter().zip(self.given_words()).map(|(owned, given)| owned | given)
+    fn taken_words(&self, words: Range<usize>) -> impl Iterator<Item = u64> + '_ {
+        self.owned[words.clone()].iter().zip(self.given_words(words)).map(|(owned, given)| owned | given)
     }
 }
 
@@ -147,40 +171,52 @@ impl CountedBuckets {
     pub(crate) fn placer(self, tasks: &dyn Tasks) -> Result<Box<dyn Placer>> {
         let CountedBuckets { count, ranked } = self;
         let mut taken = Array::zeroed(count.owned.len());
-        taken.iter_mut().zip(count.taken_words()).for_each(|(to, word)| *to = word);
+        in_parallel(tasks, taken.chunks_mut(TASK_WORDS).collect(), &|part, taken| {
+            taken.iter_mut().zip(count.taken_words(count.words_of(part))).for_each(|(to, word)| *to = word);
+            Ok(())
+        })?;
         let directory = Directory::of_bits(&taken, tasks)?;
-        let none = || Array::zeroed(ranked.div_ceil(64));
-        let (mut shared, mut given) = (none(), none());
-        widest_of(MarkByRank { taken: &taken, marks: &*count.shared, by_rank: &mut shared });
-        widest_of(MarkByRank { taken: &taken, marks: count.given_words(), by_rank: &mut given });
+        let none = || (0..ranked.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        let (shared, given): (Vec<AtomicU64>, Vec<AtomicU64>) = (none(), none());
+        in_parallel(tasks, taken.chunks(TASK_WORDS).collect(), &|part, taken| {
+            let words = count.words_of(part);
+            let before = directory.before(64 * words.start as u64);
+            let marks = &count.shared[words.clone()];
+            widest_of(MarkByRank { taken, before, marks, by_rank: &shared });
+            widest_of(MarkByRank { taken, before, marks: count.given_words(words), by_rank: &given });
+            Ok(())
+        })?;
         Ok(Box::new(BucketPlacer {
             table: Cht::of(count.buckets, directory),
             shared,
             given,
-            claimed: (0..ranked.div_ceil(64)).map(|_| AtomicU64::new(0)).collect(),
+            claimed: none(),
             ranked,
             overflow: AtomicUsize::new(0),
         }))
     }
 }
 
-/// How many buckets are taken.
-struct CountTaken<'a>(&'a BucketCount);
+/// How many buckets of some words are taken.
+struct CountTaken<'a>(&'a BucketCount, Range<usize>);
 
 impl Kernel for CountTaken<'_> {
     type Output = usize;
 
     #[inline(always)]
     fn run(self) -> usize {
-        self.0.taken_words().map(|word| word.count_ones() as usize).sum()
+        self.0.taken_words(self.1).map(|word| word.count_ones() as usize).sum()
     }
 }
 
 /// Marks of taken buckets, by the buckets' ranks. Few are marked, and only these are gone through.
 struct MarkByRank<'a, M> {
     taken: &'a [u64],
+    /// Buckets that are taken before these.
+    before: usize,
     marks: M,
-    by_rank: &'a mut [u64],
+    /// Tasks share the words at their ends.
+    by_rank: &'a [AtomicU64],
 }
 
 impl<M: IntoIterator<Item: Borrow<u64>>> Kernel for MarkByRank<'_, M> {
@@ -188,26 +224,36 @@ impl<M: IntoIterator<Item: Borrow<u64>>> Kernel for MarkByRank<'_, M> {
 
     #[inline(always)]
     fn run(self) {
-        let mut before = 0;
+        let (mut before, mut word, mut at) = (self.before, 0, self.before / 64);
+        let write = |at: usize, word: u64| {
+            if word != 0 {
+                self.by_rank[at].fetch_or(word, Ordering::Relaxed);
+            }
+        };
         for (&taken, marks) in self.taken.iter().zip(self.marks) {
             let mut left = *marks.borrow();
             while left != 0 {
                 let bit = left & left.wrapping_neg();
                 let rank = before + (taken & (bit - 1)).count_ones() as usize;
-                self.by_rank[rank / 64] |= 1 << (rank % 64);
+                if rank / 64 != at {
+                    write(at, word);
+                    (word, at) = (0, rank / 64);
+                }
+                word |= 1 << (rank % 64);
                 left ^= bit;
             }
             before += taken.count_ones() as usize;
         }
+        write(at, word);
     }
 }
 
 struct BucketPlacer {
     table: Cht,
     /// By rank, whether several rows have this bucket.
-    shared: Array<u64>,
+    shared: Vec<AtomicU64>,
     /// By rank, whether the bucket is a second row's.
-    given: Array<u64>,
+    given: Vec<AtomicU64>,
     /// By rank, whether a row has claimed it.
     claimed: Vec<AtomicU64>,
     ranked: usize,
@@ -235,8 +281,8 @@ impl BucketPlacer {
 }
 
 #[inline(always)]
-fn is_set(words: &[u64], rank: u32) -> bool {
-    words[rank as usize / 64] >> (rank % 64) & 1 != 0
+fn is_set(words: &[AtomicU64], rank: u32) -> bool {
+    words[rank as usize / 64].load(Ordering::Relaxed) >> (rank % 64) & 1 != 0
 }
 
 impl Placer for BucketPlacer {

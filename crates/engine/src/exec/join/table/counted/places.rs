@@ -40,9 +40,12 @@ impl PlaceCount {
     }
 
     /// Adds what another worker has counted.
-    pub(crate) fn absorb(&mut self, other: &PlaceCount) {
-        self.bits.absorb(&other.bits);
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn absorb(&mut self, other: &PlaceCount, tasks: &dyn Tasks) -> Result<()> {
         self.has_failed |= other.has_failed;
+        self.bits.absorb(&other.bits, tasks)
     }
 
     /// What all workers have counted; `None` if there can be no such table.
