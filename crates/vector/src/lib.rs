@@ -9,6 +9,7 @@
 pub mod array;
 pub mod bitmap;
 pub mod buffer;
+pub mod buffers;
 pub mod chunk;
 pub mod error;
 pub mod expr;
@@ -27,6 +28,7 @@ pub mod vector;
 pub use array::Array;
 pub use bitmap::Bitmap;
 pub use buffer::{Buffer, Native};
+pub use buffers::Buffers;
 pub use chunk::{Chunk, Column};
 pub use error::{Error, ErrorKind, Result};
 pub use selection::Selection;

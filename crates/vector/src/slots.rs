@@ -9,16 +9,25 @@
 #![allow(unsafe_code)]
 
 use crate::buffer::{Buffer, Native};
+use crate::buffers::Buffers;
 use crate::prefetch::prefetch_at;
 use std::mem::transmute_copy;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 /// See the module.
 pub struct Slots {
-    buffer: Buffer,
+    parts: Buffers,
+    /// Where the first part begins, and the bytes of all, which stand side by side.
+    start: *mut u8,
+    bytes: usize,
     /// Bytes of a value: all writers write values of one width.
     width: usize,
 }
+
+// SAFETY: the address is that of the first buffer, which is Send and Sync and stays where it is, and all writes to it are atomic.
+unsafe impl Send for Slots {}
+// SAFETY: as above.
+unsafe impl Sync for Slots {}
 
 impl Slots {
     /// Zeroed slots for `count` values of `width` bytes.
@@ -26,16 +35,22 @@ impl Slots {
     /// # Panics
     /// As [`Buffer::zeroed`].
     pub fn zeroed(count: usize, width: usize) -> Slots {
-        Slots { buffer: Buffer::zeroed(count * width), width }
+        Slots::over(vec![Buffer::zeroed(count * width)], width)
     }
 
-    /// Slots for so many values each, side by side in memory.
+    /// Zeroed slots for so many values in each part, and in all; they are counted through. Each part but the last has whole cache lines.
     ///
     /// # Panics
     /// As [`Buffer::side_by_side`].
-    pub fn side_by_side(counts: &[usize], width: usize) -> Vec<Slots> {
+    pub fn in_parts(counts: &[usize], width: usize) -> Slots {
         let capacities: Vec<usize> = counts.iter().map(|count| count * width).collect();
-        Buffer::side_by_side(&capacities).into_iter().map(|buffer| Slots { buffer, width }).collect()
+        Slots::over(Buffer::side_by_side(&capacities), width)
+    }
+
+    fn over(parts: Vec<Buffer>, width: usize) -> Slots {
+        let bytes = Buffer::joined::<u8>(&parts).map_or(0, <[u8]>::len);
+        let start = parts.first().map_or(std::ptr::null_mut(), Buffer::as_ptr);
+        Slots { parts: parts.into(), start, bytes, width }
     }
 
     /// Writes `value` as the value number `at`. Of two threads that write to one place, one has written last; of 16 bytes, each half
@@ -45,10 +60,10 @@ impl Slots {
     /// If the slots end before, or are for values of another width.
     #[inline(always)]
     pub fn put<T: Native>(&self, at: usize, value: T) {
-        assert!(size_of::<T>() == self.width && at < self.buffer.capacity() / size_of::<T>());
-        let to = self.buffer.as_ptr().cast::<T>().wrapping_add(at);
-        // SAFETY: the value is within the buffer, whose start is aligned to 64 bytes, and nobody reads it or writes to it but by this
-        // function and `clear_bit`: the buffer is private, and atomic accesses of one width do not race with each other. A Native is plain
+        assert!(size_of::<T>() == self.width && at < self.bytes / size_of::<T>());
+        let to = self.start.cast::<T>().wrapping_add(at);
+        // SAFETY: the value is within the buffers, whose start is aligned to 64 bytes, and nobody reads it or writes to it but by this
+        // function, `clear_bit` and `set_bit`: the buffers are private, and atomic accesses of one width do not race with each other. A Native is plain
         // bytes of its size, which is one of these.
         unsafe {
             match size_of::<T>() {
@@ -69,7 +84,7 @@ impl Slots {
     /// Asks for the place of value number `at`, which is going to be written; there need be none.
     #[inline(always)]
     pub fn prefetch<T: Native>(&self, at: usize) {
-        prefetch_at(self.buffer.as_ptr().cast::<T>().wrapping_add(at));
+        prefetch_at(self.start.cast::<T>().wrapping_add(at));
     }
 
     /// Sets a bit to zero, of slots for words of 64 bits.
@@ -77,9 +92,9 @@ impl Slots {
     /// # Panics
     /// As [`Slots::put`].
     pub fn clear_bit(&self, bit: usize) {
-        assert!(self.width == 8 && bit / 8 < self.buffer.capacity());
+        assert!(self.width == 8 && bit / 8 < self.bytes);
         // SAFETY: as in `put`.
-        let word = unsafe { &*self.buffer.as_ptr().cast::<AtomicU64>().add(bit / 64) };
+        let word = unsafe { &*self.start.cast::<AtomicU64>().add(bit / 64) };
         word.fetch_and(!(1 << (bit % 64)), Ordering::Relaxed);
     }
 
@@ -90,9 +105,9 @@ impl Slots {
     /// As [`Slots::put`].
     #[inline(always)]
     pub fn set_bit(&self, bit: usize, is_shared: bool) -> bool {
-        assert!(self.width == 8 && bit / 8 < self.buffer.capacity());
+        assert!(self.width == 8 && bit / 8 < self.bytes);
         // SAFETY: as in `put`.
-        let word = unsafe { &*self.buffer.as_ptr().cast::<AtomicU64>().add(bit / 64) };
+        let word = unsafe { &*self.start.cast::<AtomicU64>().add(bit / 64) };
         let (old, bit) = (word.load(Ordering::Relaxed), 1 << (bit % 64));
         // PERF: an instruction that keeps others away takes three times as long as a load and a store.
         old & bit == 0
@@ -107,12 +122,21 @@ impl Slots {
 
     /// Bytes that these slots hold.
     pub fn capacity(&self) -> usize {
-        self.buffer.capacity()
+        self.bytes
     }
 
-    /// What has been written.
+    /// What has been written, part by part.
+    pub fn into_buffers(self) -> Buffers {
+        self.parts
+    }
+
+    /// What has been written to slots that are in one part.
+    ///
+    /// # Panics
+    /// If they are in several, or in none.
     pub fn into_buffer(self) -> Buffer {
-        self.buffer
+        assert_eq!(self.parts.len(), 1, "slots in one part");
+        self.parts.into_iter().next().expect("there is one")
     }
 }
 
@@ -133,6 +157,10 @@ mod tests {
         });
         let expected: Vec<T> = (0..count).map(&value).collect();
         assert!(slots.capacity() >= count * size_of::<T>());
+        // In three parts, the same.
+        let in_parts = Slots::in_parts(&[384, 384, 232], size_of::<T>());
+        (0..count).for_each(|i| in_parts.put(i, value(i)));
+        assert_eq!(in_parts.into_buffers().joined::<T>(384).unwrap()[..count], expected);
         assert_eq!(slots.into_buffer().as_slice::<T>()[..count], expected);
     }
 

@@ -12,12 +12,18 @@ use super::ahead::{BLOCK, ask};
 // PERF: a function of its own, so that vector code around it does not make gathers of it, which take longer.
 #[inline(never)]
 pub(crate) fn fetch<T: Copy + Into<O>, A: Copy, O>(from: &[T], at: &[A], index: impl Fn(A) -> usize, out: &mut [O]) {
-    let Some(last) = from.len().checked_sub(1) else { return };
     for (at, out) in at.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
         ask(from, at, &index);
-        // The minimum spares a test of the index.
-        out.iter_mut().zip(at).for_each(|(to, &at)| *to = from[index(at).min(last)].into());
+        read(from, at, &index, out);
     }
+}
+
+/// The same of values whose lines have been asked for.
+#[inline(never)]
+pub(crate) fn read<T: Copy + Into<O>, A: Copy, O>(from: &[T], at: &[A], index: impl Fn(A) -> usize, out: &mut [O]) {
+    let Some(last) = from.len().checked_sub(1) else { return };
+    // The minimum spares a test of the index.
+    out.iter_mut().zip(at).for_each(|(to, &at)| *to = from[index(at).min(last)].into());
 }
 
 #[cfg(test)]

@@ -31,7 +31,7 @@ use column::{Column, Picks, copy_strings, copy_values, widen};
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::value::cmp_float;
-use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, DataType, Native, PhysicalType, StringHeap, StringView};
+use entasis_vector::{Buffer, Buffers, CHUNK_ROWS, Chunk, DataType, Native, PhysicalType, StringHeap, StringView};
 use entasis_vector::{Interval, Result, Value, Vector};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ impl Materialized {
     pub fn new(columns: &[ColumnMeta]) -> Materialized {
         let column = |meta: &ColumnMeta| Column {
             physical: meta.physical,
-            values: Vec::new(),
+            values: Buffers::default(),
             packed: None,
             validity: Vec::new(),
             has_nulls: false,

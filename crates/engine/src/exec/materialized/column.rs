@@ -11,13 +11,13 @@ use entasis_vector::bitmap;
 use entasis_vector::buffer::seen_as_mut;
 use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::{Kernel, widest_of};
-use entasis_vector::{Buffer, Encoding, Native, PhysicalType, StringHeap, StringView, Vector};
+use entasis_vector::{Buffer, Buffers, Encoding, Native, PhysicalType, StringHeap, StringView, Vector};
 
 /// One column, segment by segment.
 pub(super) struct Column {
     pub(super) physical: PhysicalType,
     /// Buffers without room where the values are fields of words.
-    pub(super) values: Vec<Buffer>,
+    pub(super) values: Buffers,
     /// Where they are then.
     pub(super) packed: Option<Packed>,
     /// Absent: all valid.
@@ -225,7 +225,7 @@ pub(super) fn widen(vector: &Vector, picks: Picks<'_>, own: PhysicalType, to: &m
 }
 
 #[inline(always)]
-fn gather_values<T: Native>(segments: &[Buffer], rows: &[u32], missing: bool, out: &mut [T]) {
+fn gather_values<T: Native>(segments: &Buffers, rows: &[u32], missing: bool, out: &mut [T]) {
     if let (false, Some((base, values))) = (missing, joined::<T>(segments, rows)) {
         return fetch(values, rows, |row| row.wrapping_sub(base) as usize, out);
     }
@@ -253,18 +253,17 @@ pub(super) fn ask_segments<T: Native>(segments: &[Buffer], rows: &[u32]) {
     }
 }
 
-/// The values of all segments in which `rows` are, as one slice, and the row it begins with: if there is one segment, or they stand
-/// side by side.
-// PERF: keys in order, or by hash, lead to rows near each other, small build sides have one segment, and rows that have been put in
-// place have all in one piece of memory.
+/// The values of the segment in which all `rows` are as one slice, or those of all segments if they are one piece of memory, and the
+/// row it begins with.
+// PERF: rows that have been put in place are one piece. Of others, keys in order, or by hash, lead to rows near each other.
 #[inline(always)]
-pub(super) fn joined<'a, T: Native>(segments: &'a [Buffer], rows: &[u32]) -> Option<(u32, &'a [T])> {
+pub(super) fn joined<'a, T: Native>(segments: &'a Buffers, rows: &[u32]) -> Option<(u32, &'a [T])> {
+    if let Some(values) = segments.joined(SEGMENT_ROWS) {
+        return Some((0, values));
+    }
     let (first, last) = widest_of(Ends(rows));
-    let segments = segments.get((first >> 16) as usize..=(last >> 16) as usize)?;
-    let values = Buffer::joined(segments)?;
-    // Only the last one may have fewer values than a segment has rows, or all would be at other places.
-    let is_whole = |segment: &Buffer| segment.capacity() == SEGMENT_ROWS * size_of::<T>();
-    segments[..segments.len() - 1].iter().all(is_whole).then_some((first & !0xffff, values))
+    let segment = segments.get((first >> 16) as usize).filter(|_| first >> 16 == last >> 16)?;
+    Some((first & !0xffff, segment.as_slice()))
 }
 
 /// The least and the greatest of some rows.

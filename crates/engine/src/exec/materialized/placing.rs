@@ -10,7 +10,7 @@ use crate::exec::tuple::Tuples;
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::simd::widest_of;
-use entasis_vector::{Buffer, Native, PhysicalType, Slots};
+use entasis_vector::{Buffer, Buffers, Native, PhysicalType, Slots};
 use std::sync::Arc;
 
 /// Room for rows; see the module.
@@ -30,7 +30,7 @@ struct PlacedColumn {
 }
 
 enum PlacedValues {
-    Own(Vec<Slots>),
+    Own(Slots),
     /// The values are a field of this word.
     In(usize, Field),
 }
@@ -38,7 +38,7 @@ enum PlacedValues {
 /// One word of all rows, segment by segment.
 struct PlacedWord {
     width: usize,
-    values: Vec<Slots>,
+    values: Slots,
     /// Of the columns that are kept, those that are in it.
     fields: Vec<(usize, Field)>,
 }
@@ -51,7 +51,7 @@ impl Placing {
     /// share words.
     pub fn new(metas: &[ColumnMeta], kept: &[bool], rows: usize, shares: bool) -> Placing {
         let plan = plan(metas, kept, rows, shares);
-        let slots = |width: usize| Slots::side_by_side(&segments(rows).collect::<Vec<_>>(), width);
+        let slots = |width: usize| Slots::in_parts(&segments(rows).collect::<Vec<_>>(), width);
         let column = |(i, meta): (usize, &ColumnMeta)| {
             debug_assert!(!kept[i] || meta.physical != PhysicalType::Str);
             let words = |_| {
@@ -128,23 +128,24 @@ impl Placing {
         out.segments = segments(self.rows).collect();
         out.tuples = out.segments.iter().map(|_| None::<Tuples>).collect();
         out.rows = self.rows;
-        let buffers = |slots: Vec<Slots>| slots.into_iter().map(Slots::into_buffer).collect::<Vec<Buffer>>();
+        out.bytes += self.words.iter().map(|word| word.values.capacity()).sum::<usize>();
         let words = self.words.into_iter();
         let words: Vec<Arc<Words>> =
-            words.map(|w| Arc::new(Words { values: buffers(w.values), width: w.width })).collect();
-        out.bytes += words.iter().flat_map(|words| &words.values).map(Buffer::capacity).sum::<usize>();
+            words.map(|w| Arc::new(Words { values: w.values.into_buffers(), width: w.width })).collect();
         for (to, placed) in out.columns.iter_mut().zip(self.columns) {
             let (values, validity) = match placed {
-                None => (Vec::new(), None),
-                Some(PlacedColumn { values: PlacedValues::Own(values), validity }) => (buffers(values), validity),
+                None => (Buffers::default(), None),
+                Some(PlacedColumn { values: PlacedValues::Own(values), validity }) => (values.into_buffers(), validity),
                 Some(PlacedColumn { values: PlacedValues::In(word, field), validity }) => {
                     to.packed = Some(Packed { words: words[word].clone(), field });
-                    (Vec::new(), validity)
+                    (Buffers::default(), validity)
                 }
             };
             to.values = values;
-            // Nothing, for columns that are not there.
-            to.values.resize_with(out.segments.len(), || Buffer::zeroed(0));
+            if to.values.is_empty() {
+                // Nothing, for columns that are not there.
+                to.values.resize_with(out.segments.len(), || Buffer::zeroed(0));
+            }
             let words = validity.into_iter().flatten().map(Slots::into_buffer);
             to.validity = words
                 .map(|words| words.as_slice::<u64>().iter().any(|&word| word != u64::MAX).then_some(words))
@@ -185,21 +186,15 @@ impl PlacedWord {
 /// Writes each value to the place of its id.
 // PERF: stores wait for each other's lines, so lines are asked for before.
 #[inline(always)]
-fn scatter<T: Native>(mut values: impl Iterator<Item = T>, ids: &[u32], to: &[Slots]) {
-    let is_far = to.first().is_some_and(|first| to.len() * first.capacity() > FAR_BYTES);
-    let offset = |id: u32| ((id >> 16) as usize, (id & 0xffff) as usize);
+fn scatter<T: Native>(mut values: impl Iterator<Item = T>, ids: &[u32], to: &Slots) {
+    let is_far = to.capacity() > FAR_BYTES;
     for ids in ids.chunks(BLOCK) {
         if is_far {
-            for &id in ids {
-                // No row is in no segment.
-                let (segment, offset) = offset(id);
-                to.get(segment).into_iter().for_each(|slots| slots.prefetch::<T>(offset));
-            }
+            ids.iter().for_each(|&id| to.prefetch::<T>(id as usize));
         }
         for (&id, value) in ids.iter().zip(&mut values) {
             if id != Materialized::NO_ROW {
-                let (segment, offset) = offset(id);
-                to[segment].put(offset, value);
+                to.put(id as usize, value);
             }
         }
     }

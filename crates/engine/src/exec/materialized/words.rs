@@ -19,7 +19,7 @@ use crate::exec::fetch::fetch;
 use crate::exec::tuple::range_of;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::simd::{Kernel, widest_of};
-use entasis_vector::{Buffer, Native, PhysicalType};
+use entasis_vector::{Buffer, Buffers, Native, PhysicalType};
 use std::sync::Arc;
 
 /// Bits of the widest word.
@@ -110,7 +110,7 @@ fn field_bits(meta: &ColumnMeta) -> Option<(u64, u32)> {
 
 /// One word of all rows, segment by segment.
 pub(super) struct Words {
-    pub values: Vec<Buffer>,
+    pub values: Buffers,
     pub width: usize,
 }
 

@@ -189,7 +189,7 @@ impl Cht {
             let (places, next) = (&mut places[..hashes.len()], &mut next[..hashes.len()]);
             widest_of(Places { buckets: self.buckets, hashes, own: places, after: next });
             self.directory.fetch(places, own_words);
-            self.directory.fetch(next, after_words);
+            self.directory.fetch_neighbours(next, after_words);
             widest_of(Ranks { looked: &looked, own, after });
         }
     }
