@@ -11,6 +11,8 @@ use entasis_vector::PhysicalType;
 
 /// What must hold of both sides.
 struct Gates {
+    /// Rows of a key, or more.
+    per_key: f64,
     /// Partitions of full size that the build rows and their table have, or more.
     large: usize,
     /// The most bytes of a row of the build side, and of the probe side.
@@ -22,14 +24,13 @@ struct Gates {
 }
 
 /// Where keys are hardly repeated: a key and a number, of four bytes each, and a key and two numbers.
-// PERF: 10 to 40 million build rows, ratios of 1 to 10: rows of 4 and 4 bytes take 0.65 to 0.98 of what a concise hash table takes, those of 8 and 8
-// bytes 0.85 to 1.02, for three times the memory, and 1.7 times as long where all of it is new to the process.
-const DISTINCT_KEYS: Gates = Gates { large: 128, narrow: (8, 12), ratio: (1.0, 10.0), matching: 0.5 };
-/// Where they are repeated, so that further rows of a key are misses as well.
-// PERF: 1 to 10 million build rows of 16 bytes with 2, 4 or 30 for a key, a quarter to two probe rows for each: 0.41 to 0.79 of what an unchained
-// table takes, 0.62 to 0.98 where all memory is new to the process; 24 bytes of probe row 0.57 and 0.72. Four probe rows: 0.68 to 1.45, for more
-// than twice the memory, since there are strides then.
-const REPEATED_KEYS: Gates = Gates { large: 16, narrow: (16, 24), ratio: (0.25, 3.0), matching: 0.25 };
+// PERF: 10 to 40 million build rows, ratios of 1 to 10: rows of 4 and 4 bytes take 0.79 to 0.90 of what a concise hash table takes, those of 8 and 8
+// bytes 0.8 to 1.26, for three times the memory, and more where all of it is new to the process.
+const DISTINCT_KEYS: Gates = Gates { per_key: 0.0, large: 128, narrow: (8, 12), ratio: (1.0, 10.0), matching: 0.5 };
+/// Where they are repeated so often that finding further rows is most of the work: an unchained table gives them one by one.
+// PERF: 1 and 4 million build rows of 16 bytes with 30 for a key, half a probe row to four for each: 0.55 to 0.71 of what an unchained table takes;
+// with 2 and 4 for a key 0.91 to 1.18, for up to three times the memory.
+const REPEATED_KEYS: Gates = Gates { per_key: 8.0, large: 16, narrow: (16, 24), ratio: (0.25, 10.0), matching: 0.25 };
 /// The exponent of Zipf's law by which keys of the probe side are.
 const SKEW: f64 = 1.35;
 /// Bytes of payload that a second pass leaves behind,
@@ -102,7 +103,7 @@ pub(crate) fn may_pay(sides: &Sides) -> bool {
 pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<String> {
     let is_repeated = keys.per_key > DISTINCT;
     let gates = if is_repeated { REPEATED_KEYS } else { DISTINCT_KEYS };
-    if !gates.are_passed(sides) || is_repeated && keys.most > worker_share(workers) {
+    if keys.per_key < gates.per_key || !gates.are_passed(sides) || is_repeated && keys.most > worker_share(workers) {
         return None;
     }
     let (rows, width, bytes) = sides.build;
@@ -174,23 +175,25 @@ mod tests {
             partition: 1 << 20,
             free: 16 << 30,
         };
-        let four_times = Repetition { per_key: 4.0, most: 0.4 };
+        let ten_times = Repetition { per_key: 10.0, most: 0.4 };
         assert!(
-            reason(&good, four_times, 2).unwrap().starts_with("2000000 rows, 4.0 of a key, with a table by hash have")
+            reason(&good, ten_times, 2).unwrap().starts_with("2000000 rows, 10.0 of a key, with a table by hash have")
         );
         assert!(may_pay(&good));
-        assert_eq!(reason(&good, Repetition { per_key: 1.0, ..four_times }, 2), None);
-        assert_eq!(reason(&good, four_times, 3), None, "one key has more than a worker's share");
+        for per_key in [1.0, 4.0] {
+            assert_eq!(reason(&good, Repetition { per_key, ..ten_times }, 2), None);
+        }
+        assert_eq!(reason(&good, ten_times, 3), None, "one key has more than a worker's share");
         for bad in [
             Sides { build: (2_000_000, 16, 15 << 20), ..good },
             Sides { build: (2_000_000, 24, 48 << 20), ..good },
             Sides { probe: (4e6, 32), ..good },
             Sides { probe: (4e5, 24), ..good },
-            Sides { probe: (6e6, 24), ..good },
+            Sides { probe: (21e6, 24), ..good },
             Sides { matching: 0.2, ..good },
             Sides { free: 256 << 20, ..good },
         ] {
-            assert!(!may_pay(&bad) && reason(&bad, four_times, 2).is_none(), "{bad:?}");
+            assert!(!may_pay(&bad) && reason(&bad, ten_times, 2).is_none(), "{bad:?}");
         }
     }
 }

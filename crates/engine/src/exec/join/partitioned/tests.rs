@@ -425,7 +425,7 @@ fn wider_rows_are_joined_by_partitions_where_keys_are_repeated_but_none_has_most
     // Build rows of a key; how many of ten have one key, and by how many workers they are joined. The share of one key is that of 49 drawn
     // rows, so it is far from what a worker has.
     for (per_key, rows, threads, is_radix) in
-        [(1, 0, 2, false), (2, 0, 2, true), (5, 0, 2, true), (5, 2, 2, true), (5, 5, 8, false), (5, 8, 2, false)]
+        [(1, 0, 2, false), (5, 0, 2, false), (10, 0, 2, true), (10, 2, 2, true), (10, 5, 8, false), (10, 8, 2, false)]
     {
         let row = |key: i128, i: i128| vec![int(key * 1_000_003), text(key), int(i)];
         let build = |i: i128| row(if i % 10 < rows { 3 } else { i / per_key }, i);
