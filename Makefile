@@ -109,9 +109,9 @@ bench-join-memory: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_memory.py --rows $(ROWS) --gather $(TARGET)/release/examples/gather
 	rm -f $(EXTENSION)
 
-## Joins by hits, payload, depth, skew and ratio beside DuckDB: make bench-join-radix SCALE=0.125
+## Joins by hits, payload, depth, skew and ratio beside DuckDB: make bench-join-radix SCALE=0.125 FAR=--far
 bench-join-radix: bench-build
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_radix.py --scale $(SCALE)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_radix.py --scale $(SCALE) $(FAR)
 	rm -f $(EXTENSION)
 
 ## Every join of TPC-H with every table, beside DuckDB: make bench-join-tpch SF=1

@@ -11,3 +11,5 @@ pub(crate) const CHUNKS_FOR_HELP: f64 = 32.0;
 pub(crate) const PARTITION_ROWS: u64 = 32 << 10;
 /// The fewest places of such a partition, as a power of two: a multiple of what a word of a directory holds.
 pub(crate) const MIN_PARTITION_SHIFT: u32 = 10;
+/// Rows that a part of a build side should have that is put in place.
+pub(crate) const PART_ROWS: usize = if cfg!(test) { 1 << 8 } else { 1 << 17 };

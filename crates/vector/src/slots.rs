@@ -1,16 +1,15 @@
 //! Slots: a buffer that several threads write to at once, each value to a place of its own.
 //!
 //! Whoever knows beforehand where every value goes needs no order among the writers. A store is one atomic instruction without
-//! ordering, on x86-64 an ordinary one; 16 bytes take two. Nothing is read as long as there are writers: the buffer comes out when
-//! they have ended.
+//! ordering, on x86-64 an ordinary one; 16 bytes take two. Whoever reads a place is to be the only one who writes to it: all others read when
+//! the buffer comes out.
 //!
-//! This is a leaf module with `unsafe`: values are stored through the buffer's address. Its twin is the test below, which writes to
+//! This is a leaf module with `unsafe`: values are stored and loaded through the buffer's address. Its twin is the test below, which writes to
 //! a vector.
 #![allow(unsafe_code)]
 
 use crate::buffer::{Buffer, Native};
 use crate::buffers::Buffers;
-use crate::prefetch::prefetch_at;
 use std::mem::transmute_copy;
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
@@ -24,7 +23,7 @@ pub struct Slots {
     width: usize,
 }
 
-// SAFETY: the address is that of the first buffer, which is Send and Sync and stays where it is, and all writes to it are atomic.
+// SAFETY: the address is that of the first buffer, which is Send and Sync and stays where it is, and all accesses to it are atomic.
 unsafe impl Send for Slots {}
 // SAFETY: as above.
 unsafe impl Sync for Slots {}
@@ -63,7 +62,7 @@ impl Slots {
         assert!(size_of::<T>() == self.width && at < self.bytes / size_of::<T>());
         let to = self.start.cast::<T>().wrapping_add(at);
         // SAFETY: the value is within the buffers, whose start is aligned to 64 bytes, and nobody reads it or writes to it but by this
-        // function, `clear_bit` and `set_bit`: the buffers are private, and atomic accesses of one width do not race with each other. A Native is plain
+        // function, `get`, and those for bits: the buffers are private, and atomic accesses of one width do not race with each other. A Native is plain
         // bytes of its size, which is one of these.
         unsafe {
             match size_of::<T>() {
@@ -81,10 +80,29 @@ impl Slots {
         }
     }
 
-    /// Asks for the place of value number `at`, which is going to be written; there need be none.
+    /// The value number `at`: what this thread has written there, or others before it met them. While another one writes, either value; of
+    /// 16 bytes, each half may be either.
+    ///
+    /// # Panics
+    /// As [`Slots::put`].
     #[inline(always)]
-    pub fn prefetch<T: Native>(&self, at: usize) {
-        prefetch_at(self.start.cast::<T>().wrapping_add(at));
+    pub fn get<T: Native>(&self, at: usize) -> T {
+        assert!(size_of::<T>() == self.width && at < self.bytes / size_of::<T>());
+        let from = self.start.cast::<T>().wrapping_add(at);
+        // SAFETY: as in `put`; any bytes are a Native.
+        unsafe {
+            match size_of::<T>() {
+                1 => transmute_copy(&(*from.cast::<AtomicU8>()).load(Ordering::Relaxed)),
+                2 => transmute_copy(&(*from.cast::<AtomicU16>()).load(Ordering::Relaxed)),
+                4 => transmute_copy(&(*from.cast::<AtomicU32>()).load(Ordering::Relaxed)),
+                8 => transmute_copy(&(*from.cast::<AtomicU64>()).load(Ordering::Relaxed)),
+                _ => {
+                    const { assert!(size_of::<T>() <= 16) };
+                    let halves = from.cast::<AtomicU64>();
+                    transmute_copy(&[(*halves).load(Ordering::Relaxed), (*halves.add(1)).load(Ordering::Relaxed)])
+                }
+            }
+        }
     }
 
     /// Sets a bit to zero, of slots for words of 64 bits.
@@ -96,6 +114,14 @@ impl Slots {
         // SAFETY: as in `put`.
         let word = unsafe { &*self.start.cast::<AtomicU64>().add(bit / 64) };
         word.fetch_and(!(1 << (bit % 64)), Ordering::Relaxed);
+    }
+
+    /// True if a bit is one, of slots for words of 64 bits.
+    ///
+    /// # Panics
+    /// As [`Slots::put`].
+    pub fn is_set(&self, bit: usize) -> bool {
+        self.get::<u64>(bit / 64) >> (bit % 64) & 1 != 0
     }
 
     /// Sets a bit to one, of slots for words of 64 bits. True if it was zero, for one of those who set it. `is_shared`: others may
@@ -118,6 +144,11 @@ impl Slots {
                     true
                 }
             }
+    }
+
+    /// Bytes of a value.
+    pub fn width(&self) -> usize {
+        self.width
     }
 
     /// Bytes that these slots hold.
@@ -157,6 +188,7 @@ mod tests {
         });
         let expected: Vec<T> = (0..count).map(&value).collect();
         assert!(slots.capacity() >= count * size_of::<T>());
+        assert!((0..count).all(|i| slots.get::<T>(i) == expected[i]));
         // In three parts, the same.
         let in_parts = Slots::in_parts(&[384, 384, 232], size_of::<T>());
         (0..count).for_each(|i| in_parts.put(i, value(i)));
@@ -194,6 +226,7 @@ mod tests {
         });
         assert_eq!(set, (0..6400).filter(|bit| bit % 3 != 0).count());
         assert_eq!((slots.set_bit(1, false), slots.set_bit(3, false), slots.set_bit(3, true)), (false, true, false));
+        assert_eq!([0, 1, 3, 63, 64].map(|bit| slots.is_set(bit)), [false, true, true, false, true]);
         let words = slots.into_buffer();
         let is_set = |bit: &usize| words.as_slice::<u64>()[bit / 64] >> (bit % 64) & 1 == 1;
         assert!((0..6400).all(|bit| is_set(&bit) == (bit % 3 != 0 || bit == 3)));

@@ -9,6 +9,7 @@ pub(crate) use std::sync::PoisonError;
 pub(crate) const CHUNKS_FOR_HELP: f64 = 2.0;
 pub(crate) const PARTITION_ROWS: u64 = 4;
 pub(crate) const MIN_PARTITION_SHIFT: u32 = 5;
+pub(crate) const PART_ROWS: usize = 4;
 
 /// A cell that is written once. The scheduler has none of its own, and nobody may wait in one that it does not know.
 #[derive(Debug)]

@@ -85,6 +85,11 @@ impl Making {
         Wish { kind: self.table, asked: self.asked, read: &self.read, expected: self.expected }
     }
 
+    /// True if the table is asked for rows: a CAT that is forced is.
+    pub(crate) fn asks_for_rows(&self) -> bool {
+        self.asked == Asked::Rows || self.table == TableKind::Cat
+    }
+
     /// See [`repetition_by_hash`].
     pub(crate) fn repetition_by_hash(
         &self,

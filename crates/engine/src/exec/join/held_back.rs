@@ -11,8 +11,7 @@
 //! rows → waiting, up to a batch → hand_out: each to its part → give: part after part, chunk by chunk
 //! ```
 //!
-//! Both sides of a join do so: probe rows before they are looked up ([`strides`](super::strides)), and build rows before they
-//! are put in place ([`twice`](super::twice)). Rows of one part stay in the order in which they came.
+//! Probe rows are held back before they are looked up ([`strides`](super::strides)). Rows of one part stay in the order in which they came.
 
 use super::partitioned::choice::width;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
@@ -33,13 +32,6 @@ pub(super) const BATCH: usize = 8 * CHUNK_ROWS;
 #[inline(always)]
 pub(super) fn part_of_hash(hash: u64) -> u8 {
     (hash >> (u64::BITS - PART_BITS)) as u8
-}
-
-/// The part of a row whose place is one of `places`; those of others come last.
-#[inline(always)]
-pub(super) fn part_of_place(place: u64, places: u64) -> u8 {
-    let bits = u64::BITS - (places.saturating_sub(1)).leading_zeros();
-    (place >> bits.saturating_sub(PART_BITS)).min(PARTS as u64 - 1) as u8
 }
 
 /// See the module.
@@ -189,11 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_in_the_order_of_hashes_and_places() {
+    fn parts_are_in_the_order_of_hashes() {
         assert_eq!([0, 1 << 55, 1 << 56, u64::MAX].map(part_of_hash), [0, 0, 1, 255]);
-        assert_eq!([0, 1, 99, u64::MAX].map(|place| part_of_place(place, 100)), [0, 1, 99, 255]);
-        assert_eq!([0, 3, 4, 1023, u64::MAX].map(|place| part_of_place(place, 1024)), [0, 0, 1, 255, 255]);
-        assert_eq!([0, 7, 8, 1024, u64::MAX].map(|place| part_of_place(place, 1025)), [0, 0, 1, 128, 255]);
-        assert_eq!(part_of_place(0, 0), 0);
     }
 }

@@ -1,7 +1,8 @@
-//! Rows that are written to their final places: how many there will be is known, and each comes with its id.
+//! Rows that are put in place: how many there will be is known, and there is room for just these.
 //!
-//! All workers write at once, a worker's few rows column by column. Where the rows are put in the order of a join table, they are
-//! never there twice. If they are more than the nearer caches hold, narrow columns share [words](super::words).
+//! All workers write at once, a worker's few rows column by column, in runs of neighbouring places. Then some neighbours at a time may
+//! [settle](Placing::settle) in another order among themselves. So the rows are never there twice. If they are more than
+//! the nearer caches hold, narrow columns share [words](super::words).
 
 use super::words::{Field, Number, Pack, Packed, Plan, Words, by_width, segments};
 use super::{Materialized, SEGMENT_ROWS};
@@ -11,6 +12,7 @@ use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::simd::widest_of;
 use entasis_vector::{Buffer, Buffers, Native, PhysicalType, Slots};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Room for rows; see the module.
@@ -95,29 +97,75 @@ impl Placing {
         columns + plan.widths.iter().map(|&width| of_width(width)).sum::<usize>()
     }
 
-    /// Writes rows, which have the kept columns and stand in one segment, to the places `ids`; [`Materialized::NO_ROW`]: nowhere. No two
-    /// calls have a place in common.
-    pub fn put(&self, rows: &Materialized, ids: &[u32]) {
-        debug_assert_eq!((rows.segments(), rows.rows()), (1, ids.len()));
+    /// Writes rows, which have the kept columns and stand in one segment: of each run those with these numbers, in their order, to its
+    /// place and those that follow. No two runs have a place in common. `words` is room for numbers.
+    pub fn put<'r>(
+        &self,
+        rows: &Materialized,
+        runs: impl Iterator<Item = (&'r [u16], usize)> + Clone,
+        words: &mut Vec<u64>,
+    ) {
+        if rows.is_empty() {
+            return;
+        }
+        debug_assert_eq!(rows.segments(), 1);
         for word in &self.words {
-            by_width!(word.width, |W| word.put::<W>(rows, ids));
+            words.resize(rows.rows(), 0);
+            word.pack(rows, words);
+            by_width!(word.width, |W| put_runs(&word.values, runs.clone(), |row| W::cut(words[row])));
         }
         for (column, to) in self.columns.iter().flatten().enumerate() {
             if let PlacedValues::Own(to) = &to.values {
                 match rows.columns()[column].physical.width() {
-                    1 => scatter(rows.values::<u8>(column, 0).iter().copied(), ids, to),
-                    2 => scatter(rows.values::<u16>(column, 0).iter().copied(), ids, to),
-                    4 => scatter(rows.values::<u32>(column, 0).iter().copied(), ids, to),
-                    8 => scatter(rows.values::<u64>(column, 0).iter().copied(), ids, to),
-                    _ => scatter(rows.values::<i128>(column, 0).iter().copied(), ids, to),
+                    1 => put_values::<u8>(rows, column, runs.clone(), to),
+                    2 => put_values::<u16>(rows, column, runs.clone(), to),
+                    4 => put_values::<u32>(rows, column, runs.clone(), to),
+                    8 => put_values::<u64>(rows, column, runs.clone(), to),
+                    _ => put_values::<i128>(rows, column, runs.clone(), to),
                 }
             }
             let Some(words) = rows.validity(column, 0) else { continue };
             let validity = to.validity.as_ref().expect("a column without NULLs has none");
-            for (_, &id) in
-                ids.iter().enumerate().filter(|&(i, &id)| id != Materialized::NO_ROW && !bitmap::get(words, i))
-            {
-                validity[(id >> 16) as usize].clear_bit((id & 0xffff) as usize);
+            for (numbers, first) in runs.clone() {
+                let numbers = numbers.iter().enumerate();
+                for (i, _) in numbers.filter(|(_, row)| !bitmap::get(words, usize::from(**row))) {
+                    validity[(first + i) / SEGMENT_ROWS].clear_bit((first + i) % SEGMENT_ROWS);
+                }
+            }
+        }
+    }
+
+    /// Brings those of the places `range` in another order: the row that stands at `range.start + i` goes to `range.start + to[i]`. These
+    /// are as many places, and nobody else has one of them.
+    // PERF: what is moved should fit into the caches.
+    pub fn settle(&self, range: Range<usize>, to: &[u32]) {
+        debug_assert_eq!(range.len(), to.len());
+        for word in &self.words {
+            by_width!(word.width, |W| move_values::<W>(&word.values, range.clone(), to));
+        }
+        for column in self.columns.iter().flatten() {
+            if let PlacedValues::Own(values) = &column.values {
+                match values.width() {
+                    1 => move_values::<u8>(values, range.clone(), to),
+                    2 => move_values::<u16>(values, range.clone(), to),
+                    4 => move_values::<u32>(values, range.clone(), to),
+                    8 => move_values::<u64>(values, range.clone(), to),
+                    _ => move_values::<i128>(values, range.clone(), to),
+                }
+            }
+            let Some(validity) = &column.validity else { continue };
+            let at = |place: usize| (&validity[place / SEGMENT_ROWS], place % SEGMENT_ROWS);
+            let is_null = |place: &usize| {
+                let (words, bit) = at(*place);
+                !words.is_set(bit)
+            };
+            let nulls: Vec<usize> = range.clone().filter(is_null).collect();
+            // Words at the ends are others', too.
+            for (words, bit) in nulls.iter().map(|&place| at(place)) {
+                words.set_bit(bit, true);
+            }
+            for (words, bit) in nulls.iter().map(|&place| at(range.start + to[place - range.start] as usize)) {
+                words.clear_bit(bit);
             }
         }
     }
@@ -167,35 +215,42 @@ fn plan(metas: &[ColumnMeta], kept: &[bool], rows: usize, shares: bool) -> Plan 
 }
 
 impl PlacedWord {
-    /// Writes the words of rows to the places `ids`.
-    fn put<W: Number>(&self, rows: &Materialized, ids: &[u32]) {
-        for (number, ids) in ids.chunks(BLOCK).enumerate() {
-            let mut words = [0u64; BLOCK];
-            let (words, first) = (&mut words[..ids.len()], number * BLOCK);
+    /// Writes the words of rows.
+    fn pack(&self, rows: &Materialized, words: &mut [u64]) {
+        for (number, words) in words.chunks_mut(BLOCK).enumerate() {
+            let first = number * BLOCK;
+            words.fill(0);
             for &(column, field) in &self.fields {
                 by_width!(rows.columns()[column].physical.width(), |T| {
-                    let values = &rows.values::<T>(column, 0)[first..first + ids.len()];
+                    let values = &rows.values::<T>(column, 0)[first..first + words.len()];
                     widest_of(Pack { field, values, words });
                 });
             }
-            scatter(words.iter().map(|&word| W::cut(word)), ids, &self.values);
         }
     }
 }
 
-/// Writes each value to the place of its id.
-// PERF: stores wait for each other's lines, so lines are asked for before.
+/// Writes the values of one column.
+fn put_values<'r, T: Native>(
+    rows: &Materialized,
+    column: usize,
+    runs: impl Iterator<Item = (&'r [u16], usize)>,
+    to: &Slots,
+) {
+    let values = rows.values::<T>(column, 0);
+    put_runs(to, runs, |row| values[row]);
+}
+
+/// Writes each run's values one after the other.
 #[inline(always)]
-fn scatter<T: Native>(mut values: impl Iterator<Item = T>, ids: &[u32], to: &Slots) {
-    let is_far = to.capacity() > FAR_BYTES;
-    for ids in ids.chunks(BLOCK) {
-        if is_far {
-            ids.iter().for_each(|&id| to.prefetch::<T>(id as usize));
-        }
-        for (&id, value) in ids.iter().zip(&mut values) {
-            if id != Materialized::NO_ROW {
-                to.put(id as usize, value);
-            }
-        }
+fn put_runs<'r, T: Native>(to: &Slots, runs: impl Iterator<Item = (&'r [u16], usize)>, value: impl Fn(usize) -> T) {
+    for (numbers, first) in runs {
+        numbers.iter().enumerate().for_each(|(i, &row)| to.put(first + i, value(usize::from(row))));
     }
+}
+
+/// Brings values in another order; see [`Placing::settle`].
+fn move_values<T: Native>(slots: &Slots, range: Range<usize>, to: &[u32]) {
+    let values: Vec<T> = range.clone().map(|at| slots.get(at)).collect();
+    values.iter().zip(to).for_each(|(&value, &to)| slots.put(range.start + to as usize, value));
 }

@@ -145,8 +145,8 @@ fn rows_that_were_put_in_place_are_those_that_came() {
         for rows in [&mut few, &mut kept] {
             rows.append_vectors(&[(&vector, None)], keys.len());
         }
-        let first = (number * CHUNK_ROWS) as u32;
-        placing.put(&few, &(first..first + keys.len() as u32).collect::<Vec<_>>());
+        let numbers: Vec<u16> = (0..keys.len() as u16).collect();
+        placing.put(&few, [(&numbers[..], number * CHUNK_ROWS)].into_iter(), &mut Vec::new());
     }
     let placed = placing.into_rows();
     // Segment 1 alone, its end and what follows, all of them.
@@ -188,7 +188,7 @@ fn rows_in_words_are_those_in_columns() {
         let placing = Placing::new(&metas, &kept, rows, true);
         let own: Vec<ColumnMeta> =
             metas.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(meta, _)| meta.clone()).collect();
-        let mut few = Materialized::new(&own);
+        let (mut few, mut words) = (Materialized::new(&own), Vec::new());
         for first in (0..rows).step_by(CHUNK_ROWS) {
             let count = CHUNK_ROWS.min(rows - first);
             let mut vector = |meta: &ColumnMeta, chance: &mut Chance| {
@@ -204,8 +204,17 @@ fn rows_in_words_are_those_in_columns() {
             let some: Vec<_> = all.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(vector, _)| *vector).collect();
             few.restart();
             few.append_vectors(&some, count);
-            // From the end to the beginning.
-            placing.put(&few, &(first..first + count).map(|row| (rows - 1 - row) as u32).collect::<Vec<_>>());
+            // From the end to the beginning: in two runs, or in one that settles afterwards.
+            let (start, half) = (rows - first - count, count / 3);
+            let mut numbers: Vec<u16> = (0..count as u16).collect();
+            if round % 2 == 0 {
+                numbers.reverse();
+                let runs = [(&numbers[half..], start + half), (&numbers[..half], start)];
+                placing.put(&few, runs.into_iter(), &mut words);
+            } else {
+                placing.put(&few, [(&numbers[..], start)].into_iter(), &mut words);
+                placing.settle(start..start + count, &(0..count as u32).rev().collect::<Vec<_>>());
+            }
         }
         let bytes = Placing::bytes_for(&metas, &kept, rows, true);
         let placed = placing.into_rows();

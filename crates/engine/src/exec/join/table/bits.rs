@@ -64,9 +64,19 @@ impl Bits {
         Bits { words: all, rows: usize::MAX, keys: 0 }
     }
 
-    /// A bit a place, 64 in a word.
-    pub(super) fn words(&self) -> &[u64] {
-        &self.words
+    /// The bits that `words` of a directory have in their low halves, of so many rows and keys.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(super) fn of_directory(words: &[u64], (rows, keys): (usize, usize), tasks: &dyn Tasks) -> Result<Bits> {
+        let mut all = Array::zeroed(words.len().div_ceil(2));
+        let parts = all.chunks_mut(TASK_WORDS).zip(words.chunks(2 * TASK_WORDS)).collect();
+        in_parallel(tasks, parts, &|_, (all, words)| {
+            let low = |words: &[u64]| words.iter().rev().fold(0, |bits, word| bits << 32 | word & u64::from(u32::MAX));
+            all.iter_mut().zip(words.chunks(2)).for_each(|(to, words)| *to = low(words));
+            Ok(())
+        })?;
+        Ok(Bits { words: all, rows, keys })
     }
 
     /// The same without the places before `first`, a multiple of 64, and without those from `end` on: none of these is taken.

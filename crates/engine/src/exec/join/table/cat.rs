@@ -10,20 +10,19 @@
 //!
 //! Build: rows by partition of their places; bits; counts; the order of the rows. Then the rows move.
 
-use super::bits::Bits;
 use super::chained::Chained;
 use super::directory::{Directory, NO_RANK, count, rank_in};
 use super::partitions::{Partitions, cut, shift_for};
 use super::places::{OUTSIDE, Packing};
 use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
 use crate::exec::materialized::Materialized;
-use crate::exec::operator::{Tasks, in_parallel};
+use crate::exec::operator::in_parallel;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use entasis_vector::Result;
 use entasis_vector::simd::widest;
 
 /// Ranks of keys as row ids.
-pub(super) struct Cat {
+pub(crate) struct Cat {
     packing: Packing,
     /// Absent: every place is taken.
     directory: Option<Directory>,
@@ -97,22 +96,13 @@ impl Cat {
         order[ranked..].iter_mut().zip(rest).for_each(|(to, id)| *to = id);
         let arranged = Arranged { order, ranked, overflow: partitions.outside().count() };
         let directory = (distinct as u64 != places).then(|| Directory::of(room));
-        Ok((Cat { packing, directory, firsts, keys: distinct, outside: None }, arranged))
+        Ok((Cat::of(packing, directory, firsts, distinct), arranged))
     }
 
-    /// The table of keys that are each there once, at the places that have a bit: the key at a place has its rank as the id of its row.
-    ///
-    /// # Errors
-    /// Those of the tasks.
-    pub(super) fn of_bits(packing: Packing, bits: &Bits, tasks: &dyn Tasks) -> Result<Cat> {
-        let is_full = bits.keys() as u64 == packing.places();
-        let directory = if is_full { None } else { Some(Directory::of_bits(bits.words(), tasks)?) };
-        Ok(Cat { packing, directory, firsts: Vec::new(), keys: bits.keys(), outside: None })
-    }
-
-    /// The bytes of such a table.
-    pub(super) fn bytes_for(places: u64) -> usize {
-        Directory::bytes_for(places)
+    /// The table of so many distinct keys, whose directory is absent if every place is taken. `firsts`: by rank, the first row of each key,
+    /// and the end; empty if no key occurs twice.
+    pub(super) fn of(packing: Packing, directory: Option<Directory>, firsts: Vec<u32>, keys: usize) -> Cat {
+        Cat { packing, directory, firsts, keys, outside: None }
     }
 
     /// Makes the rows outside of the packing known, which `input` has in the given order already.
@@ -121,7 +111,7 @@ impl Cat {
     /// Those of the tasks.
     pub(super) fn add_outside(&mut self, input: &BuildInput<'_>, arranged: &Arranged) -> Result<()> {
         if arranged.overflow > 0 {
-            self.outside = Some(Chained::over(input, arranged.overflow_ids(), true)?);
+            self.outside = Some(Chained::over(input, &[arranged.overflow_ids()], true)?);
         }
         Ok(())
     }
@@ -142,18 +132,18 @@ impl Cat {
     }
 
     /// How keys become places.
-    pub(super) fn packing(&self) -> &Packing {
+    pub(crate) fn packing(&self) -> &Packing {
         &self.packing
     }
 
-    /// The rows that can match (`None`: all), and the places of all.
-    pub(super) fn places<'k>(&self, keys: &'k mut ProbeKeys) -> (Option<&'k [u16]>, &'k [u64]) {
-        keys.places(&self.packing)
+    /// Distinct keys inside of the packing.
+    pub(crate) fn keys(&self) -> usize {
+        self.keys
     }
 
     /// Writes the ranks of the keys at `places`.
     #[inline(always)]
-    pub(super) fn ranks(&self, places: &[u64], ranks: &mut [u32]) {
+    fn ranks(&self, places: &[u64], ranks: &mut [u32]) {
         match &self.directory {
             None => widest(|| {
                 ranks.iter_mut().zip(places).for_each(|(to, &place)| {

@@ -22,52 +22,89 @@ pub(crate) struct Chained {
     heads: Vec<AtomicU64>,
     /// The slot is the hash shifted by so much.
     shift: u32,
-    /// By row id, from the first row's on.
+    /// By row, in the order of ids.
     next: Vec<AtomicU32>,
-    first: usize,
+    rows: Numbers,
     /// Rows are found by a hash of their hash.
     rehashed: bool,
 }
 
-impl Chained {
-    /// A table over all rows.
-    pub(super) fn build(input: &BuildInput<'_>) -> Result<Chained> {
-        Chained::over(input, 0..input.rows.id_space(), false)
+/// The rows of a table counted through: some ranges of ids, ascending.
+struct Numbers {
+    first: usize,
+    /// Of each range but the first: its first id, and how many rows are before.
+    later: Vec<(usize, usize)>,
+}
+
+impl Numbers {
+    fn of(ids: &[Range<usize>]) -> Numbers {
+        let first = ids.first().map_or(0, |ids| ids.start);
+        let later = ids.windows(2).scan(0, |before, pair| {
+            *before += pair[0].len();
+            Some((pair[1].start, *before))
+        });
+        Numbers { first, later: later.collect() }
     }
 
-    /// A table over the rows with these ids; `rehashed`: by a second hash, in which those do not collide that do in the
+    /// The number of the row with this id.
+    #[inline(always)]
+    fn of_id(&self, id: usize) -> usize {
+        match self.later.partition_point(|&(first, _)| first <= id) {
+            0 => id - self.first,
+            range => {
+                let (first, before) = self.later[range - 1];
+                id - first + before
+            }
+        }
+    }
+}
+
+impl Chained {
+    /// A table over all rows.
+    ///
+    /// # Errors
+    /// Those of the tasks.
+    pub(crate) fn build(input: &BuildInput<'_>) -> Result<Chained> {
+        Chained::over(input, std::slice::from_ref(&(0..input.rows.id_space())), false)
+    }
+
+    /// A table over the rows with these ids, ascending; `rehashed`: by a second hash, in which those do not collide that do in the
     /// first one's high bits.
-    pub(super) fn over(input: &BuildInput<'_>, ids: Range<usize>, rehashed: bool) -> Result<Chained> {
-        let slots = ids.len().min(input.rows.rows()).next_power_of_two().max(2);
+    pub(super) fn over(input: &BuildInput<'_>, ids: &[Range<usize>], rehashed: bool) -> Result<Chained> {
+        let count: usize = ids.iter().map(Range::len).sum();
+        let slots = count.min(input.rows.rows()).next_power_of_two().max(2);
         let table = Chained {
             heads: (0..slots).map(|_| AtomicU64::new(u64::from(NO_ROW))).collect(),
             shift: 64 - slots.trailing_zeros(),
-            next: empty_chains(ids.len()),
-            first: ids.start,
+            next: empty_chains(count),
+            rows: Numbers::of(ids),
             rehashed,
         };
-        let segments = ids.start / SEGMENT_ROWS..ids.end.div_ceil(SEGMENT_ROWS);
-        let shared = segments.len() > 1;
-        input.tasks.run(segments.len(), &|task| {
-            let segment = segments.start + task;
-            let start = segment * SEGMENT_ROWS;
-            let end = (start + input.rows.segment_rows(segment)).min(ids.end);
-            KeyHashes::new(input).for_each(
-                input,
-                segment,
-                ids.start.max(start) - start..end - start,
-                |first, hashes, nulls| {
-                    let mut nulls = nulls.iter().peekable();
-                    for (i, &hash) in hashes.iter().enumerate() {
-                        if nulls.next_if(|&&null| null as usize == i).is_some() {
-                            continue;
-                        }
-                        let id = start + first + i;
-                        let old = table.push(table.rehash(hash), id as u32, shared);
-                        table.next[id - table.first].store(old, Ordering::Relaxed);
+        // What each range has of each segment.
+        let stretches: Vec<(usize, Range<usize>)> = ids
+            .iter()
+            .flat_map(|ids| {
+                (ids.start / SEGMENT_ROWS..ids.end.div_ceil(SEGMENT_ROWS)).map(move |segment| {
+                    let start = segment * SEGMENT_ROWS;
+                    let end = (start + input.rows.segment_rows(segment)).min(ids.end);
+                    (segment, ids.start.max(start) - start..end - start)
+                })
+            })
+            .collect();
+        let shared = stretches.len() > 1;
+        input.tasks.run(stretches.len(), &|task| {
+            let (segment, offsets) = &stretches[task];
+            KeyHashes::new(input).for_each(input, *segment, offsets.clone(), |first, hashes, nulls| {
+                let mut nulls = nulls.iter().peekable();
+                for (i, &hash) in hashes.iter().enumerate() {
+                    if nulls.next_if(|&&null| null as usize == i).is_some() {
+                        continue;
                     }
-                },
-            );
+                    let id = segment * SEGMENT_ROWS + first + i;
+                    let old = table.push(table.rehash(hash), id as u32, shared);
+                    table.next[table.rows.of_id(id)].store(old, Ordering::Relaxed);
+                }
+            });
             Ok(())
         })?;
         Ok(table)
@@ -108,12 +145,12 @@ impl Chained {
     }
     /// Moves each pair to its row's next candidate; pairs without one vanish.
     pub(super) fn advance(&self, pairs: &mut Pairs) {
-        let next = |id: u32| id as usize - self.first;
+        let next = |id: u32| self.rows.of_id(id as usize);
         pairs.ids.chunks(BLOCK).for_each(|ids| ask(&self.next, ids, next));
         pairs.advance(|id| self.next[next(id)].load(Ordering::Relaxed));
     }
     /// The bytes of a table over so many rows, at most.
-    pub(super) fn bytes_for(rows: usize) -> usize {
+    pub(crate) fn bytes_for(rows: usize) -> usize {
         if rows == 0 { 0 } else { rows.next_power_of_two().max(2) * 8 + rows * 4 }
     }
     /// Bytes of memory in use.

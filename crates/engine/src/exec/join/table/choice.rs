@@ -532,7 +532,7 @@ impl Ladder<'_> {
         }
         self.reserve_overflow(&arranged)?;
         let rows = self.arrange(rows, &arranged, true)?;
-        table.add_overflow(&self.input(&rows), arranged.overflow_ids())?;
+        table.add_overflow(&self.input(&rows), &[arranged.overflow_ids()])?;
         let share = 100.0 * arranged.overflow as f64 / count.max(1) as f64;
         Ok(chosen(rows, table, format!("concise hash table: {count} rows, {share:.1} % overflow, {keys}")))
     }

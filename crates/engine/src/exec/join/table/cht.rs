@@ -31,11 +31,11 @@ use std::ops::Range;
 /// Buckets for each row.
 const SPARSITY: u64 = 8;
 
-/// The binary logarithm of the buckets that a word of bits is for: partitions have whole words.
-const WORD_SHIFT: u32 = 6;
+/// The binary logarithm of the buckets that a word of the directory is for: partitions have whole words.
+const WORD_SHIFT: u32 = 5;
 
 /// Ranks of buckets as row ids.
-pub(super) struct Cht {
+pub(crate) struct Cht {
     buckets: Buckets,
     directory: Directory,
     /// Rows that found no bucket.
@@ -44,7 +44,7 @@ pub(super) struct Cht {
 
 /// How many buckets there are, in partitions of one size.
 #[derive(Clone, Copy)]
-pub(super) struct Buckets {
+pub(crate) struct Buckets {
     count: u64,
     shift: u32,
 }
@@ -59,22 +59,22 @@ impl Buckets {
     pub(super) fn count(self) -> u64 {
         self.count
     }
-    /// Words of a bit for each bucket.
-    pub(super) fn words(self) -> usize {
-        (self.count >> WORD_SHIFT) as usize
+    /// The binary logarithm of the buckets of a partition.
+    pub(super) fn shift(self) -> u32 {
+        self.shift
     }
-    /// Those of one partition.
-    pub(super) fn partition_words(self) -> usize {
-        1 << (self.shift - WORD_SHIFT)
+    /// Writes the bucket of each hash.
+    pub(super) fn write(self, hashes: &[u64], out: &mut [u64]) {
+        widest_of(Places { buckets: self, hashes, own: out, after: &mut [] });
     }
     /// The bucket of a hash.
     #[inline(always)]
-    pub(super) fn of(self, hash: u64) -> u64 {
+    fn of(self, hash: u64) -> u64 {
         scale(hash, self.count)
     }
     /// The bucket after `bucket`, in the same partition.
     #[inline(always)]
-    fn after(self, bucket: u64) -> u64 {
+    pub(super) fn after(self, bucket: u64) -> u64 {
         let within = (1 << self.shift) - 1;
         bucket & !within | (bucket + 1) & within
     }
@@ -158,25 +158,15 @@ impl Cht {
         Cht { buckets, directory, overflow: None }
     }
 
-    /// Makes the rows known that overflow, which `input` has at these ids.
+    /// Makes the rows known that overflow, which `input` has at these ids, ascending.
     ///
     /// # Errors
     /// Those of the tasks.
-    pub(super) fn add_overflow(&mut self, input: &BuildInput<'_>, ids: Range<usize>) -> Result<()> {
+    pub(crate) fn add_overflow(&mut self, input: &BuildInput<'_>, ids: &[Range<usize>]) -> Result<()> {
         if !ids.is_empty() {
             self.overflow = Some(Chained::over(input, ids, true)?);
         }
         Ok(())
-    }
-
-    /// Writes the rank of the bucket of each hash; [`NO_RANK`] if it is not taken.
-    pub(super) fn ranks(&self, hashes: &[u64], out: &mut [u32]) {
-        let mut places = [0; BLOCK];
-        for (hashes, out) in hashes.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-            let places = &mut places[..hashes.len()];
-            widest_of(Places { buckets: self.buckets, hashes, own: places, after: &mut [] });
-            self.directory.ranks(places, out);
-        }
     }
 
     /// Writes the rank of the bucket of each hash, and that of the bucket after it where both are taken; else [`NO_RANK`].
@@ -192,11 +182,6 @@ impl Cht {
             self.directory.fetch_neighbours(next, after_words);
             widest_of(Ranks { looked: &looked, own, after });
         }
-    }
-
-    /// The rank of the bucket after that of `hash`; [`NO_RANK`] if it is not taken.
-    pub(super) fn next_rank(&self, hash: u64) -> u32 {
-        self.directory.rank(self.buckets.after(self.buckets.of(hash)))
     }
 }
 

@@ -3,12 +3,10 @@
 //! A word of 64 bits stands for 32 places: 32 bits that say which are taken, and the count of all that are taken in
 //! earlier words. So one access gives a place's *rank*, two bits of memory a place (Barber et al., section 2).
 
-use super::bits::TASK_WORDS;
 use crate::exec::ahead::BLOCK;
 use crate::exec::fetch::{fetch, read};
-use crate::exec::operator::{Tasks, in_parallel};
-use entasis_vector::simd::{Kernel, widest, widest_of};
-use entasis_vector::{Array, Result};
+use entasis_vector::Array;
+use entasis_vector::simd::{Kernel, widest_of};
 
 /// Places of a word.
 const WORD_PLACES: u64 = 32;
@@ -39,35 +37,9 @@ impl Directory {
         Directory { words }
     }
 
-    /// The directory of places that have a bit, 64 in a word.
-    ///
-    /// # Errors
-    /// Those of the tasks.
-    pub(super) fn of_bits(bits: &[u64], tasks: &dyn Tasks) -> Result<Directory> {
-        let mut words = Directory::room(bits.len() as u64 * 64);
-        let (_, room) = words.split_last_mut().expect("there is one more");
-        let taken = |bits: &[u64]| bits.iter().map(|word| word.count_ones() as usize).sum::<usize>();
-        let mut starts = vec![0; bits.len().div_ceil(TASK_WORDS)];
-        let parts = starts.iter_mut().zip(bits.chunks(TASK_WORDS)).collect();
-        in_parallel(tasks, parts, &|_, (count, bits)| {
-            **count = widest(|| taken(bits));
-            Ok(())
-        })?;
-        let mut all = 0;
-        starts.iter_mut().for_each(|count| all += std::mem::replace(count, all));
-        let parts = room.chunks_mut(2 * TASK_WORDS).zip(bits.chunks(TASK_WORDS)).collect();
-        in_parallel(tasks, parts, &|part, (room, bits)| {
-            let halves = bits.iter().flat_map(|&word| [word as u32, (word >> 32) as u32]);
-            room.iter_mut().zip(halves).for_each(|(to, half)| *to = u64::from(half));
-            count(room, starts[part]);
-            Ok(())
-        })?;
-        Ok(Directory::of(words))
-    }
-
-    /// The bytes of the directory that [`Directory::of_bits`] gives for so many places.
+    /// The bytes of the directory of so many places.
     pub(super) fn bytes_for(places: u64) -> usize {
-        Array::<u64>::bytes_for(Directory::words_for(places.next_multiple_of(2 * WORD_PLACES)))
+        Array::<u64>::bytes_for(Directory::words_for(places))
     }
 
     /// How many taken places are before `place`, if it is taken itself; else [`NO_RANK`].
@@ -76,19 +48,9 @@ impl Directory {
         rank(self.words[word_of(place).min(self.words.len() - 1)], place)
     }
 
-    /// How many taken places are before `place`, a multiple of a word's.
-    pub(super) fn before(&self, place: u64) -> usize {
-        (self.words[word_of(place)] >> 32) as usize
-    }
-
     /// Writes the ranks of `places`.
     pub(super) fn ranks(&self, places: &[u64], out: &mut [u32]) {
-        let mut words = [0; BLOCK];
-        for (places, out) in places.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-            let words = &mut words[..places.len()];
-            self.fetch(places, words);
-            widest_of(Ranks { words, places, out });
-        }
+        write_ranks(&self.words, places, out);
     }
 
     /// Writes the words of `places`.
@@ -105,6 +67,16 @@ impl Directory {
     /// Bytes of memory in use.
     pub(super) fn bytes(&self) -> usize {
         self.words.bytes()
+    }
+}
+
+/// Writes the ranks of `places` in counted words; those beyond have that of the last word's.
+pub(super) fn write_ranks(all: &[u64], places: &[u64], out: &mut [u32]) {
+    let mut words = [0; BLOCK];
+    for (places, out) in places.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+        let words = &mut words[..places.len()];
+        fetch(all, places, word_of, words);
+        widest_of(Ranks { words, places, out });
     }
 }
 
@@ -173,12 +145,12 @@ pub(super) fn count(words: &mut [u64], before: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::testing::{Chance, TwoThreads};
+    use crate::exec::testing::Chance;
 
     #[test]
     fn ranks_are_counts_of_what_is_before() {
         let mut chance = Chance(99);
-        for words in [1, 2, 77, 4 * TASK_WORDS + 3] {
+        for words in [1, 2, 77, 4 * BLOCK + 3] {
             for density in [1, 3, 100] {
                 let taken: Vec<bool> = (0..words * 32).map(|_| chance.below(density) == 0).collect();
                 let mut room = Directory::room(words as u64 * 32);
@@ -190,12 +162,7 @@ mod tests {
                 assert_eq!(count(&mut room, 0), all);
                 assert_eq!(room[..], parts);
                 let directory = Directory::of(room);
-                // The same of bits.
-                let mut bits = vec![0u64; (words as u64 * 32).div_ceil(64) as usize];
-                (0..taken.len()).filter(|&p| taken[p]).for_each(|p| bits[p / 64] |= 1 << (p % 64));
-                let of_bits = Directory::of_bits(&bits, &TwoThreads).unwrap();
-                assert_eq!(of_bits.words[..words], directory.words[..words]);
-                assert_eq!(of_bits.bytes(), Directory::bytes_for(words as u64 * 32));
+                assert_eq!(directory.bytes(), Directory::bytes_for(words as u64 * 32));
                 let beyond = taken.len() as u64;
                 let places: Vec<u64> = (0..beyond).chain([beyond, beyond + 31, u64::MAX - 1, u64::MAX]).collect();
                 let mut ranks = vec![7; places.len()];

@@ -43,10 +43,11 @@ mod wanted;
 
 pub(crate) use bits::Bits;
 pub(crate) use bloom::Bloom;
+pub(crate) use chained::Chained;
 pub use choice::TableKind;
 pub(crate) use choice::{Asked, Chosen, Facts, OVERFLOW_PART, Wish};
 pub(crate) use choice::{DISTINCT, bytes_at_most, choose, countable_places, fits, repetition_by_hash};
-pub(crate) use counted::{BucketCount, CountedPlaces, PlaceCount, Placer};
+pub(crate) use counted::{Batch, BitCount, CountedBits, Numbering, RangeCount, SettledCat, SettledCht, Unsettled};
 pub(crate) use keys::{ProbeKeys, Repetition, for_each_integer, is_integer, key_bounds};
 pub(crate) use pairs::Pairs;
 pub(crate) use places::Packing;

@@ -4,7 +4,7 @@ use super::{By, MOST_ROWS, Readings};
 use crate::exec::join::build::Making;
 use crate::exec::join::filter::{FilterKind, USELESS_SHARE};
 use crate::exec::join::partitioned::JoinSpill;
-use crate::exec::join::table::{Asked, BucketCount, Packing, PlaceCount, TableKind};
+use crate::exec::join::table::{Asked, BitCount, Numbering, Packing, RangeCount, TableKind};
 use crate::exec::join::table::{bytes_at_most, countable_places, is_integer};
 use crate::exec::join::{Computed, Rest};
 use crate::exec::materialized::Placing;
@@ -60,7 +60,11 @@ impl By {
         if let (Some(packing), false) = (packing, making.null_equals_null.contains(&true))
             && places.is_some_and(|places| packing.places() <= places)
         {
-            return Some(By::Places(packing));
+            return Some(if making.asks_for_rows() {
+                By::Numbers(Numbering::Places(packing))
+            } else {
+                By::Bits(packing)
+            });
         }
         let width = || input.kept.iter().map(|meta| meta.physical.width() as f64).sum();
         let is_wanted = match making.table {
@@ -72,14 +76,22 @@ impl By {
             }
             _ => false,
         };
-        is_wanted.then_some(By::Buckets((input.rows as usize).min(MOST_ROWS)))
+        is_wanted.then(|| By::Numbers(Numbering::buckets((input.rows as usize).min(MOST_ROWS))))
+    }
+
+    /// False if there are too many numbers.
+    pub(super) fn is_possible(&self) -> bool {
+        match self {
+            By::Bits(_) => true,
+            By::Numbers(numbering) => numbering.is_possible(),
+        }
     }
 
     /// The bytes in which a worker counts.
     pub(super) fn bytes(&self) -> usize {
         match self {
-            By::Places(packing) => PlaceCount::bytes_for(packing),
-            By::Buckets(rows) => BucketCount::bytes_for(*rows),
+            By::Bits(packing) => BitCount::bytes_for(packing.places()),
+            By::Numbers(numbering) => RangeCount::bytes_for(numbering),
         }
     }
 }

@@ -6,17 +6,17 @@
 //! So (Barber et al., section 2.3):
 //!
 //! ```text
-//! first reading, keys only:  rows → [KeysSink] → finish: what has been counted → table, room for so many rows
-//! second reading:            rows → [BuildSink] → the id of each row → its place
+//! first reading, keys only:  rows → [KeysSink] → finish: what has been counted → room for so many rows, in parts
+//! second reading:            rows → [BuildSink] → the part of each row, then its place in it → table
 //! ```
 //!
-//! A worker may [hold rows back](super::held_back) before it asks for their ids, so that those of neighbours come together.
+//! What is counted, and how rows find their places: [`table::counted`](super::table).
 //!
-//! The first reading may find that there can be no such table: a key is repeated, or there is no memory. Then the second one keeps
-//! rows as ever. Where a join asks for no rows ([`Asked`]), it ends at the first chunk.
+//! The first reading may find that there can be no such table: a key is not where the plan expected it, or there is no memory. Then the
+//! second one keeps rows as ever. Where a join asks for no rows ([`Asked`](super::table::Asked)), it ends at the first chunk.
 //!
 //! Invariants: both readings give the same rows, in any order. No input with join filters is read twice, since whoever tests one may
-//! cease to at any time, nor one with a function that gives something else each time. Each id is given once.
+//! cease to at any time, nor one with a function that gives something else each time. Each place is given once.
 //!
 //! Not done: strings, whose bytes would have to be counted as well; rows that become tuples; rows with a NULL in a key, if these
 //! are asked for.
@@ -31,8 +31,8 @@ pub(crate) use workers::KeysSink;
 
 use super::build::Making;
 use super::filter::{FilterSlot, KeyFilter};
-use super::table::{Asked, BucketCount, BuildInput, CountedPlaces, JoinTable, OVERFLOW_PART, Packing, PlaceCount};
-use super::table::{Placer, ProbeKeys, TableKind};
+use super::table::{BitCount, Bits, BuildInput, Chained, CountedBits, DISTINCT, JoinTable, Numbering, Packing};
+use super::table::{ProbeKeys, RangeCount, SettledCat, SettledCht, TableKind, Unsettled};
 use super::{Built, Computed};
 use crate::exec::Reservation;
 use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
@@ -40,10 +40,11 @@ use crate::exec::named::named;
 use crate::exec::operator::{SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::tuple::expected_bytes;
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, PoisonError};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Error, Result};
 use input::{is_possible, is_repeatable, pays, shares_words};
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use workers::PlacingWorker;
@@ -73,11 +74,11 @@ const LEFT_PART: usize = 4;
 /// What both readings of a build side share.
 pub(crate) struct Twice {
     by: By,
+    /// Rows that are expected.
+    expected: f64,
     kept: Vec<ColumnMeta>,
     /// By column, whether the rows have it: it is read, or compared.
     stays: Vec<bool>,
-    /// Of a row that is [held back](super::held_back), the columns and what they are: keys as they come, then others that stay.
-    held: Vec<(usize, ColumnMeta)>,
     making: Making,
     filter: Option<Arc<FilterSlot>>,
     state: Mutex<State>,
@@ -85,9 +86,10 @@ pub(crate) struct Twice {
 
 /// What keys are counted by.
 enum By {
-    Places(Packing),
-    /// Buckets of a CHT for about so many rows.
-    Buckets(usize),
+    /// A bit for each place: no row is asked for.
+    Bits(Packing),
+    /// Ranges of places or buckets.
+    Numbers(Numbering),
 }
 
 /// How far the build side is.
@@ -104,52 +106,42 @@ enum State {
 
 /// What one worker has counted.
 enum Counting {
-    Places(PlaceCount),
-    Buckets(BucketCount),
+    Bits(BitCount),
+    Ranges(RangeCount),
 }
 
 impl Counting {
     /// Adds the keys of a chunk. False: it is of no use to go on.
     fn add(&mut self, keys: &mut ProbeKeys) -> bool {
         match self {
-            Counting::Places(count) => return count.add(keys),
-            Counting::Buckets(count) => count.add(keys),
+            Counting::Bits(count) => count.add(keys),
+            Counting::Ranges(count) => count.add(keys),
         }
-        true
     }
 
     /// Adds what another worker has counted.
     fn absorb(&mut self, other: &Counting, tasks: &dyn Tasks) -> Result<()> {
         match (self, other) {
-            (Counting::Places(own), Counting::Places(other)) => own.absorb(other, tasks),
-            (Counting::Buckets(own), Counting::Buckets(other)) => own.absorb(other, tasks),
+            (Counting::Bits(own), Counting::Bits(other)) => return own.absorb(other, tasks),
+            (Counting::Ranges(own), Counting::Ranges(other)) => own.absorb(other),
             _ => unreachable!("the workers of one build side count alike"),
         }
+        Ok(())
     }
 }
 
 /// What the first reading has left to the second one.
 struct Second {
     found: Found,
-    rows: usize,
-    /// For the probe side, if it is known already.
-    filter: Option<KeyFilter>,
     memory: Reservation,
-    /// Bytes of a worker's rows that are held back before they are put; 0: none are.
-    stride: usize,
-    /// What was done, and how long it took.
-    reason: String,
+    /// Milliseconds that counting has taken.
+    counting: f64,
 }
 
 enum Found {
     /// No row is asked for.
-    Bitmap(Box<dyn JoinTable>),
-    Rows {
-        placer: Box<dyn Placer>,
-        placing: Placing,
-        /// Rows that have been put.
-        placed: AtomicUsize,
-    },
+    Bits(CountedBits),
+    Rows(Unsettled),
 }
 
 impl Twice {
@@ -165,30 +157,24 @@ impl Twice {
         if input.is_filtered || !is_repeatable(input.node, input.keys) || !(is_forced || pays()) {
             return None;
         }
-        let by = By::of(input, making)?;
+        let by = By::of(input, making).filter(By::is_possible)?;
         let counted = by.bytes() as f64 * settings.threads as f64;
         if !is_forced && counted > (input.rows * COUNTED_BYTES).max(FEW_BYTES) {
             return None;
         }
-        let compares = matches!(by, By::Buckets(_));
+        let compares = matches!(by, By::Numbers(Numbering::Buckets(_)));
         let keys = making.null_equals_null.len();
         let stays: Vec<bool> = making.read.iter().enumerate().map(|(i, read)| *read || compares && i < keys).collect();
         let kept = || input.kept.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
         let width: usize = kept().map(|meta| meta.physical.width()).sum();
         let become_tuples = expected_bytes(input.kept, (input.rows, width as f64), &making.context).is_some();
         let is_possible = is_possible(settings, kept(), become_tuples);
-        // What is looked up is what has been counted.
-        let as_held = |column: usize| match column < keys {
-            true => (column, input.columns.metas()[column].clone()),
-            false => (column, input.kept[column].clone()),
-        };
-        let held = (0..stays.len()).filter(|&column| column < keys || stays[column]).map(as_held).collect();
         is_possible.then(|| {
             Arc::new(Twice {
                 by,
+                expected: input.rows,
                 kept: input.kept.to_vec(),
                 stays,
-                held,
                 making: making.clone(),
                 filter: filter.cloned(),
                 state: Mutex::new(State::Counting { counted: Some(Vec::new()), start: None }),
@@ -208,8 +194,8 @@ impl Twice {
         let mut memory = Reservation::new(&self.making.context.memory);
         memory.resize(self.by.bytes()).ok()?;
         let counting = match &self.by {
-            By::Places(packing) => Counting::Places(PlaceCount::new(packing.clone(), self.asked())),
-            By::Buckets(rows) => Counting::Buckets(BucketCount::new(*rows)),
+            By::Bits(packing) => Counting::Bits(BitCount::new(packing.clone(), self.making.asked)),
+            By::Numbers(numbering) => Counting::Ranges(RangeCount::new(numbering.clone(), self.expected)),
         };
         Some((counting, memory))
     }
@@ -224,11 +210,6 @@ impl Twice {
         }
     }
 
-    /// What the table is asked: a CAT that is forced is asked for rows.
-    fn asked(&self) -> Asked {
-        if self.making.table == TableKind::Cat { Asked::Rows } else { self.making.asked }
-    }
-
     /// Ends the first reading.
     fn finish_counting(&self, tasks: &dyn Tasks) -> Result<()> {
         let state = std::mem::replace(&mut *self.state(), State::Counted(None));
@@ -239,29 +220,12 @@ impl Twice {
             counting.absorb(&other, tasks)?;
         }
         let second = match counting {
-            Counting::Places(count) => self.by_places(count, memory, tasks)?,
-            Counting::Buckets(count) => self.by_buckets(count, memory, tasks)?,
+            Counting::Bits(count) => self.with_bits(count, memory)?,
+            Counting::Ranges(count) => self.with_parts(count, memory),
         };
-        let second = second.map(|second| {
-            let milliseconds = start.elapsed().as_secs_f64() * 1e3;
-            let stride = match second.found {
-                Found::Bitmap(_) => 0,
-                Found::Rows { .. } => self.making.context.settings.join_stride,
-            };
-            let put = match stride {
-                0 => String::new(),
-                most => format!(", rows put in strides of {most} bytes a worker"),
-            };
-            let reason = format!("{}; read twice, keys counted in {milliseconds:.3} ms{put}", second.reason);
-            Arc::new(Second { reason, stride, ..second })
-        });
-        *self.state() = State::Counted(second);
+        let counting = start.elapsed().as_secs_f64() * 1e3;
+        *self.state() = State::Counted(second.map(|(found, memory)| Arc::new(Second { found, memory, counting })));
         Ok(())
-    }
-
-    /// What a row has that is held back.
-    fn held_metas(&self) -> Vec<ColumnMeta> {
-        self.held.iter().map(|(_, meta)| meta.clone()).collect()
     }
 
     /// Bytes of so many rows, and of the marks of those that have matched.
@@ -276,57 +240,41 @@ impl Twice {
         bytes <= memory.free() - others && memory.resize(memory.bytes() + bytes).is_ok()
     }
 
-    /// What the second reading does with keys that have places; `None` if there is no memory for it, or keys are repeated.
-    fn by_places(&self, count: PlaceCount, mut memory: Reservation, tasks: &dyn Tasks) -> Result<Option<Second>> {
+    /// What is found where keys are bits; `None` if there is no memory for it, or keys are repeated and their number is asked for.
+    fn with_bits(&self, count: BitCount, mut memory: Reservation) -> Result<Option<(Found, Reservation)>> {
         // Where bounds are narrower than the plan knew, the bits are there twice for a moment.
         if memory.resize(2 * memory.bytes()).is_err() {
             return Ok(None);
         }
         let Some(counted) = count.finish() else { return Ok(None) };
-        let (rows, asks_for_rows) = (counted.keys(), self.asked() == Asked::Rows);
-        let (bits, directory) = counted.bytes();
-        memory.resize(bits)?;
-        let own = match asks_for_rows {
-            true => directory + self.bytes_of(rows),
-            // The filter may have the same bits.
-            false => bits,
+        memory.resize(counted.bytes())?;
+        // The filter may have the same bits.
+        let is_possible = self.reserve(&mut memory, counted.bytes());
+        Ok(is_possible.then_some((Found::Bits(counted), memory)))
+    }
+
+    /// What is found where rows have numbers; `None` if there is no memory for it, keys are repeated, or far more rows came than were expected.
+    fn with_parts(&self, count: RangeCount, mut memory: Reservation) -> Option<(Found, Reservation)> {
+        let is_repeated = count.rows_per_key() > DISTINCT;
+        let parts = count.finish();
+        let rows = parts.all_rows();
+        let overflow = match (parts.numbering(), self.making.table) {
+            // Any rows may overflow.
+            (Numbering::Buckets(_), TableKind::Cht) => Chained::bytes_for(rows),
+            _ if is_repeated || parts.is_crowded() => return None,
+            _ => 0,
         };
+        let metas = || self.kept.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
+        let width = metas().map(|meta| meta.physical.width()).sum();
+        let settings = &self.making.context.settings;
+        let own = parts.numbering().bytes_of_table(rows)
+            + Unsettled::bytes_for(&parts, width, settings.threads).max(overflow)
+            + self.bytes_of(rows);
         if rows > MOST_ROWS || !self.reserve(&mut memory, own) {
-            return Ok(None);
+            return None;
         }
-        let is_filter = self.filter.as_ref().is_some_and(|slot| slot.is_wanted());
-        let filter = is_filter.then(|| {
-            let (packing, words) = counted.bits();
-            KeyFilter::of_bits(packing, words, memory.split_off(bits))
-        });
-        let keys = describe(&counted);
-        let (kind, found) = match asks_for_rows {
-            true => ("concise array table", self.placed(counted.cat(tasks)?, rows)),
-            false => ("bitmap", Found::Bitmap(counted.bitmap())),
-        };
-        memory.resize(own)?;
-        Ok(Some(Second { found, rows, filter, memory, stride: 0, reason: format!("{kind}: {keys}") }))
-    }
-
-    /// What the second reading does with keys that have buckets; `None` if there is no memory for it, or too many overflow.
-    fn by_buckets(&self, count: BucketCount, mut memory: Reservation, tasks: &dyn Tasks) -> Result<Option<Second>> {
-        let counted = count.finish(tasks)?;
-        let (rows, overflow) = (counted.rows(), counted.overflow());
-        let own = counted.bytes() + self.bytes_of(rows);
-        let overflows = self.making.table != TableKind::Cht && overflow > rows / OVERFLOW_PART;
-        if overflows || rows > MOST_ROWS || !self.reserve(&mut memory, own) {
-            return Ok(None);
-        }
-        let share = 100.0 * overflow as f64 / rows.max(1) as f64;
-        let reason = format!("concise hash table: {rows} rows, {share:.1} % overflow");
-        let found = self.placed(counted.placer(tasks)?, rows);
-        memory.resize(own)?;
-        Ok(Some(Second { found, rows, filter: None, memory, stride: 0, reason }))
-    }
-
-    fn placed(&self, placer: Box<dyn Placer>, rows: usize) -> Found {
-        let placing = Placing::new(&self.kept, &self.stays, rows, shares_words(&self.making.context.settings));
-        Found::Rows { placer, placing, placed: AtomicUsize::new(0) }
+        let placing = Placing::new(&self.kept, &self.stays, rows, shares_words(settings));
+        Some((Found::Rows(Unsettled::new(parts, placing)), memory))
     }
 
     /// What the second reading does with rows; `None` if they are kept as ever.
@@ -344,33 +292,20 @@ impl Twice {
             return Ok(None);
         };
         let second = Arc::into_inner(second).ok_or_else(|| Error::internal("a worker still puts rows"))?;
-        let Second { found, rows: count, filter, mut memory, reason, stride: _ } = second;
-        if let (Some(filter), Some(slot)) = (filter, &self.filter) {
+        let Second { found, mut memory, counting } = second;
+        let Made { rows, table, count, reason, filter } = match found {
+            Found::Bits(counted) => self.bitmap(counted),
+            Found::Rows(unsettled) => match unsettled.numbering() {
+                Numbering::Places(_) => self.cat(unsettled, &mut memory, tasks)?,
+                Numbering::Buckets(_) => self.cht(unsettled, &mut memory, recorder, tasks)?,
+            },
+        };
+        if let (Some((packing, bits)), Some(slot)) = (filter, &self.filter) {
+            let bytes = bits.bytes();
+            let filter = KeyFilter::of_bits(packing, bits, memory.split_off(bytes));
             recorder.note(format!("join filter: {filter}"));
             slot.publish(filter);
         }
-        let (rows, table) = match found {
-            Found::Bitmap(table) => (Materialized::new(&self.kept), table),
-            Found::Rows { placer, placing, placed } => {
-                if placed.into_inner() != count {
-                    return Err(Error::internal("the input of a join had other rows when it was read again"));
-                }
-                let rows = placing.into_rows();
-                let null_equals_null = &self.making.null_equals_null;
-                let hash_collisions = self.making.context.settings.hash_collisions;
-                let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
-                let table = placer.finish(&input)?;
-                if let (By::Buckets(_), Some(slot)) = (&self.by, &self.filter) {
-                    // Its keys are there only now.
-                    let bounds = self.making.facts(&rows, tasks)?.bounds;
-                    let context = &self.making.context;
-                    let filled =
-                        slot.fill(&input, bounds.as_deref(), context.settings.join_filter, &context.memory, 0)?;
-                    filled.into_iter().for_each(|(_, reason)| recorder.note(reason));
-                }
-                (rows, table)
-            }
-        };
         let words = if self.making.marks { rows.id_space().div_ceil(64) } else { 0 };
         let matched = (0..words).map(|_| AtomicU64::new(0)).collect();
         memory.resize(rows.bytes() + table.bytes() + words * 8)?;
@@ -378,22 +313,84 @@ impl Twice {
             Some((columns, bytes)) => format!(", {columns} columns of which are in words of {bytes} bytes"),
             None => String::new(),
         };
-        recorder.note(format!("{reason}; table of {} bytes, rows of {} bytes{shared}", table.bytes(), rows.bytes()));
+        let (table_bytes, bytes) = (table.bytes(), rows.bytes());
+        recorder.note(format!(
+            "{reason}; read twice, rows counted in {counting:.3} ms; table of {table_bytes} bytes, rows of {bytes} bytes{shared}"
+        ));
         let (null_keys, has_null_keys) = (Vec::new(), false);
         Ok(Some(Built { rows, any: count > 0, table, null_keys, has_null_keys, matched, _memory: memory }))
     }
+
+    fn bitmap(&self, counted: CountedBits) -> Made {
+        let is_wanted = self.filter.as_ref().is_some_and(|slot| slot.is_wanted());
+        let (count, keys) = (counted.rows(), counted.keys());
+        let (packing, bits) = counted.bits();
+        let found = keys_found(&packing, count, keys);
+        Made {
+            rows: Materialized::new(&self.kept),
+            table: counted.bitmap(),
+            count,
+            reason: format!("bitmap: {found}"),
+            filter: is_wanted.then_some((packing, bits)),
+        }
+    }
+
+    fn cat(&self, unsettled: Unsettled, memory: &mut Reservation, tasks: &dyn Tasks) -> Result<Made> {
+        let is_wanted = self.filter.as_ref().is_some_and(|slot| slot.is_wanted());
+        let places = unsettled.numbering().count();
+        let wants_bits = is_wanted && memory.resize(memory.bytes() + BitCount::bytes_for(places)).is_ok();
+        let SettledCat { table, rows, bits } = unsettled.settle_cat(wants_bits, memory, tasks)?;
+        let (count, packing) = (rows.rows(), table.packing().clone());
+        let found = keys_found(&packing, count, table.keys());
+        let reason = format!("concise array table: {found}");
+        Ok(Made { rows, table: Box::new(table), count, reason, filter: bits.map(|bits| (packing, bits)) })
+    }
+
+    fn cht(
+        &self,
+        unsettled: Unsettled,
+        memory: &mut Reservation,
+        recorder: &Recorder,
+        tasks: &dyn Tasks,
+    ) -> Result<Made> {
+        let SettledCht { mut table, rows, overflow } = unsettled.settle_cht(tasks)?;
+        let Making { null_equals_null, context, .. } = &self.making;
+        let hash_collisions = context.settings.hash_collisions;
+        let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
+        table.add_overflow(&input, &overflow)?;
+        memory.resize(memory.bytes().max(rows.bytes() + table.bytes()))?;
+        if let Some(slot) = &self.filter {
+            let bounds = self.making.facts(&rows, tasks)?.bounds;
+            let filled = slot.fill(&input, bounds.as_deref(), context.settings.join_filter, &context.memory, 0)?;
+            filled.into_iter().for_each(|(_, reason)| recorder.note(reason));
+        }
+        let (count, overflow) = (rows.rows(), overflow.iter().map(Range::len).sum::<usize>());
+        let share = 100.0 * overflow as f64 / count.max(1) as f64;
+        let reason = format!("concise hash table: {count} rows, {share:.1} % overflow");
+        Ok(Made { rows, table: Box::new(table), count, reason, filter: None })
+    }
 }
 
-/// What keys have been counted.
-fn describe(counted: &CountedPlaces) -> String {
-    let bounds = counted.bits().0.bounds();
-    let keys = match bounds[..] {
+/// What both readings have made.
+struct Made {
+    rows: Materialized,
+    table: Box<dyn JoinTable>,
+    /// Rows that have come.
+    count: usize,
+    reason: String,
+    /// What the probe side's scans are filtered by.
+    filter: Option<(Packing, Arc<Bits>)>,
+}
+
+/// What keys were found: so many rows, of so many distinct ones.
+fn keys_found(packing: &Packing, rows: usize, keys: usize) -> String {
+    let bounds = match packing.bounds()[..] {
         [(min, max)] => format!("keys from {min} to {max}"),
-        _ => format!("keys of {} integers", bounds.len()),
+        ref bounds => format!("keys of {} integers", bounds.len()),
     };
-    let every = if counted.is_full() { ", every value" } else { "" };
-    match counted.rows() == counted.keys() {
-        true => format!("{} rows, unique {keys}{every}", counted.rows()),
-        false => format!("{} rows, {} distinct {keys}{every}", counted.rows(), counted.keys()),
+    let every = if keys as u64 == packing.places() { ", every value" } else { "" };
+    match rows == keys {
+        true => format!("{rows} rows, unique {bounds}{every}"),
+        false => format!("{rows} rows, {keys} distinct {bounds}{every}"),
     }
 }

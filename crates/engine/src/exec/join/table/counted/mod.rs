@@ -1,38 +1,32 @@
-//! Tables of build sides that are read twice ([`twice`](super::super::twice)): the first reading counts keys, the second one asks
-//! for the id of each row (Barber et al., section 2.3: two passes, of which the first one sets bits and the second one moves rows).
+//! Tables of build sides that are read twice ([`twice`](super::super::twice)).
 //!
-//! Each worker counts in bits of its own, since an atomic instruction would take three times as long; then all are put together.
-//! Nothing is spread over partitions, so none can be larger than others.
+//! Where no row is asked for, keys become [bits](bits): each worker has its own, since an atomic instruction would take three times as long;
+//! then all are put together.
+//!
+//! Where rows are (Barber et al., section 2.3: a first pass that counts, a second one that moves rows, no table with empty buckets, no
+//! latches), they go to parts first, and find their places there:
+//!
+//! ```text
+//! first reading    rows are counted by ranges of places or buckets; ranges make parts of about as many rows   (ranges)
+//! second reading   each row goes to the next free place of its part, its number beside it                       (parts)
+//! settling         part after part, while it is in the caches: bits, ranks, rows in the order of ranks          (cat, cht)
+//! ```
+//!
+//! A row that went to its final place at once would miss the caches three times: where its key is counted, where its rank is, and where it is
+//! put. Parts are written like streams, and what settles is near.
+// PERF: 100 million rows of a key and 8 bytes, two threads, on a machine whose memory others use: 2.0 s at once, … by parts
+// (docs/decisions/0016-parts-that-settle.md).
 
-mod buckets;
-mod places;
+mod bits;
+mod cat;
+mod cht;
+mod parts;
+mod ranges;
 
-pub(crate) use buckets::BucketCount;
-pub(crate) use places::{CountedPlaces, PlaceCount};
+pub(crate) use bits::{BitCount, CountedBits};
+pub(crate) use cat::SettledCat;
+pub(crate) use cht::SettledCht;
+pub(crate) use parts::{Batch, Unsettled};
+pub(crate) use ranges::{Numbering, RangeCount};
 
-use super::{BuildInput, JoinTable, NO_ROW, ProbeKeys};
-use entasis_vector::Result;
-
-/// Tells rows their ids in the second reading, and finds them by key after it.
-pub(crate) trait Placer: Send + Sync {
-    /// Appends the [part](super::super::held_back) of each row of a chunk: rows of one part have ids near each other.
-    fn parts(&self, keys: &mut ProbeKeys, parts: &mut Vec<u8>);
-    /// Writes the id of each row of a chunk; [`NO_ROW`] for one that no key equals. No id is given twice.
-    fn ids(&self, keys: &mut ProbeKeys, ids: &mut Vec<u32>);
-    /// The table, when all rows are in their places.
-    ///
-    /// # Errors
-    /// Those of the tasks.
-    fn finish(self: Box<Self>, input: &BuildInput<'_>) -> Result<Box<dyn JoinTable>>;
-}
-
-/// Takes the ids from rows that cannot match; `rows` are those that can (`None`: all).
-fn without_unmatchable(rows: Option<&[u16]>, ids: &mut [u32]) {
-    let Some(rows) = rows else { return };
-    let mut matchable = rows.iter().copied().peekable();
-    for (row, id) in ids.iter_mut().enumerate() {
-        if matchable.next_if(|&next| usize::from(next) == row).is_none() {
-            *id = NO_ROW;
-        }
-    }
-}
+use super::{JoinTable, Packing, ProbeKeys};
