@@ -275,7 +275,7 @@ impl Builder<'_> {
         let node = joined.input(Side::Build);
         let read = twice::Input { node, keys: &keys, rows, is_filtered, columns: &columns, kept: &metas };
         let slot = slot.map(|pushed| &pushed.slot);
-        let twice = if is_swapped { None } else { Twice::of(&read, &making, slot) };
+        let twice = if is_swapped { None } else { Twice::of(&read, &making, slot, spill.as_ref()) };
         if let Some(twice) = &twice {
             let needed = with(&Needed::default(), &keys);
             let stream = self.node(node, &needed, &[])?;

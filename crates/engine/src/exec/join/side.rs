@@ -59,7 +59,7 @@ fn weigh(join: &plan::Join, columns: &Columns, above: &ColumnSet, costs: &Costs,
         side.tuple = expected_bytes(&metas, (estimate.rows, side.payload.bytes), context);
         let keys: Vec<_> = keys.into_iter().map(|key| (key, estimate.expression(key))).collect();
         if side.tuple.is_none() {
-            let bytes = (estimate.rows, side.keys.bytes, side.payload.bytes);
+            let bytes = (estimate.rows, side.keys.bytes);
             side.counted = counted_bytes(node, &keys, &metas, bytes, context);
         }
         side

@@ -2,12 +2,11 @@
 
 use super::{By, MOST_ROWS, Readings};
 use crate::exec::join::build::Making;
-use crate::exec::join::filter::{FilterKind, USELESS_SHARE};
+use crate::exec::join::filter::FilterKind;
 use crate::exec::join::partitioned::JoinSpill;
 use crate::exec::join::table::{Asked, BitCount, Numbering, Packing, RangeCount, TableKind};
-use crate::exec::join::table::{bytes_at_most, countable_places, is_integer};
+use crate::exec::join::table::{countable_places, is_integer};
 use crate::exec::join::{Computed, Rest};
-use crate::exec::materialized::Placing;
 use crate::exec::tuple::TempCompression;
 use crate::exec::{QueryContext, Settings};
 use crate::optimizer::ColumnEstimate;
@@ -19,13 +18,12 @@ use entasis_vector::{DataType, PhysicalType};
 const MANY_ROWS: f64 = 65_536.0;
 /// Rows of a key, by estimate, up to which none is taken to be repeated.
 const DISTINCT: f64 = 1.05;
-/// Bytes of a place of a CAT: a bit, and one of its word's rank. The same for the eight buckets of a row in a CHT.
+/// Bytes of a place of a CAT: a bit, and one of its word's rank.
 const PLACE_BYTES: f64 = 0.25;
-const BUCKETS_BYTES: f64 = 8.0 * PLACE_BYTES;
+/// Bytes of a row's number until it has settled: more than a CHT's buckets for it, which come when it goes.
+const NUMBER_BYTES: f64 = 4.0;
 /// Rows that may be looked at for each that is kept.
 const LOOKED_AT: f64 = 4.0;
-/// Rows are large from this part of the free memory on.
-const LARGE_PART: usize = 4;
 
 /// A build side, as the plan knows it.
 pub(crate) struct Input<'a> {
@@ -66,16 +64,8 @@ impl By {
                 By::Bits(packing)
             });
         }
-        let width = || input.kept.iter().map(|meta| meta.physical.width() as f64).sum();
-        let is_wanted = match making.table {
-            TableKind::Cht => true,
-            TableKind::Auto => {
-                let needs_no_filter = making.expected.matching > USELESS_SHARE;
-                making.asked == Asked::Rows
-                    && (is_large(input.rows, width(), &making.context) || needs_no_filter && are_shrunk(input, making))
-            }
-            _ => false,
-        };
+        // PERF: what else is by hash takes 1.1 to 1.6 times as long where keys are distinct (docs/decisions/0016-parts-that-settle.md).
+        let is_wanted = matches!(making.table, TableKind::Cht | TableKind::Auto);
         is_wanted.then(|| By::Numbers(Numbering::buckets((input.rows as usize).min(MOST_ROWS))))
     }
 
@@ -94,22 +84,6 @@ impl By {
             By::Numbers(numbering) => RangeCount::bytes_for(numbering),
         }
     }
-}
-
-/// True if `rows` of so many bytes each, with chains over them, would take much of the memory that is free: a CHT is taken then, which
-/// is slower to make.
-fn is_large(rows: f64, bytes: f64, context: &QueryContext) -> bool {
-    rows * (bytes + bytes_at_most(TableKind::Auto, 1) as f64) > (context.memory.free() / LARGE_PART) as f64
-}
-
-/// True if rows of a CHT have a quarter less bytes where columns share words.
-// PERF: for 250,000, 1, 3 and 8 million rows of 16 bytes, which words halve, and four probe rows for each, a CHT takes 0.76, 0.77, 0.95
-// and 0.85 of the time that it takes from one reading.
-fn are_shrunk(input: &Input<'_>, making: &Making) -> bool {
-    let keys = making.null_equals_null.len();
-    let stays: Vec<bool> = making.read.iter().enumerate().map(|(i, read)| *read || i < keys).collect();
-    let bytes = |shares| Placing::bytes_for(input.kept, &stays, input.rows as usize, shares);
-    bytes(shares_words(&making.context.settings)) <= bytes(false) / 4 * 3
 }
 
 /// True if columns of rows that are put in place may share words.
@@ -170,13 +144,13 @@ pub(super) fn is_possible<'m>(
 }
 
 /// Bytes of the table and of kept keys for each row of `node`, if it is taken to be read twice: `rows` rows with the columns `kept` beside
-/// the keys, which have so many bytes, and the keys, so many bytes of which are no column of these. What else is asked of the join is not
+/// the keys, and the keys, so many bytes of which are no column of these. What else is asked of the join is not
 /// looked at: rows with a NULL key that come out, or filters that go into this side.
 pub(crate) fn counted_bytes(
     node: &Node,
     keys: &[(&Expr, ColumnEstimate)],
     kept: &[ColumnMeta],
-    (rows, key_bytes, kept_bytes): (f64, f64, f64),
+    (rows, key_bytes): (f64, f64),
     context: &QueryContext,
 ) -> Option<f64> {
     let settings = &context.settings;
@@ -196,14 +170,10 @@ pub(crate) fn counted_bytes(
         columns.iter().map(|column| column.range.map(|(min, max)| (max - min + 1.0).max(1.0))).product();
     let most = countable_places(settings.join_table, Asked::Rows, rows);
     if let Some(places) = places.filter(|places| most.is_some_and(|most| *places <= most as f64)) {
-        return Some(PLACE_BYTES * places / rows);
+        return Some((PLACE_BYTES * places / rows).max(NUMBER_BYTES));
     }
-    let is_cht = match settings.join_table {
-        TableKind::Cht => true,
-        TableKind::Auto => is_large(rows, key_bytes + kept_bytes, context),
-        _ => false,
-    };
-    is_cht.then_some(BUCKETS_BYTES + key_bytes)
+    let is_cht = matches!(settings.join_table, TableKind::Cht | TableKind::Auto);
+    is_cht.then_some(NUMBER_BYTES + key_bytes)
 }
 
 fn finds_cheaply(node: &Node, rows: f64) -> bool {

@@ -31,6 +31,7 @@ pub(crate) use workers::KeysSink;
 
 use super::build::Making;
 use super::filter::{FilterSlot, KeyFilter};
+use super::partitioned::Spill;
 use super::table::{BitCount, Bits, BuildInput, Chained, CountedBits, DISTINCT, JoinTable, Numbering, Packing};
 use super::table::{ProbeKeys, RangeCount, SettledCat, SettledCht, TableKind, Unsettled};
 use super::{Built, Computed};
@@ -81,6 +82,7 @@ pub(crate) struct Twice {
     stays: Vec<bool>,
     making: Making,
     filter: Option<Arc<FilterSlot>>,
+    spill: Option<Arc<Spill>>,
     state: Mutex<State>,
 }
 
@@ -146,7 +148,12 @@ enum Found {
 
 impl Twice {
     /// For a build side that may be read twice and is taken to gain by it; else `None`.
-    pub(crate) fn of(input: &Input<'_>, making: &Making, filter: Option<&Arc<FilterSlot>>) -> Option<Arc<Twice>> {
+    pub(crate) fn of(
+        input: &Input<'_>,
+        making: &Making,
+        filter: Option<&Arc<FilterSlot>>,
+        spill: Option<&Arc<Spill>>,
+    ) -> Option<Arc<Twice>> {
         let settings = &making.context.settings;
         let is_forced = match settings.join_build {
             Readings::Auto => false,
@@ -177,6 +184,7 @@ impl Twice {
                 stays,
                 making: making.clone(),
                 filter: filter.cloned(),
+                spill: spill.cloned(),
                 state: Mutex::new(State::Counting { counted: Some(Vec::new()), start: None }),
             })
         })
@@ -253,7 +261,14 @@ impl Twice {
         Ok(is_possible.then_some((Found::Bits(counted), memory)))
     }
 
-    /// What is found where rows have numbers; `None` if there is no memory for it, keys are repeated, or far more rows came than were expected.
+    /// True if the join of so many rows is rather one by partitions in memory, for which they are kept as ever.
+    fn gains_by_partitions(&self, rows: usize, memory: &Reservation) -> bool {
+        let is_forced = self.making.context.settings.join_build == Readings::Twice;
+        !is_forced && self.spill.as_ref().is_some_and(|spill| spill.may_pay(rows, memory.free()))
+    }
+
+    /// What is found where rows have numbers; `None` if there is no memory for it, keys are repeated, far more rows came than were expected, or
+    /// partitions in memory are better.
     fn with_parts(&self, count: RangeCount, mut memory: Reservation) -> Option<(Found, Reservation)> {
         let is_repeated = count.rows_per_key() > DISTINCT;
         let parts = count.finish();
@@ -262,6 +277,7 @@ impl Twice {
             // Any rows may overflow.
             (Numbering::Buckets(_), TableKind::Cht) => Chained::bytes_for(rows),
             _ if is_repeated || parts.is_crowded() => return None,
+            (Numbering::Buckets(_), _) if self.gains_by_partitions(rows, &memory) => return None,
             _ => 0,
         };
         let metas = || self.kept.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
