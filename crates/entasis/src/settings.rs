@@ -120,8 +120,8 @@ const SETTINGS: &[Setting] = &[
     ),
     Setting {
         name: "join_stride",
-        description: "bytes of rows that a worker holds back, to look them up or put them in place in the order of a \
-                      join's table; 0: none",
+        description: "bytes of probe rows that a worker holds back, to look them up in the order of a join's table; \
+                      0: none",
         get: |connection| format_bytes(connection.settings().join_stride),
         set: |connection, text| {
             let size = parse_bytes(text)?;

@@ -44,7 +44,7 @@ pub struct Settings {
     pub join_partition_size: usize,
     /// Whether the second pass of a radix join leaves payload of the probe side where it is.
     pub join_late: JoinLate,
-    /// Bytes of rows that a worker holds back, to look them up or put them in place in the order of a table; 0: none.
+    /// Bytes of probe rows that a worker holds back, to look them up in the order of a table; 0: none.
     pub join_stride: usize,
     /// How often the input of a build side is read.
     pub join_build: Readings,

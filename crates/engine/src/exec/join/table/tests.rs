@@ -284,6 +284,35 @@ fn check_twice(
     Some((overflow, has_words))
 }
 
+#[test]
+fn other_rows_in_the_second_reading_are_an_error() {
+    let meta = ColumnMeta { range: None, ..column_of(DataType::Int64) };
+    let keys = |count: i64| one((0..count).map(|i| i * 3));
+    // As many rows as were counted, one less, one more, and one of them elsewhere.
+    for (rows, is_same) in [
+        (keys(900), true),
+        (keys(899), false),
+        (keys(901), false),
+        ([keys(899), one([5000].into_iter())].concat(), false),
+    ] {
+        let mut chance = Chance(9);
+        let mut chunk = |rows: &[Key]| chunk_of(std::slice::from_ref(&meta), rows, &mut chance);
+        let mut probe_keys = ProbeKeys::new(1, false);
+        let mut count = RangeCount::new(Numbering::Places(Packing::of(&[(0, 2700)]).unwrap()), 900.0);
+        probe_keys.begin(&chunk(&keys(900)), &[0], &[false]);
+        assert!(count.add(&mut probe_keys));
+        probe_keys.release();
+        let unsettled = Unsettled::new(count.finish(), Placing::new(std::slice::from_ref(&meta), &[true], 900, false));
+        let mut batch = Batch::new(std::slice::from_ref(&meta));
+        let again = chunk(&rows);
+        probe_keys.begin(&again, &[0], &[false]);
+        let put = batch.add(&unsettled, &mut probe_keys, &again, &[0]).and_then(|()| batch.put(&unsettled));
+        let settled =
+            put.and_then(|()| unsettled.settle_cat(false, &mut Reservation::new(&Arc::default()), &TwoThreads));
+        assert_eq!(settled.is_ok(), is_same, "{} rows", rows.len());
+    }
+}
+
 /// There is a bit for the place of each build key and for no other one.
 fn check_bits(case: &Case, bits: &Bits, packing: &Packing) {
     let as_key = |value: &Value| if let Value::Integer(v) = value { Some(*v as i64) } else { None };
