@@ -6,12 +6,7 @@
 /// Asks for the cache line of a value that is going to be read or written; there need be none at that index.
 #[inline(always)]
 pub fn prefetch<T>(values: &[T], index: usize) {
-    prefetch_at(values.as_ptr().wrapping_add(index));
-}
-
-/// The same of what is at an address, if there is anything.
-#[inline(always)]
-pub(crate) fn prefetch_at<T>(at: *const T) {
+    let at = values.as_ptr().wrapping_add(index);
     #[cfg(target_arch = "x86_64")]
     if !cfg!(miri) {
         // SAFETY: a prefetch reads nothing, and every x86-64 has it.

@@ -105,7 +105,7 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    // The build side read twice, where it can be; its rows as they come, or in strides.
+    // The build side read twice, where it can be; probe rows as they come, or in strides.
     let twice =
         [TableKind::Auto, TableKind::Cat, TableKind::Cht].into_iter().enumerate().flat_map(|(i, join_table)| {
             contexts().into_iter().skip(i).step_by(2).enumerate().map(move |(number, mut context)| {

@@ -21,10 +21,9 @@
 //! Every kind of join is one [`Shape`]: what the probe gives, and what the build side gives afterwards. A join without
 //! keys is the same operator over a table in which every row is a candidate.
 //!
-//! The input of the build side may be read [`twice`], so that each row is written to its final place at once.
+//! The input of the build side may be read [`twice`], so that its rows are there once and find their places while they are in the caches.
 //!
-//! Where a table is far larger than the caches, probe rows may come to it in the order of their hashes ([`strides`]), and build rows
-//! be put in that of their places ([`held_back`]).
+//! Where a table is far larger than the caches, probe rows may come to it in the order of their hashes, if that is asked for ([`strides`]).
 //!
 //! If far more build rows come than were expected, the sides may be [swapped](swap) before there is a table.
 //!

@@ -27,7 +27,7 @@ impl BitCount {
     }
 
     /// Counts the keys of a chunk but those that nothing equals. False if it is of no use to go on: a key is repeated, so that bits do
-    /// not tell where rows are, or has no place.
+    /// not tell how often it is there, or has no place.
     pub(crate) fn add(&mut self, keys: &mut ProbeKeys) -> bool {
         let (rows, places) = keys.places(&self.packing);
         let (are_inside, are_new) = self.bits.add(places, rows);
