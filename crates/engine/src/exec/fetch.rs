@@ -1,28 +1,26 @@
-//! Fetching: values that stand here and there in memory are [asked for](super::ahead), then read, by loops that do nothing else. What
-//! computes with them is a third loop over a [`BLOCK`] of rows, which is vector code.
+//! Fetching: values that stand here and there in memory are [asked for ahead](super::ahead) and read, by a loop that does nothing else. What
+//! computes with them is another loop over a [`BLOCK`](super::ahead::BLOCK) of rows, which is vector code.
 //!
 //! ```text
 //! places → fetch → words on the stack → vector code → ranks
 //! ```
 
-use super::ahead::{BLOCK, ask};
+use super::ahead::visit;
 
 /// Writes to `out` the value of `from` at the index of each of `at`, which is the last one for what is beyond; nothing if there are no
 /// values.
 // PERF: a function of its own, so that vector code around it does not make gathers of it, which take longer.
 #[inline(never)]
 pub(crate) fn fetch<T: Copy + Into<O>, A: Copy, O>(from: &[T], at: &[A], index: impl Fn(A) -> usize, out: &mut [O]) {
-    for (at, out) in at.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-        ask(from, at, &index);
-        read(from, at, &index, out);
-    }
+    let Some(last) = from.len().checked_sub(1) else { return };
+    // The minimum spares a test of the index.
+    visit(from, at, &index, out, |at, to| *to = from[index(at).min(last)].into());
 }
 
-/// The same of values whose lines have been asked for.
+/// The same of values whose lines are near.
 #[inline(never)]
 pub(crate) fn read<T: Copy + Into<O>, A: Copy, O>(from: &[T], at: &[A], index: impl Fn(A) -> usize, out: &mut [O]) {
     let Some(last) = from.len().checked_sub(1) else { return };
-    // The minimum spares a test of the index.
     out.iter_mut().zip(at).for_each(|(to, &at)| *to = from[index(at).min(last)].into());
 }
 

@@ -5,7 +5,7 @@
 
 use super::words::{Packed, by_width};
 use super::{Materialized, SEGMENT_ROWS};
-use crate::exec::ahead::{BLOCK, FAR_BYTES};
+use crate::exec::ahead::{FAR_BYTES, visit_asking};
 use crate::exec::fetch::fetch;
 use entasis_vector::bitmap;
 use entasis_vector::buffer::seen_as_mut;
@@ -230,27 +230,24 @@ fn gather_values<T: Native>(segments: &Buffers, rows: &[u32], missing: bool, out
         return fetch(values, rows, |row| row.wrapping_sub(base) as usize, out);
     }
     let get = |row: u32| segments[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize];
-    for (rows, out) in rows.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-        ask_segments::<T>(segments, rows);
-        match missing {
-            false => out.iter_mut().zip(rows).for_each(|(o, &row)| *o = get(row)),
-            true => out.iter_mut().zip(rows).for_each(|(o, &row)| {
-                *o = if row == Materialized::NO_ROW { T::default() } else { get(row) };
-            }),
-        }
-    }
+    visit_segments::<T, _>(segments, rows, out, |row, to| {
+        *to = if missing && row == Materialized::NO_ROW { T::default() } else { get(row) };
+    });
 }
 
-/// Asks for the values in the given rows, a block or less, if all are more than the nearer caches hold.
+/// Visits the given rows with an item of `out` each; their values have been asked for, if all are more than the nearer caches hold.
 #[inline(always)]
-pub(super) fn ask_segments<T: Native>(segments: &[Buffer], rows: &[u32]) {
-    if segments.first().is_some_and(|first| segments.len() * first.capacity() > FAR_BYTES) {
-        for &row in rows {
-            // No row is in no segment.
-            let segment = segments.get((row >> 16) as usize);
-            segment.into_iter().for_each(|values| prefetch(values.as_slice::<T>(), (row & 0xffff) as usize));
-        }
-    }
+pub(super) fn visit_segments<T: Native, O>(
+    segments: &[Buffer],
+    rows: &[u32],
+    out: &mut [O],
+    visitor: impl FnMut(u32, &mut O),
+) {
+    let are_far = segments.first().is_some_and(|first| segments.len() * first.capacity() > FAR_BYTES);
+    // No row is in no segment.
+    let segment = |row: u32| segments.get((row >> 16) as usize);
+    let ask = |row| segment(row).into_iter().for_each(|s| prefetch(s.as_slice::<T>(), (row & 0xffff) as usize));
+    visit_asking(are_far, rows, ask, out, visitor);
 }
 
 /// The values of the segment in which all `rows` are as one slice, or those of all segments if they are one piece of memory, and the

@@ -13,7 +13,7 @@
 //! Only rows that are [put in place](super::placing) have words: who appends rows writes columns, and copies these.
 
 use super::SEGMENT_ROWS;
-use super::column::{ask_segments, joined};
+use super::column::{joined, visit_segments};
 use crate::exec::ahead::BLOCK;
 use crate::exec::fetch::fetch;
 use crate::exec::tuple::range_of;
@@ -178,13 +178,10 @@ impl Packed {
         for (rows, out) in rows.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
             match joined {
                 Some((base, values)) => fetch(values, rows, |row| row.wrapping_sub(base) as usize, &mut words),
-                None => {
-                    ask_segments::<W>(segments, rows);
-                    words.iter_mut().zip(rows).for_each(|(to, &row)| {
-                        let segment = segments.get((row >> 16) as usize).map(Buffer::as_slice::<W>);
-                        *to = segment.map_or(0, |words| words[(row & 0xffff) as usize].into());
-                    });
-                }
+                None => visit_segments::<W, _>(segments, rows, &mut words, |row, to| {
+                    let segment = segments.get((row >> 16) as usize).map(Buffer::as_slice::<W>);
+                    *to = segment.map_or(0, |words| words[(row & 0xffff) as usize].into());
+                }),
             }
             widest_of(Unpack { field: self.field, words: &words[..rows.len()], out });
         }

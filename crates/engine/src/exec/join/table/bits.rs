@@ -3,13 +3,15 @@
 
 use super::places::{NOWHERE, Packing};
 use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
-use crate::exec::ahead::{BLOCK, ask};
+use crate::exec::ahead::{BLOCK, visit};
 use crate::exec::fetch::fetch;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::simd::{Kernel, widest, widest_of};
 use entasis_vector::{Array, Result, Slots};
+use std::cell::Cell;
+use std::iter::repeat;
 use std::sync::Arc;
 
 /// Words of bits that one task works on.
@@ -103,7 +105,7 @@ impl Bits {
     /// True if `place` is taken: the slow twin of the kernel below.
     #[cfg(test)]
     pub(crate) fn is_taken(&self, place: u64) -> bool {
-        let word = self.words.get((place / 64) as usize).map_or(0, |word| *word);
+        let word = self.words.get(word_of(place)).map_or(0, |word| *word);
         word >> (place % 64) & 1 != 0
     }
     /// Writes for each place whether it is taken.
@@ -132,7 +134,7 @@ impl Bits {
     fn write<T: Copy>(&self, places: &[u64], out: &mut [T], (taken, free): (T, T)) {
         let (mut words, end) = ([0; BLOCK], self.words.len() as u64 * 64);
         for (places, out) in places.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-            fetch(&self.words, places, |place| (place / 64) as usize, &mut words);
+            fetch(&self.words, places, word_of, &mut words);
             widest_of(LookUp { words: &words, end, places, out, taken, free });
         }
     }
@@ -158,6 +160,12 @@ impl Bits {
     }
 }
 
+/// The word that a place stands in, by its index.
+#[inline(always)]
+fn word_of(place: u64) -> usize {
+    (place / 64) as usize
+}
+
 /// Bits while keys come, of one worker.
 pub(super) struct BitsCount {
     words: Array<u64>,
@@ -175,7 +183,8 @@ impl BitsCount {
     #[inline(always)]
     pub(super) fn add(&mut self, places: &[u64], rows: Option<&[u16]>) -> (bool, bool) {
         let count = rows.map_or(places.len(), <[u16]>::len);
-        let words = &mut *self.words;
+        // Cells: a word is asked for while another one is written to.
+        let words = Cell::from_mut(&mut *self.words).as_slice_of_cells();
         let (mut inside, mut new, mut block) = (0, 0, [0; BLOCK]);
         for first in (0..count).step_by(BLOCK) {
             let block = &mut block[..(count - first).min(BLOCK)];
@@ -185,14 +194,13 @@ impl BitsCount {
                     block.iter_mut().zip(&rows[first..]).for_each(|(to, &row)| *to = places[usize::from(row)])
                 }
             }
-            ask(words, block, |place| (place / 64) as usize);
-            for &place in &*block {
-                let Some(word) = words.get_mut((place / 64) as usize) else { continue };
-                let bit = 1 << (place % 64);
+            visit(words, block, word_of, repeat(()), |place, ()| {
+                let Some(word) = words.get(word_of(place)) else { return };
+                let (old, bit) = (word.get(), 1 << (place % 64));
                 inside += 1;
-                new += usize::from(*word & bit == 0);
-                *word |= bit;
-            }
+                new += usize::from(old & bit == 0);
+                word.set(old | bit);
+            });
         }
         self.rows += inside;
         self.keys += new;

@@ -11,7 +11,7 @@
 
 use super::BuildInput;
 use super::keys::KeyHashes;
-use crate::exec::ahead::{BLOCK, ask};
+use crate::exec::ahead::{BLOCK, visit};
 use crate::exec::fetch::fetch;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::Result;
@@ -64,25 +64,28 @@ impl Bloom {
         input.tasks.run(rows.segments(), &|segment| {
             KeyHashes::new(input).for_each(input, segment, 0..rows.segment_rows(segment), |_, hashes, nulls| {
                 let mut left = nulls.iter().peekable();
-                for (i, &hash) in hashes.iter().enumerate() {
-                    if i % BLOCK == 0 {
-                        ask(&words, &hashes[i..hashes.len().min(i + BLOCK)], |hash| word_of(hash, count));
-                    }
-                    if left.next_if(|&&null| null as usize == i).is_some() {
-                        continue;
-                    }
-                    let (at, bits) = (word_of(hash, count), bits_of(hash));
-                    let old = words[at].load(Ordering::Relaxed);
-                    if old & bits == bits {
-                        continue;
-                    }
-                    // Another worker may set other bits of the word.
-                    if shared {
-                        words[at].fetch_or(bits, Ordering::Relaxed);
-                    } else {
-                        words[at].store(old | bits, Ordering::Relaxed);
-                    }
-                }
+                visit(
+                    &words,
+                    hashes,
+                    |hash| word_of(hash, count),
+                    0..,
+                    |hash, i: usize| {
+                        if left.next_if(|&&null| null as usize == i).is_some() {
+                            return;
+                        }
+                        let (at, bits) = (word_of(hash, count), bits_of(hash));
+                        let old = words[at].load(Ordering::Relaxed);
+                        if old & bits == bits {
+                            return;
+                        }
+                        // Another worker may set other bits of the word.
+                        if shared {
+                            words[at].fetch_or(bits, Ordering::Relaxed);
+                        } else {
+                            words[at].store(old | bits, Ordering::Relaxed);
+                        }
+                    },
+                );
                 put.fetch_add(hashes.len() - nulls.len(), Ordering::Relaxed);
             });
             Ok(())

@@ -9,7 +9,7 @@
 
 use super::keys::KeyHashes;
 use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
-use crate::exec::ahead::{BLOCK, ask};
+use crate::exec::ahead::visit;
 use crate::exec::materialized::SEGMENT_ROWS;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use entasis_vector::Result;
@@ -96,14 +96,20 @@ impl Chained {
             let (segment, offsets) = &stretches[task];
             KeyHashes::new(input).for_each(input, *segment, offsets.clone(), |first, hashes, nulls| {
                 let mut nulls = nulls.iter().peekable();
-                for (i, &hash) in hashes.iter().enumerate() {
-                    if nulls.next_if(|&&null| null as usize == i).is_some() {
-                        continue;
-                    }
-                    let id = segment * SEGMENT_ROWS + first + i;
-                    let old = table.push(table.rehash(hash), id as u32, shared);
-                    table.next[table.rows.of_id(id)].store(old, Ordering::Relaxed);
-                }
+                visit(
+                    &table.heads,
+                    hashes,
+                    |hash| table.slot(table.rehash(hash)),
+                    0..,
+                    |hash, i: usize| {
+                        if nulls.next_if(|&&null| null as usize == i).is_some() {
+                            return;
+                        }
+                        let id = segment * SEGMENT_ROWS + first + i;
+                        let old = table.push(table.rehash(hash), id as u32, shared);
+                        table.next[table.rows.of_id(id)].store(old, Ordering::Relaxed);
+                    },
+                );
             });
             Ok(())
         })?;
@@ -115,10 +121,15 @@ impl Chained {
         if self.rehashed { hash_u64(hash) } else { hash }
     }
 
+    #[inline(always)]
+    fn slot(&self, hash: u64) -> usize {
+        (hash >> self.shift) as usize
+    }
+
     /// Makes `id` the head of its chain and returns the old head.
     #[inline(always)]
     fn push(&self, hash: u64, id: u32, shared: bool) -> u32 {
-        let slot = &self.heads[(hash >> self.shift) as usize];
+        let slot = &self.heads[self.slot(hash)];
         let mut old = slot.load(Ordering::Relaxed);
         let new = |old: u64| (old >> 32 | filter_bit(hash)) << 32 | u64::from(id);
         if !shared {
@@ -134,7 +145,7 @@ impl Chained {
     /// The head of a hash's chain.
     #[inline(always)]
     fn head(&self, hash: u64) -> u32 {
-        let head = self.heads[(hash >> self.shift) as usize & (self.heads.len() - 1)].load(Ordering::Relaxed);
+        let head = self.heads[self.slot(hash) & (self.heads.len() - 1)].load(Ordering::Relaxed);
         let maybe = head >> 32 & filter_bit(hash) != 0;
         if maybe { head as u32 } else { NO_ROW }
     }
@@ -145,9 +156,7 @@ impl Chained {
     }
     /// Moves each pair to its row's next candidate; pairs without one vanish.
     pub(super) fn advance(&self, pairs: &mut Pairs) {
-        let next = |id: u32| self.rows.of_id(id as usize);
-        pairs.ids.chunks(BLOCK).for_each(|ids| ask(&self.next, ids, next));
-        pairs.advance(|id| self.next[next(id)].load(Ordering::Relaxed));
+        pairs.advance(&self.next, |id| self.rows.of_id(id as usize), |next| next.load(Ordering::Relaxed));
     }
     /// The bytes of a table over so many rows, at most.
     pub(crate) fn bytes_for(rows: usize) -> usize {
@@ -169,10 +178,7 @@ impl JoinTable for Chained {
     fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
         let (rows, hashes) = keys.hashes();
         let heads = cursor.heads(hashes.len());
-        for (hashes, heads) in hashes.chunks(BLOCK).zip(heads.chunks_mut(BLOCK)) {
-            ask(&self.heads, hashes, |hash| (hash >> self.shift) as usize);
-            heads.iter_mut().zip(hashes).for_each(|(head, &hash)| *head = self.head(hash));
-        }
+        visit(&self.heads, hashes, |hash| self.slot(hash), &mut *heads, |hash, head| *head = self.head(hash));
         pairs.take(rows, heads);
     }
     fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {

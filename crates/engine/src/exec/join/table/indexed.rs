@@ -7,7 +7,7 @@
 use super::directory::{Directory, count};
 use super::places::{NOWHERE, Packing};
 use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains, for_each_batch};
-use crate::exec::ahead::{BLOCK, ask};
+use crate::exec::ahead::BLOCK;
 use crate::exec::fetch::fetch;
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use entasis_vector::Result;
@@ -175,8 +175,7 @@ impl<S: Slots> JoinTable for Indexed<S> {
         if self.is_unique() {
             pairs.clear();
         } else {
-            pairs.ids.chunks(BLOCK).for_each(|ids| ask(&self.next, ids, |id| id as usize));
-            pairs.advance(|id| self.next[id as usize]);
+            pairs.advance(&self.next, |id| id as usize, |&next| next);
         }
     }
     fn is_exact(&self, _: &Cursor) -> bool {

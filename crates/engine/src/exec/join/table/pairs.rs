@@ -1,6 +1,8 @@
 //! Pairs of rows: what probing passes from step to step.
 
 use super::NO_ROW;
+use crate::exec::ahead::{AHEAD, are_far};
+use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::widest;
 
 /// Pairs of a probe row and a build row, in two lists of one length.
@@ -82,12 +84,16 @@ impl Pairs {
             self.fill(rows, heads.len(), |row| heads[row]);
         }
     }
-    /// Replaces each pair's build row by its successor, [`NO_ROW`] at the end; pairs without one vanish.
+    /// Replaces each pair's build row by its successor, which `id` gives of the one of `nexts` at the build row's `index`, [`NO_ROW`] at the
+    /// end; pairs without one vanish.
     #[inline(always)]
-    pub(super) fn advance(&mut self, next: impl Fn(u32) -> u32) {
-        let mut found = 0;
+    pub(super) fn advance<N>(&mut self, nexts: &[N], index: impl Fn(u32) -> usize, id: impl Fn(&N) -> u32) {
+        let (mut found, are_far) = (0, are_far(nexts));
         for i in 0..self.len() {
-            let id = next(self.ids[i]);
+            if let (true, Some(&later)) = (are_far, self.ids.get(i + AHEAD)) {
+                prefetch(nexts, index(later));
+            }
+            let id = id(&nexts[index(self.ids[i])]);
             self.rows[found] = self.rows[i];
             self.ids[found] = id;
             found += usize::from(id != NO_ROW);
