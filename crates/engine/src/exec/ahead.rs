@@ -4,10 +4,7 @@
 //! What no cache holds takes hundreds of cycles to come. A processor asks for as many lines at once as there are loads among the few
 //! hundred instructions that it looks ahead: for few of them, if the loop computes with what it reads. A request for a line that
 //! nobody waits for costs an instruction, so that as many are under way as the memory can serve.
-// PERF: two threads, ns a row of each, in 20, 80, 800 MB, on a day when memory was slow. Reads: without requests 4.0, 7.5, 9.9, with one
-// for the row 32 rows later 3.9, 7.0, 8.7, for all of 256 rows before the first one is read 5.0, 8.4, 12.0. Bits set: without 4.6, 8.4,
-// 9.5, with 4.6, 8.0, 8.5, all before 5.2, 9.4, 10.4. On a day when it was fast, in 50 and 800 MB, reads without 4.0, 6.2, all before
-// 2.3, 3.9; bits in 25 and 100 MB 7.1, 8.2 and 2.3, 3.2; in 20 MB both ways to ask took the same time.
+// PERF: how far ahead: `docs/decisions/0017-requests-in-the-loop.md`.
 
 use entasis_vector::prefetch::prefetch;
 
@@ -16,8 +13,7 @@ pub(crate) const BLOCK: usize = 256;
 /// Bytes from which on lines are asked for: what the nearer caches hold is there as soon.
 pub(crate) const FAR_BYTES: usize = if cfg!(test) { 1 << 10 } else { 1 << 20 };
 /// Rows between the one that is visited and the one that is asked for.
-// PERF: 16 to 128 take the same time.
-pub(crate) const AHEAD: usize = 32;
+pub(crate) const AHEAD: usize = 64;
 
 /// True if these values are more than the nearer caches hold.
 #[inline(always)]
