@@ -21,8 +21,8 @@ pub(crate) fn are_far<T>(values: &[T]) -> bool {
     size_of_val(values) > FAR_BYTES
 }
 
-/// Visits each of `at` with its item. If `values` [are far](are_far), the one at the index of each has been asked for before; there need
-/// be none at an index.
+/// Visits each of `at` with its item. If `values` [are far](are_far), the one at the index of each has been asked for before, unless there
+/// are fewer than [`AHEAD`] rows, which the processor sees at once; there need be none at an index.
 #[inline(always)]
 pub(crate) fn visit<T, A: Copy, I>(
     values: &[T],

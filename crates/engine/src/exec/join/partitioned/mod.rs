@@ -69,7 +69,7 @@ use super::build::Making;
 use super::filter::{Expected, FilterKind, FilterSlot, FilterWorker};
 use super::kept::KeptColumns;
 use super::probe::Probe;
-use super::table::{BuildInput, Facts, ProbeKeys, Repetition, Seen, TableKind, bytes_at_most};
+use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind, bytes_at_most};
 use crate::exec::materialized::Materialized;
 use crate::exec::named::named;
 use crate::exec::operator::{Tasks, in_parallel};
@@ -103,8 +103,6 @@ named!(JoinSpill: Auto = "auto", Half = "half", All = "all", Deep = "deep");
 
 /// The part of the memory that a build side found free that it leaves to others.
 const LEFT_PART: usize = 4;
-/// Build rows that could be read twice from which on partitions in memory are worth as many probe rows; fewer ask for twice as many.
-const MANY_ROWS: usize = 24 << 20;
 /// Rows that fit into memory where partitions are to be deep.
 const FEW_ROWS: usize = 8;
 /// Build rows of a worker may have so much memory, whatever is left to others: the most, and as a part of what is left.
@@ -277,16 +275,10 @@ impl Spill {
 
     /// True if so many rows of distinct keys, which could be read twice, are taken to gain more by partitions in memory, of which so many bytes
     /// are free.
-    // PERF: keys of 4 and 8 bytes far from each other, 8 and 16 million rows and as many probe rows take 0.93 to 1.2 of what they take with a
-    // concise hash table by two readings, 32 and 64 million 0.76 and 0.92; with twice as many probe rows 0.84 to 0.93, with four times 0.78
-    // to 0.99. Memory is three times as much.
     pub(crate) fn may_pay(&self, rows: usize, free: usize) -> bool {
         let width: usize = self.build.columns().iter().map(|meta| meta.physical.width()).sum();
-        let distinct = Repetition { per_key: 1.0, most: 0.0 };
         let sides = self.sides((rows, rows * width), free);
-        let ratio = if rows >= MANY_ROWS { 1.0 } else { 2.0 };
-        self.expected.rows >= ratio * rows as f64
-            && sides.is_some_and(|sides| choice::reason(&sides, distinct, self.context.settings.threads).is_some())
+        sides.is_some_and(|sides| choice::pays_beside_two_readings(&sides, self.context.settings.threads))
     }
 
     /// Both sides, of which the build side has so many rows and bytes; `None` if the join is not to be partitioned in memory.
