@@ -250,7 +250,7 @@ fn rebuilt(
 
 fn create_index(connection: &Connection, work: &mut Work, table: &str, key: Key, if_not_exists: bool) -> Result<Rows> {
     let entry = crate::change::target(work, table)?;
-    if let Some((_, owner)) = find_index(work, &key.name) {
+    if let Some((owner, _)) = work.names.index(&key.name) {
         if if_not_exists {
             return Ok(Rows::empty());
         }
@@ -268,16 +268,8 @@ fn create_index(connection: &Connection, work: &mut Work, table: &str, key: Key,
     Ok(Rows::empty())
 }
 
-/// The index of this name: number of the key, and its table.
-fn find_index(work: &Work, name: &str) -> Option<(usize, Arc<TableEntry>)> {
-    work.names.tables().find_map(|entry| {
-        let number = entry.definition.keys.iter().position(|key| key.name.eq_ignore_ascii_case(name))?;
-        Some((number, entry.clone()))
-    })
-}
-
 fn drop_index(connection: &Connection, work: &mut Work, name: &str, if_exists: bool) -> Result<()> {
-    let Some((number, entry)) = find_index(work, name) else {
+    let Some((entry, number)) = work.names.index(name).map(|(entry, number)| (entry.clone(), number)) else {
         if if_exists {
             return Ok(());
         }

@@ -38,6 +38,7 @@ mod parse;
 mod rewrite;
 mod sequence;
 mod statement;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -49,6 +50,7 @@ pub use complete::is_complete;
 pub use keyed::{Keyed, KeyedAction, Scalar};
 pub use parse::{Parsed, on_deep_stack, parse};
 pub use statement::{Action, Alteration, Change, Insert, ObjectKind, Repeated, SequenceOptions, Statement};
+pub use targets::WriteTarget;
 
 /// Names of all scalar and aggregate functions, sorted, for completion.
 pub fn functions() -> Vec<String> {

@@ -7,12 +7,13 @@
 //! to change a name wins. Dropping a name takes nothing from those that have looked it up.
 
 use crate::definition::Definition;
+use crate::lock_order::{Held, Lock};
 use crate::sequence::Sequence;
+use crate::sync::{AtomicU64, Ordering, PoisonError, RwLock, RwLockReadGuard};
 use crate::table::Table;
 use entasis_vector::{Error, ErrorKind, Result, Schema};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 /// A view: a name for the text of a query.
 #[derive(Debug, Clone)]
@@ -87,7 +88,8 @@ impl Entry {
         }
     }
 
-    fn is(&self, other: &Entry) -> bool {
+    /// True if both are the same object, and not one in the place of the other.
+    pub fn is(&self, other: &Entry) -> bool {
         match (self, other) {
             (Entry::Table(a), Entry::Table(b)) => Arc::ptr_eq(a, b),
             (Entry::View(a), Entry::View(b)) => Arc::ptr_eq(a, b),
@@ -132,6 +134,14 @@ impl CatalogVersion {
             Some(Entry::Sequence(sequence)) => Some(sequence),
             _ => None,
         }
+    }
+
+    /// The table that has an index or unique key of this name, and the number of the key.
+    pub fn index(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
+        self.tables().find_map(|entry| {
+            let number = entry.definition.keys.iter().position(|key| key.name.eq_ignore_ascii_case(name))?;
+            Some((entry, number))
+        })
     }
 
     /// All objects, sorted by name.
@@ -200,7 +210,19 @@ impl Catalog {
 
     /// The newest version.
     pub fn version(&self) -> CatalogVersion {
-        self.newest.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.at_rest(CatalogVersion::clone)
+    }
+
+    /// Looks at the newest version while no commit changes names, so that what `look` pins belongs to these names. It takes only
+    /// locks of heads.
+    pub fn at_rest<R>(&self, look: impl FnOnce(&CatalogVersion) -> R) -> R {
+        let (newest, _held) = self.read();
+        look(&newest)
+    }
+
+    fn read(&self) -> (RwLockReadGuard<'_, CatalogVersion>, Held) {
+        let held = Held::ordered(Lock::Names);
+        (self.newest.read().unwrap_or_else(PoisonError::into_inner), held)
     }
 
     /// How often it has been changed, or was about to be: what was found by name is still good while this stays the same and
@@ -209,55 +231,85 @@ impl Catalog {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Does `work`, which makes the rows of some tables public, and with it the names of `now`, which began as `base`. While
-    /// it works, no one else changes names, and `tables` are still what their names stand for.
+    /// Calls `rows`, which makes the rows of some tables public and says if it did, and publishes the names of `now`, which
+    /// began as `base`, at the same moment. While it does so no one else changes names, and `tables` are still what their names
+    /// stand for. Nothing is waited for but locks of heads. True if rows and names have been published.
     ///
     /// # Errors
-    /// Conflict, if another has changed one of the names meanwhile, or a name of `tables`; those of `work`.
-    pub fn publish<R>(
+    /// Conflict, if another has changed one of the names meanwhile, or a name of `tables`. Nothing is published then.
+    pub fn publish(
         &self,
         base: &CatalogVersion,
         now: &CatalogVersion,
         tables: &[Arc<TableEntry>],
-        work: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
-        let has = |version: &CatalogVersion, entry: &Arc<TableEntry>| {
-            version.table(&entry.name).is_some_and(|found| Arc::ptr_eq(found, entry))
-        };
-        // Tables of one's own are not known to others, and those that one has dropped do not matter.
-        let check = |newest: &CatalogVersion| {
-            let mut shared = tables.iter().filter(|entry| has(base, entry) && has(now, entry));
-            shared.find(|entry| !has(newest, entry)).map_or(Ok(()), |entry| Err(changed("table", &entry.name)))
-        };
+        rows: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
         if base.is(now) {
-            let newest = self.newest.read().unwrap_or_else(PoisonError::into_inner);
-            check(&newest)?;
-            return work();
+            let (newest, _held) = self.read();
+            check_tables(base, now, &newest, tables)?;
+            return Ok(rows());
         }
+        let _held = Held::ordered(Lock::Names);
         let mut newest = self.newest.write().unwrap_or_else(PoisonError::into_inner);
-        check(&newest)?;
-        let mut merged = newest.clone();
-        let names = Arc::make_mut(&mut merged.0);
-        let all: std::collections::BTreeSet<&String> = base.0.keys().chain(now.0.keys()).collect();
-        for name in all {
-            let (old, new) = (base.0.get(name), now.0.get(name));
-            if same(old, new) {
-                continue;
-            }
-            if !same(newest.0.get(name), old) {
-                return Err(changed("object", old.or(new).map_or(name, |entry| entry.name())));
-            }
-            match new {
-                Some(entry) => names.insert(name.clone(), entry.clone()),
-                None => names.remove(name),
-            };
-        }
+        check_tables(base, now, &newest, tables)?;
+        let merged = merge(base, now, &newest)?;
         // Before the rows: whoever holds a table that has its old name, and looks here, sees that this goes on.
         self.changes.fetch_add(1, Ordering::AcqRel);
-        let result = work()?;
-        *newest = merged;
-        Ok(result)
+        let is_published = rows();
+        if is_published {
+            *newest = merged;
+        }
+        Ok(is_published)
     }
+
+    /// Finds out early that [`Catalog::publish`] would fail.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn judge(&self, base: &CatalogVersion, now: &CatalogVersion, tables: &[Arc<TableEntry>]) -> Result<()> {
+        let newest = self.version();
+        check_tables(base, now, &newest, tables)?;
+        merge(base, now, &newest).map(drop)
+    }
+}
+
+/// Refuses tables that are not what their names stand for any more. Tables of one's own are not known to others, and those that
+/// one has dropped do not matter.
+fn check_tables(
+    base: &CatalogVersion,
+    now: &CatalogVersion,
+    newest: &CatalogVersion,
+    tables: &[Arc<TableEntry>],
+) -> Result<()> {
+    let has = |version: &CatalogVersion, entry: &Arc<TableEntry>| {
+        version.table(&entry.name).is_some_and(|found| Arc::ptr_eq(found, entry))
+    };
+    let mut shared = tables.iter().filter(|entry| has(base, entry) && has(now, entry));
+    shared.find(|entry| !has(newest, entry)).map_or(Ok(()), |entry| Err(changed("table", &entry.name)))
+}
+
+/// The newest names with what was changed from `base` to `now`.
+fn merge(base: &CatalogVersion, now: &CatalogVersion, newest: &CatalogVersion) -> Result<CatalogVersion> {
+    let mut merged = newest.clone();
+    if base.is(now) {
+        return Ok(merged);
+    }
+    let names = Arc::make_mut(&mut merged.0);
+    let all: std::collections::BTreeSet<&String> = base.0.keys().chain(now.0.keys()).collect();
+    for name in all {
+        let (old, new) = (base.0.get(name), now.0.get(name));
+        if same(old, new) {
+            continue;
+        }
+        if !same(newest.0.get(name), old) {
+            return Err(changed("object", old.or(new).map_or(name, |entry| entry.name())));
+        }
+        match new {
+            Some(entry) => names.insert(name.clone(), entry.clone()),
+            None => names.remove(name),
+        };
+    }
+    Ok(merged)
 }
 
 fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
@@ -309,7 +361,7 @@ mod tests {
     #[test]
     fn the_first_to_change_a_name_wins() {
         let catalog = Catalog::new();
-        let publish = |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], || Ok(()));
+        let publish = |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], &mut || true);
         let base = catalog.version();
         let (mut one, mut two, mut three) = (base.clone(), base.clone(), base.clone());
         one.add(table("a"), IfExists::Fail).unwrap();
@@ -327,13 +379,15 @@ mod tests {
         let mut without = newest.clone();
         without.remove("a", "table").unwrap();
         publish(&newest, &without).unwrap();
-        let error = catalog.publish(&newest, &newest, std::slice::from_ref(&written), || Ok(())).unwrap_err();
+        let error = catalog.publish(&newest, &newest, std::slice::from_ref(&written), &mut || true).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         // Those of a table of one's own are.
         let base = catalog.version();
         let mut own = base.clone();
         own.add(table("c"), IfExists::Fail).unwrap();
         let made = own.table("c").unwrap().clone();
-        catalog.publish(&base, &own, &[made], || Ok(())).unwrap();
+        assert!(!catalog.publish(&base, &own, &[made.clone()], &mut || false).unwrap());
+        assert!(catalog.version().get("c").is_none(), "names come with the rows or not at all");
+        assert!(catalog.publish(&base, &own, &[made], &mut || true).unwrap());
     }
 }

@@ -397,7 +397,6 @@ fn what_is_relied_on_is_judged_once_more_if_it_moved() {
 fn a_table_that_is_not_held_is_written_beside_others() {
     let (a, b) = (table("a"), table("b"));
     let mut alone = Transaction::alone(std::slice::from_ref(&a));
-    assert!(alone.is_alone());
     put(&mut alone, &a, 1, 1);
     put(&mut alone, &b, 1, 1);
     let mut other = Transaction::begin(std::slice::from_ref(&b));
@@ -409,18 +408,6 @@ fn a_table_that_is_not_held_is_written_beside_others() {
     // Nobody holds a turn any more.
     put(&mut Transaction::alone(&[a.clone(), b.clone()]), &a, 1, 1);
     a.write().insert(&[Datum::Integer(1), Datum::Null, Datum::Null]);
-}
-
-#[test]
-fn a_table_that_was_superseded_takes_no_commits() {
-    let table = table("a");
-    let mut transaction = Transaction::begin(std::slice::from_ref(&table));
-    put(&mut transaction, &table, 1, 1);
-    let alone = Transaction::alone(std::slice::from_ref(&table));
-    table.supersede();
-    drop(alone);
-    assert_eq!(transaction.commit(|_| Ok(())).unwrap_err().kind(), ErrorKind::Conflict);
-    assert!(table.is_superseded() && table.rows() == 0);
 }
 
 #[test]

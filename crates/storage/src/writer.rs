@@ -17,8 +17,7 @@ use crate::log::{Log, Operation};
 use crate::lookup;
 use crate::sketch::Sketch;
 use crate::snapshot::{Origin, Summaries, TableSnapshot};
-use crate::sync::MutexGuard;
-use crate::table::{Added, Head, Table};
+use crate::table::{Added, Head, HeadGuard, Steady, Table};
 use crate::tree::branch::Savepoint;
 use crate::tree::{Branch, Root};
 use crate::turn::{Turn, WriterTurn};
@@ -36,7 +35,7 @@ pub struct TableWriter<'a> {
 }
 
 enum Target<'a> {
-    Head { head: MutexGuard<'a, Head>, _turn: Turn<'a> },
+    Head { head: HeadGuard<'a>, _turn: Turn<'a> },
     Fork(&'a mut ForkState),
 }
 
@@ -59,7 +58,7 @@ impl ForkState {
 }
 
 impl<'a> TableWriter<'a> {
-    pub(crate) fn of_head(table: &'a Table, turn: Turn<'a>, mut head: MutexGuard<'a, Head>) -> Self {
+    pub(crate) fn of_head(table: &'a Table, turn: Turn<'a>, mut head: HeadGuard<'a>) -> Self {
         head.change();
         TableWriter { table, target: Target::Head { head, _turn: turn }, thinned: Vec::new() }
     }
@@ -333,17 +332,23 @@ pub(crate) struct TableFork {
     table: Arc<Table>,
     /// Taken out when the fork ends.
     open: Option<(ForkState, Savepoint)>,
+    /// Of a fork with a log: where rows stay where they are, it is replayed faster.
+    _steady: Option<Steady>,
 }
 
 impl TableFork {
     /// A fork of the version of a snapshot. With a `log`, it can be replayed on a later one.
     pub(crate) fn at(snapshot: &TableSnapshot, log: Option<Log>) -> TableFork {
         let (table, (root, stamp)) = (snapshot.table(), snapshot.pinned());
-        let (branch, base) = table.head().branch.fork_at(root, stamp);
+        let head = table.head();
+        let (branch, base) = head.branch.fork_at(root, stamp);
+        let steady = log.is_some().then(|| Steady::new(table));
+        drop(head);
         let sketches = vec![Sketch::default(); table.schema().len()];
         TableFork {
             table: table.clone(),
             open: Some((ForkState { base: snapshot.clone(), branch, sketches, log }, base)),
+            _steady: steady,
         }
     }
 
@@ -360,9 +365,9 @@ impl TableFork {
         &mut self.open.as_mut().expect("the fork is open").0
     }
 
-    /// Bytes of memory that it has more than the version that it began with.
+    /// Bytes of memory that it takes beside the version that it began with, which is there for as long as the fork is.
     pub(crate) fn growth(&self) -> usize {
-        self.state().branch.bytes()
+        self.state().branch.grown()
     }
 
     /// Writes to the fork.
@@ -383,6 +388,16 @@ impl TableFork {
 
     pub(crate) fn log(&self) -> Option<&Log> {
         self.state().log.as_ref()
+    }
+
+    /// The version that it began with.
+    pub(crate) fn base(&self) -> &TableSnapshot {
+        &self.state().base
+    }
+
+    /// A row whose layout key is `key`, as the fork is now.
+    pub(crate) fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
+        lookup::first(&self.state().branch.root, &self.table.shape, key)
     }
 
     /// A place to come back to.

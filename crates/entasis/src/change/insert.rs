@@ -8,7 +8,7 @@ use super::{constraints, foreign, keys};
 use crate::connection::Connection;
 use crate::rows::Rows;
 use crate::statement;
-use crate::work::Work;
+use crate::work::{Interrupt, Work};
 use entasis_engine::exec::{Collector, Reservation, ResultSink, ResultWorker};
 use entasis_engine::plan::Plan;
 use entasis_sql::Insert;
@@ -50,6 +50,7 @@ fn add(work: &mut Work, entry: &Arc<TableEntry>, rows: Added) -> Result<u64> {
     let few = count <= work.snapshot(&entry.table).rows() / 16;
     let seen = if few || refers { rows.table.clone() } else { Vec::new() };
     work.append(entry, &entry.table, rows.table)?;
+    let interrupt = work.interrupt();
     for (number, index_rows) in rows.indexes.into_iter().enumerate() {
         let index = entry.indexes[number].as_ref();
         let index_seen = if few && index.is_some() { index_rows.clone() } else { Vec::new() };
@@ -58,7 +59,8 @@ fn add(work: &mut Work, entry: &Arc<TableEntry>, rows: Added) -> Result<u64> {
         }
         let among = few.then_some(if index.is_some() { &index_seen } else { &seen });
         let table = index.unwrap_or(&entry.table);
-        judge_key(entry, number, &work.write(entry, table), among.map(Vec::as_slice))?;
+        judge_key(entry, number, &work.write(entry, table), among.map(Vec::as_slice), &interrupt)?;
+        work.go_on()?;
     }
     foreign::judge_added(work, entry, &seen)?;
     Ok(count)
@@ -71,15 +73,22 @@ pub(super) fn judge_key(
     number: usize,
     writer: &TableWriter<'_>,
     among: Option<&[AppendedRows]>,
+    interrupt: &Interrupt,
 ) -> Result<()> {
     if entry.definition.keys[number].kind == KeyKind::Index {
         return Ok(());
     }
-    let among = among.map_or(Among::Groups(0..writer.row_groups()), Among::Appended);
-    match writer.first_duplicate(among) {
-        Some(row) => Err(second(entry, number, |column| writer.datum(row, column))),
-        None => Ok(()),
+    let places = match among {
+        Some(rows) => vec![Among::Appended(rows)],
+        None => (0..writer.row_groups()).map(|group| Among::Groups(group..group + 1)).collect(),
+    };
+    for among in places {
+        interrupt.look()?;
+        if let Some(row) = writer.first_duplicate(among) {
+            return Err(second(entry, number, |column| writer.datum(row, column)));
+        }
     }
+    Ok(())
 }
 
 /// The same for all keys of a table that nobody else knows yet.

@@ -17,11 +17,15 @@ fn types(entry: &TableEntry, columns: &[usize]) -> Vec<DataType> {
 }
 
 /// Removes and adds the rows of an index, if the key has one.
-pub(crate) fn write_index(work: &mut Work, entry: &Arc<TableEntry>, number: usize, change: &KeyChange) {
-    let Some(index) = &entry.indexes[number] else { return };
+///
+/// # Errors
+/// Interrupted.
+pub(crate) fn write_index(work: &mut Work, entry: &Arc<TableEntry>, number: usize, change: &KeyChange) -> Result<()> {
+    let Some(index) = &entry.indexes[number] else { return Ok(()) };
     if change.removed.is_empty() && change.added.is_empty() {
-        return;
+        return Ok(());
     }
+    let mut interrupt = work.interrupt();
     let key = &entry.definition.keys[number];
     let width = key.columns.len();
     let types = types(entry, &change.columns);
@@ -29,6 +33,7 @@ pub(crate) fn write_index(work: &mut Work, entry: &Arc<TableEntry>, number: usiz
     let is_in = |row: &&Vec<Value>| key.kind == KeyKind::Index || !row[..width].iter().any(Value::is_null);
     let mut writer = work.write(entry, index);
     for row in change.removed.iter().filter(is_in) {
+        interrupt.look_now_and_then()?;
         let datums = datums(row, &types);
         let mut found = None;
         writer.find_each(&datums[..width], |id| {
@@ -40,8 +45,10 @@ pub(crate) fn write_index(work: &mut Work, entry: &Arc<TableEntry>, number: usiz
         writer.delete(id);
     }
     for row in change.added.iter().filter(is_in) {
+        interrupt.look_now_and_then()?;
         writer.insert(&datums(row, &types));
     }
+    Ok(())
 }
 
 /// Judges a key by the rows that came: no two rows may have one of their keys.
@@ -53,8 +60,10 @@ pub(crate) fn judge(work: &mut Work, entry: &Arc<TableEntry>, number: usize, cha
     let width = key.columns.len();
     let types = types(entry, &key.columns);
     let table = entry.indexes[number].as_ref().unwrap_or(&entry.table).clone();
+    let mut interrupt = work.interrupt();
     let writer = work.write(entry, &table);
     for row in change.added.iter().filter(|row| !row[..width].iter().any(Value::is_null)) {
+        interrupt.look_now_and_then()?;
         if rows_with(&writer, &datums(&row[..width], &types), 2).len() > 1 {
             return Err(duplicate(entry, number, &row[..width]));
         }

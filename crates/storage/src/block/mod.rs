@@ -38,6 +38,7 @@ pub(crate) mod packed;
 mod patched;
 mod patches;
 pub(crate) mod runs;
+mod same;
 mod scaled;
 mod scatter;
 pub(crate) mod search;
