@@ -29,6 +29,7 @@
 
 pub mod append;
 mod catalog;
+mod catch_up;
 mod change;
 pub mod config;
 pub mod connection;

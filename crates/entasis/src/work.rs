@@ -16,6 +16,7 @@
 //! **Locks.** Turns are waited for before any other lock is taken: at the beginning by a statement, at the commit by a transaction
 //! (`docs/design/locks.md`).
 
+use crate::catch_up::CatchUp;
 use crate::change::foreign::Claims;
 use crate::connection::Connection;
 use crate::database::{Shared, UNCHARGED};
@@ -45,6 +46,8 @@ pub(crate) struct Work {
     claims: Claims,
     /// Tables that must be as they were seen.
     fixed: usize,
+    /// Indexes that were built from what it sees of their tables.
+    built: Vec<CatchUp>,
     savepoints: Vec<(String, Mark)>,
     /// What it takes of the memory budget.
     memory: Reservation,
@@ -62,6 +65,7 @@ pub(crate) struct Mark {
     used: usize,
     claims: (usize, usize),
     fixed: usize,
+    built: usize,
 }
 
 impl Work {
@@ -121,6 +125,7 @@ impl Work {
             used: Vec::new(),
             claims: Claims::default(),
             fixed: 0,
+            built: Vec::new(),
             savepoints: Vec::new(),
             memory: Reservation::new(&shared.memory),
             uncharged: 0,
@@ -202,6 +207,14 @@ impl Work {
         self.claim(entry, |_| ());
     }
 
+    /// Indexes were built from what is seen of their table, and catch up with it at the commit.
+    pub(crate) fn built(&mut self, old: &Arc<TableEntry>, entry: &Arc<TableEntry>, new: Vec<usize>) {
+        self.uses(old);
+        self.rows.depend_on(&entry.table);
+        let seen = self.rows.snapshot(&entry.table);
+        self.built.push(CatchUp { entry: entry.clone(), new, seen });
+    }
+
     /// The outcome relies on what `add` claims of a table, which is judged once more if the table has changed until the commit.
     pub(crate) fn claim(&mut self, entry: &Arc<TableEntry>, add: impl FnOnce(&mut Claims)) {
         self.uses(entry);
@@ -217,8 +230,14 @@ impl Work {
 
     /// Marks the place.
     pub(crate) fn mark(&mut self) -> Mark {
-        let (used, claims, fixed) = (self.used.len(), self.claims.mark(), self.fixed);
-        Mark { names: self.names.clone(), number: self.rows.savepoint(), used, claims, fixed }
+        Mark {
+            names: self.names.clone(),
+            number: self.rows.savepoint(),
+            used: self.used.len(),
+            claims: self.claims.mark(),
+            fixed: self.fixed,
+            built: self.built.len(),
+        }
     }
 
     /// Undoes what was done since a mark, which can be gone back to again.
@@ -227,6 +246,7 @@ impl Work {
         self.used.truncate(to.used);
         self.claims.roll_back(to.claims);
         self.fixed = to.fixed;
+        self.built.truncate(to.built);
         self.rows.roll_back_to(to.number);
     }
 
@@ -322,7 +342,8 @@ impl Work {
     /// it.
     pub(crate) fn commit(mut self, waiter: &Waiter<'_>) -> Result<()> {
         self.charge()?;
-        let Work { shared, base, names, rows, used, claims, fixed, memory, .. } = self;
+        let mut interrupt = self.interrupt();
+        let Work { shared, base, names, rows, used, claims, fixed, mut built, memory, .. } = self;
         if used.is_empty() && base.is(&names) {
             return Ok(());
         }
@@ -330,13 +351,19 @@ impl Work {
         rows.commit_as(
             waiter,
             |rows| shared.catalog.publish(&base, &names, &used, rows),
-            |rows| match fixed {
-                0 => match claims.judge(rows) {
+            |rows| {
+                if fixed > 0 || built.iter().any(|built| rows.is_changed(&built.entry.table)) {
+                    return Err(moved("a table that this one relied on"));
+                }
+                for built in &mut built {
+                    let newest = rows.snapshot(&built.entry.table);
+                    built.catch_up(newest, &mut interrupt)?;
+                }
+                match claims.judge(rows) {
                     Ok(true) => Ok(()),
                     Ok(false) => Err(moved("rows that this one relied on")),
                     Err(error) => Err(moved(&format!("what this one relied on: {}", error.message()))),
-                },
-                _ => Err(moved("a table that this one relied on")),
+                }
             },
         )?;
         let kept =

@@ -198,13 +198,18 @@ impl Table {
         self.write_as(&Waiter::default()).expect("nobody interrupts it")
     }
 
+    /// The same for a table that nobody else knows yet, so that there is no turn to wait for.
+    pub fn write_unknown(&self) -> TableWriter<'_> {
+        TableWriter::of_head(self, None, self.head())
+    }
+
     /// The same for who does not wait for the writers' turn for ever.
     ///
     /// # Errors
     /// Interrupted; conflict, if the time is up.
     pub fn write_as(&self, waiter: &Waiter<'_>) -> Result<TableWriter<'_>> {
         let turn = self.turns.take(self.name(), waiter)?;
-        Ok(TableWriter::of_head(self, turn, self.head()))
+        Ok(TableWriter::of_head(self, Some(turn), self.head()))
     }
 
     /// Reads single rows of the newest version. Nobody can change it meanwhile, so this is for short work; unlike a snapshot it

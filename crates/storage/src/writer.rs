@@ -22,7 +22,7 @@ use crate::tree::branch::Savepoint;
 use crate::tree::{Branch, Root};
 use crate::turn::{Turn, WriterTurn};
 use crate::write::{RowId, Run, Writer, datum, runs_of};
-use entasis_vector::{Chunk, DataType, Encoding, Result};
+use entasis_vector::{Chunk, DataType, Encoding, Result, Schema};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ pub struct TableWriter<'a> {
 }
 
 enum Target<'a> {
-    Head { head: HeadGuard<'a>, _turn: Turn<'a> },
+    Head { head: HeadGuard<'a>, _turn: Option<Turn<'a>> },
     Fork(&'a mut ForkState),
 }
 
@@ -58,7 +58,7 @@ impl ForkState {
 }
 
 impl<'a> TableWriter<'a> {
-    pub(crate) fn of_head(table: &'a Table, turn: Turn<'a>, mut head: HeadGuard<'a>) -> Self {
+    pub(crate) fn of_head(table: &'a Table, turn: Option<Turn<'a>>, mut head: HeadGuard<'a>) -> Self {
         head.change();
         TableWriter { table, target: Target::Head { head, _turn: turn }, thinned: Vec::new() }
     }
@@ -89,6 +89,11 @@ impl<'a> TableWriter<'a> {
             Target::Head { .. } => None,
             Target::Fork(fork) => fork.log.as_mut(),
         }
+    }
+
+    /// The columns of the table.
+    pub fn schema(&self) -> &Schema {
+        self.table.schema()
     }
 
     /// Rows.

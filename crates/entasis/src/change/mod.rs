@@ -16,7 +16,8 @@ pub(crate) mod insert;
 mod keys;
 mod rows;
 
-pub(crate) use keys::duplicate;
+pub(crate) use apply::KeyChange;
+pub(crate) use keys::{change_index, duplicate, judge_added};
 
 use crate::connection::Connection;
 use crate::rows::Rows;

@@ -18,6 +18,8 @@ pub mod code_set;
 pub mod datum;
 #[path = "../../src/definition.rs"]
 pub mod definition;
+#[path = "../../src/difference.rs"]
+mod difference;
 #[path = "../../src/digest.rs"]
 mod digest;
 #[path = "../../src/duplicates.rs"]
@@ -76,6 +78,7 @@ pub use appender::{AppendedRows, Appender};
 pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry, View};
 pub use datum::Datum;
 pub use definition::Definition;
+pub use difference::Difference;
 pub use duplicates::Among;
 pub use layout::{Layout, TableOptions};
 pub use lookup::SlotRange;
