@@ -180,7 +180,7 @@ impl Column<'_> {
 }
 
 /// Does upkeep until nothing is warm or left to do.
-fn rest(table: &Arc<Table>) {
+pub(crate) fn rest(table: &Arc<Table>) {
     let mut is_busy = true;
     while is_busy {
         let done = table.upkeep(Duration::from_secs(60));

@@ -322,7 +322,7 @@ impl Drop for TableWriter<'_> {
         // A transaction's log names rows by their place, so its fork is tidied by no one; the head is, in time.
         if !self.thinned.is_empty() && self.log().is_none() {
             let thinned = std::mem::take(&mut self.thinned);
-            Writer { shape, branch: self.branch() }.tidy(thinned);
+            Writer { shape, branch: self.branch() }.tidy(thinned, true);
         }
         self.branch().sweep();
     }
