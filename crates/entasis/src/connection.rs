@@ -10,6 +10,7 @@ use crate::catalog::Names;
 use crate::database::{Database, Shared};
 use crate::keyed;
 use crate::prepared::{Prepared, Remembered};
+use crate::resting;
 use crate::rows::Rows;
 use crate::work::Work;
 use crate::{settings, statement};
@@ -22,6 +23,7 @@ use entasis_storage::{CatalogVersion, Entry};
 use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -39,6 +41,8 @@ pub struct Connection {
     pub(crate) settings: Mutex<Settings>,
     /// How tables that are created without saying so are encoded.
     pub(crate) compression: Mutex<Compression>,
+    /// True if all tables are put in order after each of its statements.
+    pub(crate) rests: AtomicBool,
     pub(crate) registered: RwLock<HashMap<String, Arc<dyn Relation>>>,
     pub(crate) replacement: RwLock<Option<Replacement>>,
     /// The transaction that is open.
@@ -66,6 +70,7 @@ impl Connection {
             shared,
             settings: Mutex::new(settings),
             compression: Mutex::default(),
+            rests: AtomicBool::default(),
             registered: RwLock::default(),
             replacement: RwLock::default(),
             transaction: Mutex::default(),
@@ -136,7 +141,7 @@ impl Connection {
     /// As [`Connection::query`].
     pub fn query_at_once(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
         let Ok(prepared) = self.remembered.prepare(sql)? else { return Ok(None) };
-        match guarded(|| keyed::run(self, &prepared, parameters))? {
+        match self.run_keyed(&prepared, parameters)? {
             None if prepared.is_short() => {
                 self.cancel.clear();
                 self.run(&prepared.parsed, Some(&prepared), parameters).map(Some)
@@ -145,8 +150,19 @@ impl Connection {
         }
     }
 
+    /// Runs a statement that names rows by their key. `None`, and nothing is done, if it is another.
+    fn run_keyed(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
+        guarded(|| {
+            let rows = keyed::run(self, prepared, parameters)?;
+            if rows.is_some() {
+                resting::after_statement(self);
+            }
+            Ok(rows)
+        })
+    }
+
     fn run_prepared(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Rows> {
-        match guarded(|| keyed::run(self, prepared, parameters))? {
+        match self.run_keyed(prepared, parameters)? {
             Some(rows) => Ok(rows),
             None => self.run(&prepared.parsed, Some(prepared), parameters),
         }
@@ -192,7 +208,10 @@ impl Connection {
         if began.elapsed() > LONG {
             self.shared.upkeep.wake(&self.shared);
         }
-        result
+        guarded(|| {
+            resting::after_statement(self);
+            result
+        })
     }
 
     /// Binds a statement and runs it on `work`, unless it begins or ends something.

@@ -2,6 +2,7 @@
 
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
+use crate::resting;
 use crate::rows::Rows;
 use entasis_engine::exec::{
     FilterKind, JoinLate, JoinSpill, Readings, Spilling, Swapping, TempCompression, parse_wanted, show_wanted,
@@ -9,6 +10,7 @@ use entasis_engine::exec::{
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 /// A setting: its name, what it does, how it is read and written.
 struct Setting {
@@ -53,6 +55,19 @@ const SETTINGS: &[Setting] = &[
             let name = text.trim().to_ascii_lowercase();
             let compression = Compression::parse(&name).ok_or_else(|| Compression::unknown(&name))?;
             *connection.compression.lock().unwrap_or_else(PoisonError::into_inner) = compression;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "upkeep",
+        description: "when tables are put in order behind those who write to them: auto (when they rest), always (after every \
+                      statement as well, for tests)",
+        get: |connection| {
+            let rests = connection.rests.load(Ordering::Relaxed);
+            resting::NAMES.into_iter().find(|(own, _)| *own == rests).map_or("auto", |(_, name)| name).to_string()
+        },
+        set: |connection, text| {
+            connection.rests.store(one_of("upkeep", resting::NAMES, text)?, Ordering::Relaxed);
             Ok(())
         },
     },
