@@ -51,7 +51,12 @@ impl CatchUp {
 }
 
 /// The values of some columns of some rows.
-fn values(rows: &TableSnapshot, ids: &[RowId], columns: &[usize], interrupt: &mut Interrupt) -> Result<Vec<Vec<Value>>> {
+fn values(
+    rows: &TableSnapshot,
+    ids: &[RowId],
+    columns: &[usize],
+    interrupt: &mut Interrupt,
+) -> Result<Vec<Vec<Value>>> {
     let types: Vec<DataType> = columns.iter().map(|&column| rows.schema()[column].ty).collect();
     let mut all = Vec::with_capacity(ids.len());
     let mut datums = Vec::with_capacity(columns.len());

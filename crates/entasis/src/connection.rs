@@ -10,6 +10,7 @@ use crate::catalog::Names;
 use crate::database::{Database, Shared};
 use crate::keyed;
 use crate::prepared::{Prepared, Remembered};
+use crate::resting;
 use crate::rows::Rows;
 use crate::work::Work;
 use crate::{settings, statement};
@@ -22,7 +23,7 @@ use entasis_storage::{CatalogVersion, Entry, TableEntry, Waiter, WriterName};
 use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -48,6 +49,8 @@ pub struct Connection {
     pub(crate) settings: Mutex<Settings>,
     /// How tables that are created without saying so are encoded.
     pub(crate) compression: Mutex<Compression>,
+    /// True if all tables are put in order after each of its statements.
+    pub(crate) rests: AtomicBool,
     pub(crate) registered: RwLock<HashMap<String, Arc<dyn Relation>>>,
     pub(crate) replacement: RwLock<Option<Replacement>>,
     /// The transaction that is open.
@@ -77,6 +80,7 @@ impl Connection {
             lock_timeout: AtomicU64::new(0),
             settings: Mutex::new(settings),
             compression: Mutex::default(),
+            rests: AtomicBool::default(),
             registered: RwLock::default(),
             replacement: RwLock::default(),
             transaction: Mutex::default(),
@@ -167,7 +171,7 @@ impl Connection {
         // Who has to wait for long may have to be interrupted.
         let name = WriterName { connection: self.id, statement: None };
         let waiter = Waiter { name, limit: Some(AT_ONCE), is_interrupted: None };
-        let rows = match guarded(|| keyed::run(self, &prepared, parameters, &waiter)) {
+        let rows = match self.run_keyed(&prepared, parameters, &waiter) {
             Err(error) if error.kind() == ErrorKind::Conflict => return Ok(None),
             rows => rows?,
         };
@@ -180,8 +184,24 @@ impl Connection {
         }
     }
 
+    /// Runs a statement that names rows by their key. `None`, and nothing is done, if it is another.
+    fn run_keyed(
+        &self,
+        prepared: &Prepared,
+        parameters: &[(Value, DataType)],
+        waiter: &Waiter<'_>,
+    ) -> Result<Option<Rows>> {
+        guarded(|| {
+            let rows = keyed::run(self, prepared, parameters, waiter)?;
+            if rows.is_some() {
+                resting::after_statement(self);
+            }
+            Ok(rows)
+        })
+    }
+
     fn run_prepared(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Rows> {
-        match self.waiting(None, |waiter| guarded(|| keyed::run(self, prepared, parameters, waiter)))? {
+        match self.waiting(None, |waiter| self.run_keyed(prepared, parameters, waiter))? {
             Some(rows) => Ok(rows),
             None => self.run(&prepared.parsed, Some(prepared), parameters),
         }
@@ -218,7 +238,10 @@ impl Connection {
         if began.elapsed() > LONG {
             self.shared.upkeep.wake(&self.shared);
         }
-        result
+        guarded(|| {
+            resting::after_statement(self);
+            result
+        })
     }
 
     /// Runs a statement outside any transaction, which is one by itself: once more if another one was first.

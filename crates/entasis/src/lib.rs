@@ -39,6 +39,7 @@ pub mod files;
 mod keyed;
 mod prepared;
 mod relations;
+mod resting;
 pub mod rows;
 mod settings;
 mod statement;

@@ -2,6 +2,7 @@
 
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
+use crate::resting;
 use crate::rows::Rows;
 use entasis_engine::exec::{
     FilterKind, JoinLate, JoinSpill, Readings, Spilling, Swapping, TempCompression, parse_wanted, show_wanted,
@@ -66,6 +67,19 @@ const SETTINGS: &[Setting] = &[
         },
         set: |connection, text| {
             connection.lock_timeout.store(parse_milliseconds(text)?, Ordering::Relaxed);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "upkeep",
+        description: "when tables are put in order behind those who write to them: auto (when they rest), always (after every \
+                      statement as well, for tests)",
+        get: |connection| {
+            let rests = connection.rests.load(Ordering::Relaxed);
+            resting::NAMES.into_iter().find(|(own, _)| *own == rests).map_or("auto", |(_, name)| name).to_string()
+        },
+        set: |connection, text| {
+            connection.rests.store(one_of("upkeep", resting::NAMES, text)?, Ordering::Relaxed);
             Ok(())
         },
     },

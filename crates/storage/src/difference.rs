@@ -80,7 +80,12 @@ mod tests {
         for _ in 0..random.below(20) {
             let row = [Datum::Integer(random.below(100).into()), Datum::Integer(random.below(4).into())];
             let mut writer = table.write();
-            let found = writer.find_slowly(|_, _| random.below(8) == 0);
+            let nth = random.below(8);
+            let mut seen = 0;
+            let found = writer.find_slowly(|_, _| {
+                seen += 1;
+                seen > nth
+            });
             match (random.below(4), found) {
                 (0, Some(found)) => writer.delete(found),
                 (1, Some(found)) => drop(writer.update(found, &[(1, row[1])])),
@@ -96,7 +101,11 @@ mod tests {
             let random = &mut Random(seed + 1);
             let keyed = seed % 2 == 0;
             let sizes = TableOptions { block_slots: 4, group_slots: 16, partitions: 4, ..TableOptions::default() };
-            let options = if keyed { TableOptions { layout: crate::Layout::EquiGhost, layout_key: vec![0], ..sizes } } else { sizes };
+            let options = if keyed {
+                TableOptions { layout: crate::Layout::EquiGhost, layout_key: vec![0], ..sizes }
+            } else {
+                sizes
+            };
             let schema = vec![Field::new("k", DataType::Int64), Field::new("v", DataType::Int64)];
             let table = Table::with_options("t", schema, options);
             change(&table, random);

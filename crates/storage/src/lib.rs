@@ -61,6 +61,8 @@ mod model_tests;
 #[cfg(test)]
 mod random;
 #[cfg(test)]
+mod reading_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod transaction_tests;

@@ -310,13 +310,13 @@ impl<'a> TableWriter<'a> {
 #[cfg(test)]
 impl TableWriter<'_> {
     /// The first row that `is_it` says yes to, looked for one by one.
-    pub(crate) fn find_slowly(&self, is_it: impl Fn(RowId, &entasis_vector::Schema) -> bool) -> Option<RowId> {
+    pub(crate) fn find_slowly(&self, mut is_it: impl FnMut(RowId, &Schema) -> bool) -> Option<RowId> {
         let schema = self.table.schema();
         let rows = self.root().groups.iter().enumerate().flat_map(|(group, node)| {
             let slots = (0..node.slots()).filter(|&slot| node.is_live(slot));
             slots.map(move |slot| RowId { group: group as u32, slot: slot as u32 })
         });
-        rows.into_iter().find(|&id| is_it(id, schema))
+        { rows }.find(|&id| is_it(id, schema))
     }
 }
 
@@ -326,7 +326,9 @@ impl Drop for TableWriter<'_> {
         // A transaction's log names rows by their place, so its fork is tidied by no one; the head is, in time.
         if !self.thinned.is_empty() && self.log().is_none() {
             let thinned = std::mem::take(&mut self.thinned);
-            Writer { shape, branch: self.branch() }.tidy(thinned);
+            // A transaction may begin before a fork is published, so only upkeep moves rows for it that are told by their places.
+            let may_renumber = matches!(self.target, Target::Head { .. }) && self.table.may_move_rows();
+            Writer { shape, branch: self.branch() }.tidy(thinned, may_renumber);
         }
         self.branch().sweep();
     }

@@ -20,12 +20,7 @@ fn types(entry: &TableEntry, columns: &[usize]) -> Vec<DataType> {
 ///
 /// # Errors
 /// Interrupted.
-pub(crate) fn write_index(
-    work: &mut Work,
-    entry: &Arc<TableEntry>,
-    number: usize,
-    change: &KeyChange,
-) -> Result<()> {
+pub(crate) fn write_index(work: &mut Work, entry: &Arc<TableEntry>, number: usize, change: &KeyChange) -> Result<()> {
     let Some(index) = &entry.indexes[number] else { return Ok(()) };
     if change.removed.is_empty() && change.added.is_empty() {
         return Ok(());

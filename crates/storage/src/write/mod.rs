@@ -14,6 +14,7 @@
 //! Nothing here fails, so a statement validates first and then writes.
 
 mod bulk;
+mod kept;
 mod load;
 mod pieces;
 mod room;
