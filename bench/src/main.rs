@@ -48,7 +48,7 @@ enum Command {
         #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1000..))]
         rows: u64,
         /// Numbers of threads, which take turns.
-        #[arg(long, value_delimiter = ',', default_values_t = [1, 2, 8], value_parser = clap::value_parser!(u64).range(1..=256))]
+        #[arg(long, value_delimiter = ',', default_values_t = [1_u64, 2, 8], value_parser = clap::value_parser!(u64).range(1..=256))]
         threads: Vec<u64>,
         /// Rounds that count.
         #[arg(long, default_value_t = 5)]

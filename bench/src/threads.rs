@@ -130,7 +130,7 @@ fn write(
     is_over: &AtomicBool,
 ) -> entasis::Result<Figures> {
     let mut figures = Figures::default();
-    for number in 0.. {
+    for number in 0_u64.. {
         if is_over.load(Ordering::Relaxed) {
             break;
         }

@@ -135,6 +135,14 @@ impl Sessions {
         }
     }
 
+    /// The rows of a query that must succeed, as [`Expected::Rows`] writes them.
+    pub(super) fn rows(&mut self, session: &str, sql: &str) -> String {
+        match self.step(session, sql) {
+            Outcome::Rows(rows) => rows,
+            _ => panic!("rows were expected at the end of\n{}", self.transcript),
+        }
+    }
+
     /// All statements with their outcomes, for the messages of other assertions.
     pub(super) fn transcript(&self) -> &str {
         &self.transcript
