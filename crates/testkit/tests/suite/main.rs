@@ -9,3 +9,4 @@ mod random_plans;
 mod slt;
 mod spilling;
 mod tpch;
+mod transactions;
