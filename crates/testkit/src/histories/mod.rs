@@ -13,21 +13,34 @@
 //! | `chains` | the versions of each row in their order |
 //! | `observe`, `order`, `cycles`, `classify` | from what was seen to the order of moments, and names for its cycles |
 //! | `constraints`, `stamps`, `model` | keys; blind writes; the slow twin |
-//! | [`check`] | all of that |
+//! | [`check`](mod@check) | all of that |
+//! | `tables` | the tables of the workload |
+//! | `session`, `transaction` | who runs statements, and which come next |
+//! | `read`, `write`, `bulk`, `define` | the statements |
+//! | `common`, [`run`] | what sessions share; windows and the report |
 
 pub mod anomaly;
+mod bulk;
 mod chains;
 pub mod check;
 mod classify;
+mod common;
 mod constraints;
 mod cycles;
+mod define;
 pub mod history;
 mod model;
 mod observe;
 mod order;
+mod read;
+pub mod run;
+mod session;
 mod stamps;
+mod tables;
+mod transaction;
 mod unfold;
 mod walk;
+mod write;
 mod written;
 
 pub use anomaly::{Anomaly, Violation};

@@ -1,0 +1,89 @@
+//! What all sessions of a run share: a clock, numbers, and how far each has come.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Who waits so long while nobody else gets on either hangs.
+const HANGS: Duration = Duration::from_secs(30);
+
+/// See the module.
+pub(crate) struct Common {
+    seed: u64,
+    ticks: AtomicU64,
+    numbers: AtomicU64,
+    /// Transactions that are still to be begun in this window.
+    pub(crate) left: AtomicI64,
+    /// True once a session has found a violation.
+    pub(crate) stop: AtomicBool,
+    /// True while statements run.
+    pub(crate) is_running: AtomicBool,
+    /// True when the run is over.
+    pub(crate) is_over: AtomicBool,
+    /// Statements that have ended.
+    pub(crate) statements: AtomicU64,
+    /// By session, the statement that it runs.
+    current: Vec<Mutex<String>>,
+}
+
+impl Common {
+    /// For so many sessions, numbered from 0; the last number is that of who leads the run.
+    pub(crate) fn new(seed: u64, sessions: usize) -> Common {
+        Common {
+            seed,
+            ticks: AtomicU64::new(1),
+            numbers: AtomicU64::new(1_000_000),
+            left: AtomicI64::new(0),
+            stop: AtomicBool::new(false),
+            is_running: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            statements: AtomicU64::new(0),
+            current: (0..=sessions).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// The time.
+    pub(crate) fn tick(&self) -> u64 {
+        self.ticks.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Numbers that nobody else has.
+    pub(crate) fn draw(&self, count: u64) -> Range<u64> {
+        let first = self.numbers.fetch_add(count, Ordering::Relaxed);
+        first..first + count
+    }
+
+    /// A session begins a statement.
+    pub(crate) fn enter(&self, session: usize, sql: &str) {
+        sql.clone_into(&mut self.current[session].lock().expect("no panic while locked"));
+    }
+
+    /// Its statement has ended.
+    pub(crate) fn leave(&self, session: usize) {
+        self.current[session].lock().expect("no panic while locked").clear();
+        self.statements.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Ends the process if statements run and none ends for half a minute: a thread that hangs cannot be ended otherwise.
+    pub(crate) fn watch(&self) {
+        let (mut seen, mut since) = (0, Instant::now());
+        while !self.is_over.load(Ordering::Relaxed) {
+            thread::park_timeout(Duration::from_millis(200));
+            let now = self.statements.load(Ordering::Relaxed);
+            if now != seen || !self.is_running.load(Ordering::Relaxed) {
+                (seen, since) = (now, Instant::now());
+            } else if since.elapsed() >= HANGS {
+                eprintln!("the database hangs (seed {}): no statement has ended for {} s", self.seed, HANGS.as_secs());
+                for (session, sql) in self.current.iter().enumerate() {
+                    let sql = sql.lock().expect("no panic while locked");
+                    if !sql.is_empty() {
+                        eprintln!("  session {session} waits in: {sql}");
+                    }
+                }
+                std::process::abort();
+            }
+        }
+    }
+}

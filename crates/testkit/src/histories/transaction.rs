@@ -1,0 +1,97 @@
+//! What a session does next: a statement by itself, or several between `BEGIN` and `COMMIT` or `ROLLBACK`, with savepoints.
+
+use super::history::{Span, Step, Transaction};
+use super::session::{Request, Session, Stop};
+use entasis::{ErrorKind, Rows};
+use std::sync::atomic::Ordering;
+
+impl Session<'_> {
+    /// Runs transactions until none are left in this window.
+    pub(crate) fn work(&mut self) -> Result<(), Stop> {
+        while !self.common.stop.load(Ordering::Relaxed) && self.common.left.fetch_sub(1, Ordering::Relaxed) > 0 {
+            match self.random.below(100) {
+                0..=34 => self.keyed()?,
+                35..=49 => self.read()?,
+                50..=69 => self.write()?,
+                70..=72 => self.change_many()?,
+                73..=74 => self.define()?,
+                _ => self.transaction()?,
+            }
+        }
+        Ok(())
+    }
+
+    fn transaction(&mut self) -> Result<(), Stop> {
+        let (begin, result) = self.call(&Request::new("BEGIN"));
+        result.map_err(|error| self.unexpected(&error, "BEGIN"))?;
+        self.open = Some(Transaction { session: self.number, begin, ..Transaction::default() });
+        match self.steps() {
+            Ok(()) if self.random.chance(85) => self.end("COMMIT"),
+            Ok(()) => {
+                self.counts.rolled_back += 1;
+                self.end("ROLLBACK")
+            }
+            Err(Stop::Conflict) => {
+                self.counts.conflicts += 1;
+                self.end("ROLLBACK")
+            }
+            Err(violation) => Err(violation),
+        }
+    }
+
+    fn steps(&mut self) -> Result<(), Stop> {
+        let mut is_saved = false;
+        for _ in 0..self.random.between(1, 6) {
+            match self.random.below(40) {
+                0..=11 => self.read()?,
+                12..=25 => self.write()?,
+                26..=29 => self.keyed()?,
+                30 => self.change_many()?,
+                31 => self.write_family()?,
+                32 if self.random.chance(30) => self.copy_as_table()?,
+                33..=35 if !is_saved => {
+                    is_saved = true;
+                    self.step("SAVEPOINT s", Step::Savepoint)?;
+                }
+                36..=37 if is_saved => self.step("ROLLBACK TO s", Step::RollBackTo)?,
+                38 if is_saved => {
+                    is_saved = false;
+                    self.step("RELEASE s", Step::Release)?;
+                }
+                _ => self.read_again()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads tables whole that the transaction may have read or changed.
+    fn read_again(&mut self) -> Result<(), Stop> {
+        let table = self.random.below(super::tables::TABLES.len());
+        match self.random.chance(30) {
+            true => self.read_table(table),
+            false => self.read_key(table),
+        }
+    }
+
+    fn step(&mut self, sql: &str, step: Step) -> Result<(), Stop> {
+        self.aside(sql)?;
+        self.open.as_mut().expect("a transaction is open").steps.push(step);
+        Ok(())
+    }
+
+    fn end(&mut self, sql: &str) -> Result<(), Stop> {
+        let (commit, result): (Span, entasis::Result<Rows>) = self.call(&Request::new(sql));
+        let transaction = self.open.take().expect("a transaction is open");
+        let committed = match result {
+            Ok(_) => sql == "COMMIT",
+            Err(error) if error.kind() == ErrorKind::Conflict => {
+                self.counts.conflicts += 1;
+                false
+            }
+            Err(error) => return Err(self.unexpected(&error, sql)),
+        };
+        self.counts.committed += u64::from(committed);
+        self.transactions.push(Transaction { commit, committed, ..transaction });
+        Ok(())
+    }
+}
