@@ -16,7 +16,7 @@
 //! | [`check`](mod@check) | all of that |
 //! | `tables` | the tables of the workload |
 //! | `session`, `transaction` | who runs statements, and which come next |
-//! | `read`, `write`, `bulk`, `define` | the statements |
+//! | `read`, `write`, `bulk`, `rekey`, `define` | the statements |
 //! | `common`, [`run`] | what sessions share; windows and the report |
 
 pub mod anomaly;
@@ -33,6 +33,7 @@ mod model;
 mod observe;
 mod order;
 mod read;
+mod rekey;
 pub mod run;
 mod session;
 mod stamps;

@@ -7,9 +7,11 @@ use super::anomaly::{Anomaly, Violation};
 use super::check::{Checked, check};
 use super::common::Common;
 use super::history::{History, Row};
+use super::rekey;
 use super::session::{Counts, Session, Stop};
-use super::tables::{self, COLUMNS, TABLES};
+use super::tables::{self, CHILD, COLUMNS, TABLES};
 use entasis::{Config, Connection, Database};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -19,6 +21,8 @@ use std::time::{Duration, Instant};
 const MANY: usize = 400;
 /// Lists that are longer are cut.
 const LONG: usize = 8;
+/// Rows that may be deleted although others are referred to.
+const UNREFERRED: &str = " AND k NOT IN (SELECT r FROM q WHERE r IS NOT NULL)";
 
 /// What a run does.
 #[derive(Debug, Clone)]
@@ -133,7 +137,8 @@ fn windows(
     };
     let (leader, is_forced) = connect();
     report.has_forced_upkeep = is_forced;
-    for sql in TABLES.iter().flat_map(tables::Table::definition) {
+    let definitions = TABLES.iter().flat_map(tables::Table::definition);
+    for sql in definitions.chain(rekey::DEFINITION.map(str::to_owned)) {
         leader.execute(&sql).map_err(|error| failed(&error, &sql))?;
     }
     let mut sessions: Vec<Session<'_>> =
@@ -199,10 +204,12 @@ fn read(common: &Common, leader: &Connection) -> Result<Vec<Vec<Row>>, Violation
 /// Cuts long lists and large tables. Returns what the tables hold then, which is compared with what they must hold.
 fn cut(common: &Common, leader: &Connection, before: &[Vec<Row>]) -> Result<Vec<Vec<Row>>, Violation> {
     let mut expected = before.to_vec();
+    let referred: HashSet<i64> = before[CHILD].iter().filter_map(|row| row.refers).collect();
     for (table, rows) in TABLES.iter().zip(&mut expected) {
-        if rows.len() > MANY && !table.is_referred_to {
-            call(common, leader, &format!("DELETE FROM {} WHERE g <> 3", table.name))?;
-            rows.retain(|row| row.group == 3);
+        if rows.len() > MANY {
+            let own = if table.is_referred_to { UNREFERRED } else { "" };
+            call(common, leader, &format!("DELETE FROM {} WHERE g <> 3{own}", table.name))?;
+            rows.retain(|row| row.group == 3 || (table.is_referred_to && referred.contains(&row.key)));
         }
         let sql = format!("UPDATE {} SET v = split_part(v, ',', 1) || ',' || last, n = 2 WHERE n > {LONG}", table.name);
         call(common, leader, &sql)?;
