@@ -4,7 +4,7 @@
 //! cargo run --profile dev -p entasis-testkit --example histories -- --seconds 600 --threads 4 --seed 1
 //! ```
 
-use entasis_testkit::histories::run::{Options, run};
+use entasis_testkit::histories::run::{NAMES, Options, run};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ fn main() -> ExitCode {
         Ok(options) => options,
         Err(what) => {
             eprintln!(
-                "{what}\nusage: histories [--seconds N] [--transactions N] [--threads N] [--seed N] [--window N]"
+                "{what}\nusage: histories [--seconds N] [--transactions N] [--threads N] [--seed N] [--window N] [--without NAME]"
             );
             return ExitCode::from(2);
         }
@@ -49,8 +49,14 @@ fn main() -> ExitCode {
 }
 
 fn options(mut arguments: impl Iterator<Item = String>) -> Result<Options, String> {
-    let mut options = Options { seed: 1, threads: 4, window: 5_000, transactions: u64::MAX, time: None };
+    let mut options =
+        Options { seed: 1, threads: 4, window: 5_000, transactions: u64::MAX, time: None, without: Vec::new() };
     while let Some(name) = arguments.next() {
+        if name == "--without" {
+            let what = arguments.next().filter(|what| NAMES.contains(&what.as_str()));
+            options.without.push(what.ok_or_else(|| format!("--without takes one of {}", NAMES.join(", ")))?);
+            continue;
+        }
         let value = arguments.next().and_then(|text| text.parse::<u64>().ok());
         let value = value.ok_or_else(|| format!("{name} takes a number"))?;
         match name.as_str() {

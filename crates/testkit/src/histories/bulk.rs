@@ -16,7 +16,8 @@ impl Session<'_> {
         match self.random.below(6) {
             0..=2 => self.append_to_group(table),
             3..=4 => self.delete_some(table),
-            _ => self.truncate(table),
+            _ if self.common.has("truncate") => self.truncate(table),
+            _ => Ok(()),
         }
     }
 

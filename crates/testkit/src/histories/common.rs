@@ -12,6 +12,8 @@ const HANGS: Duration = Duration::from_secs(30);
 /// See the module.
 pub(crate) struct Common {
     seed: u64,
+    /// Names of statements that are left out.
+    without: Vec<String>,
     ticks: AtomicU64,
     numbers: AtomicU64,
     /// Transactions that are still to be begun in this window.
@@ -30,9 +32,10 @@ pub(crate) struct Common {
 
 impl Common {
     /// For so many sessions, numbered from 0; the last number is that of who leads the run.
-    pub(crate) fn new(seed: u64, sessions: usize) -> Common {
+    pub(crate) fn new(seed: u64, sessions: usize, without: &[String]) -> Common {
         Common {
             seed,
+            without: without.to_vec(),
             ticks: AtomicU64::new(1),
             numbers: AtomicU64::new(1_000_000),
             left: AtomicI64::new(0),
@@ -42,6 +45,11 @@ impl Common {
             statements: AtomicU64::new(0),
             current: (0..=sessions).map(|_| Mutex::default()).collect(),
         }
+    }
+
+    /// False if statements of this name are left out.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.without.iter().all(|other| other != name)
     }
 
     /// The time.

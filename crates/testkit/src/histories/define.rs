@@ -23,12 +23,12 @@ impl Session<'_> {
     pub(crate) fn define(&mut self) -> Result<(), Stop> {
         self.counts.definitions += 1;
         match self.random.below(12) {
-            0..=2 => self.toggle_index(),
-            3..=5 => self.toggle_column(),
+            0..=2 if self.common.has("index") => self.toggle_index(),
+            3..=5 if self.common.has("column") => self.toggle_column(),
             6..=7 => self.replace_view(),
             8..=9 => self.copy_as_table(),
-            10 => self.copy_into_table(),
-            _ => self.refer(),
+            11 if self.common.has("refer") => self.refer(),
+            _ => self.copy_into_table(),
         }
     }
 
@@ -42,6 +42,9 @@ impl Session<'_> {
             }
             None => {
                 let table = self.random.below(TABLES.len());
+                if TABLES[table].has_order_of_insertion {
+                    return Ok(());
+                }
                 let columns = *self.random.pick(&["g", "last", "k", "v", "n, g", "r"]);
                 if self.aside(&format!("CREATE INDEX {name} ON {} ({columns})", TABLES[table].name))?.is_some() {
                     self.defined.index = Some(table);

@@ -121,6 +121,13 @@ pub enum Effect {
         /// The version.
         version: Fingerprint,
     },
+    /// The table held this version when the window began. Only of the first transaction.
+    Held {
+        /// The table.
+        table: TableId,
+        /// The version.
+        version: Fingerprint,
+    },
     /// It deleted a row of which this was the version.
     Delete {
         /// The table.
@@ -243,7 +250,7 @@ impl History {
         for (table, rows) in contents.iter().enumerate() {
             for row in rows {
                 let version = history.note(table, row.clone());
-                effects.push(Effect::Put { table, version });
+                effects.push(Effect::Held { table, version });
             }
         }
         let statement = Statement { sql: "(what there was)".into(), effects, ..Statement::default() };

@@ -37,7 +37,13 @@ pub struct Options {
     pub transactions: u64,
     /// Ends after such a time, whole windows.
     pub time: Option<Duration>,
+    /// Names of statements that are left out, to look behind a violation that is known.
+    pub without: Vec<String>,
 }
+
+/// What [`Options::without`] may name.
+pub const NAMES: [&str; 9] =
+    ["rekey", "define", "refer", "index", "column", "truncate", "unique", "child", "transaction"];
 
 /// What was done and checked.
 #[derive(Debug, Clone, Copy, Default)]
@@ -106,7 +112,7 @@ impl fmt::Display for Failure {
 /// # Errors
 /// The first violation. A database that hangs ends the process.
 pub fn run(options: &Options, mut progress: impl FnMut(&Report)) -> Result<Report, Box<Failure>> {
-    let common = Common::new(options.seed, options.threads);
+    let common = Common::new(options.seed, options.threads, &options.without);
     let mut report = Report::default();
     let result = thread::scope(|scope| {
         let watchdog = scope.spawn(|| common.watch());

@@ -30,6 +30,8 @@ pub(crate) struct Table {
     pub(crate) has_fresh_keys: bool,
     /// True if other tables refer to it.
     pub(crate) is_referred_to: bool,
+    /// True if it can have no indexes.
+    pub(crate) has_order_of_insertion: bool,
 }
 
 /// Whose rows are named by key, without a plan: nothing else is declared of it.
@@ -47,6 +49,7 @@ const PLAIN: Table = Table {
     refers_to: None,
     has_fresh_keys: true,
     is_referred_to: false,
+    has_order_of_insertion: false,
 };
 
 /// All of them.
@@ -68,7 +71,7 @@ pub(crate) const TABLES: [Table; 8] = [
         has_fresh_keys: false,
         ..PLAIN
     },
-    Table { name: "e", definition: &["", "layout = 'insertion'", "CREATE INDEX e_k ON e (k)"], ..PLAIN },
+    Table { name: "e", definition: &["", "layout = 'insertion'"], has_order_of_insertion: true, ..PLAIN },
     Table {
         name: "p",
         definition: &["PRIMARY KEY (k)", "layout = 'casper'"],

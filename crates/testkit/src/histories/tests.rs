@@ -24,7 +24,7 @@ struct Story {
 }
 
 impl Story {
-    /// Rows 1 to 4: keys 10 and 20 of `t`, 30 of `u`, 40 of `n`.
+    /// Rows 1 to 4: keys 10 and 20 of `t`, 30 of `u`, 40 of `n`; the last one has been written before.
     fn new() -> Story {
         let rules = |name: &str, has_unique_key, refers_to| TableRules {
             name: name.into(),
@@ -33,7 +33,7 @@ impl Story {
             refers_to,
         };
         let tables = vec![rules("t", true, None), rules("u", true, Some(T)), rules("n", false, None)];
-        let contents = [vec![row(10, &[1]), row(20, &[2])], vec![row(30, &[3])], vec![row(40, &[4])]];
+        let contents = [vec![row(10, &[1]), row(20, &[2])], vec![row(30, &[3])], vec![row(40, &[4, 0])]];
         Story { history: History::beginning(tables, &contents), now: 0 }
     }
 
@@ -118,7 +118,7 @@ fn found(result: Result<Checked, Violation>) -> Option<Anomaly> {
 
 /// What the tables of a story hold if only row 1 has changed.
 fn with_first(list: &[u64]) -> [Vec<Row>; 3] {
-    [vec![row(10, list), row(20, &[2])], vec![row(30, &[3])], vec![row(40, &[4])]]
+    [vec![row(10, list), row(20, &[2])], vec![row(30, &[3])], vec![row(40, &[4, 0])]]
 }
 
 fn checked(story: Story, contents: &[Vec<Row>; 3]) -> Result<Checked, Violation> {
@@ -143,7 +143,7 @@ fn old_snapshots_and_write_skew_are_clean() {
     let late = story.begin();
     story.read(late, T, Predicate::All, &[row(10, &[1, 5]), row(20, &[2, 6])]);
     story.end(late, false);
-    let result = story.check([&[row(10, &[1, 5]), row(20, &[2, 6])], &[row(30, &[3])], &[row(40, &[4])]]);
+    let result = story.check([&[row(10, &[1, 5]), row(20, &[2, 6])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
     let checked = result.expect("nothing is wrong");
     assert_eq!((checked.rows, checked.versions, checked.compared), (4, 6, 8));
 }
@@ -168,7 +168,7 @@ fn own_writes_savepoints_and_rows_that_come_and_go_are_clean() {
     story.delete(two, T, row(20, &[2]));
     story.commit(two);
     story.write(&[(T, row(20, &[8]))]);
-    let result = story.check([&[row(10, &[1, 5]), row(20, &[8])], &[row(30, &[3])], &[row(40, &[4])]]);
+    let result = story.check([&[row(10, &[1, 5]), row(20, &[8])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
     assert_eq!(found(result), None);
 }
 
@@ -184,7 +184,7 @@ fn rows_that_leave_a_predicate_are_not_shown() {
     story.commit(old);
     story.commit(new);
     let contents = [in_group(1, row(10, &[1, 5])), row(20, &[2])];
-    assert_eq!(found(story.check([&contents, &[row(30, &[3])], &[row(40, &[4])]])), None);
+    assert_eq!(found(story.check([&contents, &[row(30, &[3])], &[row(40, &[4, 0])]])), None);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn bulk_appends_are_recovered_from_lists() {
         );
         story.commit(one);
         story.write(&[(T, row(10, &[1, 5, 6]))]);
-        story.check([&[row(10, &[1, 5, 6]), row(20, &[2, 5])], &[row(30, &[3])], &[row(40, &[4])]])
+        story.check([&[row(10, &[1, 5, 6]), row(20, &[2, 5])], &[row(30, &[3])], &[row(40, &[4, 0])]])
     };
     assert_eq!(found(tell(2)), None);
     assert_eq!(found(tell(3)), Some(Anomaly::WrongCount));
@@ -214,8 +214,8 @@ fn rows_deleted_by_key_are_gone() {
         story.commit(one);
         story.check(contents)
     };
-    assert_eq!(found(tell([&[row(10, &[1])], &[row(30, &[3])], &[row(40, &[4])]])), None);
-    let resurrected = tell([&[row(10, &[1]), row(20, &[2])], &[row(30, &[3])], &[row(40, &[4])]]);
+    assert_eq!(found(tell([&[row(10, &[1])], &[row(30, &[3])], &[row(40, &[4, 0])]])), None);
+    let resurrected = tell([&[row(10, &[1]), row(20, &[2])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
     assert_eq!(found(resurrected), Some(Anomaly::StaleRead));
 }
 
@@ -230,7 +230,7 @@ fn writes_in_a_circle() {
     story.commit(one);
     story.commit(two);
     // A write sees what it writes upon, so it is a circle of reads as well; that of writes alone is shorter.
-    let result = story.check([&[row(10, &[1, 5, 6]), row(20, &[2, 7, 8])], &[row(30, &[3])], &[row(40, &[4])]]);
+    let result = story.check([&[row(10, &[1, 5, 6]), row(20, &[2, 7, 8])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
     assert_eq!(found(result), Some(Anomaly::DirtyWrite));
 }
 
@@ -279,7 +279,7 @@ fn information_in_a_circle() {
     story.read(two, T, Predicate::Key(10), &[row(10, &[1, 5])]);
     story.commit(one);
     story.commit(two);
-    let result = story.check([&[row(10, &[1, 5]), row(20, &[2, 6])], &[row(30, &[3])], &[row(40, &[4])]]);
+    let result = story.check([&[row(10, &[1, 5]), row(20, &[2, 6])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
     assert_eq!(found(result), Some(Anomaly::CircularInformationFlow));
 }
 
@@ -305,7 +305,7 @@ fn seen_in_part(steps: &[&[(usize, bool)]]) -> Option<Anomaly> {
     for transaction in [reader, writer] {
         story.loosen(transaction, 1, 100);
     }
-    found(story.check([&[row(10, &[1, 5]), row(20, &[2])], &[row(30, &[3, 6])], &[row(40, &[4])]]))
+    found(story.check([&[row(10, &[1, 5]), row(20, &[2])], &[row(30, &[3, 6])], &[row(40, &[4, 0])]]))
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn predicates_of_two_moments() {
         story.loosen(transaction, 1, 100);
     }
     let contents =
-        [&[row(10, &[1]), row(20, &[2]), row(50, &[5])][..], &[row(30, &[3]), row(60, &[6])], &[row(40, &[4])]];
+        [&[row(10, &[1]), row(20, &[2]), row(50, &[5])][..], &[row(30, &[3]), row(60, &[6])], &[row(40, &[4, 0])]];
     assert_eq!(found(story.check(contents)), Some(Anomaly::PredicateManyPreceders));
 }
 
@@ -366,7 +366,7 @@ fn forks() {
     story.commit(left);
     story.commit(right);
     (1..5).for_each(|transaction| story.loosen(transaction, 1, 100));
-    let result = story.check([&[row(10, &[1, 5]), row(20, &[2, 6])], &[row(30, &[3])], &[row(40, &[4])]]);
+    let result = story.check([&[row(10, &[1, 5]), row(20, &[2, 6])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
     assert_eq!(found(result), Some(Anomaly::LongFork));
 }
 
@@ -427,7 +427,7 @@ fn versions_that_nobody_wrote() {
 
     let mut story = Story::new();
     let one = story.begin();
-    story.read(one, N, Predicate::All, &[row(40, &[4]), row(40, &[4])]);
+    story.read(one, N, Predicate::All, &[row(40, &[4, 0]), row(40, &[4, 0])]);
     story.commit(one);
     assert_eq!(found(checked(story, &with_first(&[1]))), Some(Anomaly::RowTwice));
 }
@@ -435,7 +435,7 @@ fn versions_that_nobody_wrote() {
 #[test]
 fn lost_rows_and_wrong_contents() {
     assert_eq!(found(checked(Story::new(), &with_first(&[1]))), None);
-    let lost = Story::new().check([&[row(10, &[1])], &[row(30, &[3])], &[row(40, &[4])]]);
+    let lost = Story::new().check([&[row(10, &[1])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
     assert_eq!(found(lost), Some(Anomaly::LostRow));
     let mut story = Story::new();
     story.write(&[(T, row(10, &[1, 5]))]);
@@ -461,7 +461,7 @@ fn keys_and_references() {
     let one = story.begin();
     story.put(one, T, row(10, &[5]));
     story.commit(one);
-    let result = story.check([&[row(10, &[1]), row(20, &[2]), row(10, &[5])], &[row(30, &[3])], &[row(40, &[4])]]);
+    let result = story.check([&[row(10, &[1]), row(20, &[2]), row(10, &[5])], &[row(30, &[3])], &[row(40, &[4, 0])]]);
     assert_eq!(found(result), Some(Anomaly::UniqueViolation));
 
     let unique = |root, unique| Row { unique, ..row(root as i64 * 10, &[root]) };
@@ -469,7 +469,7 @@ fn keys_and_references() {
         let mut story = Story::new();
         story.write(&[(T, unique(5, five)), (T, unique(6, six))]);
         let t = [row(10, &[1]), row(20, &[2]), unique(5, five), unique(6, six)];
-        found(story.check([&t, &[row(30, &[3])], &[row(40, &[4])]]))
+        found(story.check([&t, &[row(30, &[3])], &[row(40, &[4, 0])]]))
     };
     assert_eq!(tell(Some(1), Some(2)), None);
     assert_eq!(tell(None, None), None);
@@ -479,7 +479,7 @@ fn keys_and_references() {
         let child = Row { refers: Some(key), ..row(50, &[5]) };
         let mut story = Story::new();
         story.write(&[(U, child.clone())]);
-        found(story.check([&[row(10, &[1]), row(20, &[2])], &[row(30, &[3]), child], &[row(40, &[4])]]))
+        found(story.check([&[row(10, &[1]), row(20, &[2])], &[row(30, &[3]), child], &[row(40, &[4, 0])]]))
     };
     assert_eq!(refers(20), None);
     assert_eq!(refers(99), Some(Anomaly::DanglingReference));

@@ -13,10 +13,11 @@ impl Session<'_> {
                 0..=34 => self.keyed()?,
                 35..=49 => self.read()?,
                 50..=69 => self.write()?,
-                70..=72 if self.random.chance(3) => self.rekey()?,
+                70..=72 if self.random.chance(3) && self.common.has("rekey") => self.rekey()?,
                 70..=72 => self.change_many()?,
-                73..=74 => self.define()?,
-                _ => self.transaction()?,
+                73..=74 if self.common.has("define") => self.define()?,
+                75.. if self.common.has("transaction") => self.transaction()?,
+                _ => self.read()?,
             }
         }
         Ok(())

@@ -20,7 +20,7 @@ pub(crate) fn unfold(history: &mut History) -> Result<(), Violation> {
                     Effect::Append { table, .. } => {
                         appends.insert(statement.numbers.start, (id, number, table));
                     }
-                    Effect::Put { version, .. } => {
+                    Effect::Put { version, .. } | Effect::Held { version, .. } => {
                         by_list.insert(list_hash(&history.rows[&version].list), version);
                     }
                     _ => {}

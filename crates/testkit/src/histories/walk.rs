@@ -88,6 +88,7 @@ impl Walk {
                     self.observations.push(Observation { table, predicate, shown, own, step });
                 }
                 Effect::Put { table, version } => self.put(step, *table, *version, written)?,
+                Effect::Held { table, version } => self.insert(*table, *version, written),
                 Effect::Delete { table, version } => {
                     self.change(step, *table, *version, None, written)?;
                 }
@@ -139,6 +140,10 @@ impl Walk {
         Ok(own.map(|(root, _)| *root).collect())
     }
 
+    fn insert(&mut self, table: TableId, version: Fingerprint, written: &Written<'_>) {
+        self.writes.insert(written.rows[&version].root(), Write { table, before: None, after: Some(version) });
+    }
+
     fn put(
         &mut self,
         step: usize,
@@ -148,7 +153,7 @@ impl Walk {
     ) -> Result<(), (Anomaly, String)> {
         let row = &written.rows[&version];
         if row.list.len() == 1 {
-            self.writes.insert(row.root(), Write { table, before: None, after: Some(version) });
+            self.insert(table, version, written);
             return Ok(());
         }
         match written.before(row) {

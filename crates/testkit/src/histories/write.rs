@@ -39,11 +39,12 @@ impl Session<'_> {
     }
 
     fn some_unique(&mut self, table: TableId) -> Option<i64> {
-        (TABLES[table].has_unique && self.random.chance(60)).then(|| self.random.between(0, UNIQUE - 1))
+        (TABLES[table].has_unique && self.common.has("unique") && self.random.chance(60))
+            .then(|| self.random.between(0, UNIQUE - 1))
     }
 
     fn some_parent(&mut self, table: TableId) -> Option<i64> {
-        let parent = TABLES[table].refers_to?;
+        let parent = TABLES[table].refers_to.filter(|_| self.common.has("child"))?;
         self.random.chance(80).then(|| self.some_key(parent))
     }
 
@@ -61,7 +62,7 @@ impl Session<'_> {
                 sql: format!("INSERT INTO {} (k, g, last, n, v, u, r) VALUES (?, ?, ?, ?, ?, ?, ?)", rules.name),
                 parameters: parameters
                     .into_iter()
-                    .chain([(Value::Text(number.to_string()), DataType::Varchar)])
+                    .chain([(Value::Text(number.to_string().into()), DataType::Varchar)])
                     .chain(optional.map(|value| (value, DataType::Int64)))
                     .collect(),
                 numbers,

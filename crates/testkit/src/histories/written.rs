@@ -30,7 +30,7 @@ impl<'a> Written<'a> {
                     numbers.push((statement.numbers.start, statement.numbers.end, id, number));
                 }
                 for effect in &statement.effects {
-                    if let Effect::Put { version, .. } = *effect {
+                    if let Effect::Put { version, .. } | Effect::Held { version, .. } = *effect {
                         by.insert(version, (id, number));
                         by_list.insert(list_hash(&rows[&version].list), version);
                     }
