@@ -9,7 +9,7 @@ use super::write::counted;
 impl Session<'_> {
     /// One of them.
     pub(crate) fn change_many(&mut self) -> Result<(), Stop> {
-        let table = self.random.below(TABLES.len());
+        let table = self.some_table();
         if self.open.is_none() {
             return self.append_to_many(table);
         }

@@ -21,12 +21,13 @@ fn name(cycle: &[Edge], chains: &Chains, walks: &[Walk]) -> Anomaly {
         [] if is_timed => Anomaly::RealTime,
         [] if cycle.iter().any(|edge| is_saw(&edge)) => Anomaly::CircularInformationFlow,
         [] => Anomaly::DirtyWrite,
-        [_] if is_timed => Anomaly::StaleRead,
         [edge] => {
             let Why::Missed { chain, step, searched } = edge.why else { unreachable!("it was looked for") };
             let reader = owner(edge.from);
             let saw = cycle.iter().find(|edge| is_saw(edge) && owner(edge.to) == reader);
-            let Some(Edge { why: Why::Saw { chain: other, step: saw }, .. }) = saw else { return Anomaly::ReadSkew };
+            let Some(Edge { why: Why::Saw { chain: other, step: saw }, .. }) = saw else {
+                return if is_timed { Anomaly::StaleRead } else { Anomaly::ReadSkew };
+            };
             if walks[reader].writes.contains_key(&chains.all[chain].root) {
                 Anomaly::LostUpdate
             } else if step == *saw {
@@ -61,18 +62,24 @@ fn account(cycle: &[Edge], chains: &Chains, written: &Written<'_>) -> String {
     let mut text = String::new();
     for edge in cycle {
         let (from, to) = (name(edge.from), name(edge.to));
-        let row = |chain: usize| {
+        let left = |chain: usize, writer: usize| {
             let chain = &chains.all[chain];
-            let last = chain.states.iter().rev().find_map(|state| state.version).expect("it was inserted");
-            format!("{} {}", written.history.tables[chain.table].name, written.show(last))
+            let table = &written.history.tables[chain.table].name;
+            let state = chain.states.iter().find(|state| state.writer == Some(owner(writer)));
+            match state.and_then(|state| state.version) {
+                Some(version) => format!("{table} as {}", written.show(version)),
+                None => format!("{table} as row {} gone", chain.root),
+            }
         };
         let line = match edge.why {
             Why::Own => continue,
             Why::Time => format!("{from} was over before {to} began"),
-            Why::Wrote { chain } => format!("{to} wrote upon what {from} left of {}", row(chain)),
-            Why::Saw { chain, step } => format!("{to} saw in step {step} what {from} left of {}", row(chain)),
+            Why::Wrote { chain } => format!("{to} wrote upon what {from} left in {}", left(chain, edge.from)),
+            Why::Saw { chain, step } => {
+                format!("{to} saw in step {step} what {from} left in {}", left(chain, edge.from))
+            }
             Why::Missed { chain, step, .. } => {
-                format!("{from} did not see in step {step} what {to} left of {}", row(chain))
+                format!("{from} did not see in step {step} what {to} left in {}", left(chain, edge.to))
             }
         };
         // Writing to a string does not fail.

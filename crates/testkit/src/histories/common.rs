@@ -1,8 +1,10 @@
 //! What all sessions of a run share: a clock, numbers, and how far each has come.
 
+use super::history::TableId;
+use super::tables::TABLES;
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +20,8 @@ pub(crate) struct Common {
     numbers: AtomicU64,
     /// Transactions that are still to be begun in this window.
     pub(crate) left: AtomicI64,
+    /// Number of the window.
+    pub(crate) window: AtomicUsize,
     /// True once a session has found a violation.
     pub(crate) stop: AtomicBool,
     /// True while statements run.
@@ -39,6 +43,7 @@ impl Common {
             ticks: AtomicU64::new(1),
             numbers: AtomicU64::new(1_000_000),
             left: AtomicI64::new(0),
+            window: AtomicUsize::new(0),
             stop: AtomicBool::new(false),
             is_running: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
@@ -50,6 +55,13 @@ impl Common {
     /// False if statements of this name are left out.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.without.iter().all(|other| other != name)
+    }
+
+    /// Two tables that are busy in this window.
+    pub(crate) fn hot(&self) -> [TableId; 2] {
+        let (window, tables) = (self.window.load(Ordering::Relaxed), TABLES.len());
+        let one = window % tables;
+        [one, (one + 1 + window / tables % (tables - 1)) % tables]
     }
 
     /// The time.

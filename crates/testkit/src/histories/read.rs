@@ -10,14 +10,14 @@ use entasis::{DataType, Rows, Value};
 impl Session<'_> {
     /// One of them.
     pub(crate) fn read(&mut self) -> Result<(), Stop> {
-        let table = self.random.below(TABLES.len());
+        let table = self.some_table();
         match self.random.below(20) {
-            0..=8 => self.read_key(table),
-            9..=11 => self.read_group(table).map(drop),
-            12..=13 => self.read_keys(table),
-            14 => self.read_table(table),
-            15 => self.read_keys_of_several(),
-            16..=17 => self.read_several(),
+            0..=6 => self.read_key(table),
+            7..=9 => self.read_group(table).map(drop),
+            10..=11 => self.read_keys(table),
+            12 => self.read_table(table),
+            13..=14 => self.read_keys_of_several(),
+            15..=17 => self.read_several(),
             18 => self.read_references(),
             _ => self.read_joined(),
         }
@@ -74,7 +74,8 @@ impl Session<'_> {
         let asked: Vec<(TableId, i64)> = (0..3)
             .map(|_| {
                 // A scalar subquery gives one row, so the key must be unique.
-                let table = *self.random.pick(&[0, 1, 3, PARENT, CHILD]);
+                let hot = self.some_table();
+                let table = if TABLES[hot].has_unique_key { hot } else { *self.random.pick(&[0, 1, 3, PARENT, CHILD]) };
                 (table, self.some_key(table))
             })
             .collect();
@@ -115,7 +116,10 @@ impl Session<'_> {
 
     /// Some tables.
     pub(crate) fn several(&mut self) -> Vec<TableId> {
-        let first = self.random.below(TABLES.len());
+        if self.random.chance(50) {
+            return self.common.hot().to_vec();
+        }
+        let first = self.some_table();
         let count = if self.random.chance(30) { TABLES.len() } else { self.random.between(2, 3) as usize };
         (first..first + count).map(|table| table % TABLES.len()).collect()
     }

@@ -42,8 +42,8 @@ pub struct Options {
 }
 
 /// What [`Options::without`] may name.
-pub const NAMES: [&str; 9] =
-    ["rekey", "define", "refer", "index", "column", "truncate", "unique", "child", "transaction"];
+pub const NAMES: [&str; 10] =
+    ["rekey", "define", "refer", "index", "column", "truncate", "unique", "child", "alone", "transaction"];
 
 /// What was done and checked.
 #[derive(Debug, Clone, Copy, Default)]
@@ -168,6 +168,7 @@ fn windows(
         for session in &mut sessions {
             session.known = contents.iter().map(|rows: &Vec<Row>| rows.iter().map(|row| row.key).collect()).collect();
         }
+        common.window.fetch_add(1, Ordering::Relaxed);
         report.add(&check(history)?);
         progress(report);
     }

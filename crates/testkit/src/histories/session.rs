@@ -193,13 +193,23 @@ impl<'a> Session<'a> {
         Ok(effects)
     }
 
+    /// A table, more often one of those that are busy in this window.
+    pub(crate) fn some_table(&mut self) -> TableId {
+        match self.random.chance(60) {
+            true => *self.random.pick(&self.common.hot()),
+            false => self.random.below(TABLES.len()),
+        }
+    }
+
     /// The key of a row that a table may have.
     pub(crate) fn some_key(&mut self, table: TableId) -> i64 {
         let known = &self.known[table];
         if !TABLES[table].has_fresh_keys && (known.is_empty() || self.random.chance(50)) {
             return self.random.between(0, tables::KEYS - 1);
         }
-        if known.is_empty() { -1 } else { *self.random.pick(known) }
+        // Of rows that came last others may know as well.
+        let newest = known.len().saturating_sub(if self.random.chance(50) { 5 } else { known.len() });
+        if known.is_empty() { -1 } else { *self.random.pick(&known[newest..]) }
     }
 }
 

@@ -12,7 +12,7 @@ use entasis::Value;
 /// The columns of all tables, in the order in which rows are read.
 pub(crate) const COLUMNS: &str = "k, g, u, r, w, last, n, v";
 /// Keys that rows share over time, in tables whose key is unique, are below this.
-pub(crate) const KEYS: i64 = 100;
+pub(crate) const KEYS: i64 = 60;
 /// Groups are below this.
 pub(crate) const GROUPS: i64 = 8;
 /// Unique numbers are below this.

@@ -4,19 +4,20 @@ use super::history::{Span, Step, Transaction};
 use super::session::{Request, Session, Stop};
 use entasis::{ErrorKind, Rows};
 use std::sync::atomic::Ordering;
+use std::thread;
 
 impl Session<'_> {
     /// Runs transactions until none are left in this window.
     pub(crate) fn work(&mut self) -> Result<(), Stop> {
         while !self.common.stop.load(Ordering::Relaxed) && self.common.left.fetch_sub(1, Ordering::Relaxed) > 0 {
             match self.random.below(100) {
-                0..=34 => self.keyed()?,
-                35..=49 => self.read()?,
-                50..=69 => self.write()?,
-                70..=72 if self.random.chance(3) && self.common.has("rekey") => self.rekey()?,
-                70..=72 => self.change_many()?,
-                73..=74 if self.common.has("define") => self.define()?,
-                75.. if self.common.has("transaction") => self.transaction()?,
+                0..=24 => self.keyed()?,
+                25..=39 => self.read()?,
+                40..=57 if self.common.has("alone") => self.write()?,
+                58..=60 if self.random.chance(3) && self.common.has("rekey") => self.rekey()?,
+                58..=60 if self.common.has("alone") => self.change_many()?,
+                61..=62 if self.common.has("define") => self.define()?,
+                63.. if self.common.has("transaction") => self.transaction()?,
                 _ => self.read()?,
             }
         }
@@ -62,13 +63,17 @@ impl Session<'_> {
                 }
                 _ => self.read_again()?,
             }
+            // So that transactions of several sessions are open at once.
+            if self.random.chance(60) {
+                thread::yield_now();
+            }
         }
         Ok(())
     }
 
     /// Reads tables whole that the transaction may have read or changed.
     fn read_again(&mut self) -> Result<(), Stop> {
-        let table = self.random.below(super::tables::TABLES.len());
+        let table = self.some_table();
         match self.random.chance(30) {
             true => self.read_table(table),
             false => self.read_key(table),

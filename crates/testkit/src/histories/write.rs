@@ -10,7 +10,7 @@ use std::ops::Range;
 impl Session<'_> {
     /// One of them.
     pub(crate) fn write(&mut self) -> Result<(), Stop> {
-        let table = self.random.below(TABLES.len());
+        let table = self.some_table();
         match self.random.below(20) {
             0..=4 => self.insert(table),
             5..=9 => self.append(table),
