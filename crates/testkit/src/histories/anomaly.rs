@@ -47,6 +47,10 @@ pub enum Anomaly {
     UniqueViolation,
     /// A row refers to one that is not there.
     DanglingReference,
+    /// What others need was dropped or changed.
+    BrokenDependency,
+    /// Two objects have one name.
+    NameTwice,
     /// The tables do not hold what the model holds.
     WrongContents,
     /// A statement failed that must not.
@@ -78,6 +82,8 @@ impl Anomaly {
             Anomaly::WrongCount => "wrong count of changed rows",
             Anomaly::UniqueViolation => "unique violation",
             Anomaly::DanglingReference => "dangling foreign key",
+            Anomaly::BrokenDependency => "what others need was dropped or changed",
+            Anomaly::NameTwice => "two objects have one name",
             Anomaly::WrongContents => "contents differ from the model",
             Anomaly::UnexpectedError => "unexpected error",
         }

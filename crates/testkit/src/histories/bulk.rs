@@ -3,7 +3,7 @@
 
 use super::history::{Effect, Predicate, Row, TableId};
 use super::session::{Request, Session, Stop};
-use super::tables::{GROUPS, KEYED, TABLES};
+use super::tables::{CHILD, COLUMNS, GROUPS, KEYED, TABLES};
 use super::write::counted;
 
 impl Session<'_> {
@@ -16,7 +16,7 @@ impl Session<'_> {
         match self.random.below(6) {
             0..=2 => self.append_to_group(table),
             3..=4 => self.delete_some(table),
-            _ if self.common.has("truncate") => self.truncate(table),
+            _ if self.common.has("truncate") => self.truncate_and_fill(table),
             _ => Ok(()),
         }
     }
@@ -83,25 +83,29 @@ impl Session<'_> {
         rows.into_iter().map(delete).collect()
     }
 
-    /// Reads a table, empties it and fills it anew.
-    fn truncate(&mut self, table: TableId) -> Result<(), Stop> {
+    /// Empties a table, and before that the one that refers to it, and fills it anew.
+    fn truncate_and_fill(&mut self, table: TableId) -> Result<(), Stop> {
+        if TABLES[table].is_referred_to {
+            self.truncate(CHILD)?;
+        }
+        if self.truncate(table)? { (0..4).try_for_each(|_| self.insert_many(table)) } else { Ok(()) }
+    }
+
+    /// Reads a table and empties it. False if it was refused.
+    fn truncate(&mut self, table: TableId) -> Result<bool, Stop> {
         let rules = &TABLES[table];
         let mut found = Vec::new();
-        let request = Request::new(format!("SELECT {} FROM {}", super::tables::COLUMNS, rules.name));
+        let request = Request::new(format!("SELECT {COLUMNS} FROM {}", rules.name));
         self.run(request, |session, rows| {
             found = session.rows_of(rows, 0)?;
             session.saw(table, Predicate::All, rows)
         })?;
-        let request = Request {
-            sql: format!("TRUNCATE {}", rules.name),
-            may_be_refused: rules.is_referred_to,
-            ..Request::default()
-        };
-        let is_empty = self.run(request, |session, _| {
+        let sql = format!("TRUNCATE {}", rules.name);
+        let request = Request { sql, may_be_refused: rules.is_referred_to, ..Request::default() };
+        self.run(request, |session, _| {
             let mut effects = vec![Effect::Sought { table, predicate: Predicate::All }];
             effects.extend(session.deleted(table, found));
             Ok(effects)
-        })?;
-        if is_empty { (0..4).try_for_each(|_| self.insert_many(table)) } else { Ok(()) }
+        })
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn judge(written: &Written<'_>) -> Result<(), Violation> {
                 let Effect::Read { table, predicate, shown } = effect else { continue };
                 let rows: Vec<&Row> = shown.iter().map(|version| &history.rows[version]).collect();
                 if *predicate != Predicate::Some {
-                    unique(history, *table, &rows)
+                    unique(written, *table, &rows)
                         .map_err(|violation| within(violation, step, &written.account(transaction)))?;
                 }
                 if *predicate == Predicate::All {
@@ -31,7 +31,7 @@ pub(crate) fn judge(written: &Written<'_>) -> Result<(), Violation> {
     let whole: HashMap<TableId, Vec<&Row>> =
         history.contents.iter().map(|rows| rows.iter().collect()).enumerate().collect();
     for (table, rows) in &whole {
-        unique(history, *table, rows).map_err(|violation| within(violation, 0, "    (what is left in the end)"))?;
+        unique(written, *table, rows).map_err(|violation| within(violation, 0, "    (what is left in the end)"))?;
     }
     references(history, &whole).map_err(|violation| within(violation, 0, "    (what is left in the end)"))
 }
@@ -40,19 +40,32 @@ fn within(violation: Violation, step: usize, account: &str) -> Violation {
     Violation { account: format!("{}\nin step {step} of\n{account}", violation.account), ..violation }
 }
 
-fn unique(history: &History, table: TableId, rows: &[&Row]) -> Result<(), Violation> {
-    let rules = &history.tables[table];
+fn unique(written: &Written<'_>, table: TableId, rows: &[&Row]) -> Result<(), Violation> {
+    let rules = &written.history.tables[table];
     let (mut keys, mut numbers) = (HashMap::new(), HashMap::new());
     for row in rows {
         let same = rules.has_unique_key.then(|| keys.insert(row.key, row)).flatten();
         let number = row.unique.filter(|_| rules.has_unique);
         let same = same.or_else(|| number.and_then(|number| numbers.insert(number, row)));
         if let Some(other) = same {
-            let text = format!("table {} has {} and {}", rules.name, show(other), show(row));
+            let text = format!(
+                "table {} has {}, written by\n{}and {}, written by\n{}",
+                rules.name,
+                show(other),
+                writer(written, table, other),
+                show(row),
+                writer(written, table, row)
+            );
             return Err(Violation::new(Anomaly::UniqueViolation, text));
         }
     }
     Ok(())
+}
+
+/// Who wrote a version, as accounts show it.
+fn writer(written: &Written<'_>, table: TableId, row: &Row) -> String {
+    let writer = written.writer(row.fingerprint(table));
+    writer.map_or(String::new(), |(writer, _)| written.account(&written.history.transactions[writer]))
 }
 
 fn references(history: &History, whole: &HashMap<TableId, Vec<&Row>>) -> Result<(), Violation> {

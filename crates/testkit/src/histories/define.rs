@@ -6,8 +6,11 @@
 use super::anomaly::{Anomaly, Violation};
 use super::history::{Predicate, Span, Statement, Step, TableId, Transaction};
 use super::session::{Request, Session, Stop};
-use super::tables::{COLUMNS, PARENT, TABLES};
-use entasis::{Rows, Value};
+use super::tables::{COLUMNS, JUNK, PARENT, TABLES};
+use entasis::{ErrorKind, Rows, Value};
+
+/// An index that any session makes and drops.
+pub(crate) const SHARED_INDEX: &str = "shared_index";
 
 /// What a session has defined.
 #[derive(Debug, Clone, Copy, Default)]
@@ -22,13 +25,17 @@ impl Session<'_> {
     /// One of them, outside transactions.
     pub(crate) fn define(&mut self) -> Result<(), Stop> {
         self.counts.definitions += 1;
-        match self.random.below(12) {
-            0..=2 if self.common.has("index") => self.toggle_index(),
-            3..=5 if self.common.has("column") => self.toggle_column(),
-            6..=7 => self.replace_view(),
-            8..=9 => self.copy_as_table(),
-            11 if self.common.has("refer") => self.refer(),
-            _ => self.copy_into_table(),
+        let kinds = if self.common.has("several") { 14 } else { 11 };
+        match self.random.below(kinds) {
+            0 if self.common.has("dependencies") => self.break_dependency(),
+            1 if self.common.has("names") => self.share_index(),
+            2..=4 if self.common.has("index") => self.toggle_index(),
+            5..=7 if self.common.has("column") => self.toggle_column(),
+            8..=9 => self.replace_view(),
+            10 if self.common.has("refer") => self.refer(),
+            11..=12 => self.copy_as_table(),
+            _ if self.common.has("several") => self.copy_into_table(),
+            _ => self.replace_view(),
         }
     }
 
@@ -62,6 +69,10 @@ impl Session<'_> {
                     self.defined.column = None;
                 }
             }
+            None if self.random.chance(10) && self.common.has("junk") => {
+                let parent = TABLES[PARENT].name;
+                self.aside(&format!("ALTER TABLE {parent} DROP COLUMN IF EXISTS {JUNK}"))?;
+            }
             None => {
                 let table = self.random.below(TABLES.len());
                 let default = if self.random.chance(50) { " DEFAULT 7" } else { "" };
@@ -72,6 +83,44 @@ impl Session<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Makes or drops an index whose name others use as well.
+    pub(crate) fn share_index(&mut self) -> Result<(), Stop> {
+        let table = self.some_table();
+        let sql = match self.random.chance(60) && !TABLES[table].has_order_of_insertion {
+            true => format!("CREATE INDEX {SHARED_INDEX} ON {} (g)", TABLES[table].name),
+            false => format!("DROP INDEX {SHARED_INDEX}"),
+        };
+        self.attempt(&sql).map(drop)
+    }
+
+    /// Tries what must not be done, as others refer to the table.
+    fn break_dependency(&mut self) -> Result<(), Stop> {
+        let parent = TABLES[PARENT].name;
+        let attempts = [
+            format!("ALTER TABLE {parent} DROP CONSTRAINT {parent}_pkey"),
+            format!("ALTER TABLE {parent} ALTER COLUMN k TYPE VARCHAR"),
+            format!("ALTER TABLE {parent} DROP COLUMN k"),
+            format!("DROP TABLE {parent}"),
+        ];
+        let sql = self.random.pick(&attempts).clone();
+        match self.attempt(&sql)? {
+            false => Ok(()),
+            true => Err(Stop::Violation(Violation::new(Anomaly::BrokenDependency, sql))),
+        }
+    }
+
+    /// Runs a statement that may be wrong, as others change names as well. True if it was done.
+    fn attempt(&mut self, sql: &str) -> Result<bool, Stop> {
+        match self.call(&Request::new(sql)).1 {
+            Ok(_) => Ok(true),
+            Err(error) => match error.kind() {
+                ErrorKind::Conflict if self.open.is_some() => Err(Stop::Conflict),
+                ErrorKind::Conflict | ErrorKind::Input | ErrorKind::Constraint | ErrorKind::NotSupported => Ok(false),
+                _ => Err(self.unexpected(&error, sql)),
+            },
+        }
     }
 
     fn replace_view(&mut self) -> Result<(), Stop> {

@@ -11,7 +11,9 @@ impl Session<'_> {
     /// One of them.
     pub(crate) fn read(&mut self) -> Result<(), Stop> {
         let table = self.some_table();
-        match self.random.below(20) {
+        // Within a transaction all tables are of one moment anyway.
+        let kinds = if self.open.is_some() || self.common.has("several") { 20 } else { 13 };
+        match self.random.below(kinds) {
             0..=6 => self.read_key(table),
             7..=9 => self.read_group(table).map(drop),
             10..=11 => self.read_keys(table),

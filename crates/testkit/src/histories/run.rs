@@ -6,6 +6,7 @@
 use super::anomaly::{Anomaly, Violation};
 use super::check::{Checked, check};
 use super::common::Common;
+use super::define::SHARED_INDEX;
 use super::history::{History, Row};
 use super::rekey;
 use super::session::{Counts, Session, Stop};
@@ -42,8 +43,22 @@ pub struct Options {
 }
 
 /// What [`Options::without`] may name.
-pub const NAMES: [&str; 10] =
-    ["rekey", "define", "refer", "index", "column", "truncate", "unique", "child", "alone", "transaction"];
+pub const NAMES: [&str; 14] = [
+    "rekey",
+    "define",
+    "refer",
+    "index",
+    "column",
+    "junk",
+    "dependencies",
+    "names",
+    "truncate",
+    "unique",
+    "child",
+    "alone",
+    "several",
+    "transaction",
+];
 
 /// What was done and checked.
 #[derive(Debug, Clone, Copy, Default)]
@@ -162,6 +177,7 @@ fn windows(
             report.count(&std::mem::take(&mut session.counts));
         }
         common.is_running.store(true, Ordering::Relaxed);
+        names_are_unique(&leader)?;
         history.contents = read(common, &leader)?;
         contents = cut(common, &leader, &history.contents)?;
         common.is_running.store(false, Ordering::Relaxed);
@@ -196,6 +212,13 @@ fn window(options: &Options, common: &Common, sessions: &mut [Session<'_>]) -> R
         Err(Stop::Violation(violation)) => Err(violation),
         Err(Stop::Conflict) => Err(Violation::new(Anomaly::UnexpectedError, "a conflict outside a transaction")),
     })
+}
+
+/// The index that all sessions make and drop is there once, or not at all.
+fn names_are_unique(leader: &Connection) -> Result<(), Violation> {
+    let drop = format!("DROP INDEX {SHARED_INDEX}");
+    let times = (0..2).filter(|_| leader.execute(&drop).is_ok()).count();
+    if times < 2 { Ok(()) } else { Err(Violation::new(Anomaly::NameTwice, format!("{drop}\nsucceeds twice"))) }
 }
 
 /// What the tables hold.

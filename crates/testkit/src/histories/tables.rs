@@ -13,6 +13,8 @@ use entasis::Value;
 pub(crate) const COLUMNS: &str = "k, g, u, r, w, last, n, v";
 /// Keys that rows share over time, in tables whose key is unique, are below this.
 pub(crate) const KEYS: i64 = 60;
+/// A column before all others of tables that others refer to, until it is dropped.
+pub(crate) const JUNK: &str = "junk";
 /// Groups are below this.
 pub(crate) const GROUPS: i64 = 8;
 /// Unique numbers are below this.
@@ -107,8 +109,10 @@ impl Table {
         let [constraints, layout, indexes @ ..] = self.definition else { unreachable!("every table has both") };
         let constraints = if constraints.is_empty() { String::new() } else { format!(", {constraints}") };
         let layout = if layout.is_empty() { String::new() } else { format!(" WITH ({layout})") };
+        // Columns that others refer to do not stand where they stood, once a column before them is dropped.
+        let junk = if self.is_referred_to { format!("{JUNK} INTEGER, ") } else { String::new() };
         let table = format!(
-            "CREATE TABLE {} (k BIGINT, g INTEGER, u BIGINT, r BIGINT, w BIGINT, last BIGINT, n INTEGER, v VARCHAR{constraints}){layout}",
+            "CREATE TABLE {} ({junk}k BIGINT, g INTEGER, u BIGINT, r BIGINT, w BIGINT, last BIGINT, n INTEGER, v VARCHAR{constraints}){layout}",
             self.name
         );
         let view = format!("CREATE VIEW {}_view AS SELECT {COLUMNS} FROM {}", self.name, self.name);

@@ -51,7 +51,10 @@ impl Session<'_> {
                 26..=29 => self.keyed()?,
                 30 => self.change_many()?,
                 31 => self.write_family()?,
-                32 if self.random.chance(30) => self.copy_as_table()?,
+                32 if self.random.chance(30) && self.common.has("define") => self.copy_as_table()?,
+                32 if self.random.chance(30) && self.common.has("define") && self.common.has("names") => {
+                    self.share_index()?
+                }
                 33..=35 if !is_saved => {
                     is_saved = true;
                     self.step("SAVEPOINT s", Step::Savepoint)?;

@@ -2,7 +2,7 @@
 //! transaction was committed.
 
 use super::anomaly::Anomaly;
-use super::history::{Effect, Fingerprint, History, Row, Step, Transaction, TransactionId, list_hash};
+use super::history::{Effect, Fingerprint, History, Row, Span, Step, Transaction, TransactionId, list_hash};
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
@@ -89,6 +89,9 @@ impl<'a> Written<'a> {
 
     /// A transaction as accounts show it.
     pub(crate) fn account(&self, transaction: &Transaction) -> String {
+        if transaction.begin == Span::default() {
+            return "    (what there was when the window began)\n".into();
+        }
         let mut text = format!(
             "    session {}, began in ticks {}–{}, {} in {}–{}\n",
             transaction.session,
