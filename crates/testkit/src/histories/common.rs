@@ -3,13 +3,15 @@
 use super::history::TableId;
 use super::tables::TABLES;
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// Who waits so long while nobody else gets on either hangs.
 const HANGS: Duration = Duration::from_secs(30);
+/// How often a session gives way to others that may have nothing to do.
+const YIELDS: usize = 100;
 
 /// See the module.
 pub(crate) struct Common {
@@ -30,6 +32,8 @@ pub(crate) struct Common {
     pub(crate) is_over: AtomicBool,
     /// Statements that have ended.
     pub(crate) statements: AtomicU64,
+    /// Held by the statement that runs, if no two may run at once.
+    one_at_a_time: Mutex<()>,
     /// By session, the statement that it runs.
     current: Vec<Mutex<String>>,
 }
@@ -48,6 +52,7 @@ impl Common {
             is_running: AtomicBool::new(false),
             is_over: AtomicBool::new(false),
             statements: AtomicU64::new(0),
+            one_at_a_time: Mutex::new(()),
             current: (0..=sessions).map(|_| Mutex::default()).collect(),
         }
     }
@@ -64,6 +69,22 @@ impl Common {
         [one, (one + 1 + window / tables % (tables - 1)) % tables]
     }
 
+    /// A number that all sessions are given for a while.
+    pub(crate) fn hot_number(&self) -> i64 {
+        (self.statements.load(Ordering::Relaxed) / 64) as i64
+    }
+
+    /// Lets others run some statements, if they do.
+    pub(crate) fn linger(&self, statements: u64) {
+        let until = self.statements.load(Ordering::Relaxed) + statements;
+        for _ in 0..YIELDS {
+            if self.statements.load(Ordering::Relaxed) >= until {
+                break;
+            }
+            thread::yield_now();
+        }
+    }
+
     /// The time.
     pub(crate) fn tick(&self) -> u64 {
         self.ticks.fetch_add(1, Ordering::SeqCst)
@@ -73,6 +94,11 @@ impl Common {
     pub(crate) fn draw(&self, count: u64) -> Range<u64> {
         let first = self.numbers.fetch_add(count, Ordering::Relaxed);
         first..first + count
+    }
+
+    /// Keeps statements of others out while it is held, if none may overlap.
+    pub(crate) fn alone(&self) -> Option<MutexGuard<'_, ()>> {
+        (!self.has("overlap")).then(|| self.one_at_a_time.lock().expect("no panic while locked"))
     }
 
     /// A session begins a statement.

@@ -42,8 +42,8 @@ pub struct Options {
     pub without: Vec<String>,
 }
 
-/// What [`Options::without`] may name.
-pub const NAMES: [&str; 14] = [
+/// What [`Options::without`] may name; without `overlap` no two statements run at once, though transactions do.
+pub const NAMES: [&str; 15] = [
     "rekey",
     "define",
     "refer",
@@ -58,6 +58,7 @@ pub const NAMES: [&str; 14] = [
     "alone",
     "several",
     "transaction",
+    "overlap",
 ];
 
 /// What was done and checked.

@@ -141,6 +141,7 @@ impl<'a> Session<'a> {
     /// Calls the database.
     pub(crate) fn call(&mut self, request: &Request) -> (Span, entasis::Result<Rows>) {
         self.counts.statements += 1;
+        let _alone = self.common.alone();
         self.common.enter(self.number, &request.sql);
         let start = self.common.tick();
         let result = self.connection.query(&request.sql, &request.parameters);
@@ -203,6 +204,9 @@ impl<'a> Session<'a> {
 
     /// The key of a row that a table may have.
     pub(crate) fn some_key(&mut self, table: TableId) -> i64 {
+        if !TABLES[table].has_fresh_keys && self.random.chance(25) {
+            return self.common.hot_number() % tables::KEYS;
+        }
         let known = &self.known[table];
         if !TABLES[table].has_fresh_keys && (known.is_empty() || self.random.chance(50)) {
             return self.random.between(0, tables::KEYS - 1);

@@ -17,8 +17,8 @@ pub(crate) const KEYS: i64 = 60;
 pub(crate) const JUNK: &str = "junk";
 /// Groups are below this.
 pub(crate) const GROUPS: i64 = 8;
-/// Unique numbers are below this.
-pub(crate) const UNIQUE: i64 = 60;
+/// Unique numbers that are taken most of the time are below this.
+pub(crate) const UNIQUE: i64 = 40;
 
 /// A table of the workload.
 pub(crate) struct Table {

@@ -4,7 +4,6 @@ use super::history::{Span, Step, Transaction};
 use super::session::{Request, Session, Stop};
 use entasis::{ErrorKind, Rows};
 use std::sync::atomic::Ordering;
-use std::thread;
 
 impl Session<'_> {
     /// Runs transactions until none are left in this window.
@@ -67,8 +66,8 @@ impl Session<'_> {
                 _ => self.read_again()?,
             }
             // So that transactions of several sessions are open at once.
-            if self.random.chance(60) {
-                thread::yield_now();
+            if self.random.chance(50) {
+                self.common.linger(self.random.below(10) as u64);
             }
         }
         Ok(())

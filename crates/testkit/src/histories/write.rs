@@ -39,8 +39,12 @@ impl Session<'_> {
     }
 
     fn some_unique(&mut self, table: TableId) -> Option<i64> {
-        (TABLES[table].has_unique && self.common.has("unique") && self.random.chance(60))
-            .then(|| self.random.between(0, UNIQUE - 1))
+        if !TABLES[table].has_unique || !self.common.has("unique") || self.random.chance(40) {
+            return None;
+        }
+        // One that is taken already, or one that others want as well.
+        let number = self.random.between(0, UNIQUE - 1);
+        Some(if self.random.chance(50) { number } else { UNIQUE + self.common.hot_number() })
     }
 
     fn some_parent(&mut self, table: TableId) -> Option<i64> {
