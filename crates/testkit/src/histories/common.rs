@@ -1,7 +1,7 @@
 //! What all sessions of a run share: a clock, numbers, and how far each has come.
 
 use super::history::TableId;
-use super::tables::TABLES;
+use super::tables::{CHILD, PARENT, TABLES};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -12,6 +12,15 @@ use std::time::{Duration, Instant};
 const HANGS: Duration = Duration::from_secs(30);
 /// How often a session gives way to others that may have nothing to do.
 const YIELDS: usize = 100;
+
+/// What comes more often in a window than in others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Theme {
+    Mixed,
+    References,
+    Definitions,
+    Bulk,
+}
 
 /// See the module.
 pub(crate) struct Common {
@@ -62,9 +71,18 @@ impl Common {
         self.without.iter().all(|other| other != name)
     }
 
+    /// What this window is about.
+    pub(crate) fn theme(&self) -> Theme {
+        let themes = [Theme::Mixed, Theme::References, Theme::Definitions, Theme::Bulk];
+        themes[self.window.load(Ordering::Relaxed) % themes.len()]
+    }
+
     /// Two tables that are busy in this window.
     pub(crate) fn hot(&self) -> [TableId; 2] {
         let (window, tables) = (self.window.load(Ordering::Relaxed), TABLES.len());
+        if self.theme() == Theme::References {
+            return [PARENT, CHILD];
+        }
         let one = window % tables;
         [one, (one + 1 + window / tables % (tables - 1)) % tables]
     }

@@ -112,7 +112,7 @@ impl Session<'_> {
     }
 
     /// Runs a statement that may be wrong, as others change names as well. True if it was done.
-    fn attempt(&mut self, sql: &str) -> Result<bool, Stop> {
+    pub(crate) fn attempt(&mut self, sql: &str) -> Result<bool, Stop> {
         match self.call(&Request::new(sql)).1 {
             Ok(_) => Ok(true),
             Err(error) => match error.kind() {

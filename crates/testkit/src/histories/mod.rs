@@ -16,7 +16,7 @@
 //! | [`check`](mod@check) | all of that |
 //! | `tables` | the tables of the workload |
 //! | `session`, `transaction` | who runs statements, and which come next |
-//! | `read`, `write`, `bulk`, `rekey`, `define` | the statements |
+//! | `read`, `write`, `bulk`, `rekey`, `family`, `define` | the statements |
 //! | `common`, [`run`] | what sessions share; windows and the report |
 
 pub mod anomaly;
@@ -28,6 +28,7 @@ mod common;
 mod constraints;
 mod cycles;
 mod define;
+mod family;
 pub mod history;
 mod model;
 mod observe;

@@ -7,6 +7,7 @@ use super::anomaly::{Anomaly, Violation};
 use super::check::{Checked, check};
 use super::common::Common;
 use super::define::SHARED_INDEX;
+use super::family;
 use super::history::{History, Row};
 use super::rekey;
 use super::session::{Counts, Session, Stop};
@@ -43,10 +44,11 @@ pub struct Options {
 }
 
 /// What [`Options::without`] may name; without `overlap` no two statements run at once, though transactions do.
-pub const NAMES: [&str; 15] = [
+pub const NAMES: [&str; 16] = [
     "rekey",
     "define",
     "refer",
+    "family",
     "index",
     "column",
     "junk",
@@ -179,6 +181,7 @@ fn windows(
         }
         common.is_running.store(true, Ordering::Relaxed);
         names_are_unique(&leader)?;
+        family::judge(&leader)?;
         history.contents = read(common, &leader)?;
         contents = cut(common, &leader, &history.contents)?;
         common.is_running.store(false, Ordering::Relaxed);

@@ -1,5 +1,6 @@
 //! What a session does next: a statement by itself, or several between `BEGIN` and `COMMIT` or `ROLLBACK`, with savepoints.
 
+use super::common::Theme;
 use super::history::{Span, Step, Transaction};
 use super::session::{Request, Session, Stop};
 use entasis::{ErrorKind, Rows};
@@ -9,25 +10,44 @@ impl Session<'_> {
     /// Runs transactions until none are left in this window.
     pub(crate) fn work(&mut self) -> Result<(), Stop> {
         while !self.common.stop.load(Ordering::Relaxed) && self.common.left.fetch_sub(1, Ordering::Relaxed) > 0 {
-            match self.random.below(100) {
-                0..=24 => self.keyed()?,
-                25..=39 => self.read()?,
-                40..=57 if self.common.has("alone") => self.write()?,
-                58..=60 if self.random.chance(3) && self.common.has("rekey") => self.rekey()?,
-                58..=60 if self.common.has("alone") => self.change_many()?,
-                61..=62 if self.common.has("define") => self.define()?,
-                63.. if self.common.has("transaction") => self.transaction()?,
-                _ => self.read()?,
-            }
+            self.next()?;
         }
         Ok(())
     }
 
-    fn transaction(&mut self) -> Result<(), Stop> {
+    fn next(&mut self) -> Result<(), Stop> {
+        match self.common.theme() {
+            Theme::Mixed => {}
+            Theme::References if self.random.chance(30) && self.common.has("family") => return self.kin(),
+            Theme::Definitions if self.random.chance(15) && self.common.has("define") => return self.define(),
+            Theme::Bulk if self.random.chance(15) && self.common.has("alone") => return self.change_many(),
+            _ => {}
+        }
+        match self.random.below(100) {
+            0..=24 => self.keyed(),
+            25..=39 => self.read(),
+            40..=57 if self.common.has("alone") => self.write(),
+            58 if self.random.chance(20) && self.common.has("rekey") => self.rekey(),
+            58..=60 if self.common.has("alone") => self.change_many(),
+            61..=62 if self.common.has("define") => self.define(),
+            63.. if self.common.has("transaction") => self.transaction(Session::steps),
+            _ => self.read(),
+        }
+    }
+
+    /// A statement, or a transaction, on the tables of the family.
+    fn kin(&mut self) -> Result<(), Stop> {
+        match self.random.chance(50) && self.common.has("transaction") {
+            true => self.transaction(Session::family_transaction),
+            false => self.family(),
+        }
+    }
+
+    fn transaction(&mut self, steps: impl FnOnce(&mut Self) -> Result<(), Stop>) -> Result<(), Stop> {
         let (begin, result) = self.call(&Request::new("BEGIN"));
         result.map_err(|error| self.unexpected(&error, "BEGIN"))?;
         self.open = Some(Transaction { session: self.number, begin, ..Transaction::default() });
-        match self.steps() {
+        match steps(self) {
             Ok(()) if self.random.chance(85) => self.end("COMMIT"),
             Ok(()) => {
                 self.counts.rolled_back += 1;
