@@ -11,6 +11,7 @@
 //! | [`configuration`] | the settings under which tests run again |
 //! | [`text_test`] | the runner of `tests/slt` |
 //! | [`golden`] | files that hold what a test should print |
+//! | [`histories`] | what concurrent transactions did and saw, and the checker of it |
 //!
 //! The tests themselves are in `tests/suite`. `docs/design/testing.md` says which kind of test is for what.
 
@@ -19,6 +20,7 @@ pub mod configuration;
 pub mod expressions;
 pub mod generator;
 pub mod golden;
+pub mod histories;
 pub mod plans;
 pub mod random;
 pub mod reference;

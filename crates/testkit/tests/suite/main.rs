@@ -4,6 +4,7 @@ mod bad_input;
 mod differential;
 mod expressions;
 mod faults;
+mod histories;
 mod plans;
 mod random_plans;
 mod slt;

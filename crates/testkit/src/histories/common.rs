@@ -1,0 +1,153 @@
+//! What all sessions of a run share: a clock, numbers, and how far each has come.
+
+use super::history::TableId;
+use super::tables::{CHILD, PARENT, TABLES};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Who waits so long while nobody else gets on either hangs.
+const HANGS: Duration = Duration::from_secs(30);
+/// How often a session gives way to others that may have nothing to do.
+const YIELDS: usize = 100;
+
+/// What comes more often in a window than in others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Theme {
+    Mixed,
+    References,
+    Definitions,
+    Bulk,
+}
+
+/// See the module.
+pub(crate) struct Common {
+    seed: u64,
+    /// Names of statements that are left out.
+    without: Vec<String>,
+    ticks: AtomicU64,
+    numbers: AtomicU64,
+    /// Transactions that are still to be begun in this window.
+    pub(crate) left: AtomicI64,
+    /// Number of the window.
+    pub(crate) window: AtomicUsize,
+    /// True once a session has found a violation.
+    pub(crate) stop: AtomicBool,
+    /// True while statements run.
+    pub(crate) is_running: AtomicBool,
+    /// True when the run is over.
+    pub(crate) is_over: AtomicBool,
+    /// Statements that have ended.
+    pub(crate) statements: AtomicU64,
+    /// Held by the statement that runs, if no two may run at once.
+    one_at_a_time: Mutex<()>,
+    /// By session, the statement that it runs.
+    current: Vec<Mutex<String>>,
+}
+
+impl Common {
+    /// For so many sessions, numbered from 0; the last number is that of who leads the run.
+    pub(crate) fn new(seed: u64, sessions: usize, without: &[String]) -> Common {
+        Common {
+            seed,
+            without: without.to_vec(),
+            ticks: AtomicU64::new(1),
+            numbers: AtomicU64::new(1_000_000),
+            left: AtomicI64::new(0),
+            window: AtomicUsize::new(0),
+            stop: AtomicBool::new(false),
+            is_running: AtomicBool::new(false),
+            is_over: AtomicBool::new(false),
+            statements: AtomicU64::new(0),
+            one_at_a_time: Mutex::new(()),
+            current: (0..=sessions).map(|_| Mutex::default()).collect(),
+        }
+    }
+
+    /// False if statements of this name are left out.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.without.iter().all(|other| other != name)
+    }
+
+    /// What this window is about.
+    pub(crate) fn theme(&self) -> Theme {
+        let themes = [Theme::Mixed, Theme::References, Theme::Definitions, Theme::Bulk];
+        themes[self.window.load(Ordering::Relaxed) % themes.len()]
+    }
+
+    /// Two tables that are busy in this window.
+    pub(crate) fn hot(&self) -> [TableId; 2] {
+        let (window, tables) = (self.window.load(Ordering::Relaxed), TABLES.len());
+        if self.theme() == Theme::References {
+            return [PARENT, CHILD];
+        }
+        let one = window % tables;
+        [one, (one + 1 + window / tables % (tables - 1)) % tables]
+    }
+
+    /// A number that all sessions are given for a while.
+    pub(crate) fn hot_number(&self) -> i64 {
+        (self.statements.load(Ordering::Relaxed) / 64) as i64
+    }
+
+    /// Lets others run some statements, if they do.
+    pub(crate) fn linger(&self, statements: u64) {
+        let until = self.statements.load(Ordering::Relaxed) + statements;
+        for _ in 0..YIELDS {
+            if self.statements.load(Ordering::Relaxed) >= until {
+                break;
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// The time.
+    pub(crate) fn tick(&self) -> u64 {
+        self.ticks.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Numbers that nobody else has.
+    pub(crate) fn draw(&self, count: u64) -> Range<u64> {
+        let first = self.numbers.fetch_add(count, Ordering::Relaxed);
+        first..first + count
+    }
+
+    /// Keeps statements of others out while it is held, if none may overlap.
+    pub(crate) fn alone(&self) -> Option<MutexGuard<'_, ()>> {
+        (!self.has("overlap")).then(|| self.one_at_a_time.lock().expect("no panic while locked"))
+    }
+
+    /// A session begins a statement.
+    pub(crate) fn enter(&self, session: usize, sql: &str) {
+        sql.clone_into(&mut self.current[session].lock().expect("no panic while locked"));
+    }
+
+    /// Its statement has ended.
+    pub(crate) fn leave(&self, session: usize) {
+        self.current[session].lock().expect("no panic while locked").clear();
+        self.statements.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Ends the process if statements run and none ends for half a minute: a thread that hangs cannot be ended otherwise.
+    pub(crate) fn watch(&self) {
+        let (mut seen, mut since) = (0, Instant::now());
+        while !self.is_over.load(Ordering::Relaxed) {
+            thread::park_timeout(Duration::from_millis(200));
+            let now = self.statements.load(Ordering::Relaxed);
+            if now != seen || !self.is_running.load(Ordering::Relaxed) {
+                (seen, since) = (now, Instant::now());
+            } else if since.elapsed() >= HANGS {
+                eprintln!("the database hangs (seed {}): no statement has ended for {} s", self.seed, HANGS.as_secs());
+                for (session, sql) in self.current.iter().enumerate() {
+                    let sql = sql.lock().expect("no panic while locked");
+                    if !sql.is_empty() {
+                        eprintln!("  session {session} waits in: {sql}");
+                    }
+                }
+                std::process::abort();
+            }
+        }
+    }
+}

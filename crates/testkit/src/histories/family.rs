@@ -1,0 +1,69 @@
+//! Two small tables, one of which refers to the other, that all sessions fill, empty, change, drop and make anew, in every order
+//! in which that may be done and in some in which it must be refused.
+//!
+//! Of their rows no history is kept. Whatever happens, no row refers to one that is not there, and nothing fails but for names
+//! that are not there, constraints and conflicts.
+
+use super::anomaly::{Anomaly, Violation};
+use super::session::{Session, Stop};
+use entasis::{Connection, Rows};
+
+/// What must have no rows.
+const DANGLING: &str =
+    "SELECT c.r FROM kin_child c LEFT JOIN kin_parent p ON p.k = c.r WHERE c.r IS NOT NULL AND p.k IS NULL";
+
+impl Session<'_> {
+    /// A statement on these tables.
+    pub(crate) fn family(&mut self) -> Result<(), Stop> {
+        let key = self.random.between(1, 3);
+        let sql = match self.random.below(24) {
+            0..=3 => format!("INSERT INTO kin_child VALUES ({key})"),
+            4 => format!("INSERT INTO kin_child SELECT k FROM kin_parent WHERE k >= {key}"),
+            5 => format!("UPDATE kin_child SET r = {key}"),
+            6..=8 => "DELETE FROM kin_child".into(),
+            9..=10 => {
+                "INSERT INTO kin_parent (k) SELECT i FROM generate_series(1, 3) s(i) ON CONFLICT DO NOTHING".into()
+            }
+            11..=13 => format!("DELETE FROM kin_parent WHERE k = {key}"),
+            14 => format!("UPDATE kin_parent SET k = k + 3 WHERE k = {key}"),
+            15..=16 => "TRUNCATE kin_parent".into(),
+            17 => "CREATE TABLE IF NOT EXISTS kin_parent (x INTEGER, k BIGINT PRIMARY KEY)".into(),
+            18 => "CREATE TABLE IF NOT EXISTS kin_child (r BIGINT REFERENCES kin_parent (k))".into(),
+            19 => "CREATE TABLE IF NOT EXISTS kin_child (r BIGINT)".into(),
+            20 => "ALTER TABLE kin_child ADD FOREIGN KEY (r) REFERENCES kin_parent (k)".into(),
+            21 => "DROP TABLE kin_child".into(),
+            22 => "DROP TABLE kin_parent".into(),
+            _ if self.common.has("junk") => "ALTER TABLE kin_parent DROP COLUMN IF EXISTS x".into(),
+            _ => "TRUNCATE kin_child".into(),
+        };
+        self.attempt(&sql).map(drop)
+    }
+
+    /// Some of them in one transaction.
+    pub(crate) fn family_transaction(&mut self) -> Result<(), Stop> {
+        for _ in 0..self.random.between(1, 3) {
+            self.family()?;
+            self.common.linger(self.random.below(6) as u64);
+        }
+        Ok(())
+    }
+}
+
+/// Looks at these tables while nobody changes them.
+///
+/// # Errors
+/// Dangling references.
+pub(crate) fn judge(leader: &Connection) -> Result<(), Violation> {
+    // Rows that refer to others stay for ever without a foreign key.
+    let is_declared = leader.execute("INSERT INTO kin_child VALUES (-1)").is_err();
+    let dangling = leader.execute(DANGLING).ok().filter(|rows| is_declared && rows.rows() > 0);
+    leader.execute("DELETE FROM kin_child").ok();
+    match dangling {
+        None => Ok(()),
+        Some(rows) => Err(Violation::new(Anomaly::DanglingReference, shown(&rows))),
+    }
+}
+
+fn shown(rows: &Rows) -> String {
+    format!("rows of kin_child refer to nothing: {:?}", rows.row_values().collect::<Vec<_>>())
+}

@@ -1,0 +1,25 @@
+//! Random transactions from several threads, and the check of what they did and saw (`testkit::histories`).
+//!
+//! `ENTASIS_SEED=n` gives all sessions other statements; `ENTASIS_HISTORIES=n` runs about so many transactions.
+
+use entasis_testkit::histories::run::{Options, run};
+
+/// About a minute.
+const TRANSACTIONS: u64 = 20_000;
+
+fn environment(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is not a number: {text}")))
+}
+
+#[test]
+fn concurrent_transactions_are_isolated() {
+    let seed = environment("ENTASIS_SEED").unwrap_or(1);
+    let transactions = environment("ENTASIS_HISTORIES").unwrap_or(TRANSACTIONS);
+    let options = Options { seed, threads: 4, window: 2_500, transactions, time: None, without: Vec::new() };
+    println!("seed {seed}");
+    match run(&options, |_| ()) {
+        Ok(report) => println!("{report}"),
+        Err(failure) => panic!("{failure}"),
+    }
+}
