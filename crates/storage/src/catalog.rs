@@ -4,9 +4,11 @@
 //!
 //! The catalog has versions, as tables have: whoever begins something takes a [`CatalogVersion`] and sees the names of that
 //! moment; whoever changes names changes a version of its own, which becomes the newest by [`Catalog::publish`]: the first
-//! to change a name wins. Dropping a name takes nothing from those that have looked it up.
+//! to change a name wins, also if it is a name that the other one's objects need ([`crate::dependencies`]). Dropping a name
+//! takes nothing from those that have looked it up.
 
 use crate::definition::Definition;
+use crate::dependencies;
 use crate::sequence::Sequence;
 use crate::table::Table;
 use entasis_vector::{Error, ErrorKind, Result, Schema};
@@ -23,6 +25,8 @@ pub struct View {
     pub sql: String,
     /// Its columns when it was created.
     pub schema: Schema,
+    /// The names of the tables, views and sequences that its query names, in lower case.
+    pub needs: Vec<String>,
 }
 
 /// A table under its name, with what was declared of it. A change of what is declared makes a new one.
@@ -87,7 +91,8 @@ impl Entry {
         }
     }
 
-    fn is(&self, other: &Entry) -> bool {
+    /// True if both are one and the same object.
+    pub(crate) fn is(&self, other: &Entry) -> bool {
         match (self, other) {
             (Entry::Table(a), Entry::Table(b)) => Arc::ptr_eq(a, b),
             (Entry::View(a), Entry::View(b)) => Arc::ptr_eq(a, b),
@@ -134,6 +139,11 @@ impl CatalogVersion {
         }
     }
 
+    /// All objects with their names in lower case, sorted by these.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.0.iter().map(|(name, entry)| (name.as_str(), entry))
+    }
+
     /// All objects, sorted by name.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.0.values()
@@ -142,6 +152,11 @@ impl CatalogVersion {
     /// All tables, sorted by name.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableEntry>> {
         self.entries().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None })
+    }
+
+    /// The table that has an index or a key of this name.
+    pub fn table_with_index(&self, name: &str) -> Option<&Arc<TableEntry>> {
+        self.tables().find(|entry| entry.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(name)))
     }
 
     /// Adds an object under its name. True if it was added, false if the name was taken and is kept.
@@ -213,7 +228,8 @@ impl Catalog {
     /// it works, no one else changes names, and `tables` are still what their names stand for.
     ///
     /// # Errors
-    /// Conflict, if another has changed one of the names meanwhile, or a name of `tables`; those of `work`.
+    /// Conflict, if another has changed one of the names meanwhile, or a name of `tables`, or what the objects of one need
+    /// of the other, or has made an index of the same name; those of `work`.
     pub fn publish<R>(
         &self,
         base: &CatalogVersion,
@@ -252,6 +268,8 @@ impl Catalog {
                 None => names.remove(name),
             };
         }
+        dependencies::judge(base, now, &newest)?;
+        judge_index_names(base, now, &merged)?;
         // Before the rows: whoever holds a table that has its old name, and looks here, sees that this goes on.
         self.changes.fetch_add(1, Ordering::AcqRel);
         let result = work()?;
@@ -260,7 +278,22 @@ impl Catalog {
     }
 }
 
-fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
+/// The tables that were changed between `base` and `now` share no name of an index with any other.
+fn judge_index_names(base: &CatalogVersion, now: &CatalogVersion, merged: &CatalogVersion) -> Result<()> {
+    let is_new = |entry: &&Arc<TableEntry>| !base.table(&entry.name).is_some_and(|old| Arc::ptr_eq(old, entry));
+    for entry in now.tables().filter(is_new) {
+        for index in &entry.definition.keys {
+            let mut others = merged.tables().filter(|other| !Arc::ptr_eq(other, entry));
+            if others.any(|other| other.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(&index.name))) {
+                return Err(changed("index", &index.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// True if a name stands for the same in both.
+pub(crate) fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
     match (a, b) {
         (None, None) => true,
         (Some(a), Some(b)) => a.is(b),
@@ -268,18 +301,21 @@ fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
     }
 }
 
-fn changed(what: &str, name: &str) -> Error {
+/// The error of one who is second.
+pub(crate) fn changed(what: &str, name: &str) -> Error {
     let message = format!("another transaction has created, changed or dropped the {what} {name}");
     Error::new(ErrorKind::Conflict, message).with_hint("roll back and try the transaction again")
 }
 
-fn key(name: &str) -> String {
+/// A name as it is looked up by.
+pub(crate) fn key(name: &str) -> String {
     name.to_lowercase()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::{Key, KeyKind};
     use entasis_vector::{DataType, Field};
 
     fn table(name: &str) -> Entry {
@@ -287,7 +323,7 @@ mod tests {
     }
 
     fn view(name: &str) -> Entry {
-        Entry::View(Arc::new(View { name: name.into(), sql: "SELECT 1".into(), schema: Vec::new() }))
+        Entry::View(Arc::new(View { name: name.into(), sql: "SELECT 1".into(), schema: Vec::new(), needs: Vec::new() }))
     }
 
     #[test]
@@ -321,6 +357,24 @@ mod tests {
         let newest = catalog.version();
         assert_eq!(newest.entries().map(Entry::name).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(catalog.changes(), 2);
+
+        // Two indexes of one name, on different tables.
+        let indexed = |name: &str| {
+            let key = Key { name: "ix".into(), columns: vec![0], kind: KeyKind::Index };
+            let Entry::Table(plain) = table(name) else { unreachable!("it is a table") };
+            let definition = Arc::new(Definition { keys: vec![key], ..Definition::default() });
+            let TableEntry { name, table, .. } = &*plain;
+            let entry = TableEntry { name: name.clone(), table: table.clone(), definition, indexes: vec![None] };
+            Entry::Table(Arc::new(entry))
+        };
+        let (mut one, mut two) = (newest.clone(), newest.clone());
+        one.add(indexed("e"), IfExists::Fail).unwrap();
+        two.add(indexed("f"), IfExists::Fail).unwrap();
+        publish(&newest, &one).unwrap();
+        let error = publish(&newest, &two).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().contains("index ix"), "{error}");
+        let newest = catalog.version();
 
         // Rows of a table that was dropped meanwhile are not published.
         let written = newest.table("a").unwrap().clone();
