@@ -17,6 +17,7 @@ use crate::database::Shared;
 use entasis_engine::exec::Reservation;
 use entasis_storage::{Catalog, CatalogVersion, RowId, Table, TableEntry, TableSnapshot, TableWriter, Transaction};
 use entasis_vector::{Error, ErrorKind, Result};
+use std::collections::HashSet;
 use std::sync::{Arc, PoisonError};
 
 /// See the module.
@@ -199,9 +200,15 @@ impl Work {
         if self.used.is_empty() && self.base.is(&self.names) {
             return Ok(());
         }
+        // A table that is there may have got a new entry.
+        let known: HashSet<*const Table> = match self.base.is(&self.names) {
+            true => HashSet::new(),
+            false => self.base.tables().flat_map(|entry| all_tables(entry)).map(|table| Arc::as_ptr(&table)).collect(),
+        };
         let is_new =
             |entry: &&Arc<TableEntry>| !self.base.table(&entry.name).is_some_and(|old| Arc::ptr_eq(old, entry));
         let new = self.names.tables().filter(is_new).flat_map(|entry| all_tables(entry));
+        let new = new.filter(|table| !known.contains(&Arc::as_ptr(table)));
         let bytes = new.map(|table| table.bytes()).sum::<usize>() + self.rows.growth();
         self.memory.resize(bytes)
     }

@@ -177,20 +177,31 @@ impl CatalogVersion {
         Ok(true)
     }
 
-    /// Removes the object of this name and `kind`. False if there is none of this name.
+    /// The object of this name, to be dropped as one of `kind`.
     ///
     /// # Errors
     /// Input, if the name is that of something else.
-    pub fn remove(&mut self, name: &str, kind: &'static str) -> Result<bool> {
+    pub fn find(&self, name: &str, kind: &'static str) -> Result<Option<&Entry>> {
         match self.get(name) {
-            None => Ok(false),
             Some(entry) if entry.kind() != kind => {
                 let is = entry.kind();
                 let error = Error::input(format!("\"{name}\" is a {is}"));
                 Err(error.with_hint(format!("use DROP {}", is.to_uppercase())))
             }
-            Some(_) => Ok(Arc::make_mut(&mut self.0).remove(&key(name)).is_some()),
+            found => Ok(found),
         }
+    }
+
+    /// Removes the object of this name and `kind`. False if there is none of this name.
+    ///
+    /// # Errors
+    /// Input, if the name is that of something else.
+    pub fn remove(&mut self, name: &str, kind: &'static str) -> Result<bool> {
+        let is_there = self.find(name, kind)?.is_some();
+        if is_there {
+            Arc::make_mut(&mut self.0).remove(&key(name));
+        }
+        Ok(is_there)
     }
 
     /// True if both have the same names for the same objects and one is a clone of the other.

@@ -59,5 +59,6 @@ pub(crate) fn truncate(work: &mut Work, names: &[String]) -> Result<Rows> {
         foreign::refuse_truncate(work, entry, &entries)?;
         changed += work.clear(entry);
     }
+    entries.iter().try_for_each(|entry| foreign::claim_truncated(work, entry))?;
     Ok(Rows::changed_rows(changed))
 }

@@ -1,7 +1,7 @@
 //! `ALTER TABLE`: the tables that come out.
 
 use super::*;
-use crate::Alteration;
+use crate::{Alteration, Columns};
 
 struct Altered {
     columns: Vec<Field>,
@@ -19,7 +19,7 @@ fn alteration(sql: &str) -> Alteration {
 
 fn altered(sql: &str) -> Altered {
     match alteration(sql) {
-        Alteration::Columns { columns, definition, rows, violations } => {
+        Alteration::Columns(Columns { columns, definition, rows, violations, .. }) => {
             if let Some(rows) = &rows {
                 check(rows, sql);
                 let types: Vec<DataType> = columns.iter().map(|column| column.ty).collect();
