@@ -65,9 +65,12 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             let users = Views::of(connection, work, &name);
             // What the connection has registered, and files, are no objects of the catalog.
             let needs = needs.into_iter().filter(|needed| work.names.get(needed).is_some()).collect();
-            let view = View { name, sql, schema: columns, needs };
-            work.names.add(Entry::View(Arc::new(view)), taken(if_not_exists, or_replace))?;
+            let view = Arc::new(View { name, sql, schema: columns, needs });
+            work.names.add(Entry::View(view.clone()), taken(if_not_exists, or_replace))?;
             users.judge(connection, work)?;
+            if or_replace {
+                views::refuse_circle(connection, work, &view)?;
+            }
             Ok(Rows::empty())
         }
         Statement::CreateSequence { name, options, if_not_exists } => {

@@ -54,6 +54,11 @@ pub(super) fn refuse_needed(work: &Work, entry: &TableEntry) -> Result<()> {
     }
 }
 
+/// Refuses a view in the place of one that it names.
+pub(super) fn refuse_circle(connection: &Connection, work: &mut Work, view: &View) -> Result<()> {
+    columns_of(connection, work, view).map(drop).map_err(|error| error.with_context(format!("view {}", view.name)))
+}
+
 impl Views {
     /// Those that need the object of this name, if there is one.
     pub(super) fn of(connection: &Connection, work: &mut Work, name: &str) -> Views {
