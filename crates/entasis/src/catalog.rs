@@ -86,6 +86,10 @@ impl entasis_sql::Catalog for Names<'_> {
         Some(Arc::new(TakenBy { sequence, taken: self.connection.taken.clone() }))
     }
 
+    fn table_with_index(&self, name: &str) -> Option<String> {
+        self.names.table_with_index(name).map(|entry| entry.name.to_lowercase())
+    }
+
     fn view(&self, name: &str) -> Option<String> {
         match self.entry(name)? {
             Entry::View(view) => Some(view.sql.clone()),

@@ -21,11 +21,11 @@ use crate::change::foreign::Claims;
 use crate::connection::Connection;
 use crate::database::{Shared, UNCHARGED};
 use entasis_engine::exec::{CancelFlag, Reservation};
-use entasis_sql::WriteTarget;
 use entasis_storage::{
     CatalogVersion, Entry, RowId, Table, TableEntry, TableSnapshot, TableWriter, Transaction, Waiter,
 };
 use entasis_vector::{Error, ErrorKind, Result};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// See the module.
@@ -84,16 +84,13 @@ impl Work {
     /// Interrupted; conflict, if the time is up.
     pub(crate) fn statement(
         connection: &Connection,
-        targets: &[WriteTarget],
+        targets: &[String],
         others: &[Arc<TableEntry>],
         waiter: &Waiter<'_>,
     ) -> Result<Work> {
         loop {
             let names = connection.shared.catalog.version();
-            let found = targets.iter().filter_map(|target| match target {
-                WriteTarget::Table(name) => names.table(name).cloned(),
-                WriteTarget::Index(name) => names.index(name).map(|(entry, _)| entry.clone()),
-            });
+            let found = targets.iter().filter_map(|name| names.table(name).cloned());
             let others = others.iter().filter_map(|entry| names.table(&entry.name).cloned());
             let written: Vec<Arc<TableEntry>> = found.chain(others).collect();
             let tables: Vec<Arc<Table>> = written.iter().flat_map(|entry| all_tables(entry)).collect();
@@ -210,6 +207,9 @@ impl Work {
     /// Indexes were built from what is seen of their table, and catch up with it at the commit.
     pub(crate) fn built(&mut self, old: &Arc<TableEntry>, entry: &Arc<TableEntry>, new: Vec<usize>) {
         self.uses(old);
+        if new.is_empty() {
+            return;
+        }
         self.rows.depend_on(&entry.table);
         let seen = self.rows.snapshot(&entry.table);
         self.built.push(CatchUp { entry: entry.clone(), new, seen });
@@ -319,9 +319,15 @@ impl Work {
         if self.used.is_empty() && self.base.is(&self.names) {
             return Ok(());
         }
+        // A table that is there may have got a new entry.
+        let known: HashSet<*const Table> = match self.base.is(&self.names) {
+            true => HashSet::new(),
+            false => self.base.tables().flat_map(|entry| all_tables(entry)).map(|table| Arc::as_ptr(&table)).collect(),
+        };
         let is_new =
             |entry: &&Arc<TableEntry>| !self.base.table(&entry.name).is_some_and(|old| Arc::ptr_eq(old, entry));
         let new = self.names.tables().filter(is_new).flat_map(|entry| all_tables(entry));
+        let new = new.filter(|table| !known.contains(&Arc::as_ptr(table)));
         let bytes = new.map(|table| table.bytes()).sum::<usize>() + self.rows.growth();
         self.memory.resize(bytes).or_else(|_| {
             // Some of what tables are charged with may be gone.
@@ -390,6 +396,11 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
+    /// What interrupts the statement of a connection.
+    pub(crate) fn of(connection: &Connection) -> Interrupt {
+        Interrupt { cancel: connection.cancel_flag(), asked: 0 }
+    }
+
     /// Looks whether it was interrupted.
     ///
     /// # Errors

@@ -4,9 +4,11 @@
 //!
 //! The catalog has versions, as tables have: whoever begins something takes a [`CatalogVersion`] and sees the names of that
 //! moment; whoever changes names changes a version of its own, which becomes the newest by [`Catalog::publish`]: the first
-//! to change a name wins. Dropping a name takes nothing from those that have looked it up.
+//! to change a name wins, also if it is a name that the other one's objects need ([`crate::dependencies`]). Dropping a name
+//! takes nothing from those that have looked it up.
 
 use crate::definition::Definition;
+use crate::dependencies;
 use crate::lock_order::{Held, Lock};
 use crate::sequence::Sequence;
 use crate::sync::{AtomicU64, Ordering, PoisonError, RwLock, RwLockReadGuard};
@@ -24,6 +26,8 @@ pub struct View {
     pub sql: String,
     /// Its columns when it was created.
     pub schema: Schema,
+    /// The names of the tables, views and sequences that its query names, in lower case.
+    pub needs: Vec<String>,
 }
 
 /// A table under its name, with what was declared of it. A change of what is declared makes a new one.
@@ -144,6 +148,11 @@ impl CatalogVersion {
         })
     }
 
+    /// All objects with their names in lower case, sorted by these.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.0.iter().map(|(name, entry)| (name.as_str(), entry))
+    }
+
     /// All objects, sorted by name.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.0.values()
@@ -152,6 +161,11 @@ impl CatalogVersion {
     /// All tables, sorted by name.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableEntry>> {
         self.entries().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None })
+    }
+
+    /// The table that has an index or a key of this name.
+    pub fn table_with_index(&self, name: &str) -> Option<&Arc<TableEntry>> {
+        self.tables().find(|entry| entry.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(name)))
     }
 
     /// Adds an object under its name. True if it was added, false if the name was taken and is kept.
@@ -172,20 +186,31 @@ impl CatalogVersion {
         Ok(true)
     }
 
-    /// Removes the object of this name and `kind`. False if there is none of this name.
+    /// The object of this name, to be dropped as one of `kind`.
     ///
     /// # Errors
     /// Input, if the name is that of something else.
-    pub fn remove(&mut self, name: &str, kind: &'static str) -> Result<bool> {
+    pub fn find(&self, name: &str, kind: &'static str) -> Result<Option<&Entry>> {
         match self.get(name) {
-            None => Ok(false),
             Some(entry) if entry.kind() != kind => {
                 let is = entry.kind();
                 let error = Error::input(format!("\"{name}\" is a {is}"));
                 Err(error.with_hint(format!("use DROP {}", is.to_uppercase())))
             }
-            Some(_) => Ok(Arc::make_mut(&mut self.0).remove(&key(name)).is_some()),
+            found => Ok(found),
         }
+    }
+
+    /// Removes the object of this name and `kind`. False if there is none of this name.
+    ///
+    /// # Errors
+    /// Input, if the name is that of something else.
+    pub fn remove(&mut self, name: &str, kind: &'static str) -> Result<bool> {
+        let is_there = self.find(name, kind)?.is_some();
+        if is_there {
+            Arc::make_mut(&mut self.0).remove(&key(name));
+        }
+        Ok(is_there)
     }
 
     /// True if both have the same names for the same objects and one is a clone of the other.
@@ -236,7 +261,8 @@ impl Catalog {
     /// stand for. Nothing is waited for but locks of heads. True if rows and names have been published.
     ///
     /// # Errors
-    /// Conflict, if another has changed one of the names meanwhile, or a name of `tables`. Nothing is published then.
+    /// Conflict, if another has changed one of the names meanwhile, or a name of `tables`, or what the objects of one need
+    /// of the other, or has made an index of the same name. Nothing is published then.
     pub fn publish(
         &self,
         base: &CatalogVersion,
@@ -309,10 +335,27 @@ fn merge(base: &CatalogVersion, now: &CatalogVersion, newest: &CatalogVersion) -
             None => names.remove(name),
         };
     }
+    dependencies::judge(base, now, newest)?;
+    judge_index_names(base, now, &merged)?;
     Ok(merged)
 }
 
-fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
+/// The tables that were changed between `base` and `now` share no name of an index with any other.
+fn judge_index_names(base: &CatalogVersion, now: &CatalogVersion, merged: &CatalogVersion) -> Result<()> {
+    let is_new = |entry: &&Arc<TableEntry>| !base.table(&entry.name).is_some_and(|old| Arc::ptr_eq(old, entry));
+    for entry in now.tables().filter(is_new) {
+        for index in &entry.definition.keys {
+            let mut others = merged.tables().filter(|other| !Arc::ptr_eq(other, entry));
+            if others.any(|other| other.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(&index.name))) {
+                return Err(changed("index", &index.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// True if a name stands for the same in both.
+pub(crate) fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
     match (a, b) {
         (None, None) => true,
         (Some(a), Some(b)) => a.is(b),
@@ -320,18 +363,21 @@ fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
     }
 }
 
-fn changed(what: &str, name: &str) -> Error {
+/// The error of one who is second.
+pub(crate) fn changed(what: &str, name: &str) -> Error {
     let message = format!("another transaction has created, changed or dropped the {what} {name}");
     Error::new(ErrorKind::Conflict, message).with_hint("roll back and try the transaction again")
 }
 
-fn key(name: &str) -> String {
+/// A name as it is looked up by.
+pub(crate) fn key(name: &str) -> String {
     name.to_lowercase()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::{Key, KeyKind};
     use entasis_vector::{DataType, Field};
 
     fn table(name: &str) -> Entry {
@@ -339,7 +385,7 @@ mod tests {
     }
 
     fn view(name: &str) -> Entry {
-        Entry::View(Arc::new(View { name: name.into(), sql: "SELECT 1".into(), schema: Vec::new() }))
+        Entry::View(Arc::new(View { name: name.into(), sql: "SELECT 1".into(), schema: Vec::new(), needs: Vec::new() }))
     }
 
     #[test]
@@ -373,6 +419,24 @@ mod tests {
         let newest = catalog.version();
         assert_eq!(newest.entries().map(Entry::name).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(catalog.changes(), 2);
+
+        // Two indexes of one name, on different tables.
+        let indexed = |name: &str| {
+            let key = Key { name: "ix".into(), columns: vec![0], kind: KeyKind::Index };
+            let Entry::Table(plain) = table(name) else { unreachable!("it is a table") };
+            let definition = Arc::new(Definition { keys: vec![key], ..Definition::default() });
+            let TableEntry { name, table, .. } = &*plain;
+            let entry = TableEntry { name: name.clone(), table: table.clone(), definition, indexes: vec![None] };
+            Entry::Table(Arc::new(entry))
+        };
+        let (mut one, mut two) = (newest.clone(), newest.clone());
+        one.add(indexed("e"), IfExists::Fail).unwrap();
+        two.add(indexed("f"), IfExists::Fail).unwrap();
+        publish(&newest, &one).unwrap();
+        let error = publish(&newest, &two).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().contains("index ix"), "{error}");
+        let newest = catalog.version();
 
         // Rows of a table that was dropped meanwhile are not published.
         let written = newest.table("a").unwrap().clone();

@@ -22,6 +22,7 @@ pub mod catalog;
 pub mod code_set;
 pub mod datum;
 pub mod definition;
+pub mod dependencies;
 mod difference;
 mod digest;
 mod duplicates;

@@ -18,6 +18,8 @@ pub mod code_set;
 pub mod datum;
 #[path = "../../src/definition.rs"]
 pub mod definition;
+#[path = "../../src/dependencies.rs"]
+pub mod dependencies;
 #[path = "../../src/difference.rs"]
 mod difference;
 #[path = "../../src/digest.rs"]
