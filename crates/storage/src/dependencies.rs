@@ -157,8 +157,8 @@ mod tests {
                 // Somebody who began some commits ago.
                 let base = versions[versions.len() - 1 - random.below(versions.len().min(3) as u64) as usize].clone();
                 let now = (0..=random.below(2)).fold(base.clone(), |names, _| step(&names, &mut random));
-                match catalog.publish(&base, &now, &[], || Ok(())) {
-                    Ok(()) => commits += 1,
+                match catalog.publish(&base, &now, &[], &mut || true) {
+                    Ok(_) => commits += 1,
                     Err(error) => {
                         assert_eq!(error.kind(), ErrorKind::Conflict);
                         conflicts += 1;
