@@ -110,8 +110,13 @@ impl Work {
         Work::new(connection, connection.shared.catalog.version(), Transaction::alone(&[]))
     }
 
-    fn new(connection: &Connection, names: CatalogVersion, rows: Transaction) -> Work {
+    fn new(connection: &Connection, names: CatalogVersion, mut rows: Transaction) -> Work {
         let shared = &connection.shared;
+        let cancel = connection.cancel_flag();
+        rows.interrupted_by(Arc::new({
+            let cancel = cancel.clone();
+            move || cancel.is_raised()
+        }));
         Work {
             shared: shared.clone(),
             base: names.clone(),
@@ -126,7 +131,7 @@ impl Work {
             savepoints: Vec::new(),
             memory: Reservation::new(&shared.memory),
             uncharged: 0,
-            cancel: connection.cancel_flag(),
+            cancel,
         }
     }
 

@@ -83,7 +83,7 @@ pub use row_group::{RowGroup, ValueRange};
 pub use sequence::Sequence;
 pub use snapshot::TableSnapshot;
 pub use table::Table;
-pub use transaction::Transaction;
+pub use transaction::{Interrupt, Transaction};
 pub use turn::{Waiter, WriterName};
 pub use upkeep::Upkeep;
 pub use write::RowId;

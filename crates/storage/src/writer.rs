@@ -18,11 +18,12 @@ use crate::lookup;
 use crate::sketch::Sketch;
 use crate::snapshot::{Origin, Summaries, TableSnapshot};
 use crate::table::{Added, Head, HeadGuard, Steady, Table};
+use crate::transaction::Interrupt;
 use crate::tree::branch::Savepoint;
 use crate::tree::{Branch, Root};
 use crate::turn::{Turn, WriterTurn};
 use crate::write::{RowId, Run, Writer, datum, runs_of};
-use entasis_vector::{Chunk, DataType, Encoding, Result, Schema};
+use entasis_vector::{Chunk, DataType, Encoding, Error, Result, Schema};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -32,6 +33,7 @@ pub struct TableWriter<'a> {
     target: Target<'a>,
     /// Row groups that rows were deleted from, and whether these were many.
     thinned: Vec<(u32, bool)>,
+    interrupt: Option<&'a Interrupt>,
 }
 
 enum Target<'a> {
@@ -60,7 +62,13 @@ impl ForkState {
 impl<'a> TableWriter<'a> {
     pub(crate) fn of_head(table: &'a Table, turn: Option<Turn<'a>>, mut head: HeadGuard<'a>) -> Self {
         head.change();
-        TableWriter { table, target: Target::Head { head, _turn: turn }, thinned: Vec::new() }
+        TableWriter { table, target: Target::Head { head, _turn: turn }, thinned: Vec::new(), interrupt: None }
+    }
+
+    /// The same, to be interrupted by something.
+    pub(crate) fn interrupted_by(mut self, interrupt: Option<&'a Interrupt>) -> Self {
+        self.interrupt = interrupt;
+        self
     }
 
     pub(crate) fn root(&self) -> &Root {
@@ -154,7 +162,7 @@ impl<'a> TableWriter<'a> {
     /// Adds the rows that appenders took, as [`Table::commit`] does. Returns how many they are.
     ///
     /// # Errors
-    /// Resource, if 1024 adjacent strings exceed 4 GiB. Then some may have been added.
+    /// Resource, if 1024 adjacent strings exceed 4 GiB; interrupted. Then some may have been added.
     pub fn append(&mut self, appended: Vec<AppendedRows>) -> Result<u64> {
         let rows = appended.iter().map(AppendedRows::rows).sum();
         if rows > 0 {
@@ -169,7 +177,12 @@ impl<'a> TableWriter<'a> {
         let shape = &self.table.shape;
         let Added { pieces, sketches } = added;
         let logged = self.log().is_some().then(|| pieces.clone());
-        let places = Writer { shape, branch: self.branch() }.hang(pieces, sketches.len())?;
+        let interrupt = self.interrupt;
+        let look = || match interrupt {
+            Some(is_interrupted) if is_interrupted() => Err(Error::interrupted()),
+            _ => Ok(()),
+        };
+        let places = Writer { shape, branch: self.branch() }.hang(pieces, sketches.len(), &look)?;
         for sketches in &sketches {
             self.sketches().iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));
         }
@@ -380,7 +393,7 @@ impl TableFork {
     /// Writes to the fork.
     pub(crate) fn write(&mut self) -> TableWriter<'_> {
         let (state, _) = self.open.as_mut().expect("the fork is open");
-        TableWriter { table: &self.table, target: Target::Fork(state), thinned: Vec::new() }
+        TableWriter { table: &self.table, target: Target::Fork(state), thinned: Vec::new(), interrupt: None }
     }
 
     /// What the fork holds now.

@@ -14,7 +14,7 @@ use entasis_engine::plan::Plan;
 use entasis_sql::Insert;
 use entasis_storage::definition::KeyKind;
 use entasis_storage::index::index_columns;
-use entasis_storage::{Among, AppendedRows, Appender, Datum, Table, TableEntry, TableWriter};
+use entasis_storage::{Among, AppendedRows, Appender, Datum, TableEntry, TableWriter};
 use entasis_vector::{Buffer, Chunk, DataType, Error, Result, Value};
 use std::sync::{Arc, Mutex, PoisonError};
 

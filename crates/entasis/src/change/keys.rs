@@ -6,6 +6,8 @@ use crate::work::{Interrupt, Work, rows_with};
 use entasis_storage::definition::{Key, KeyKind};
 use entasis_storage::{Datum, RowId, TableEntry, TableWriter};
 use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
+use std::cmp::Ordering;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 fn datums<'a>(values: &'a [Value], types: &[DataType]) -> Vec<Datum<'a>> {
@@ -44,9 +46,8 @@ pub(crate) fn change_index(
     let types: Vec<DataType> = writer.schema().iter().map(|field| field.ty).collect();
     // Those with a NULL are not in a unique index.
     let is_in = |row: &&Vec<Value>| key.kind == KeyKind::Index || !row[..width].iter().any(Value::is_null);
-    for row in change.removed.iter().filter(is_in) {
-        interrupt.look_now_and_then()?;
-        let id = find_row(writer, &datums(row, &types), width).expect("every row is in the index");
+    let removed: Vec<&Vec<Value>> = change.removed.iter().filter(is_in).collect();
+    for id in find_rows(writer, removed, &types, width, interrupt)? {
         writer.delete(id);
     }
     for row in change.added.iter().filter(is_in) {
@@ -56,15 +57,45 @@ pub(crate) fn change_index(
     Ok(())
 }
 
-/// A row with these values, the first `width` of which are its layout key.
-fn find_row(writer: &TableWriter<'_>, row: &[Datum<'_>], width: usize) -> Option<RowId> {
-    let mut found = None;
-    writer.find_each(&row[..width], |id| {
-        let is_it = (width..row.len()).all(|column| writer.datum(id, column).is_same(row[column]));
-        found = is_it.then_some(id);
-        !is_it
-    });
-    found
+/// Where rows of an index stand, the first `width` columns of which are its layout key. Rows with the same key are looked for
+/// together, because there may be very many that are not meant.
+fn find_rows(
+    writer: &TableWriter<'_>,
+    mut rows: Vec<&Vec<Value>>,
+    types: &[DataType],
+    width: usize,
+    interrupt: &mut Interrupt,
+) -> Result<Vec<RowId>> {
+    let order = |a: &&Vec<Value>, b: &&Vec<Value>| {
+        let columns = a.iter().zip(*b).take(width).map(|(a, b)| a.total_cmp(b));
+        { columns }.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
+    };
+    let hash = |datums: &[Datum<'_>]| datums.iter().fold(0u64, |hash, datum| hash.rotate_left(7) ^ datum.hash());
+    rows.sort_by(order);
+    let mut found = Vec::with_capacity(rows.len());
+    for same in rows.chunk_by(|a, b| order(a, b).is_eq()) {
+        let mut wanted: HashMap<u64, Vec<Vec<Datum<'_>>>> = HashMap::new();
+        for row in same {
+            interrupt.look_now_and_then()?;
+            let others = datums(&row[width..], &types[width..]);
+            wanted.entry(hash(&others)).or_default().push(others);
+        }
+        let mut left = same.len();
+        writer.find_each(&datums(&same[0][..width], types), |id| {
+            let others: Vec<Datum<'_>> = (width..types.len()).map(|column| writer.datum(id, column)).collect();
+            let is_it = |wanted: &Vec<Datum<'_>>| wanted.iter().zip(&others).all(|(a, b)| a.is_same(*b));
+            if let Some(rows) = wanted.get_mut(&hash(&others))
+                && let Some(at) = rows.iter().position(is_it)
+            {
+                rows.swap_remove(at);
+                found.push(id);
+                left -= 1;
+            }
+            left > 0
+        });
+        assert!(left == 0, "every row is in the index");
+    }
+    Ok(found)
 }
 
 /// Judges a key by the rows that came: no two rows may have one of their keys.

@@ -37,7 +37,7 @@ pub(crate) fn change(connection: &Connection, work: &mut Work, change: Change) -
     if let Some(changed) = bulk::apply(work, &entry, &change, &found)? {
         return Ok(Rows::changed_rows(changed));
     }
-    let rows = rows::rows_to_change(&change, &entry, &found)?;
+    let rows = rows::rows_to_change(&change, &entry, &found, &mut work.interrupt())?;
     let changed = apply::apply(work, &entry, &change.columns, &rows)?;
     let result = Rows::changed_rows(changed);
     match change.returning {

@@ -1,6 +1,7 @@
 //! Which rows a statement changes: the result of its plan, each row of the table once.
 
 use crate::rows::Rows;
+use crate::work::Interrupt;
 use entasis_sql::{Action, Change, Repeated};
 use entasis_storage::{Datum, RowId, TableEntry};
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Value};
@@ -57,10 +58,16 @@ pub(crate) fn datum(chunk: &Chunk, column: usize, row: usize) -> Datum<'_> {
 /// Reads what the plan of `change` gave.
 ///
 /// # Errors
-/// Constraint, if a row is named twice by a statement that must not.
-pub(crate) fn rows_to_change<'a>(change: &Change, entry: &TableEntry, found: &'a Rows) -> Result<RowsToChange<'a>> {
+/// Constraint, if a row is named twice by a statement that must not; interrupted.
+pub(crate) fn rows_to_change<'a>(
+    change: &Change,
+    entry: &TableEntry,
+    found: &'a Rows,
+    interrupt: &mut Interrupt,
+) -> Result<RowsToChange<'a>> {
     let mut rows = Vec::with_capacity(found.rows() as usize);
     for (number, chunk) in found.chunks().iter().enumerate() {
+        interrupt.look()?;
         for row in 0..chunk.len() {
             let fate = match change.action {
                 Action::Update => Fate::Updated,
@@ -91,18 +98,25 @@ pub(crate) fn rows_to_change<'a>(change: &Change, entry: &TableEntry, found: &'a
     rows.dedup_by(|b, a| b.fate != Fate::Added && a.fate != Fate::Added && a.id == b.id);
     let mut rows = RowsToChange { rows, first_value: first_value(change) };
     for &number in &change.conflicts {
-        refuse_equal(change, entry, number, &mut rows)?;
+        refuse_equal(change, entry, number, &mut rows, interrupt)?;
     }
     Ok(rows)
 }
 
 /// Of the rows to add that share key `number`, which is one of those that the statement has an answer for, the first stays.
-fn refuse_equal(change: &Change, entry: &TableEntry, number: usize, rows: &mut RowsToChange<'_>) -> Result<()> {
+fn refuse_equal(
+    change: &Change,
+    entry: &TableEntry,
+    number: usize,
+    rows: &mut RowsToChange<'_>,
+    interrupt: &mut Interrupt,
+) -> Result<()> {
     let place = |column: &usize| change.columns.iter().position(|c| c == column).expect("rows to add have all columns");
     let places: Vec<usize> = entry.definition.keys[number].columns.iter().map(place).collect();
     let mut seen: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut is_equal = vec![false; rows.rows.len()];
     for (index, row) in rows.rows.iter().enumerate().filter(|(_, row)| row.fate == Fate::Added) {
+        interrupt.look_now_and_then()?;
         let key = |row| places.iter().map(|&at| rows.datum(row, at)).collect::<Vec<_>>();
         let own = key(row);
         if own.iter().any(|datum| datum.is_null()) {

@@ -55,7 +55,11 @@ pub struct Transaction {
     savepoints: Vec<Saved>,
     /// How often it has pinned tables.
     moments: u64,
+    interrupt: Option<Interrupt>,
 }
+
+/// True once whoever asks is to stop: what takes long looks now and then.
+pub type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// A table as the transaction began with it, and what it did to it.
 struct Touched {
@@ -108,6 +112,11 @@ impl Transaction {
         }
         transaction.pin(written);
         Ok(transaction)
+    }
+
+    /// Says what interrupts changes of many rows.
+    pub fn interrupted_by(&mut self, interrupt: Interrupt) {
+        self.interrupt = Some(interrupt);
     }
 
     /// Makes the transaction see the newest versions of those of `tables` that it has not seen yet, at one moment.
@@ -199,7 +208,8 @@ impl Transaction {
         self.save(index);
         let is_held = self.holds_turn(table);
         let Touched { pinned, fork, .. } = &mut self.tables[index];
-        fork.get_or_insert_with(|| TableFork::at(pinned, (!is_held).then(Log::new))).write()
+        let fork = fork.get_or_insert_with(|| TableFork::at(pinned, (!is_held).then(Log::new)));
+        fork.write().interrupted_by(self.interrupt.as_ref())
     }
 
     /// Adds the rows that appenders took, as [`Table::commit`] does. Returns how many they are.

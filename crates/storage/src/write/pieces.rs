@@ -26,14 +26,23 @@ const BUCKETS_MIN: usize = 3;
 
 impl Writer<'_> {
     /// Adds the rows of some pieces, in their order. Without a layout key, says where they are. Pieces that somebody else
-    /// holds are copied. If very many are laid out anew, `workers` threads do it.
+    /// holds are copied. If very many are laid out anew, `workers` threads do it. Looks now and then whether it is to go on.
     ///
     /// # Errors
-    /// Resource, if 1024 adjacent strings exceed 4 GiB.
-    pub(crate) fn hang(&mut self, pieces: Vec<Arc<Piece>>, workers: usize) -> Result<Vec<Run>> {
+    /// Resource, if 1024 adjacent strings exceed 4 GiB; those of `look`.
+    pub(crate) fn hang(
+        &mut self,
+        pieces: Vec<Arc<Piece>>,
+        workers: usize,
+        look: &dyn Fn() -> Result<()>,
+    ) -> Result<Vec<Run>> {
+        look()?;
         let mut places = Vec::new();
         if self.shape.key.is_none() {
-            pieces.into_iter().try_for_each(|piece| self.append(piece, &mut places))?;
+            for piece in pieces {
+                look()?;
+                self.append(piece, &mut places)?;
+            }
             return Ok(places);
         }
         let rows: u64 = pieces.iter().map(|piece| piece.rows as u64).sum();
@@ -43,20 +52,27 @@ impl Writer<'_> {
         } else if many {
             self.lay_all(&pieces, workers);
         } else {
-            pieces.iter().for_each(|piece| self.insert_piece(piece, |_| ()));
+            pieces.iter().try_for_each(|piece| self.insert_piece(piece, |_| (), look))?;
         }
         Ok(places)
     }
 
-    fn insert_piece(&mut self, piece: &Piece, mut placed: impl FnMut(RowId)) {
+    fn insert_piece(
+        &mut self,
+        piece: &Piece,
+        mut placed: impl FnMut(RowId),
+        look: &dyn Fn() -> Result<()>,
+    ) -> Result<()> {
         let schema = &self.shape.schema;
         for slice in &piece.slices {
+            look()?;
             for slot in 0..slice.rows {
                 let blocks = slice.blocks.iter().zip(schema);
                 let row: Vec<Datum<'_>> = blocks.map(|(block, field)| block.datum(slot, field.ty.physical())).collect();
                 placed(self.insert(&row));
             }
         }
+        Ok(())
     }
 
     // ---- in the order of insertion -------------------------------------------------------------------------------
@@ -64,8 +80,7 @@ impl Writer<'_> {
     fn append(&mut self, piece: Arc<Piece>, places: &mut Vec<Run>) -> Result<()> {
         let options = &self.shape.options;
         if piece.rows < options.block_slots / 2 {
-            self.insert_piece(&piece, |row| Run::push(places, row));
-            return Ok(());
+            return self.insert_piece(&piece, |row| Run::push(places, row), &|| Ok(()));
         }
         let piece = Arc::try_unwrap(piece).unwrap_or_else(|shared| shared.twin(&self.shape.schema));
         let full = &piece.slices[..piece.slices.len() - 1];

@@ -90,7 +90,7 @@ pub use row_group::RowGroup;
 pub use sequence::Sequence;
 pub use snapshot::TableSnapshot;
 pub use table::Table;
-pub use transaction::Transaction;
+pub use transaction::{Interrupt, Transaction};
 pub use turn::{Waiter, WriterName};
 pub use upkeep::Upkeep;
 pub use write::RowId;
