@@ -2,8 +2,8 @@
 //!
 //! A table of one column whose compression is forced gets rows, with NULLs and without; then all ways to read it are held against
 //! the rows: decoding whole, in part and at single positions, ranges, counts, sums and extremes; and the bytes that blocks take against
-//! those that were promised. Then rows are changed while a snapshot shows the old ones; and tables of every layout come to rest, are
-//! changed, and come to rest again.
+//! those that were promised. Then rows are changed while a snapshot shows the old ones. Tables of every layout come to rest,
+//! are changed, and come to rest again.
 
 use crate::block::{Form, Values, choose, range_of, with_fixed};
 use crate::random::Random;

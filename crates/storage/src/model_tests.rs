@@ -1,6 +1,6 @@
 //! The model test: random operations over every layout against rows in a list, with snapshots, forks and savepoints held
-//! across them, in tiny row groups, blocks and partitions or in blocks of full size, under every encoding. The invariants of the tree
-//! are checked as it goes. Every other run has upkeep between any two steps, until the table rests.
+//! across them, in tiny row groups, blocks and partitions or in blocks of full size, under every encoding. The invariants of
+//! the tree are checked as it goes. Every other run has upkeep between any two steps, until the table rests.
 //!
 //! `ENTASIS_SEED` replays one run, `ENTASIS_STEPS` makes all longer.
 

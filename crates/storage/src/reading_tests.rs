@@ -1,8 +1,9 @@
 //! Every way to read a table, against single values.
 //!
-//! A scan reads runs of live slots one behind the other, so that the positions of a vector go from block to block at any bit. So
-//! runs are cut at random, some are left out, and some have dead slots at their ends; then columns are decoded whole, at some positions,
-//! and gathered, as they are held and narrower; counted, summed and compared with ranges and with codes of dictionaries.
+//! A scan reads runs of live slots one behind the other, so that the positions of a vector go from block to block at any
+//! bit. So runs are taken as a scan takes them, and cut at random, with some left out and some dead slots among them. Of
+//! these, columns are decoded whole, at some positions, and gathered, as they are held and narrower; they are counted,
+//! summed, and compared with ranges and with codes of dictionaries.
 
 use crate::random::Random;
 use crate::{CodeSet, Condition, Datum, Layout, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};

@@ -14,10 +14,10 @@
 //! time, so that nobody waits for long. What a writer changed meanwhile stays as it is, and the work is dropped. Statements that
 //! take long are not waited for.
 //!
-//! Rows stay the same, and may change their places; in debug builds each step is held against what it was made of, and the tree is
-//! checked at the end of a round. A fork that began before is not fast-forwarded, then, but replayed, and cannot conflict for it.
-//! Without a layout key rows are told by their places, so that these change only while nobody holds a snapshot; row groups that are
-//! sparse meanwhile are encoded where they are, and laid anew when they may be.
+//! Rows stay the same, and may change their places; in debug builds each step is compared with what it was made of, and
+//! the tree is checked at the end of a round. A fork that began before is not fast-forwarded, then, but replayed, and cannot
+//! conflict for it. Without a layout key rows are told by their places, so that these change only while nobody holds a
+//! snapshot; until then the rows of a sparse row group are encoded where they are.
 
 use crate::row_group::RowGroup;
 use crate::sync::Ordering;
@@ -105,8 +105,8 @@ impl Table {
         done
     }
 
-    /// The row groups that were written since they were encoded, but not since the last look, or whose rows had to stay then; and how
-    /// many were written since the last look.
+    /// The row groups that there is something to do for and that were not written since the last look: they were written
+    /// since they were encoded, or are still sparse. And how many were written since the last look.
     fn look(&self) -> (Due, usize) {
         let may_move = self.may_move();
         let head = self.head();

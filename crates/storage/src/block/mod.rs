@@ -189,8 +189,8 @@ impl Block {
     }
 
     /// Clears the bits of `words` from `at` on for each of the `rows` slots from `from` on that is NULL. The bits must
-    /// be set before. Other bits stay: those behind belong to what is read next, though the same words of this block have bits of
-    /// dead slots there.
+    /// be set before. The bits behind these stay as they are: they belong to what is read next, even if this block has bits
+    /// of dead slots in the same word.
     pub(crate) fn clear_null_bits(&self, from: usize, words: &mut [u64], at: usize, rows: usize) {
         if self.is_all_null() {
             (at..at + rows).for_each(|i| bitmap::set(words, i, false));

@@ -1,11 +1,12 @@
-//! Rows are kept: in debug builds, what lays rows anew or encodes them again is held against what it was made of.
+//! Rows are kept: in debug builds, what lays rows anew or encodes them again is compared with what it was made of.
 //!
-//! Every row of the slices is read twice, as a scan reads it (runs of live slots one behind the other, column by column) and one
-//! value after the other, and must be the same both times. The hashes of whole rows are kept, with their slots. Afterwards the new
-//! slices are read in the same way: rows that may move are the same rows in any order, rows that were encoded again are the
-//! same at the same slots. Only the slices that change are read, so that the comparison costs about as much as the change.
+//! Every row of the slices is read twice, as a scan reads it (runs of live slots one behind the other, column by column)
+//! and one value after the other, and must be the same both times. A hash of each whole row is kept with its slot. The new
+//! slices are then read in the same way: rows that may move must be the same rows in any order, rows that were encoded
+//! again must be the same at the same slots. Only the slices that change are read, so the comparison costs about as much
+//! as the change itself.
 //!
-//! In release builds nothing is read and nothing compared.
+//! In release builds nothing is read and nothing is compared.
 
 use super::Shape;
 use crate::block::Block;
@@ -19,7 +20,8 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::Hasher;
 use std::ops::Range;
 
-/// The rows of some slices: the slot of each, counted through the slices, and a hash of all its values. Nothing in release builds.
+/// The rows of some slices: the slot of each, counted through the slices, and a hash of all its values. Empty in release
+/// builds.
 pub(super) struct Kept(Vec<(usize, u64)>);
 
 /// Slices side by side, wherever they hang.
@@ -119,7 +121,7 @@ fn rows_of(slices: &[Link<Slice>], shape: &Shape) -> Vec<(usize, u64)> {
                     "column {column} of table {}, slot {slot}: a scan reads {scanned:?} and a single look {single:?}",
                     shape.name
                 );
-                write(scanned, &mut hasher);
+                add(scanned, &mut hasher);
             }
             rows.push((slot, hasher.finish()));
         }
@@ -128,7 +130,7 @@ fn rows_of(slices: &[Link<Slice>], shape: &Shape) -> Vec<(usize, u64)> {
 }
 
 /// Adds a value to a hash: values that can be told apart count as different.
-fn write(datum: Datum<'_>, hasher: &mut DefaultHasher) {
+fn add(datum: Datum<'_>, hasher: &mut DefaultHasher) {
     match datum {
         Datum::Null => hasher.write_u8(0),
         Datum::Integer(value) => hasher.write_i128(value),

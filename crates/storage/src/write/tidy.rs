@@ -10,7 +10,8 @@ use entasis_vector::Result;
 
 impl Writer<'_> {
     /// Tidies the row groups that rows were deleted from, in any order, and whether they were many. Some may be gone
-    /// since, with what a statement undid. Unless it may renumber rows, a table that tells rows by their places is left to upkeep.
+    /// since, with what a statement undid. A table without a layout key tells rows by their places: unless these may
+    /// change, it is left as it is, and upkeep lays it anew later.
     pub(crate) fn tidy(&mut self, mut touched: Vec<(u32, bool)>, may_renumber: bool) {
         if self.shape.key.is_none() && !may_renumber {
             return;
