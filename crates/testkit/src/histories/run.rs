@@ -117,11 +117,17 @@ pub struct Failure {
     pub window: u64,
     /// What was done before.
     pub report: Report,
+    /// The last statements of all sessions, where no history of the violation is told.
+    pub recent: Vec<String>,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "seed {}, window {}: {}\nuntil then: {}", self.seed, self.window, self.violation, self.report)
+        writeln!(f, "seed {}, window {}: {}", self.seed, self.window, self.violation)?;
+        if !self.recent.is_empty() {
+            writeln!(f, "the last statements, with the ticks of their calls:\n  {}", self.recent.join("\n  "))?;
+        }
+        write!(f, "until then: {}", self.report)
     }
 }
 
@@ -141,7 +147,14 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Report)) -> Result<Repor
     });
     match result {
         Ok(()) => Ok(report),
-        Err(violation) => Err(Box::new(Failure { violation, seed: options.seed, window: report.windows + 1, report })),
+        Err(violation) => {
+            let has_history = !matches!(
+                violation.anomaly,
+                Anomaly::UnexpectedError | Anomaly::DanglingReference | Anomaly::BrokenDependency | Anomaly::NameTwice
+            );
+            let recent = if has_history { Vec::new() } else { common.recent() };
+            Err(Box::new(Failure { violation, seed: options.seed, window: report.windows + 1, report, recent }))
+        }
     }
 }
 
