@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-short-memory bench-gather \
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-short-memory bench-gather \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -72,6 +72,11 @@ bench-hap: bench-build
 bench-flat: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --flat --rounds 9 --bench $(TARGET)/release/entasis-bench
 	rm -f $(EXTENSION)
+
+## Writers in 1, 2 and 8 threads: make bench-threads ROWS=10000000 BASELINE=bench/record/threads-….json
+bench-threads:
+	cargo build --release --workspace
+	$(PYTHON) bench/threads.py --rows $(ROWS) --bench $(TARGET)/release/entasis-bench $(if $(BASELINE),--baseline $(BASELINE))
 
 ## TPC-H with compression and without: make bench-compression SF=1
 bench-compression: bench-build

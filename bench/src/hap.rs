@@ -1,5 +1,6 @@
 //! The HAP table driven from Rust: what an operation costs without Python around it. `hap.py` calls this and says what it is.
 
+use crate::random::Random;
 use entasis::{Config, Connection, DataType, Database, Value};
 use std::collections::HashSet;
 use std::error::Error;
@@ -13,18 +14,6 @@ const DELETE: &str = "DELETE FROM hap WHERE k = ?";
 const UPDATE_KEY: &str = "UPDATE hap SET k = ? WHERE k = ?";
 const UPDATE: &str = "UPDATE hap SET a7 = ? WHERE k = ?";
 const SCAN: &str = "SELECT sum(a0), max(a1) FROM hap";
-
-/// A generator of numbers that are good enough for this.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: u64) -> i64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound) as i64
-    }
-}
 
 /// Median microseconds of a statement under each of some parameters, which are made when they are needed.
 fn median(connection: &Connection, sql: &str, sets: impl Iterator<Item = Vec<i64>>) -> entasis::Result<f64> {
@@ -55,7 +44,7 @@ pub fn run(rows: u64, is_random: bool) -> Result<(), Box<dyn Error>> {
         "INSERT INTO hap SELECT CAST(2 * ({key}) AS BIGINT), {} FROM range({rows}) t(i)",
         values.join(", ")
     ))?;
-    let mut random = Random(88_172_645_463_325_252);
+    let mut random = Random::new(88_172_645_463_325_252);
     let span = (rows / 50) as i64;
     let mut odd = |count: usize| -> Vec<i64> {
         let mut seen = HashSet::new();
@@ -63,7 +52,7 @@ pub fn run(rows: u64, is_random: bool) -> Result<(), Box<dyn Error>> {
     };
     let new = odd(20_000);
     let (inserted, targets) = new.split_at(new.len() / 2);
-    let mut dice = Random(1_234_567_891);
+    let mut dice = Random::new(1_234_567_891);
     let mut seen = HashSet::new();
     let points = (0..40_000).map(|_| vec![2 * dice.below(rows)]);
     let point = median(&connection, POINT, points)?;

@@ -1,6 +1,8 @@
 //! `entasis-bench`: what the comparison benchmarks need beside the engines: their data, and figures without Python.
 
 mod hap;
+mod random;
+mod threads;
 
 use clap::{Parser, Subcommand};
 use entasis::tpch;
@@ -11,6 +13,7 @@ use parquet::file::properties::WriterProperties;
 use std::error::Error;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Data and figures for the comparison benchmarks of Entasis.
 #[derive(Parser)]
@@ -39,12 +42,30 @@ enum Command {
         #[arg(long)]
         random: bool,
     },
+    /// Writers in several threads on one database: a line of JSON for each measurement.
+    Threads {
+        /// Rows of each table.
+        #[arg(long, default_value_t = 10_000_000, value_parser = clap::value_parser!(u64).range(1000..))]
+        rows: u64,
+        /// Numbers of threads, which take turns.
+        #[arg(long, value_delimiter = ',', default_values_t = [1_u64, 2, 8], value_parser = clap::value_parser!(u64).range(1..=256))]
+        threads: Vec<u64>,
+        /// Rounds that count.
+        #[arg(long, default_value_t = 5)]
+        rounds: u64,
+        /// Seconds of a measurement.
+        #[arg(long, default_value_t = 1.0)]
+        seconds: f64,
+    },
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     match Arguments::parse().command {
         Command::TpchData { scale, out } => tpch_data(scale, &out),
         Command::Hap { rows, random } => hap::run(rows, random),
+        Command::Threads { rows, threads, rounds, seconds } => {
+            threads::run(rows, &threads, rounds, Duration::try_from_secs_f64(seconds)?)
+        }
     }
 }
 

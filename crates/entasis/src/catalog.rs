@@ -9,7 +9,7 @@ use crate::work::Work;
 use crate::{files, relations, settings};
 use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
 use entasis_storage::index::index_columns;
-use entasis_storage::{CatalogVersion, Sequence, TableSnapshot};
+use entasis_storage::{CatalogVersion, Entry, Sequence, TableSnapshot};
 use entasis_vector::{DataType, Error, Field, Result, Value};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,10 +26,18 @@ impl<'a> Names<'a> {
         Names { connection, names: work.names.clone(), work: Mutex::new(work) }
     }
 
+    /// What a name stands for.
+    fn entry(&self, name: &str) -> Option<&Entry> {
+        let entry = self.names.get(name)?;
+        self.work.lock().unwrap_or_else(PoisonError::into_inner).sees(entry);
+        Some(entry)
+    }
+
     /// What it sees of a table and of its indexes.
     fn snapshot(&self, name: &str) -> Option<(TableSnapshot, Vec<Index>)> {
-        let entry = self.names.table(name)?;
+        let Entry::Table(entry) = self.entry(name)? else { return None };
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
+        work.pin(entry);
         let keys = entry.definition.keys.iter().zip(&entry.indexes);
         let indexes = keys.filter_map(|(key, index)| {
             Some(Index {
@@ -66,16 +74,27 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn definition(&self, name: &str) -> Option<Arc<Definition>> {
-        Some(self.names.table(name)?.definition.clone())
+        match self.entry(name)? {
+            Entry::Table(entry) => Some(entry.definition.clone()),
+            _ => None,
+        }
     }
 
     fn sequence(&self, name: &str) -> Option<Arc<dyn entasis_sql::Sequence>> {
-        let sequence = self.names.sequence(name)?.clone();
+        let Entry::Sequence(sequence) = self.entry(name)? else { return None };
+        let sequence = sequence.clone();
         Some(Arc::new(TakenBy { sequence, taken: self.connection.taken.clone() }))
     }
 
+    fn table_with_index(&self, name: &str) -> Option<String> {
+        self.names.table_with_index(name).map(|entry| entry.name.to_lowercase())
+    }
+
     fn view(&self, name: &str) -> Option<String> {
-        self.names.view(name).map(|view| view.sql.clone())
+        match self.entry(name)? {
+            Entry::View(view) => Some(view.sql.clone()),
+            _ => None,
+        }
     }
 
     fn file(&self, path: &str) -> Result<Arc<dyn Relation>> {

@@ -10,6 +10,7 @@ use crate::catalog::Names;
 use crate::database::{Database, Shared};
 use crate::keyed;
 use crate::prepared::{Prepared, Remembered};
+use crate::resting;
 use crate::rows::Rows;
 use crate::work::Work;
 use crate::{settings, statement};
@@ -18,10 +19,11 @@ use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Compression, Relation};
 use entasis_sql::{Parsed, Statement};
-use entasis_storage::{CatalogVersion, Entry};
+use entasis_storage::{CatalogVersion, Entry, TableEntry, Waiter, WriterName};
 use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
@@ -30,15 +32,25 @@ pub type Replacement = Arc<dyn Fn(&str) -> Option<Arc<dyn Relation>> + Send + Sy
 
 /// How often a statement by itself is run again that is in conflict with others.
 const TRIES: usize = 10;
+/// How long a statement waits for its turn that nobody could interrupt.
+const AT_ONCE: Duration = Duration::from_millis(2);
+/// Bytes of a statement's text that others are shown who wait for it.
+const SHOWN: usize = 200;
 /// A statement that took longer may have freed much memory.
 const LONG: Duration = Duration::from_millis(50);
 
 /// A session on a database.
 pub struct Connection {
     pub(crate) shared: Arc<Shared>,
+    /// Its number, by which others know it.
+    id: u64,
+    /// Milliseconds that a statement waits for another writer; 0 for as long as it takes.
+    pub(crate) lock_timeout: AtomicU64,
     pub(crate) settings: Mutex<Settings>,
     /// How tables that are created without saying so are encoded.
     pub(crate) compression: Mutex<Compression>,
+    /// True if all tables are put in order after each of its statements.
+    pub(crate) rests: AtomicBool,
     pub(crate) registered: RwLock<HashMap<String, Arc<dyn Relation>>>,
     pub(crate) replacement: RwLock<Option<Replacement>>,
     /// The transaction that is open.
@@ -63,9 +75,12 @@ impl Connection {
     pub(crate) fn new(shared: Arc<Shared>) -> Connection {
         let settings = Settings { threads: shared.config.threads, ..Settings::default() };
         Connection {
+            id: shared.next_connection(),
             shared,
+            lock_timeout: AtomicU64::new(0),
             settings: Mutex::new(settings),
             compression: Mutex::default(),
+            rests: AtomicBool::default(),
             registered: RwLock::default(),
             replacement: RwLock::default(),
             transaction: Mutex::default(),
@@ -79,6 +94,23 @@ impl Connection {
     /// How tables that are created without saying so are encoded.
     pub(crate) fn compression(&self) -> Compression {
         *self.compression.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its number, by which errors of other connections name it.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// Calls `work` with what a statement of this connection waits for its turn by.
+    fn waiting<R>(&self, statement: Option<&str>, work: impl FnOnce(&Waiter<'_>) -> R) -> R {
+        let is_interrupted = || self.cancel.is_raised();
+        let limit = match self.lock_timeout.load(Ordering::Relaxed) {
+            0 => None,
+            milliseconds => Some(Duration::from_millis(milliseconds)),
+        };
+        let statement = statement.map(|text| text[..text.floor_char_boundary(SHOWN)].into());
+        let name = WriterName { connection: self.id, statement };
+        work(&Waiter { name, limit, is_interrupted: Some(&is_interrupted) })
     }
 
     /// The database.
@@ -136,7 +168,14 @@ impl Connection {
     /// As [`Connection::query`].
     pub fn query_at_once(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
         let Ok(prepared) = self.remembered.prepare(sql)? else { return Ok(None) };
-        match guarded(|| keyed::run(self, &prepared, parameters))? {
+        // Who has to wait for long may have to be interrupted.
+        let name = WriterName { connection: self.id, statement: None };
+        let waiter = Waiter { name, limit: Some(AT_ONCE), is_interrupted: None };
+        let rows = match self.run_keyed(&prepared, parameters, &waiter) {
+            Err(error) if error.kind() == ErrorKind::Conflict => return Ok(None),
+            rows => rows?,
+        };
+        match rows {
             None if prepared.is_short() => {
                 self.cancel.clear();
                 self.run(&prepared.parsed, Some(&prepared), parameters).map(Some)
@@ -145,8 +184,24 @@ impl Connection {
         }
     }
 
+    /// Runs a statement that names rows by their key. `None`, and nothing is done, if it is another.
+    fn run_keyed(
+        &self,
+        prepared: &Prepared,
+        parameters: &[(Value, DataType)],
+        waiter: &Waiter<'_>,
+    ) -> Result<Option<Rows>> {
+        guarded(|| {
+            let rows = keyed::run(self, prepared, parameters, waiter)?;
+            if rows.is_some() {
+                resting::after_statement(self);
+            }
+            Ok(rows)
+        })
+    }
+
     fn run_prepared(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Rows> {
-        match guarded(|| keyed::run(self, prepared, parameters))? {
+        match self.waiting(None, |waiter| self.run_keyed(prepared, parameters, waiter))? {
             Some(rows) => Ok(rows),
             None => self.run(&prepared.parsed, Some(prepared), parameters),
         }
@@ -164,19 +219,10 @@ impl Connection {
         let result = entasis_sql::on_deep_stack(parsed.is_deep(), || {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
             let rows = match &mut *open {
-                None => {
-                    let target = parsed.changes();
-                    let mut tries = 0..TRIES;
-                    loop {
-                        let mut work = guarded(|| Ok(Work::statement(&self.shared, target.as_deref())))?;
-                        let done = guarded(|| self.step(&mut work, parsed, prepared, parameters))?;
-                        let Done::Rows(rows) = done else { break done };
-                        match guarded(|| work.commit()) {
-                            Err(error) if error.kind() == ErrorKind::Conflict && tries.next().is_some() => {}
-                            result => return result.map(|()| rows),
-                        }
-                    }
-                }
+                None => match self.run_by_itself(parsed, prepared, parameters)? {
+                    Done::Rows(rows) => return Ok(rows),
+                    done => done,
+                },
                 Some(work) => {
                     let mark = work.mark();
                     let done = guarded(|| self.step(work, parsed, prepared, parameters));
@@ -192,7 +238,36 @@ impl Connection {
         if began.elapsed() > LONG {
             self.shared.upkeep.wake(&self.shared);
         }
-        result
+        guarded(|| {
+            resting::after_statement(self);
+            result
+        })
+    }
+
+    /// Runs a statement outside any transaction, which is one by itself: once more if another one was first.
+    fn run_by_itself(
+        &self,
+        parsed: &Parsed,
+        prepared: Option<&Prepared>,
+        parameters: &[(Value, DataType)],
+    ) -> Result<Done> {
+        let targets = parsed.targets();
+        self.waiting(Some(parsed.sql()), |waiter| {
+            // What it was in conflict about: it waits for its turn there, too, so that it does not go on like that.
+            let mut others: Vec<Arc<TableEntry>> = Vec::new();
+            let mut tries = 0..TRIES;
+            loop {
+                let mut work = guarded(|| Work::statement(self, &targets, &others, waiter))?;
+                let done = guarded(|| self.step(&mut work, parsed, prepared, parameters))?;
+                let Done::Rows(rows) = done else { return Ok(done) };
+                let used = work.used();
+                match guarded(|| work.commit(waiter)) {
+                    Err(error) if error.kind() == ErrorKind::Conflict && tries.next().is_some() => others.extend(used),
+                    result => return result.map(|()| Done::Rows(rows)),
+                }
+                waiter.look()?;
+            }
+        })
     }
 
     /// Binds a statement and runs it on `work`, unless it begins or ends something.
@@ -211,7 +286,7 @@ impl Connection {
             prepared.took(began.elapsed());
             return Ok(Done::Rows(rows));
         }
-        let statement = self.bind(work, parsed, parameters)?;
+        let statement = self.bind_at_one_moment(work, parsed, parameters)?;
         Ok(match statement {
             Statement::Begin
             | Statement::Commit
@@ -234,12 +309,12 @@ impl Connection {
             Done::Control(statement) => *statement,
         };
         match (statement, open.as_mut()) {
-            (Statement::Begin, None) => *open = Some(Work::transaction(&self.shared)),
+            (Statement::Begin, None) => *open = Some(Work::transaction(self)),
             (Statement::Begin, Some(_)) => return Err(Error::input("a transaction is open already")),
             (_, None) => return Err(Error::input("no transaction is open").with_hint("BEGIN begins one")),
             (Statement::Commit, Some(_)) => {
                 let work = open.take().expect("it is open");
-                guarded(|| work.commit())?;
+                self.waiting(Some("COMMIT"), |waiter| guarded(|| work.commit(waiter)))?;
             }
             (Statement::Rollback, Some(_)) => *open = None,
             (Statement::Savepoint { name }, Some(work)) => work.save(name),
@@ -255,10 +330,20 @@ impl Connection {
         self.transaction.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    fn bind(&self, work: &mut Work, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Result<Statement> {
-        // All tables that it names are seen as of one moment.
-        let _moment = self.shared.commits.read().unwrap_or_else(PoisonError::into_inner);
-        entasis_sql::bind(parsed, &Names::new(self, work), parameters)
+    /// Binds a statement. All that it names, tables and what is declared of them, is seen as of one moment.
+    fn bind_at_one_moment(
+        &self,
+        work: &mut Work,
+        parsed: &Parsed,
+        parameters: &[(Value, DataType)],
+    ) -> Result<Statement> {
+        loop {
+            let statement = entasis_sql::bind(parsed, &Names::new(self, work), parameters);
+            // What could not be bound may have been seen at several moments, too.
+            if work.sees_one_moment() {
+                return statement;
+            }
+        }
     }
 
     /// Does something with what a statement would see that is run now.
@@ -266,7 +351,7 @@ impl Connection {
         let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
         match &mut *open {
             Some(work) => look(work),
-            None => look(&mut Work::statement(&self.shared, None)),
+            None => look(&mut Work::reading(self)),
         }
     }
 
@@ -276,7 +361,7 @@ impl Connection {
     /// As [`Connection::execute`]; input, if `sql` is not one query.
     pub fn plan(&self, sql: &str) -> Result<Plan> {
         match &entasis_sql::parse(sql)?[..] {
-            [parsed] => match self.peek(|work| self.bind(work, parsed, &[]))? {
+            [parsed] => match self.peek(|work| self.bind_at_one_moment(work, parsed, &[]))? {
                 Statement::Query(plan) => Ok(plan),
                 _ => Err(Error::input("only queries have a plan")),
             },

@@ -1,18 +1,21 @@
 //! The database: what all connections of a process share.
 
-use crate::config::Config;
+use crate::config::{Config, format_bytes};
 use crate::connection::Connection;
 use crate::upkeep::Upkeep;
 use entasis_engine::cost::Costs;
 use entasis_engine::exec::{MemoryBudget, Reservation, TempSpace, WorkerPool};
-use entasis_storage::Catalog;
+use entasis_storage::{Catalog, Table};
 use entasis_vector::{Error, Result};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Single rows that may be written before tables are charged with their memory.
-const UNCHARGED: u64 = 4096;
+/// Bytes of single rows that may be written before tables are charged with their memory.
+pub(crate) const UNCHARGED: usize = 1 << 20;
+
+/// Older versions are worth telling of if they take this part of what the newest ones take.
+const OLD_SHARE: usize = 8;
 
 /// A database in this process. Cheap to clone; it lives as long as one clone or connection does.
 #[derive(Clone)]
@@ -29,14 +32,18 @@ pub(crate) struct Shared {
     pub(crate) workers: WorkerPool,
     /// What reading costs here.
     pub(crate) costs: Mutex<Arc<Costs>>,
-    /// Held to publish several tables in one commit, and, shared, to take snapshots of several.
-    pub(crate) commits: RwLock<()>,
+    /// Connections so far.
+    connections: AtomicU64,
     /// Puts tables in order behind their writers.
     pub(crate) upkeep: Upkeep,
-    /// Single rows that were written since the tables were charged.
-    written: AtomicU64,
+    /// Bytes of single rows that were written since the tables were charged.
+    uncharged: AtomicUsize,
+    /// True if the tables could not be charged with what they hold.
+    is_full: AtomicBool,
     /// What the tables hold of the memory budget.
     tables: Mutex<Reservation>,
+    /// Tables that have no name any more. Snapshots may hold them.
+    nameless: Mutex<Vec<Weak<Table>>>,
 }
 
 impl Database {
@@ -56,10 +63,12 @@ impl Database {
                 workers,
                 temp: Arc::default(),
                 costs: Mutex::default(),
-                commits: RwLock::default(),
+                connections: AtomicU64::new(0),
                 upkeep: Upkeep::default(),
-                written: AtomicU64::new(0),
+                uncharged: AtomicUsize::new(0),
+                is_full: AtomicBool::new(false),
                 tables,
+                nameless: Mutex::default(),
             }),
         })
     }
@@ -84,6 +93,11 @@ impl Database {
 }
 
 impl Shared {
+    /// The number of a new connection; the first is 1.
+    pub(crate) fn next_connection(&self) -> u64 {
+        self.connections.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
     /// What reading costs here.
     pub(crate) fn costs(&self) -> Arc<Costs> {
         self.costs.lock().expect("no panic while locked").clone()
@@ -94,29 +108,72 @@ impl Shared {
         *self.costs.lock().expect("no panic while locked") = costs;
     }
 
-    /// Before a single row is written: [`Shared::charge_tables`] for one in [`UNCHARGED`].
+    /// Before a single row is written: charges the tables, if much was written since that was done, or if it failed then.
     ///
     /// # Errors
-    /// As there.
-    pub(crate) fn charge_tables_now_and_then(self: &Arc<Shared>) -> Result<()> {
+    /// As [`Shared::charge_tables`].
+    pub(crate) fn may_write(self: &Arc<Shared>) -> Result<()> {
         self.upkeep.wake(self);
-        match self.written.fetch_add(1, Ordering::Relaxed) % UNCHARGED {
-            0 => self.charge_tables(),
-            _ => Ok(()),
+        if self.uncharged.load(Ordering::Relaxed) < UNCHARGED && !self.is_full.load(Ordering::Relaxed) {
+            return Ok(());
         }
+        self.uncharged.store(0, Ordering::Relaxed);
+        self.charge_tables()
     }
 
-    /// Charges the memory budget with what the tables hold now.
+    /// Says that a single row of so many bytes was written.
+    pub(crate) fn wrote(&self, bytes: usize) {
+        self.uncharged.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    /// Says that tables have no name any more.
+    pub(crate) fn left(&self, tables: impl Iterator<Item = Arc<Table>>) {
+        let mut nameless = self.nameless.lock().unwrap_or_else(PoisonError::into_inner);
+        nameless.retain(|table| table.strong_count() > 0);
+        nameless.extend(tables.map(|table| Arc::downgrade(&table)));
+    }
+
+    /// Tables with their indexes; those without a name, too, while somebody holds them.
+    fn all_tables(&self) -> Vec<Arc<Table>> {
+        let names = self.catalog.version();
+        let named =
+            names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
+        let mut tables: Vec<Arc<Table>> = named.cloned().collect();
+        let nameless = self.nameless.lock().unwrap_or_else(PoisonError::into_inner);
+        tables.extend(nameless.iter().filter_map(Weak::upgrade));
+        tables
+    }
+
+    /// Charges the memory budget with what the tables hold now: their newest versions, and older ones that somebody still sees.
     ///
     /// # Errors
     /// Resource, if the limit does not allow it.
     pub(crate) fn charge_tables(&self) -> Result<()> {
-        let bytes = {
-            let names = self.catalog.version();
-            let tables =
-                names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
-            tables.map(|table| table.bytes()).sum()
-        };
-        self.tables.lock().expect("no panic while locked").resize(bytes)
+        let tables = self.all_tables();
+        let result = self.charge_with(&tables).or_else(|_| {
+            tables.iter().for_each(|table| table.free_old());
+            self.charge_with(&tables)
+        });
+        self.is_full.store(result.is_err(), Ordering::Relaxed);
+        result
+    }
+
+    fn charge_with(&self, tables: &[Arc<Table>]) -> Result<()> {
+        let (mut newest, mut old) = (0, 0);
+        for (own, others) in tables.iter().map(|table| table.held_bytes()) {
+            newest += own;
+            old += others;
+        }
+        let charged = self.tables.lock().unwrap_or_else(PoisonError::into_inner).resize(newest + old);
+        charged.map_err(|error| match old * OLD_SHARE > newest {
+            false => error,
+            true => {
+                let (newest, old) = (format_bytes(newest), format_bytes(old));
+                error.with_hint(format!(
+                    "tables take {newest}, and {old} more for older versions of rows that open transactions, cursors and \
+                     running statements still see: end those that are not needed"
+                ))
+            }
+        })
     }
 }

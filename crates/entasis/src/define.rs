@@ -3,8 +3,16 @@
 //! A change of a table's columns, keys or layout makes a new [`TableEntry`], with new rows if they are stored in another way
 //! then. Until the work is committed nobody else sees it. Who changes rows of the old one meanwhile fails, or makes the
 //! change fail: the first to commit wins.
+//!
+//! What needs an object stays as good as it was, or the statement is refused: foreign keys of other tables are in
+//! [`references`], views in [`views`], and what is dropped in [`remove`].
 
-use crate::change::{foreign, insert};
+mod references;
+mod remove;
+mod views;
+
+use self::views::Views;
+use crate::change::insert;
 use crate::connection::Connection;
 use crate::relations::TableRelation;
 use crate::rows::Rows;
@@ -12,10 +20,10 @@ use crate::statement;
 use crate::work::Work;
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{ColumnDefault, Definition, Key, KeyKind, LayoutChoice, LayoutName};
-use entasis_sql::{Alteration, ObjectKind, SequenceOptions, Statement};
+use entasis_sql::{Alteration, Columns, SequenceOptions, Statement};
 use entasis_storage::index::index_table;
 use entasis_storage::sequence::Counting;
-use entasis_storage::{Entry, IfExists, Sequence, Table, TableEntry, TableOptions, View};
+use entasis_storage::{CatalogVersion, Entry, IfExists, Sequence, Table, TableEntry, TableOptions, View};
 use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema};
 use std::sync::Arc;
 
@@ -23,17 +31,20 @@ use std::sync::Arc;
 pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement) -> Result<Rows> {
     match statement {
         Statement::CreateTable { name, columns, mut definition, sequences, if_not_exists, or_replace } => {
-            definition.layout.compression.get_or_insert(connection.compression());
-            let mut note = layout_note(&definition.layout);
-            let entry = new_entry(&name, columns, definition, None)?;
-            if add(work, Entry::Table(entry), taken(if_not_exists, or_replace))? {
-                for (name, options) in sequences {
-                    let sequence = Arc::new(Sequence::new(&name, counting(options)));
-                    work.names.add(Entry::Sequence(sequence), IfExists::Replace)?;
-                }
-            } else {
-                note = None;
+            if if_not_exists && work.names.table(&name).is_some() {
+                return Ok(Rows::empty());
             }
+            definition.layout.compression.get_or_insert(connection.compression());
+            let note = layout_note(&definition.layout);
+            let replaced = replace(connection, work, &name, or_replace)?;
+            let sequences = name_sequences(&work.names, &name, &mut definition, sequences);
+            let entry = new_entry(&name, columns, definition)?;
+            add(work, entry)?;
+            for (name, options) in sequences {
+                let sequence = Arc::new(Sequence::new(&name, counting(options)));
+                work.names.add(Entry::Sequence(sequence), IfExists::Fail)?;
+            }
+            replaced.judge(connection, work)?;
             Ok(Rows::empty().with_note(note))
         }
         Statement::CreateTableAs { name, plan, mut definition, if_not_exists, or_replace } => {
@@ -43,14 +54,23 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             }
             let note = layout_note(&definition.layout);
             let columns = plan.schema().into_iter().map(nullable).collect();
-            let entry = new_entry(&name, columns, definition, None)?;
-            let rows = insert::fill(connection, &entry, plan, true)?;
-            add(work, Entry::Table(entry), taken(if_not_exists, or_replace))?;
+            let entry = new_entry(&name, columns, definition)?;
+            let rows = insert::fill(connection, &entry, plan)?;
+            let replaced = replace(connection, work, &name, or_replace)?;
+            add(work, entry)?;
+            replaced.judge(connection, work)?;
             Ok(Rows::changed_rows(rows).with_note(note))
         }
-        Statement::CreateView { name, sql, columns, if_not_exists, or_replace } => {
-            let view = View { name, sql, schema: columns };
-            work.names.add(Entry::View(Arc::new(view)), taken(if_not_exists, or_replace))?;
+        Statement::CreateView { name, sql, columns, needs, if_not_exists, or_replace } => {
+            let users = Views::of(connection, work, &name);
+            // What the connection has registered, and files, are no objects of the catalog.
+            let needs = needs.into_iter().filter(|needed| work.names.get(needed).is_some()).collect();
+            let view = Arc::new(View { name, sql, schema: columns, needs });
+            work.names.add(Entry::View(view.clone()), taken(if_not_exists, or_replace))?;
+            users.judge(connection, work)?;
+            if or_replace {
+                views::refuse_circle(connection, work, &view)?;
+            }
             Ok(Rows::empty())
         }
         Statement::CreateSequence { name, options, if_not_exists } => {
@@ -73,7 +93,9 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             }
             Ok(Rows::empty().with_note(note))
         }
-        Statement::Drop { kind, names, if_exists } => drop_objects(connection, work, kind, &names, if_exists),
+        Statement::Drop { kind, names, if_exists, cascade } => {
+            remove::objects(connection, work, kind, &names, if_exists, cascade)
+        }
         other => Err(Error::internal(format!("{other:?} was not expected here"))),
     }
 }
@@ -107,17 +129,31 @@ fn nullable(mut field: Field) -> Field {
     field
 }
 
-/// A table with its indexes, all empty, or with the rows of `table`, which is as the definition wants it.
-fn new_entry(
-    name: &str,
-    columns: Schema,
-    definition: Definition,
-    table: Option<Arc<Table>>,
-) -> Result<Arc<TableEntry>> {
+/// A table with its indexes, all empty.
+fn new_entry(name: &str, columns: Schema, definition: Definition) -> Result<Arc<TableEntry>> {
     let options = options_of(&definition, &columns)?;
-    let table = table.unwrap_or_else(|| Table::with_options(name, columns, options));
+    let table = Table::with_options(name, columns, options);
     let indexes = definition.keys.iter().map(|key| index_table(key, table.schema(), table.options())).collect();
     Ok(Arc::new(TableEntry { name: name.to_owned(), table, definition: Arc::new(definition), indexes }))
+}
+
+/// A table with other keys: it keeps its rows and those indexes that the new keys have as well. The numbers of the keys that it has
+/// not had before, whose indexes are empty.
+fn with_keys(entry: &TableEntry, definition: Definition) -> (Arc<TableEntry>, Vec<usize>) {
+    let table = &entry.table;
+    let mut new = Vec::new();
+    let indexes = definition.keys.iter().enumerate().map(|(number, key)| {
+        match entry.definition.keys.iter().position(|old| old == key) {
+            Some(old) => entry.indexes[old].clone(),
+            None => {
+                new.push(number);
+                index_table(key, table.schema(), table.options())
+            }
+        }
+    });
+    let indexes = indexes.collect();
+    let (name, table) = (entry.name.clone(), table.clone());
+    (Arc::new(TableEntry { name, table, definition: Arc::new(definition), indexes }), new)
 }
 
 /// How a table is laid out.
@@ -136,97 +172,140 @@ fn options_of(definition: &Definition, columns: &Schema) -> Result<TableOptions>
     Ok(options)
 }
 
-/// Makes a table known; one that it replaces must not be referred to. False if the name was taken and is kept.
-fn add(work: &mut Work, entry: Entry, if_exists: IfExists) -> Result<bool> {
-    if let (IfExists::Replace, Some(old)) = (if_exists, work.names.table(entry.name()).cloned()) {
-        refuse_referred(work, &old)?;
+/// Gives identity columns the names of their sequences: those that are wanted, or the next that are free.
+fn name_sequences(
+    names: &CatalogVersion,
+    table: &str,
+    definition: &mut Definition,
+    sequences: Vec<(String, SequenceOptions)>,
+) -> Vec<(String, SequenceOptions)> {
+    let mut named: Vec<(String, SequenceOptions)> = Vec::new();
+    for (wanted, options) in sequences {
+        let numbered = (1..).map(|number| format!("{wanted}{number}"));
+        let is_free =
+            |name: &String| names.get(name).is_none() && name != table && named.iter().all(|(taken, _)| taken != name);
+        let name = std::iter::once(wanted.clone()).chain(numbered).find(is_free).unwrap_or_else(|| wanted.clone());
+        for default in &mut definition.defaults {
+            if let ColumnDefault::Identity { sequence, .. } = default
+                && *sequence == wanted
+            {
+                sequence.clone_from(&name);
+            }
+        }
+        named.push((name, options));
+    }
+    named
+}
+
+/// Takes a table away that another is to replace, with its sequences. Views that need it must be judged behind that.
+fn replace(connection: &Connection, work: &mut Work, name: &str, or_replace: bool) -> Result<Views> {
+    let views = Views::of(connection, work, name);
+    if let (true, Some(old)) = (or_replace, work.names.table(name).cloned()) {
+        references::refuse_referred(work, &old, &[])?;
         work.relies_on(&old);
+        work.names.remove(&old.name, "table")?;
+        references::renew_parents(work, &old.definition, &Definition::default(), name)?;
+        remove::identities(connection, work, old.definition.identities(), false)?;
     }
-    work.names.add(entry, if_exists)
+    Ok(views)
 }
 
-fn refuse_referred(work: &Work, entry: &TableEntry) -> Result<()> {
-    match foreign::referring_table(work, entry) {
-        None => Ok(()),
-        Some((child, key)) => {
-            let text = format!("table {} is referred to by foreign key {key} of table {child}", entry.name);
-            Err(Error::new(ErrorKind::Constraint, text)
-                .with_hint(format!("drop table {child} or the constraint first")))
-        }
-    }
+/// Makes a new table known.
+fn add(work: &mut Work, entry: Arc<TableEntry>) -> Result<()> {
+    refuse_taken_indexes(work, &entry)?;
+    work.names.add(Entry::Table(entry.clone()), IfExists::Fail)?;
+    references::renew_parents(work, &Definition::default(), &entry.definition, &entry.name).map(drop)
 }
 
-fn drop_objects(
-    connection: &Connection,
-    work: &mut Work,
-    kind: ObjectKind,
-    names: &[String],
-    if_exists: bool,
-) -> Result<Rows> {
-    let word = match kind {
-        ObjectKind::Table => "table",
-        ObjectKind::View => "view",
-        ObjectKind::Sequence => "sequence",
-        ObjectKind::Index => {
-            for name in names {
-                drop_index(connection, work, name, if_exists)?;
-            }
-            return Ok(Rows::empty());
-        }
-    };
-    for name in names {
-        let entry = work.names.table(name).cloned();
-        if let (ObjectKind::Table, Some(entry)) = (kind, entry) {
-            let together = |child: &str| names.iter().any(|name| name.eq_ignore_ascii_case(child));
-            if foreign::referring_table(work, &entry).is_some_and(|(child, _)| !together(&child)) {
-                refuse_referred(work, &entry)?;
-            }
-            for default in &entry.definition.defaults {
-                if let ColumnDefault::Identity { sequence, .. } = default {
-                    work.names.remove(sequence, "sequence")?;
-                }
-            }
-            work.relies_on(&entry);
-        }
-        if !work.names.remove(name, word)? && !if_exists {
-            return Err(Error::input(format!("there is no {word} \"{name}\"")));
+/// An index has a name of its own.
+fn refuse_taken_indexes(work: &Work, entry: &TableEntry) -> Result<()> {
+    for key in &entry.definition.keys {
+        let is_taken = |other: &&Arc<TableEntry>| {
+            !other.name.eq_ignore_ascii_case(&entry.name)
+                && other.definition.keys.iter().any(|own| own.name.eq_ignore_ascii_case(&key.name))
+        };
+        if let Some(owner) = work.names.tables().find(is_taken) {
+            let text = format!("an index named \"{}\" already exists, on table {}", key.name, owner.name);
+            return Err(Error::input(text).with_hint("keys have indexes, whose names are those of their constraints"));
         }
     }
-    Ok(Rows::empty())
+    Ok(())
+}
+
+/// The same table with something else declared of it.
+fn redefined(entry: &TableEntry, definition: Definition) -> Arc<TableEntry> {
+    let TableEntry { name, table, indexes, .. } = entry;
+    let (name, table, indexes) = (name.clone(), table.clone(), indexes.clone());
+    Arc::new(TableEntry { name, table, definition: Arc::new(definition), indexes })
 }
 
 // ---- tables that change -----------------------------------------------------------------------------------------------
 
 fn alter(connection: &Connection, work: &mut Work, entry: &Arc<TableEntry>, alteration: Alteration) -> Result<()> {
-    let renamed = match alteration {
-        Alteration::Nothing => return Ok(()),
-        Alteration::Rename { to } => {
-            if work.names.get(&to).is_some_and(|_| !to.eq_ignore_ascii_case(&entry.name)) {
-                return Err(Error::input(format!("the name \"{to}\" is taken")));
-            }
-            refuse_referred(work, entry)?;
-            work.names.remove(&entry.name, "table")?;
-            let TableEntry { table, definition, indexes, .. } = &**entry;
-            let (table, definition, indexes) = (table.clone(), definition.clone(), indexes.clone());
-            Arc::new(TableEntry { name: to, table, definition, indexes })
-        }
+    match alteration {
+        Alteration::Nothing => Ok(()),
+        Alteration::Rename { to } => rename(work, entry, to),
         Alteration::Layout(layout) => {
             let layout = layout.over(&entry.definition.layout);
             let definition = Definition { layout, ..(*entry.definition).clone() };
-            rebuilt(connection, work, entry, entry.table.schema().clone(), definition, None)?
+            let new = rebuilt(connection, work, entry, entry.table.schema().clone(), definition, None)?;
+            put(work, entry, new)
         }
-        Alteration::Columns { columns, definition, rows, violations } => {
-            for (name, plan) in violations {
-                if statement::query(connection, plan)?.rows() > 0 {
-                    let text = format!("rows of table {} violate {name}", entry.name);
-                    return Err(Error::new(ErrorKind::Constraint, text));
-                }
-            }
-            rebuilt(connection, work, entry, columns, definition, rows)?
-        }
-    };
+        Alteration::Columns(columns) => alter_columns(connection, work, entry, columns),
+    }
+}
+
+/// Gives a table another name, which foreign keys follow; views do not.
+fn rename(work: &mut Work, entry: &Arc<TableEntry>, to: String) -> Result<()> {
+    if work.names.get(&to).is_some_and(|_| !to.eq_ignore_ascii_case(&entry.name)) {
+        return Err(Error::input(format!("the name \"{to}\" is taken")));
+    }
+    views::refuse_needed(work, entry)?;
+    let TableEntry { table, definition, indexes, .. } = &**entry;
+    let (table, definition, indexes) = (table.clone(), definition.clone(), indexes.clone());
+    let renamed = Arc::new(TableEntry { name: to, table, definition, indexes });
     work.relies_on(entry);
-    work.names.add(Entry::Table(renamed), IfExists::Replace).map(drop)
+    work.names.remove(&entry.name, "table")?;
+    work.names.add(Entry::Table(renamed.clone()), IfExists::Fail)?;
+    references::follow_name(work, &entry.name, &renamed.name)
+}
+
+/// Gives a table other columns or another definition, and has those follow that need it.
+fn alter_columns(connection: &Connection, work: &mut Work, entry: &Arc<TableEntry>, mut to: Columns) -> Result<()> {
+    for (name, plan) in std::mem::take(&mut to.violations) {
+        if statement::query(connection, plan)?.rows() > 0 {
+            let text = format!("rows of table {} violate {name}", entry.name);
+            return Err(Error::new(ErrorKind::Constraint, text));
+        }
+    }
+    references::follow_columns(work, entry, &mut to)?;
+    let mut views = Views::of(connection, work, &entry.name);
+    views.judge_columns(entry, &to)?;
+    let Columns { columns, definition, rows, cascade, .. } = to;
+    let new = rebuilt(connection, work, entry, columns, definition, rows)?;
+    put(work, entry, new.clone())?;
+    let has_kept = |sequence: &&str| new.definition.identities().any(|kept| kept == *sequence);
+    remove::identities(connection, work, entry.definition.identities().filter(|name| !has_kept(name)), cascade)?;
+    match cascade {
+        true => views.drop_broken(connection, work),
+        false => views.judge(connection, work),
+    }
+}
+
+/// Puts a table in the place of what it was, whose rows were looked at.
+fn put(work: &mut Work, old: &Arc<TableEntry>, new: Arc<TableEntry>) -> Result<()> {
+    work.relies_on(old);
+    put_in_place(work, old, new)
+}
+
+fn put_in_place(work: &mut Work, old: &Arc<TableEntry>, new: Arc<TableEntry>) -> Result<()> {
+    refuse_taken_indexes(work, &new)?;
+    work.names.add(Entry::Table(new.clone()), IfExists::Replace)?;
+    for parent in references::renew_parents(work, &old.definition, &new.definition, &new.name)? {
+        // Its rows were looked at, whether they are all there.
+        work.relies_on(&parent);
+    }
+    Ok(())
 }
 
 /// A table with other columns or another definition: its rows are those of `rows`, or those that it has.
@@ -238,19 +317,41 @@ fn rebuilt(
     definition: Definition,
     rows: Option<Plan>,
 ) -> Result<Arc<TableEntry>> {
-    let options = options_of(&definition, &columns)?;
-    let is_same = rows.is_none() && columns == *entry.table.schema() && options == *entry.table.options();
-    let new = new_entry(&entry.name, columns, definition, is_same.then(|| entry.table.clone()))?;
-    let plan = rows.unwrap_or_else(|| {
-        Plan::scan(Arc::new(TableRelation::new(work.snapshot(&entry.table), Vec::new(), Arc::default())))
-    });
-    insert::fill(connection, &new, plan, !is_same)?;
+    if rows.is_none()
+        && columns == *entry.table.schema()
+        && options_of(&definition, &columns)? == *entry.table.options()
+    {
+        let (new, indexes) = with_keys(entry, definition);
+        insert::fill_indexes(connection, &new, rows_of(work, entry), &indexes)?;
+        return Ok(new);
+    }
+    let new = new_entry(&entry.name, columns, definition)?;
+    insert::fill(connection, &new, rows.unwrap_or_else(|| rows_of(work, entry)))?;
     Ok(new)
+}
+
+/// A query for the rows of a table.
+fn rows_of(work: &mut Work, entry: &TableEntry) -> Plan {
+    Plan::scan(Arc::new(TableRelation::new(work.snapshot(&entry.table), Vec::new(), Arc::default())))
+}
+
+/// Puts a table with other keys in the place of what it was. Others go on writing to it while indexes are built, which catch up at
+/// the commit; unless it must be laid out anew.
+fn put_keys(connection: &Connection, work: &mut Work, old: &Arc<TableEntry>, definition: Definition) -> Result<()> {
+    let columns = old.table.schema().clone();
+    if options_of(&definition, &columns)? != *old.table.options() {
+        let new = rebuilt(connection, work, old, columns, definition, None)?;
+        return put(work, old, new);
+    }
+    let (new, indexes) = with_keys(old, definition);
+    insert::fill_indexes(connection, &new, rows_of(work, old), &indexes)?;
+    work.built(old, &new, indexes);
+    put_in_place(work, old, new)
 }
 
 fn create_index(connection: &Connection, work: &mut Work, table: &str, key: Key, if_not_exists: bool) -> Result<Rows> {
     let entry = crate::change::target(work, table)?;
-    if let Some((_, owner)) = find_index(work, &key.name) {
+    if let Some((owner, _)) = work.names.index(&key.name) {
         if if_not_exists {
             return Ok(Rows::empty());
         }
@@ -262,22 +363,12 @@ fn create_index(connection: &Connection, work: &mut Work, table: &str, key: Key,
         definition.layout = LayoutChoice { key: Some(key.columns.clone()), ..definition.layout };
     }
     definition.keys.push(key);
-    let new = rebuilt(connection, work, &entry, entry.table.schema().clone(), definition, None)?;
-    work.relies_on(&entry);
-    work.names.add(Entry::Table(new), IfExists::Replace)?;
+    put_keys(connection, work, &entry, definition)?;
     Ok(Rows::empty())
 }
 
-/// The index of this name: number of the key, and its table.
-fn find_index(work: &Work, name: &str) -> Option<(usize, Arc<TableEntry>)> {
-    work.names.tables().find_map(|entry| {
-        let number = entry.definition.keys.iter().position(|key| key.name.eq_ignore_ascii_case(name))?;
-        Some((number, entry.clone()))
-    })
-}
-
-fn drop_index(connection: &Connection, work: &mut Work, name: &str, if_exists: bool) -> Result<()> {
-    let Some((number, entry)) = find_index(work, name) else {
+fn drop_index(connection: &Connection, work: &mut Work, name: &str, if_exists: bool, cascade: bool) -> Result<()> {
+    let Some((entry, number)) = work.names.index(name).map(|(entry, number)| (entry.clone(), number)) else {
         if if_exists {
             return Ok(());
         }
@@ -289,7 +380,16 @@ fn drop_index(connection: &Connection, work: &mut Work, name: &str, if_exists: b
         let text = format!("\"{name}\" is the primary key of table {}", entry.name);
         return Err(Error::input(text).with_hint(format!("use ALTER TABLE {} DROP CONSTRAINT {name}", entry.name)));
     }
-    let new = rebuilt(connection, work, &entry, entry.table.schema().clone(), definition, None)?;
-    work.relies_on(&entry);
-    work.names.add(Entry::Table(new), IfExists::Replace).map(drop)
+    let columns = entry.table.schema().clone();
+    let mut to = Columns {
+        places: (0..columns.len()).map(Some).collect(),
+        revalued: Vec::new(),
+        columns,
+        definition,
+        cascade,
+        rows: None,
+        violations: Vec::new(),
+    };
+    references::follow_columns(work, &entry, &mut to)?;
+    put_keys(connection, work, &entry, to.definition)
 }

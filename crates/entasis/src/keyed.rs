@@ -14,7 +14,7 @@ use crate::rows::Rows;
 use crate::work::Work;
 use entasis_engine::relation::ColumnDefault;
 use entasis_sql::{Keyed, KeyedAction, Scalar};
-use entasis_storage::{CatalogVersion, Datum, RowId, TableEntry, TableWriter};
+use entasis_storage::{CatalogVersion, Datum, RowId, TableEntry, TableWriter, Waiter};
 use entasis_vector::{DataType, Field, Result, Schema, Value};
 use std::sync::{Arc, PoisonError};
 
@@ -163,11 +163,13 @@ impl Source {
 /// Runs a statement, if it is keyed and its values fit; else `None`.
 ///
 /// # Errors
-/// Constraint, if one is violated; resource, if the memory limit is reached. Nothing is changed then.
+/// Constraint, if one is violated; resource, if the memory limit is reached; interrupted; conflict, if the time is up. Nothing is
+/// changed then.
 pub(crate) fn run(
     connection: &Connection,
     prepared: &Prepared,
     parameters: &[(Value, DataType)],
+    waiter: &Waiter<'_>,
 ) -> Result<Option<Rows>> {
     if !prepared.is_keyed() {
         return Ok(None);
@@ -175,7 +177,7 @@ pub(crate) fn run(
     let mut open = connection.transaction.lock().unwrap_or_else(PoisonError::into_inner);
     let catalog = &connection.shared.catalog;
     // A transaction that has changed names sees others than the rest.
-    if open.as_ref().is_some_and(|work| !work.has_names_of(catalog)) {
+    if open.as_ref().is_some_and(|work| !catalog.at_rest(|newest| work.has_names(newest))) {
         return Ok(None);
     }
     let changes = catalog.changes();
@@ -193,7 +195,7 @@ pub(crate) fn run(
     }
     match &mut *open {
         Some(work) => program.run_in(work, &key, parameters),
-        None => program.run_by_itself(connection, changes, &key, parameters),
+        None => program.run_by_itself(connection, changes, &key, parameters, waiter),
     }
 }
 
@@ -204,6 +206,7 @@ impl Program {
         changes: u64,
         key: &[Datum<'_>],
         parameters: &[(Value, DataType)],
+        waiter: &Waiter<'_>,
     ) -> Result<Option<Rows>> {
         let shared = &connection.shared;
         if let Action::Read { columns, schema } = &self.action {
@@ -215,13 +218,18 @@ impl Program {
                 row(schema, &datums).map(Some)
             });
         }
-        shared.charge_tables_now_and_then()?;
-        let mut writer = self.entry.table.write();
+        // What takes rows away needs no memory.
+        if !matches!(self.action, Action::Delete) {
+            shared.may_write()?;
+        }
+        let mut writer = self.entry.table.write_as(waiter)?;
         // Whoever changes a table's definition has its turn to write, so now it stays as it is.
         if shared.catalog.changes() != changes {
             return Ok(None);
         }
-        self.write(&mut writer, key, parameters)
+        let written = self.write(&mut writer, key, parameters)?;
+        shared.wrote(self.bytes(parameters));
+        Ok(written)
     }
 
     fn run_in(&self, work: &mut Work, key: &[Datum<'_>], parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
@@ -233,7 +241,29 @@ impl Program {
             }
             return row(schema, &datums).map(Some);
         }
-        self.write(&mut work.write(&self.entry, &self.entry.table), key, parameters)
+        let written = self.write(&mut work.write(&self.entry, &self.entry.table), key, parameters)?;
+        work.wrote(self.bytes(parameters))?;
+        Ok(written)
+    }
+
+    /// Bytes of memory that a row may take which it writes, about.
+    fn bytes(&self, parameters: &[(Value, DataType)]) -> usize {
+        let text = |value: &Value| match value {
+            Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        };
+        let constant = |source: &Source| match &source.scalar {
+            Scalar::Constant(value) => text(value),
+            Scalar::Parameter(_) => 0,
+        };
+        let constants: usize = match &self.action {
+            Action::Insert(sources) => sources.iter().flatten().map(constant).sum(),
+            Action::Update(sources, _) => sources.iter().map(|(_, source)| constant(source)).sum(),
+            Action::Read { .. } | Action::Delete => 0,
+        };
+        let width = 16 * self.entry.table.schema().len();
+        width + constants + parameters.iter().map(|(value, _)| text(value)).sum::<usize>()
     }
 
     fn write(

@@ -29,6 +29,7 @@
 
 pub mod append;
 mod catalog;
+mod catch_up;
 mod change;
 pub mod config;
 pub mod connection;
@@ -38,6 +39,7 @@ pub mod files;
 mod keyed;
 mod prepared;
 mod relations;
+mod resting;
 pub mod rows;
 mod settings;
 mod statement;

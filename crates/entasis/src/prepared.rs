@@ -117,17 +117,27 @@ impl Prepared {
         parameters: &[(Value, DataType)],
     ) -> Result<Option<Plan>> {
         let catalog = &connection.shared.catalog;
-        let changes = catalog.changes();
         let has_null = parameters.iter().any(|(value, _)| value.is_null());
-        if !self.parsed.is_query() || has_null || !work.has_names_of(catalog) {
+        if !self.parsed.is_query() || has_null {
             return Ok(None);
         }
+        // The state of the catalog that has these names, if they are the newest.
+        let state = |work: &Work| catalog.at_rest(|newest| work.has_names(newest).then(|| catalog.changes()));
+        let Some(changes) = state(work) else { return Ok(None) };
         let Some(template) = self.template(connection, work, changes, parameters) else { return Ok(None) };
-        // All tables are seen as of one moment.
-        let _moment = connection.shared.commits.read().unwrap_or_else(PoisonError::into_inner);
-        let names = Names::new(connection, work);
-        let gone = |name: &str| Error::internal(format!("a template reads {name:?}, which is gone"));
-        template.instance(parameters, |name| names.table(name).ok_or_else(|| gone(name)))
+        loop {
+            let plan = {
+                let names = Names::new(connection, work);
+                let gone = |name: &str| Error::internal(format!("a template reads {name:?}, which is gone"));
+                template.instance(parameters, |name| names.table(name).ok_or_else(|| gone(name)))?
+            };
+            if plan.is_none() || work.sees_one_moment() {
+                return Ok(plan);
+            }
+            if state(work) != Some(changes) {
+                return Ok(None);
+            }
+        }
     }
 
     fn template(
@@ -147,10 +157,7 @@ impl Prepared {
         // Most texts are run once.
         if !is_made && known.runs > 1 {
             let types: Vec<DataType> = types.collect();
-            let bound = {
-                let _moment = connection.shared.commits.read().unwrap_or_else(PoisonError::into_inner);
-                entasis_sql::bind_template(&self.parsed, &Names::new(connection, work), &types)
-            };
+            let bound = entasis_sql::bind_template(&self.parsed, &Names::new(connection, work), &types);
             known.template = bound.ok().and_then(Template::new).map(Arc::new);
             known.made_for = Some((changes, types));
             known.took = None;

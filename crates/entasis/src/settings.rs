@@ -2,6 +2,7 @@
 
 use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
+use crate::resting;
 use crate::rows::Rows;
 use entasis_engine::exec::{
     FilterKind, JoinLate, JoinSpill, Readings, Spilling, Swapping, TempCompression, parse_wanted, show_wanted,
@@ -9,6 +10,7 @@ use entasis_engine::exec::{
 use entasis_engine::relation::Compression;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 /// A setting: its name, what it does, how it is read and written.
 struct Setting {
@@ -53,6 +55,31 @@ const SETTINGS: &[Setting] = &[
             let name = text.trim().to_ascii_lowercase();
             let compression = Compression::parse(&name).ok_or_else(|| Compression::unknown(&name))?;
             *connection.compression.lock().unwrap_or_else(PoisonError::into_inner) = compression;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "lock_timeout",
+        description: "how long a statement waits for another writer of its table, as '100ms' or '2s'; 0: as long as it takes",
+        get: |connection| match connection.lock_timeout.load(Ordering::Relaxed) {
+            0 => "0".into(),
+            milliseconds => format!("{milliseconds}ms"),
+        },
+        set: |connection, text| {
+            connection.lock_timeout.store(parse_milliseconds(text)?, Ordering::Relaxed);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "upkeep",
+        description: "when tables are put in order behind those who write to them: auto (when they rest), always (after every \
+                      statement as well, for tests)",
+        get: |connection| {
+            let rests = connection.rests.load(Ordering::Relaxed);
+            resting::NAMES.into_iter().find(|(own, _)| *own == rests).map_or("auto", |(_, name)| name).to_string()
+        },
+        set: |connection, text| {
+            connection.rests.store(one_of("upkeep", resting::NAMES, text)?, Ordering::Relaxed);
             Ok(())
         },
     },
@@ -186,6 +213,24 @@ fn parse_chunk_rows(text: &str) -> Result<usize> {
         Ok(rows) if (1..=CHUNK_ROWS).contains(&rows) => Ok(rows),
         _ => Err(Error::input(format!("chunk_size must be a number from 1 to {CHUNK_ROWS}, not '{text}'"))),
     }
+}
+
+/// A time: `100ms`, `2s`, `1min`, or a number of milliseconds, as PostgreSQL has it.
+fn parse_milliseconds(text: &str) -> Result<u64> {
+    let text = text.trim();
+    let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let factor = match text[digits..].trim().to_ascii_lowercase().as_str() {
+        "" | "ms" => Some(1.0),
+        "s" => Some(1e3),
+        "min" => Some(6e4),
+        "h" => Some(3.6e6),
+        _ => None,
+    };
+    let time = factor.and_then(|factor| Some(text[..digits].parse::<f64>().ok()? * factor));
+    // A little time is not none, which would be for ever.
+    time.map(|time| time.ceil() as u64).ok_or_else(|| {
+        Error::input(format!("'{text}' is not a time")).with_hint("write it as '100ms', '2s' or '1min'; 0 is no limit")
+    })
 }
 
 fn parse_bool(text: &str) -> Result<bool> {

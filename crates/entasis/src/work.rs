@@ -9,15 +9,24 @@
 //! Dropped without a commit, it leaves nothing behind. A statement within a transaction that fails goes back to a
 //! [`Mark`], so the transaction goes on without it.
 //!
-//! Commits that publish more than one table and those who take snapshots of several tables exclude each other
-//! ([`Shared::commits`]), so nobody sees a part of a commit.
+//! **One moment.** Tables are seen as of one moment: those of a transaction as of its beginning, those of a statement by itself as
+//! of a moment while it was bound ([`Work::sees_one_moment`]). A commit publishes all of its tables and names at one moment
+//! ([`entasis_storage::Catalog::publish`]), so nobody sees a part of it.
+//!
+//! **Locks.** Turns are waited for before any other lock is taken: at the beginning by a statement, at the commit by a transaction
+//! (`docs/design/locks.md`).
 
+use crate::catch_up::CatchUp;
 use crate::change::foreign::Claims;
-use crate::database::Shared;
-use entasis_engine::exec::Reservation;
-use entasis_storage::{Catalog, CatalogVersion, RowId, Table, TableEntry, TableSnapshot, TableWriter, Transaction};
+use crate::connection::Connection;
+use crate::database::{Shared, UNCHARGED};
+use entasis_engine::exec::{CancelFlag, Reservation};
+use entasis_storage::{
+    CatalogVersion, Entry, RowId, Table, TableEntry, TableSnapshot, TableWriter, Transaction, Waiter,
+};
 use entasis_vector::{Error, ErrorKind, Result};
-use std::sync::{Arc, PoisonError};
+use std::collections::HashSet;
+use std::sync::Arc;
 
 /// See the module.
 pub(crate) struct Work {
@@ -27,15 +36,24 @@ pub(crate) struct Work {
     /// The names as it sees and changes them.
     pub(crate) names: CatalogVersion,
     rows: Transaction,
+    /// True if it is a transaction of several statements.
+    is_transaction: bool,
+    /// What the names that the statement has looked up stood for.
+    seen: Vec<Entry>,
     /// Tables with names that it wrote rows of, or relies on.
     used: Vec<Arc<TableEntry>>,
     /// What it found in tables that it relies on.
     claims: Claims,
     /// Tables that must be as they were seen.
     fixed: usize,
+    /// Indexes that were built from what it sees of their tables.
+    built: Vec<CatchUp>,
     savepoints: Vec<(String, Mark)>,
     /// What it takes of the memory budget.
     memory: Reservation,
+    /// Bytes of single rows that were written since that was found out.
+    uncharged: usize,
+    cancel: CancelFlag,
 }
 
 /// A place to come back to.
@@ -47,49 +65,106 @@ pub(crate) struct Mark {
     used: usize,
     claims: (usize, usize),
     fixed: usize,
+    built: usize,
 }
 
 impl Work {
     /// For a transaction.
-    pub(crate) fn transaction(shared: &Arc<Shared>) -> Work {
-        let _moment = shared.commits.read().unwrap_or_else(PoisonError::into_inner);
-        let names = shared.catalog.version();
-        let tables: Vec<Arc<Table>> = names.tables().flat_map(|entry| all_tables(entry)).collect();
-        Work::new(shared, names, Transaction::begin(&tables))
+    pub(crate) fn transaction(connection: &Connection) -> Work {
+        connection.shared.catalog.at_rest(|names| {
+            let tables: Vec<Arc<Table>> = names.tables().flat_map(|entry| all_tables(entry)).collect();
+            let rows = Transaction::begin(&tables);
+            Work { is_transaction: true, ..Work::new(connection, names.clone(), rows) }
+        })
     }
 
-    /// For a statement by itself, which changes rows of the table `target` if it names one.
-    pub(crate) fn statement(shared: &Arc<Shared>, target: Option<&str>) -> Work {
+    /// For a statement by itself, which changes `targets` and `others`, and waits for its turn to do so.
+    ///
+    /// # Errors
+    /// Interrupted; conflict, if the time is up.
+    pub(crate) fn statement(
+        connection: &Connection,
+        targets: &[String],
+        others: &[Arc<TableEntry>],
+        waiter: &Waiter<'_>,
+    ) -> Result<Work> {
         loop {
-            let names = shared.catalog.version();
-            let Some(entry) = target.and_then(|name| names.table(name)).cloned() else {
-                return Work::new(shared, names, Transaction::begin(&[]));
-            };
-            let rows = Transaction::alone(&all_tables(&entry).collect::<Vec<_>>());
-            // Now that nobody else can: is it still the table of that name?
-            if shared.catalog.version().table(&entry.name).is_some_and(|now| Arc::ptr_eq(now, &entry)) {
-                return Work::new(shared, shared.catalog.version(), rows);
+            let names = connection.shared.catalog.version();
+            let found = targets.iter().filter_map(|name| names.table(name).cloned());
+            let others = others.iter().filter_map(|entry| names.table(&entry.name).cloned());
+            let written: Vec<Arc<TableEntry>> = found.chain(others).collect();
+            let tables: Vec<Arc<Table>> = written.iter().flat_map(|entry| all_tables(entry)).collect();
+            let rows = Transaction::alone_as(&tables, waiter)?;
+            // Now that nobody else can: are they still the tables of these names?
+            let names = connection.shared.catalog.version();
+            let is_still =
+                |entry: &Arc<TableEntry>| names.table(&entry.name).is_some_and(|now| Arc::ptr_eq(now, entry));
+            if written.iter().all(is_still) {
+                return Ok(Work::new(connection, names, rows));
             }
         }
     }
 
-    fn new(shared: &Arc<Shared>, names: CatalogVersion, rows: Transaction) -> Work {
+    /// For a statement by itself that changes no table that there is.
+    pub(crate) fn reading(connection: &Connection) -> Work {
+        Work::new(connection, connection.shared.catalog.version(), Transaction::alone(&[]))
+    }
+
+    fn new(connection: &Connection, names: CatalogVersion, rows: Transaction) -> Work {
+        let shared = &connection.shared;
         Work {
             shared: shared.clone(),
             base: names.clone(),
             names,
             rows,
+            is_transaction: false,
+            seen: Vec::new(),
             used: Vec::new(),
             claims: Claims::default(),
             fixed: 0,
+            built: Vec::new(),
             savepoints: Vec::new(),
             memory: Reservation::new(&shared.memory),
+            uncharged: 0,
+            cancel: connection.cancel_flag(),
         }
     }
 
-    /// True if it sees the names of the catalog as they are now.
-    pub(crate) fn has_names_of(&self, catalog: &Catalog) -> bool {
-        self.names.is(&catalog.version())
+    /// A name was looked up, and stood for this.
+    pub(crate) fn sees(&mut self, entry: &Entry) {
+        if !self.is_transaction {
+            self.seen.push(entry.clone());
+        }
+    }
+
+    /// True if all that was seen, names and rows, was so at one moment. If not, what there is now is seen from now on, and the
+    /// statement must be bound again.
+    pub(crate) fn sees_one_moment(&mut self) -> bool {
+        if self.is_transaction {
+            return true;
+        }
+        let shared = self.shared.clone();
+        shared.catalog.at_rest(|newest| {
+            let is_same = |entry: &Entry| newest.get(entry.name()).is_some_and(|now| now.is(entry));
+            let has_names = self.names.is(newest) || self.seen.iter().all(is_same);
+            self.seen.clear();
+            if !has_names {
+                self.names = newest.clone();
+                self.base = newest.clone();
+            }
+            self.rows.sees_one_moment() && has_names
+        })
+    }
+
+    /// True if it sees these names.
+    pub(crate) fn has_names(&self, names: &CatalogVersion) -> bool {
+        self.names.is(names)
+    }
+
+    /// Sees a table and its indexes at one moment, if it has not seen them yet.
+    pub(crate) fn pin(&mut self, entry: &TableEntry) {
+        let tables: Vec<Arc<Table>> = all_tables(entry).collect();
+        self.rows.pin(&tables);
     }
 
     /// What it sees of a table.
@@ -129,6 +204,17 @@ impl Work {
         self.claim(entry, |_| ());
     }
 
+    /// Indexes were built from what is seen of their table, and catch up with it at the commit.
+    pub(crate) fn built(&mut self, old: &Arc<TableEntry>, entry: &Arc<TableEntry>, new: Vec<usize>) {
+        self.uses(old);
+        if new.is_empty() {
+            return;
+        }
+        self.rows.depend_on(&entry.table);
+        let seen = self.rows.snapshot(&entry.table);
+        self.built.push(CatchUp { entry: entry.clone(), new, seen });
+    }
+
     /// The outcome relies on what `add` claims of a table, which is judged once more if the table has changed until the commit.
     pub(crate) fn claim(&mut self, entry: &Arc<TableEntry>, add: impl FnOnce(&mut Claims)) {
         self.uses(entry);
@@ -144,8 +230,14 @@ impl Work {
 
     /// Marks the place.
     pub(crate) fn mark(&mut self) -> Mark {
-        let (used, claims, fixed) = (self.used.len(), self.claims.mark(), self.fixed);
-        Mark { names: self.names.clone(), number: self.rows.savepoint(), used, claims, fixed }
+        Mark {
+            names: self.names.clone(),
+            number: self.rows.savepoint(),
+            used: self.used.len(),
+            claims: self.claims.mark(),
+            fixed: self.fixed,
+            built: self.built.len(),
+        }
     }
 
     /// Undoes what was done since a mark, which can be gone back to again.
@@ -154,6 +246,7 @@ impl Work {
         self.used.truncate(to.used);
         self.claims.roll_back(to.claims);
         self.fixed = to.fixed;
+        self.built.truncate(to.built);
         self.rows.roll_back_to(to.number);
     }
 
@@ -191,6 +284,33 @@ impl Work {
         found.ok_or_else(|| Error::input(format!("there is no savepoint {name}")))
     }
 
+    /// Says that a single row of so many bytes was written.
+    ///
+    /// # Errors
+    /// Resource, if the memory limit does not allow it.
+    pub(crate) fn wrote(&mut self, bytes: usize) -> Result<()> {
+        self.uncharged += bytes;
+        if self.uncharged < UNCHARGED {
+            return Ok(());
+        }
+        self.uncharged = 0;
+        self.charge()
+    }
+
+    /// In the middle of a change of many rows, some of which have been written: looks whether it is to go on.
+    ///
+    /// # Errors
+    /// Interrupted; resource, if the memory limit does not allow it.
+    pub(crate) fn go_on(&mut self) -> Result<()> {
+        self.interrupt().look()?;
+        self.charge()
+    }
+
+    /// What interrupts it.
+    pub(crate) fn interrupt(&self) -> Interrupt {
+        Interrupt { cancel: self.cancel.clone(), asked: 0 }
+    }
+
     /// Charges the memory budget with what tables have become larger by, and with tables that are new.
     ///
     /// # Errors
@@ -199,40 +319,104 @@ impl Work {
         if self.used.is_empty() && self.base.is(&self.names) {
             return Ok(());
         }
+        // A table that is there may have got a new entry.
+        let known: HashSet<*const Table> = match self.base.is(&self.names) {
+            true => HashSet::new(),
+            false => self.base.tables().flat_map(|entry| all_tables(entry)).map(|table| Arc::as_ptr(&table)).collect(),
+        };
         let is_new =
             |entry: &&Arc<TableEntry>| !self.base.table(&entry.name).is_some_and(|old| Arc::ptr_eq(old, entry));
         let new = self.names.tables().filter(is_new).flat_map(|entry| all_tables(entry));
+        let new = new.filter(|table| !known.contains(&Arc::as_ptr(table)));
         let bytes = new.map(|table| table.bytes()).sum::<usize>() + self.rows.growth();
-        self.memory.resize(bytes)
+        self.memory.resize(bytes).or_else(|_| {
+            // Some of what tables are charged with may be gone.
+            self.shared.charge_tables()?;
+            self.memory.resize(bytes)
+        })
+    }
+
+    /// The tables that it wrote to or relies on.
+    pub(crate) fn used(&self) -> Vec<Arc<TableEntry>> {
+        self.used.clone()
     }
 
     /// Publishes everything, or nothing.
     ///
     /// # Errors
-    /// Conflict, if another transaction was first; resource, if the memory limit does not allow it.
-    pub(crate) fn commit(mut self) -> Result<()> {
+    /// Conflict, if another transaction was first, or the time is up; interrupted; resource, if the memory limit does not allow
+    /// it.
+    pub(crate) fn commit(mut self, waiter: &Waiter<'_>) -> Result<()> {
         self.charge()?;
-        let Work { shared, base, names, rows, used, claims, fixed, memory, .. } = self;
+        let mut interrupt = self.interrupt();
+        let Work { shared, base, names, rows, used, claims, fixed, mut built, memory, .. } = self;
         if used.is_empty() && base.is(&names) {
             return Ok(());
         }
-        let several = used.len() > 1 || used.iter().any(|entry| entry.indexes.iter().any(Option::is_some));
-        let _moment = several.then(|| shared.commits.write().unwrap_or_else(PoisonError::into_inner));
-        shared.catalog.publish(&base, &names, &used, || {
-            rows.commit(|rows| match fixed {
-                0 => match claims.judge(rows) {
+        shared.catalog.judge(&base, &names, &used)?;
+        rows.commit_as(
+            waiter,
+            |rows| shared.catalog.publish(&base, &names, &used, rows),
+            |rows| {
+                if fixed > 0 || built.iter().any(|built| rows.is_changed(&built.entry.table)) {
+                    return Err(moved("a table that this one relied on"));
+                }
+                for built in &mut built {
+                    let newest = rows.snapshot(&built.entry.table);
+                    built.catch_up(newest, &mut interrupt)?;
+                }
+                match claims.judge(rows) {
                     Ok(true) => Ok(()),
                     Ok(false) => Err(moved("rows that this one relied on")),
                     Err(error) => Err(moved(&format!("what this one relied on: {}", error.message()))),
-                },
-                _ => Err(moved("a table that this one relied on")),
-            })
-        })?;
+                }
+            },
+        )?;
+        let kept =
+            |table: &Arc<Table>| names.tables().flat_map(|entry| all_tables(entry)).any(|own| Arc::ptr_eq(&own, table));
+        if !base.is(&names) {
+            let old = base.tables().filter(|old| !names.table(&old.name).is_some_and(|new| Arc::ptr_eq(old, new)));
+            shared.left(old.flat_map(|entry| all_tables(entry)).filter(|table| !kept(table)));
+        }
         // What it takes was reserved, and is the tables' from now on.
         drop(memory);
         let _ = shared.charge_tables();
         shared.upkeep.wake(&shared);
         Ok(())
+    }
+}
+
+/// How many rows are worked on between two looks at whether that is to go on.
+const LOOK_EVERY: usize = 1024;
+
+/// What interrupts a change of many rows.
+pub(crate) struct Interrupt {
+    cancel: CancelFlag,
+    asked: usize,
+}
+
+impl Interrupt {
+    /// What interrupts the statement of a connection.
+    pub(crate) fn of(connection: &Connection) -> Interrupt {
+        Interrupt { cancel: connection.cancel_flag(), asked: 0 }
+    }
+
+    /// Looks whether it was interrupted.
+    ///
+    /// # Errors
+    /// Interrupted.
+    pub(crate) fn look(&self) -> Result<()> {
+        if self.cancel.is_raised() { Err(Error::interrupted()) } else { Ok(()) }
+    }
+
+    /// The same for each row: it is not looked every time.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline]
+    pub(crate) fn look_now_and_then(&mut self) -> Result<()> {
+        self.asked += 1;
+        if self.asked.is_multiple_of(LOOK_EVERY) { self.look() } else { Ok(()) }
     }
 }
 

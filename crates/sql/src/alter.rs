@@ -7,8 +7,8 @@
 //! 2. what the rows that are there may violate now: `NOT NULL`, checks, unique keys and foreign keys that are new or speak of
 //!    new values, a query each over those rows.
 //!
-//! What is not done here: whoever runs the statement numbers the columns anew in the foreign keys of other tables, and refuses
-//! to drop a unique key that they refer to.
+//! What is not done here: whoever runs the statement sees to what needs the table: foreign keys that refer to it, which
+//! [`Columns::places`] numbers anew, and views.
 
 use crate::bind::{Binder, find_column, locate_ident, table_name};
 use crate::change::{
@@ -17,14 +17,14 @@ use crate::change::{
 use crate::context::{sql_type, unknown_table};
 use crate::definition::{Declared, read_columns, stored_expr};
 use crate::parse::parse_query;
-use crate::statement::Alteration;
+use crate::statement::{Alteration, Columns};
 use crate::{Statement, layout, lower};
 use datafusion_sql::sqlparser::ast::{
-    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, Expr, GroupByExpr, Ident, ObjectName,
-    RenameTableNameKind, Select, SetExpr, VisitMut, VisitorMut,
+    AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DropBehavior, Expr, GroupByExpr, Ident,
+    ObjectName, RenameTableNameKind, Select, SetExpr, VisitMut, VisitorMut,
 };
 use entasis_engine::plan::{Limit, Node, Plan};
-use entasis_engine::relation::{ColumnDefault, Definition, KeyKind};
+use entasis_engine::relation::{ColumnDefault, Definition, ForeignKey, KeyKind};
 use entasis_vector::{DataType, Error, Result};
 use std::ops::ControlFlow;
 
@@ -33,7 +33,11 @@ struct Altered {
     declared: Declared,
     /// Where the values of each column come from, over the table as it is.
     origins: Vec<Origin>,
+    /// Which column each was; `None` for a new one.
+    places: Vec<Option<usize>>,
     changed: bool,
+    /// Whether all that is dropped is dropped with what needs it; `None` if nothing is.
+    cascade: Option<bool>,
 }
 
 #[expect(clippy::large_enum_variant, reason = "there are few of them, for a moment")]
@@ -63,7 +67,7 @@ impl Altered {
             KeyKind::Index => format!("the index {}", key.name),
             _ => format!("the constraint {}", key.name),
         });
-        let foreign = || definition.foreign_keys.iter().find(|key| key.columns.contains(&column)).map(|key| &key.name);
+        let foreign = || definition.foreign_keys.iter().find(|key| self.has_column(key, column)).map(|key| &key.name);
         let check = || {
             let reads = |sql: &str| stored_expr(sql).and_then(|expr| read_columns(&expr, "a check"));
             let mut checks = definition.checks.iter();
@@ -76,9 +80,34 @@ impl Altered {
         })
     }
 
+    /// Notes how something is dropped.
+    fn drops(&mut self, behavior: Option<&DropBehavior>) -> bool {
+        let cascade = matches!(behavior, Some(DropBehavior::Cascade));
+        self.cascade = Some(self.cascade.unwrap_or(true) && cascade);
+        cascade
+    }
+
+    /// True if a foreign key of the table has a column of it, or refers to it.
+    fn has_column(&self, key: &ForeignKey, column: usize) -> bool {
+        key.columns.contains(&column) || key.table == self.declared.table && key.references.contains(&column)
+    }
+
+    /// Drops the constraints and indexes that have a column.
+    fn drop_users(&mut self, column: usize) {
+        let foreign_keys = std::mem::take(&mut self.declared.definition.foreign_keys);
+        let kept = foreign_keys.into_iter().filter(|key| !self.has_column(key, column)).collect();
+        let definition = &mut self.declared.definition;
+        definition.foreign_keys = kept;
+        let name = self.declared.columns[column].name.to_lowercase();
+        definition.keys.retain(|key| !key.columns.contains(&column));
+        let reads = |sql: &str| stored_expr(sql).and_then(|expr| read_columns(&expr, "a check"));
+        definition.checks.retain(|check| !reads(&check.sql).is_ok_and(|read| read.contains(&name)));
+    }
+
     fn drop_column(&mut self, column: usize) {
         self.declared.columns.remove(column);
         self.origins.remove(column);
+        self.places.remove(column);
         let table = self.declared.table.clone();
         let definition = &mut self.declared.definition;
         if column < definition.defaults.len() {
@@ -125,17 +154,12 @@ impl Altered {
 
     /// Takes a constraint away; false if there is none of that name.
     fn drop_constraint(&mut self, name: &str) -> Result<bool> {
-        let table = self.declared.table.clone();
         let definition = &mut self.declared.definition;
         if let Some(at) = definition.keys.iter().position(|key| key.name == name) {
             let key = &definition.keys[at];
             if key.kind == KeyKind::Index {
                 return Err(Error::input(format!("{name} is an index, not a constraint"))
                     .with_hint(format!("write DROP INDEX {name}")));
-            }
-            let mut own = definition.foreign_keys.iter().filter(|foreign| foreign.table == table);
-            if let Some(foreign) = own.find(|foreign| foreign.references == key.columns) {
-                return Err(Error::input(format!("the foreign key {} needs the constraint {name}", foreign.name)));
             }
             definition.keys.remove(at);
         } else if let Some(at) = definition.checks.iter().position(|check| check.name == name) {
@@ -204,23 +228,30 @@ impl Binder<'_> {
         let definition = (*before.definition).clone();
         let declared = Declared { table: table.to_string(), columns, definition, sequences: Vec::new() };
         let origins = (0..width).map(Origin::Column).collect();
-        let mut altered = Altered { declared, origins, changed: false };
+        let places = (0..width).map(Some).collect();
+        let mut altered = Altered { declared, origins, places, changed: false, cascade: None };
         for operation in operations {
             self.alter(&mut altered, operation)?;
         }
         if !altered.changed {
             return Ok(Alteration::Nothing);
         }
+        altered.declared.note_sequences()?;
         let same = altered.origins.len() == width
             && altered.origins.iter().enumerate().all(|(i, origin)| matches!(origin, Origin::Column(j) if *j == i));
         let rows = self.altered_rows(&before, &altered)?;
         let violations = self.violations(&before, &altered, &rows)?;
-        Ok(Alteration::Columns {
+        let now = |column: usize| altered.places.iter().position(|&was| was == Some(column));
+        let is_revalued = |column: &usize| now(*column).is_some_and(|now| altered.is_new(now));
+        Ok(Alteration::Columns(Columns {
+            places: (0..width).map(now).collect(),
+            revalued: (0..width).filter(is_revalued).collect(),
             columns: altered.declared.columns,
             definition: altered.declared.definition,
+            cascade: altered.cascade == Some(true),
             rows: (!same).then_some(rows),
             violations,
-        })
+        }))
     }
 
     fn alter(&self, altered: &mut Altered, operation: &AlterTableOperation) -> Result<()> {
@@ -233,15 +264,25 @@ impl Binder<'_> {
                 let is_there = altered.free(&column_def.name).is_err();
                 if is_there && *if_not_exists { Ok(()) } else { self.add_column(altered, column_def) }
             }
-            Op::DropColumn { column_names, if_exists, .. } => {
+            Op::DropColumn { column_names, if_exists, drop_behavior, .. } => {
+                let cascade = altered.drops(drop_behavior.as_ref());
                 for name in column_names {
                     let column = match altered.find(name) {
                         Err(_) if *if_exists => continue,
                         found => found?,
                     };
+                    if cascade {
+                        altered.drop_users(column);
+                    }
                     if let Some(user) = altered.user(column) {
                         let error = Error::input(format!("the column {} is used by {user}", name.value));
-                        return Err(locate_ident(error, name));
+                        let hint = match cascade {
+                            false => {
+                                format!("DROP COLUMN {} CASCADE drops constraints and indexes with it", name.value)
+                            }
+                            true => "ALTER TABLE … SET (layout_key = (…)) lays the table out by other columns".into(),
+                        };
+                        return Err(locate_ident(error.with_hint(hint), name));
                     }
                     if altered.declared.columns.len() == 1 {
                         return Err(Error::input("a table needs at least one column"));
@@ -265,7 +306,8 @@ impl Binder<'_> {
                 altered.changed = true;
                 self.constraint(&mut altered.declared, constraint)
             }
-            Op::DropConstraint { if_exists, name, .. } => {
+            Op::DropConstraint { if_exists, name, drop_behavior } => {
+                altered.drops(drop_behavior.as_ref());
                 let dropped = altered.drop_constraint(&name.value.to_lowercase())?;
                 if dropped || *if_exists { Ok(()) } else { Err(altered.no_constraint(name)) }
             }
@@ -292,6 +334,7 @@ impl Binder<'_> {
             _ => null(),
         };
         altered.origins.push(Origin::Expr(cast_to(value, altered.declared.columns[i].ty)?));
+        altered.places.push(None);
         altered.changed = true;
         Ok(())
     }
@@ -334,7 +377,7 @@ impl Binder<'_> {
                     return Err(Error::not_supported("two new values for a column in one ALTER TABLE"));
                 }
                 let foreign = &altered.declared.definition.foreign_keys;
-                if let Some(key) = foreign.iter().find(|key| key.columns.contains(&column)) {
+                if let Some(key) = foreign.iter().find(|key| altered.has_column(key, column)) {
                     let error =
                         Error::input(format!("the column {} is used by the constraint {}", field.name, key.name));
                     return Err(error.with_hint("drop it first, and add it again"));

@@ -131,16 +131,18 @@ impl Binder<'_> {
                 if !create.columns.is_empty() {
                     query = named_columns(query, create.columns.iter().map(|c| c.name.clone()).collect());
                 }
+                let (plan, needs) = self.query_with_names(&query)?;
                 Ok(Statement::CreateView {
                     name: table_name(&create.name)?,
-                    columns: self.query(&query)?.schema(),
+                    columns: plan.schema(),
                     sql: query.to_string(),
+                    needs,
                     if_not_exists: create.if_not_exists,
                     or_replace: create.or_replace,
                 })
             }
             Sql::Insert(insert) => self.insert(insert),
-            Sql::Drop { object_type, if_exists, names, .. } => {
+            Sql::Drop { object_type, if_exists, names, cascade, .. } => {
                 let kind = match object_type {
                     ObjectType::Table => ObjectKind::Table,
                     ObjectType::View => ObjectKind::View,
@@ -149,7 +151,7 @@ impl Binder<'_> {
                     other => return Err(Error::not_supported(format!("DROP {other}"))),
                 };
                 let names = names.iter().map(table_name).collect::<Result<_>>()?;
-                Ok(Statement::Drop { kind, names, if_exists: *if_exists })
+                Ok(Statement::Drop { kind, names, if_exists: *if_exists, cascade: *cascade })
             }
             Sql::Update(update) => self.update(update),
             Sql::Delete(delete) => self.delete(delete),
@@ -184,8 +186,13 @@ impl Binder<'_> {
 
     /// Binds and lowers a query.
     pub(crate) fn query(&self, query: &Query) -> Result<Plan> {
+        self.query_with_names(query).map(|(plan, _)| plan)
+    }
+
+    /// The same, with the names that it has for tables, views and sequences.
+    fn query_with_names(&self, query: &Query) -> Result<(Plan, Vec<String>)> {
         let names = display_names(query);
-        let mut plan = match self.bind_query(query, false) {
+        let (mut plan, needs) = match self.bind_query(query, false) {
             // Two results of one name are no error for us: rename what the binder cannot tell apart.
             Err(error) if error.message().contains("unique expression names") => self.bind_query(query, true)?,
             other => other?,
@@ -197,16 +204,16 @@ impl Binder<'_> {
                 }
             }
         }
-        Ok(plan)
+        Ok((plan, needs))
     }
 
-    fn bind_query(&self, query: &Query, suffix: bool) -> Result<Plan> {
+    fn bind_query(&self, query: &Query, suffix: bool) -> Result<(Plan, Vec<String>)> {
         let mut statement = ast::Statement::Query(Box::new(query.clone()));
         rewrite(&mut statement, suffix)?;
         let context = Context::new(self.catalog, self.params, self.given.clone());
         let plan = context.plan(statement).map_err(from_datafusion)?;
         let plan = coerce(plan).map_err(from_datafusion)?;
-        lower::lower(&plan, &context)
+        Ok((lower::lower(&plan, &context)?, context.named()))
     }
 
     pub(crate) fn table(&self, name: &str) -> Result<Arc<dyn Relation>> {

@@ -28,6 +28,12 @@ pub trait Catalog: Sync {
         None
     }
 
+    /// The table that has an index or a key of that name: names that are made up for others avoid it.
+    fn table_with_index(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
     /// The text of the `SELECT` behind the view of that name.
     fn view(&self, name: &str) -> Option<String>;
 

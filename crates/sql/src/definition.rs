@@ -13,7 +13,8 @@ use crate::bind::{Binder, find_column, locate_ident, table_name};
 use crate::change::TableView;
 use crate::context::{sql_type, unknown_table};
 use crate::parse::parse_query;
-use crate::{SequenceOptions, layout, lower, sequence};
+use crate::stored::called_sequences;
+use crate::{Catalog, SequenceOptions, layout, lower, sequence};
 use datafusion_sql::sqlparser::ast::{
     self, CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs, Ident,
     IndexColumn, NullsDistinctOption, Query, ReferentialAction, SelectItem, SetExpr, TableConstraint, Visit, VisitMut,
@@ -49,6 +50,7 @@ impl Binder<'_> {
             self.constraint(&mut declared, constraint)?;
         }
         declared.definition.layout = layout::of_table(&create.table_options, &declared.columns)?;
+        declared.note_sequences()?;
         Ok(declared)
     }
 
@@ -59,10 +61,10 @@ impl Binder<'_> {
             match &option.option {
                 ColumnOption::Null | ColumnOption::Comment(_) => {}
                 ColumnOption::NotNull => declared.columns[i].nullable = false,
-                ColumnOption::PrimaryKey(_) => declared.add_key(KeyKind::Primary, name, vec![i])?,
+                ColumnOption::PrimaryKey(_) => declared.add_key(self.catalog, KeyKind::Primary, name, vec![i])?,
                 ColumnOption::Unique(unique) => {
                     refuse_not_distinct(&unique.nulls_distinct)?;
-                    declared.add_key(KeyKind::Unique, name, vec![i])?;
+                    declared.add_key(self.catalog, KeyKind::Unique, name, vec![i])?;
                 }
                 ColumnOption::Check(check) => self.add_check(declared, name.or(check.name.as_ref()), check, Some(i))?,
                 ColumnOption::ForeignKey(key) => {
@@ -99,12 +101,12 @@ impl Binder<'_> {
         match constraint {
             TableConstraint::PrimaryKey(key) => {
                 let columns = key_columns(&declared.columns, &key.columns)?;
-                declared.add_key(KeyKind::Primary, key.name.as_ref(), columns)
+                declared.add_key(self.catalog, KeyKind::Primary, key.name.as_ref(), columns)
             }
             TableConstraint::Unique(unique) => {
                 refuse_not_distinct(&unique.nulls_distinct)?;
                 let columns = key_columns(&declared.columns, &unique.columns)?;
-                declared.add_key(KeyKind::Unique, unique.name.as_ref(), columns)
+                declared.add_key(self.catalog, KeyKind::Unique, unique.name.as_ref(), columns)
             }
             TableConstraint::Check(check) => self.add_check(declared, check.name.as_ref(), check, None),
             TableConstraint::ForeignKey(key) => {
@@ -141,7 +143,7 @@ impl Binder<'_> {
             (None, [only]) => only.to_string(),
             (None, _) => String::new(),
         };
-        let name = declared.constraint_name(name, &[&part], "check")?;
+        let name = declared.constraint_name(name, &[&part], "check", &|_| false)?;
         // The table may get another name.
         let mut expr = (*check.expr).clone();
         let _ = VisitMut::visit(&mut expr, &mut Unqualifier);
@@ -215,25 +217,24 @@ impl Binder<'_> {
                 references.len()
             )));
         }
-        let wanted: BTreeSet<usize> = references.iter().copied().collect();
-        let unique =
-            parent_definition.unique_keys().any(|key| key.columns.iter().copied().collect::<BTreeSet<_>>() == wanted);
-        if !unique {
+        if !parent_definition.has_unique_key(&references) {
             let names: Vec<&str> = references.iter().map(|&i| &*parent_columns[i].name).collect();
             return Err(Error::input(format!("({}) is not a unique key of table {parent}", names.join(", "))));
         }
         for (&own, &other) in columns.iter().zip(&references) {
             let (own, other) = (&declared.columns[own], &parent_columns[other]);
-            if own.ty != other.ty && !(own.ty.is_numeric() && other.ty.is_numeric()) {
-                return Err(Error::input(format!(
+            if !are_comparable(own.ty, other.ty) {
+                let text = format!(
                     "the column {} is {}, but {parent}.{}, to which it refers, is {}",
                     own.name, own.ty, other.name, other.ty
-                )));
+                );
+                let hint = "declare both with one type; only integers, and decimals of one scale, may differ in width";
+                return Err(Error::input(text).with_hint(hint));
             }
         }
         let parts: Vec<String> = columns.iter().map(|&i| declared.columns[i].name.to_lowercase()).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-        let name = declared.constraint_name(name, &parts, "fkey")?;
+        let name = declared.constraint_name(name, &parts, "fkey", &|_| false)?;
         declared.definition.foreign_keys.push(ForeignKey { name, columns, table: parent, references });
         Ok(())
     }
@@ -274,7 +275,13 @@ impl Declared {
         Ok(())
     }
 
-    fn add_key(&mut self, kind: KeyKind, name: Option<&Ident>, columns: Vec<usize>) -> Result<()> {
+    fn add_key(
+        &mut self,
+        catalog: &dyn Catalog,
+        kind: KeyKind,
+        name: Option<&Ident>,
+        columns: Vec<usize>,
+    ) -> Result<()> {
         for (i, column) in columns.iter().enumerate() {
             if columns[..i].contains(column) {
                 let column = &self.columns[*column].name;
@@ -297,7 +304,8 @@ impl Declared {
         };
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let suffix = if kind == KeyKind::Primary { "pkey" } else { "key" };
-        let name = self.constraint_name(name, &parts, suffix)?;
+        let is_taken = |name: &str| catalog.table_with_index(name).is_some_and(|owner| owner != self.table);
+        let name = self.constraint_name(name, &parts, suffix, &is_taken)?;
         let key = Key { name, columns, kind };
         if kind == KeyKind::Primary {
             self.definition.keys.insert(0, key);
@@ -307,8 +315,26 @@ impl Declared {
         Ok(())
     }
 
-    /// The name that was given, or one that is made of the columns and is free.
-    fn constraint_name(&self, given: Option<&Ident>, parts: &[&str], suffix: &str) -> Result<String> {
+    /// Notes the sequences that defaults and checks call.
+    pub(crate) fn note_sequences(&mut self) -> Result<()> {
+        let defaults = self.definition.defaults.iter().filter_map(|default| match default {
+            ColumnDefault::Expression(sql) => Some(sql),
+            _ => None,
+        });
+        let texts = defaults.chain(self.definition.checks.iter().map(|check| &check.sql));
+        let called = texts.map(|sql| called_sequences(sql)).collect::<Result<Vec<_>>>()?;
+        self.definition.sequences = called.into_iter().flatten().collect::<BTreeSet<String>>().into_iter().collect();
+        Ok(())
+    }
+
+    /// The name that was given, or one that is made of the columns and is free in the table, and not taken elsewhere.
+    fn constraint_name(
+        &self,
+        given: Option<&Ident>,
+        parts: &[&str],
+        suffix: &str,
+        is_taken: &dyn Fn(&str) -> bool,
+    ) -> Result<String> {
         if let Some(given) = given {
             let name = given.value.to_lowercase();
             if has_constraint(&self.definition, &name) {
@@ -321,8 +347,8 @@ impl Declared {
         let words: Vec<&str> = std::iter::once(self.table.as_str()).chain(parts.copied()).chain([suffix]).collect();
         let name = words.join("_");
         let numbered = (1..).map(|number| format!("{name}{number}"));
-        let free = std::iter::once(name.clone()).chain(numbered).find(|name| !has_constraint(&self.definition, name));
-        Ok(free.unwrap_or(name))
+        let is_free = |name: &String| !has_constraint(&self.definition, name) && !is_taken(name);
+        Ok(std::iter::once(name.clone()).chain(numbered).find(is_free).unwrap_or(name))
     }
 }
 
@@ -331,6 +357,15 @@ pub(crate) fn has_constraint(definition: &Definition, name: &str) -> bool {
     definition.keys.iter().any(|key| key.name == name)
         || definition.checks.iter().any(|check| check.name == name)
         || definition.foreign_keys.iter().any(|key| key.name == name)
+}
+
+/// True if values of the two types are equal just if the numbers or texts inside are: those that a foreign key may pair.
+fn are_comparable(own: DataType, other: DataType) -> bool {
+    let scale = |ty: DataType| match ty {
+        DataType::Decimal { scale, .. } => Some(scale),
+        _ => None,
+    };
+    own == other || own.is_integer() && other.is_integer() || scale(own).is_some() && scale(own) == scale(other)
 }
 
 fn refuse_not_distinct(nulls: &NullsDistinctOption) -> Result<()> {

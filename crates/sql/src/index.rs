@@ -54,7 +54,9 @@ impl Binder<'_> {
                 let name = words.join("_");
                 let numbered = (1..).map(|number| format!("{name}{number}"));
                 let mut names = std::iter::once(name.clone()).chain(numbered);
-                names.find(|name| !has_constraint(&definition, name)).unwrap_or(name)
+                let is_free =
+                    |name: &String| !has_constraint(&definition, name) && self.catalog.table_with_index(name).is_none();
+                names.find(is_free).unwrap_or(name)
             }
         };
         let kind = if index.unique { KeyKind::Unique } else { KeyKind::Index };

@@ -38,6 +38,8 @@ mod parse;
 mod rewrite;
 mod sequence;
 mod statement;
+mod stored;
+mod targets;
 #[cfg(test)]
 mod tests;
 mod transaction;
@@ -48,7 +50,8 @@ pub use change::ROW_ID;
 pub use complete::is_complete;
 pub use keyed::{Keyed, KeyedAction, Scalar};
 pub use parse::{Parsed, on_deep_stack, parse};
-pub use statement::{Action, Alteration, Change, Insert, ObjectKind, Repeated, SequenceOptions, Statement};
+pub use statement::{Action, Alteration, Change, Columns, Insert, ObjectKind, Repeated, SequenceOptions, Statement};
+pub use stored::{Mentioned, called_sequences, mentioned_columns};
 
 /// Names of all scalar and aggregate functions, sorted, for completion.
 pub fn functions() -> Vec<String> {

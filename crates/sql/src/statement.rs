@@ -102,6 +102,8 @@ pub enum Statement {
     Truncate {
         /// Their names.
         names: Vec<String>,
+        /// The rows of tables that refer to them go, too.
+        cascade: bool,
     },
     /// Objects to remove.
     Drop {
@@ -111,6 +113,8 @@ pub enum Statement {
         names: Vec<String>,
         /// A missing one is no error.
         if_exists: bool,
+        /// What needs them is dropped, too: views, foreign keys, defaults.
+        cascade: bool,
     },
     /// A named query.
     CreateView {
@@ -120,6 +124,8 @@ pub enum Statement {
         sql: String,
         /// What the query gives now.
         columns: Schema,
+        /// What it names, in lower case: tables, views and sequences, and perhaps what is none of these.
+        needs: Vec<String>,
         /// An existing view of that name is no error and stays.
         if_not_exists: bool,
         /// An existing view of that name is replaced.
@@ -229,17 +235,7 @@ pub enum Repeated {
 #[expect(clippy::large_enum_variant, reason = "there are few of them, for a moment")]
 pub enum Alteration {
     /// The table becomes one of other columns.
-    Columns {
-        /// The columns.
-        columns: Vec<Field>,
-        /// Their definition: keys and the rest with the new indices.
-        definition: Definition,
-        /// The rows with the new columns; `None` if only names, defaults or constraints change.
-        rows: Option<Plan>,
-        /// Constraints that rows which are there must satisfy now: what is wrong if there is one that does not, and a query
-        /// for at most one such row. Its columns are those that the constraint speaks of, to be shown with the message.
-        violations: Vec<(String, Plan)>,
-    },
+    Columns(Columns),
     /// The table gets another name.
     Rename {
         /// The name.
@@ -249,6 +245,26 @@ pub enum Alteration {
     Layout(LayoutChoice),
     /// Nothing: what was to be added is there (`IF NOT EXISTS`), what was to be dropped is not (`IF EXISTS`).
     Nothing,
+}
+
+/// A table of other columns or constraints: see [`Alteration::Columns`].
+#[derive(Debug, Clone)]
+pub struct Columns {
+    /// The columns.
+    pub columns: Vec<Field>,
+    /// Their definition: keys and the rest with the new indices.
+    pub definition: Definition,
+    /// By column as it was: which one it is now. `None` if it is dropped.
+    pub places: Vec<Option<usize>>,
+    /// Columns, as they were, that get other values or another type.
+    pub revalued: Vec<usize>,
+    /// What needs a column or constraint that is dropped is dropped, too.
+    pub cascade: bool,
+    /// The rows with the new columns; `None` if only names, defaults or constraints change.
+    pub rows: Option<Plan>,
+    /// Constraints that rows which are there must satisfy now: what is wrong if there is one that does not, and a query
+    /// for at most one such row. Its columns are those that the constraint speaks of, to be shown with the message.
+    pub violations: Vec<(String, Plan)>,
 }
 
 /// What a sequence counts.

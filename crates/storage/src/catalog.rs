@@ -4,15 +4,18 @@
 //!
 //! The catalog has versions, as tables have: whoever begins something takes a [`CatalogVersion`] and sees the names of that
 //! moment; whoever changes names changes a version of its own, which becomes the newest by [`Catalog::publish`]: the first
-//! to change a name wins. Dropping a name takes nothing from those that have looked it up.
+//! to change a name wins, also if it is a name that the other one's objects need ([`crate::dependencies`]). Dropping a name
+//! takes nothing from those that have looked it up.
 
 use crate::definition::Definition;
+use crate::dependencies;
+use crate::lock_order::{Held, Lock};
 use crate::sequence::Sequence;
+use crate::sync::{AtomicU64, Ordering, PoisonError, RwLock, RwLockReadGuard};
 use crate::table::Table;
 use entasis_vector::{Error, ErrorKind, Result, Schema};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 /// A view: a name for the text of a query.
 #[derive(Debug, Clone)]
@@ -23,6 +26,8 @@ pub struct View {
     pub sql: String,
     /// Its columns when it was created.
     pub schema: Schema,
+    /// The names of the tables, views and sequences that its query names, in lower case.
+    pub needs: Vec<String>,
 }
 
 /// A table under its name, with what was declared of it. A change of what is declared makes a new one.
@@ -87,7 +92,8 @@ impl Entry {
         }
     }
 
-    fn is(&self, other: &Entry) -> bool {
+    /// True if both are the same object, and not one in the place of the other.
+    pub fn is(&self, other: &Entry) -> bool {
         match (self, other) {
             (Entry::Table(a), Entry::Table(b)) => Arc::ptr_eq(a, b),
             (Entry::View(a), Entry::View(b)) => Arc::ptr_eq(a, b),
@@ -134,6 +140,19 @@ impl CatalogVersion {
         }
     }
 
+    /// The table that has an index or unique key of this name, and the number of the key.
+    pub fn index(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
+        self.tables().find_map(|entry| {
+            let number = entry.definition.keys.iter().position(|key| key.name.eq_ignore_ascii_case(name))?;
+            Some((entry, number))
+        })
+    }
+
+    /// All objects with their names in lower case, sorted by these.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
+        self.0.iter().map(|(name, entry)| (name.as_str(), entry))
+    }
+
     /// All objects, sorted by name.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.0.values()
@@ -142,6 +161,11 @@ impl CatalogVersion {
     /// All tables, sorted by name.
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableEntry>> {
         self.entries().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None })
+    }
+
+    /// The table that has an index or a key of this name.
+    pub fn table_with_index(&self, name: &str) -> Option<&Arc<TableEntry>> {
+        self.tables().find(|entry| entry.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(name)))
     }
 
     /// Adds an object under its name. True if it was added, false if the name was taken and is kept.
@@ -162,20 +186,31 @@ impl CatalogVersion {
         Ok(true)
     }
 
-    /// Removes the object of this name and `kind`. False if there is none of this name.
+    /// The object of this name, to be dropped as one of `kind`.
     ///
     /// # Errors
     /// Input, if the name is that of something else.
-    pub fn remove(&mut self, name: &str, kind: &'static str) -> Result<bool> {
+    pub fn find(&self, name: &str, kind: &'static str) -> Result<Option<&Entry>> {
         match self.get(name) {
-            None => Ok(false),
             Some(entry) if entry.kind() != kind => {
                 let is = entry.kind();
                 let error = Error::input(format!("\"{name}\" is a {is}"));
                 Err(error.with_hint(format!("use DROP {}", is.to_uppercase())))
             }
-            Some(_) => Ok(Arc::make_mut(&mut self.0).remove(&key(name)).is_some()),
+            found => Ok(found),
         }
+    }
+
+    /// Removes the object of this name and `kind`. False if there is none of this name.
+    ///
+    /// # Errors
+    /// Input, if the name is that of something else.
+    pub fn remove(&mut self, name: &str, kind: &'static str) -> Result<bool> {
+        let is_there = self.find(name, kind)?.is_some();
+        if is_there {
+            Arc::make_mut(&mut self.0).remove(&key(name));
+        }
+        Ok(is_there)
     }
 
     /// True if both have the same names for the same objects and one is a clone of the other.
@@ -200,7 +235,19 @@ impl Catalog {
 
     /// The newest version.
     pub fn version(&self) -> CatalogVersion {
-        self.newest.read().unwrap_or_else(PoisonError::into_inner).clone()
+        self.at_rest(CatalogVersion::clone)
+    }
+
+    /// Looks at the newest version while no commit changes names, so that what `look` pins belongs to these names. It takes only
+    /// locks of heads.
+    pub fn at_rest<R>(&self, look: impl FnOnce(&CatalogVersion) -> R) -> R {
+        let (newest, _held) = self.read();
+        look(&newest)
+    }
+
+    fn read(&self) -> (RwLockReadGuard<'_, CatalogVersion>, Held) {
+        let held = Held::ordered(Lock::Names);
+        (self.newest.read().unwrap_or_else(PoisonError::into_inner), held)
     }
 
     /// How often it has been changed, or was about to be: what was found by name is still good while this stays the same and
@@ -209,58 +256,106 @@ impl Catalog {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Does `work`, which makes the rows of some tables public, and with it the names of `now`, which began as `base`. While
-    /// it works, no one else changes names, and `tables` are still what their names stand for.
+    /// Calls `rows`, which makes the rows of some tables public and says if it did, and publishes the names of `now`, which
+    /// began as `base`, at the same moment. While it does so no one else changes names, and `tables` are still what their names
+    /// stand for. Nothing is waited for but locks of heads. True if rows and names have been published.
     ///
     /// # Errors
-    /// Conflict, if another has changed one of the names meanwhile, or a name of `tables`; those of `work`.
-    pub fn publish<R>(
+    /// Conflict, if another has changed one of the names meanwhile, or a name of `tables`, or what the objects of one need
+    /// of the other, or has made an index of the same name. Nothing is published then.
+    pub fn publish(
         &self,
         base: &CatalogVersion,
         now: &CatalogVersion,
         tables: &[Arc<TableEntry>],
-        work: impl FnOnce() -> Result<R>,
-    ) -> Result<R> {
-        let has = |version: &CatalogVersion, entry: &Arc<TableEntry>| {
-            version.table(&entry.name).is_some_and(|found| Arc::ptr_eq(found, entry))
-        };
-        // Tables of one's own are not known to others, and those that one has dropped do not matter.
-        let check = |newest: &CatalogVersion| {
-            let mut shared = tables.iter().filter(|entry| has(base, entry) && has(now, entry));
-            shared.find(|entry| !has(newest, entry)).map_or(Ok(()), |entry| Err(changed("table", &entry.name)))
-        };
+        rows: &mut dyn FnMut() -> bool,
+    ) -> Result<bool> {
         if base.is(now) {
-            let newest = self.newest.read().unwrap_or_else(PoisonError::into_inner);
-            check(&newest)?;
-            return work();
+            let (newest, _held) = self.read();
+            check_tables(base, now, &newest, tables)?;
+            return Ok(rows());
         }
+        let _held = Held::ordered(Lock::Names);
         let mut newest = self.newest.write().unwrap_or_else(PoisonError::into_inner);
-        check(&newest)?;
-        let mut merged = newest.clone();
-        let names = Arc::make_mut(&mut merged.0);
-        let all: std::collections::BTreeSet<&String> = base.0.keys().chain(now.0.keys()).collect();
-        for name in all {
-            let (old, new) = (base.0.get(name), now.0.get(name));
-            if same(old, new) {
-                continue;
-            }
-            if !same(newest.0.get(name), old) {
-                return Err(changed("object", old.or(new).map_or(name, |entry| entry.name())));
-            }
-            match new {
-                Some(entry) => names.insert(name.clone(), entry.clone()),
-                None => names.remove(name),
-            };
-        }
+        check_tables(base, now, &newest, tables)?;
+        let merged = merge(base, now, &newest)?;
         // Before the rows: whoever holds a table that has its old name, and looks here, sees that this goes on.
         self.changes.fetch_add(1, Ordering::AcqRel);
-        let result = work()?;
-        *newest = merged;
-        Ok(result)
+        let is_published = rows();
+        if is_published {
+            *newest = merged;
+        }
+        Ok(is_published)
+    }
+
+    /// Finds out early that [`Catalog::publish`] would fail.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn judge(&self, base: &CatalogVersion, now: &CatalogVersion, tables: &[Arc<TableEntry>]) -> Result<()> {
+        let newest = self.version();
+        check_tables(base, now, &newest, tables)?;
+        merge(base, now, &newest).map(drop)
     }
 }
 
-fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
+/// Refuses tables that are not what their names stand for any more. Tables of one's own are not known to others, and those that
+/// one has dropped do not matter.
+fn check_tables(
+    base: &CatalogVersion,
+    now: &CatalogVersion,
+    newest: &CatalogVersion,
+    tables: &[Arc<TableEntry>],
+) -> Result<()> {
+    let has = |version: &CatalogVersion, entry: &Arc<TableEntry>| {
+        version.table(&entry.name).is_some_and(|found| Arc::ptr_eq(found, entry))
+    };
+    let mut shared = tables.iter().filter(|entry| has(base, entry) && has(now, entry));
+    shared.find(|entry| !has(newest, entry)).map_or(Ok(()), |entry| Err(changed("table", &entry.name)))
+}
+
+/// The newest names with what was changed from `base` to `now`.
+fn merge(base: &CatalogVersion, now: &CatalogVersion, newest: &CatalogVersion) -> Result<CatalogVersion> {
+    let mut merged = newest.clone();
+    if base.is(now) {
+        return Ok(merged);
+    }
+    let names = Arc::make_mut(&mut merged.0);
+    let all: std::collections::BTreeSet<&String> = base.0.keys().chain(now.0.keys()).collect();
+    for name in all {
+        let (old, new) = (base.0.get(name), now.0.get(name));
+        if same(old, new) {
+            continue;
+        }
+        if !same(newest.0.get(name), old) {
+            return Err(changed("object", old.or(new).map_or(name, |entry| entry.name())));
+        }
+        match new {
+            Some(entry) => names.insert(name.clone(), entry.clone()),
+            None => names.remove(name),
+        };
+    }
+    dependencies::judge(base, now, newest)?;
+    judge_index_names(base, now, &merged)?;
+    Ok(merged)
+}
+
+/// The tables that were changed between `base` and `now` share no name of an index with any other.
+fn judge_index_names(base: &CatalogVersion, now: &CatalogVersion, merged: &CatalogVersion) -> Result<()> {
+    let is_new = |entry: &&Arc<TableEntry>| !base.table(&entry.name).is_some_and(|old| Arc::ptr_eq(old, entry));
+    for entry in now.tables().filter(is_new) {
+        for index in &entry.definition.keys {
+            let mut others = merged.tables().filter(|other| !Arc::ptr_eq(other, entry));
+            if others.any(|other| other.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(&index.name))) {
+                return Err(changed("index", &index.name));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// True if a name stands for the same in both.
+pub(crate) fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
     match (a, b) {
         (None, None) => true,
         (Some(a), Some(b)) => a.is(b),
@@ -268,18 +363,21 @@ fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
     }
 }
 
-fn changed(what: &str, name: &str) -> Error {
+/// The error of one who is second.
+pub(crate) fn changed(what: &str, name: &str) -> Error {
     let message = format!("another transaction has created, changed or dropped the {what} {name}");
     Error::new(ErrorKind::Conflict, message).with_hint("roll back and try the transaction again")
 }
 
-fn key(name: &str) -> String {
+/// A name as it is looked up by.
+pub(crate) fn key(name: &str) -> String {
     name.to_lowercase()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::definition::{Key, KeyKind};
     use entasis_vector::{DataType, Field};
 
     fn table(name: &str) -> Entry {
@@ -287,7 +385,7 @@ mod tests {
     }
 
     fn view(name: &str) -> Entry {
-        Entry::View(Arc::new(View { name: name.into(), sql: "SELECT 1".into(), schema: Vec::new() }))
+        Entry::View(Arc::new(View { name: name.into(), sql: "SELECT 1".into(), schema: Vec::new(), needs: Vec::new() }))
     }
 
     #[test]
@@ -309,7 +407,7 @@ mod tests {
     #[test]
     fn the_first_to_change_a_name_wins() {
         let catalog = Catalog::new();
-        let publish = |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], || Ok(()));
+        let publish = |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], &mut || true);
         let base = catalog.version();
         let (mut one, mut two, mut three) = (base.clone(), base.clone(), base.clone());
         one.add(table("a"), IfExists::Fail).unwrap();
@@ -322,18 +420,38 @@ mod tests {
         assert_eq!(newest.entries().map(Entry::name).collect::<Vec<_>>(), ["a", "b"]);
         assert_eq!(catalog.changes(), 2);
 
+        // Two indexes of one name, on different tables.
+        let indexed = |name: &str| {
+            let key = Key { name: "ix".into(), columns: vec![0], kind: KeyKind::Index };
+            let Entry::Table(plain) = table(name) else { unreachable!("it is a table") };
+            let definition = Arc::new(Definition { keys: vec![key], ..Definition::default() });
+            let TableEntry { name, table, .. } = &*plain;
+            let entry = TableEntry { name: name.clone(), table: table.clone(), definition, indexes: vec![None] };
+            Entry::Table(Arc::new(entry))
+        };
+        let (mut one, mut two) = (newest.clone(), newest.clone());
+        one.add(indexed("e"), IfExists::Fail).unwrap();
+        two.add(indexed("f"), IfExists::Fail).unwrap();
+        publish(&newest, &one).unwrap();
+        let error = publish(&newest, &two).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().contains("index ix"), "{error}");
+        let newest = catalog.version();
+
         // Rows of a table that was dropped meanwhile are not published.
         let written = newest.table("a").unwrap().clone();
         let mut without = newest.clone();
         without.remove("a", "table").unwrap();
         publish(&newest, &without).unwrap();
-        let error = catalog.publish(&newest, &newest, std::slice::from_ref(&written), || Ok(())).unwrap_err();
+        let error = catalog.publish(&newest, &newest, std::slice::from_ref(&written), &mut || true).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict);
         // Those of a table of one's own are.
         let base = catalog.version();
         let mut own = base.clone();
         own.add(table("c"), IfExists::Fail).unwrap();
         let made = own.table("c").unwrap().clone();
-        catalog.publish(&base, &own, &[made], || Ok(())).unwrap();
+        assert!(!catalog.publish(&base, &own, &[made.clone()], &mut || false).unwrap());
+        assert!(catalog.version().get("c").is_none(), "names come with the rows or not at all");
+        assert!(catalog.publish(&base, &own, &[made], &mut || true).unwrap());
     }
 }

@@ -2,14 +2,16 @@
 //!
 //! A table of one column whose compression is forced gets rows, with NULLs and without; then all ways to read it are held against
 //! the rows: decoding whole, in part and at single positions, ranges, counts, sums and extremes; and the bytes that blocks take against
-//! those that were promised. Then rows are changed while a snapshot shows the old ones.
+//! those that were promised. Then rows are changed while a snapshot shows the old ones; and tables of every layout come to rest, are
+//! changed, and come to rest again.
 
 use crate::block::{Form, Values, choose, range_of, with_fixed};
 use crate::random::Random;
-use crate::{Compression, Condition, Datum, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
+use crate::reading_tests::{check_every_way, rest};
+use crate::{Compression, Condition, Datum, Layout, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
 use entasis_vector::value::float_ordinal;
 use entasis_vector::{CHUNK_ROWS, DataType, Encoding, Field, Native, PhysicalType, StringView, Value, Vector};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Rows of two blocks and a bit.
@@ -122,10 +124,15 @@ fn with_nulls(values: &[Value]) -> Vec<Vec<Value>> {
 }
 
 fn table(ty: DataType, values: &[Value], compression: Compression, keyed: bool) -> Arc<Table> {
+    laid_out(ty, values, compression, if keyed { Layout::EquiGhost } else { Layout::Insertion })
+}
+
+fn laid_out(ty: DataType, values: &[Value], compression: Compression, layout: Layout) -> Arc<Table> {
     let number = Field { nullable: false, ..Field::new("k", DataType::Int64) };
     let schema = vec![number, Field::new("a", ty)];
-    let options = if keyed { TableOptions::keyed(vec![0]) } else { TableOptions::default() };
-    let table = Table::with_options("t", schema, TableOptions { compression, ..options });
+    let layout_key = if layout.is_keyed() { vec![0] } else { Vec::new() };
+    let options = TableOptions { layout, layout_key, ghost: 0.05, compression, ..TableOptions::default() };
+    let table = Table::with_options("t", schema, options);
     let rows: Vec<Vec<Value>> =
         values.iter().enumerate().map(|(i, v)| vec![Value::Integer(i as i128), v.clone()]).collect();
     crate::tests::insert(&table, &rows, false);
@@ -330,6 +337,47 @@ fn check_writing(table: &Arc<Table>, ty: DataType, expected: &[Value], what: &st
     }
 }
 
+/// Tables that come to rest, lose and change rows, and come to rest again, each time read in every way.
+fn check_resting(ty: DataType, values: &[Value], compression: Compression, what: &str) {
+    const LAYOUTS: [Layout; 6] =
+        [Layout::Insertion, Layout::Sorted, Layout::Delta, Layout::Equi, Layout::EquiGhost, Layout::Casper];
+    for layout in LAYOUTS {
+        let table = laid_out(ty, values, compression, layout);
+        let mut rows: BTreeMap<i128, Value> = (0..).zip(values.iter().cloned()).collect();
+        for round in 0..2 {
+            rest(&table);
+            let snapshot = table.snapshot();
+            snapshot.check();
+            let of_row = |id: RowId| match snapshot.datum(id, 0) {
+                Datum::Integer(key) => (key, snapshot.datum(id, 1).value(ty)),
+                other => panic!("{what}, {layout:?}: a key is {other:?}"),
+            };
+            let mut found: Vec<(i128, Value)> = snapshot.row_ids().map(of_row).collect();
+            found.sort_by_key(|(key, _)| *key);
+            assert_eq!(found.len(), rows.len(), "{what}, {layout:?}, round {round}");
+            for ((key, value), (own, expected)) in found.iter().zip(&rows) {
+                let is_it = key == own && is_same(value, expected);
+                assert!(is_it, "{what}, {layout:?}, round {round}: row {key} is {value:?}, not {expected:?} of {own}");
+            }
+            check_every_way(&snapshot, &mut Random(round + 1));
+            let ids: Vec<RowId> = snapshot.row_ids().collect();
+            let keys: Vec<i128> = ids.iter().map(|&id| of_row(id).0).collect();
+            drop(snapshot);
+            let mut writer = table.write();
+            for (&id, &key) in ids.iter().zip(&keys) {
+                if key % 10 == i128::from(round) {
+                    writer.delete(id);
+                    rows.remove(&key);
+                } else if key % 50 == 7 {
+                    let new = if key % 20 == 7 { Value::Null } else { values[(key / 3) as usize].clone() };
+                    writer.update(id, &[(1, Datum::of_value(&new, ty))]);
+                    rows.insert(key, new);
+                }
+            }
+        }
+    }
+}
+
 /// Checks an encoding over all data of a type. `name` is what it calls itself where it is possible.
 fn conformance(compression: Compression, name: &str) {
     let types = [DataType::Int8, DataType::Int16, DataType::Int32, DataType::Int64, DataType::UInt64];
@@ -351,7 +399,7 @@ fn conformance(compression: Compression, name: &str) {
     data.push((DataType::Boolean, "booleans".into(), booleans));
     let mut seen = BTreeSet::new();
     let mut promises = 0;
-    for (ty, what, values) in data {
+    for (number, (ty, what, values)) in data.into_iter().enumerate() {
         for (nulls, values) in with_nulls(&values).into_iter().enumerate() {
             // Few rows once, as they take as long to make.
             let counts = if nulls == 0 { vec![values.len(), 3, 1] } else { vec![values.len()] };
@@ -365,6 +413,10 @@ fn conformance(compression: Compression, name: &str) {
                 promises += check_promises(group, ty, compression, &what);
                 if nulls == 1 || rows == 1 {
                     check_writing(&table(ty, values, compression, true), ty, values, &what);
+                }
+                // Of some data, which are others for each encoding, as it takes its time.
+                if nulls == 2 && number % 11 == name.len() % 11 {
+                    check_resting(ty, values, compression, &what);
                 }
             }
         }

@@ -18,6 +18,8 @@ pub struct Definition {
     pub foreign_keys: Vec<ForeignKey>,
     /// How the rows are to be laid out.
     pub layout: LayoutChoice,
+    /// Sequences that defaults and checks call, in lower case; those of identity columns are with their columns.
+    pub sequences: Vec<String>,
 }
 
 /// What a column holds where no value is given.
@@ -157,6 +159,21 @@ impl Definition {
     /// The default of a column.
     pub fn default_of(&self, column: usize) -> &ColumnDefault {
         self.defaults.get(column).unwrap_or(&ColumnDefault::Null)
+    }
+
+    /// The names of the sequences that belong to identity columns.
+    pub fn identities(&self) -> impl Iterator<Item = &str> {
+        self.defaults.iter().filter_map(|default| match default {
+            ColumnDefault::Identity { sequence, .. } => Some(sequence.as_str()),
+            _ => None,
+        })
+    }
+
+    /// True if a unique key has just these columns, in any order: foreign keys may refer to them.
+    pub fn has_unique_key(&self, columns: &[usize]) -> bool {
+        let is_it =
+            |key: &Key| key.columns.len() == columns.len() && key.columns.iter().all(|column| columns.contains(column));
+        self.unique_keys().any(is_it)
     }
 
     /// Keys that no two rows share.

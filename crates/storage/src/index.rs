@@ -25,5 +25,9 @@ pub fn index_table(key: &Key, schema: &Schema, options: &TableOptions) -> Option
     let columns: Schema = index_columns(key, options).iter().map(|&column| schema[column].clone()).collect();
     let layout_key = (0..key.columns.len()).collect();
     let unique = key.kind != KeyKind::Index;
-    Some(Table::with_options(key.name.as_str(), columns, TableOptions { unique, ..TableOptions::keyed(layout_key) }))
+    Some(Table::with_options(
+        key.name.as_str(),
+        columns,
+        TableOptions { unique, distinct: unique, ..TableOptions::keyed(layout_key) },
+    ))
 }

@@ -127,6 +127,8 @@ pub struct TableOptions {
     pub layout_key: Vec<usize>,
     /// No two rows have the same layout key. Whoever writes makes sure of it; statistics rely on it.
     pub unique: bool,
+    /// No two rows without a NULL in their layout key have the same one. Whoever writes makes sure of it; commits judge it.
+    pub distinct: bool,
     /// Partitions of a full row group.
     pub partitions: usize,
     /// Share of the slots that are left empty when rows are spread.
@@ -149,6 +151,7 @@ impl Default for TableOptions {
             layout: Layout::Insertion,
             layout_key: Vec::new(),
             unique: false,
+            distinct: false,
             partitions: ROW_GROUP_ROWS / BLOCK_ROWS,
             ghost: 0.01,
             reach: 1,
@@ -193,6 +196,7 @@ impl TableOptions {
         TableOptions {
             layout,
             unique: layout.is_keyed() && is_unique && key.iter().all(is_not_null),
+            distinct: layout.is_keyed() && is_unique,
             layout_key: if layout.is_keyed() { key } else { Vec::new() },
             partitions: choice.partitions.unwrap_or(defaults.partitions).clamp(1, defaults.group_slots),
             ghost: choice.ghost.unwrap_or(ghost).clamp(0.0, 0.99),
@@ -200,6 +204,11 @@ impl TableOptions {
             column_compressions: choice.column_compressions.clone(),
             ..defaults
         }
+    }
+
+    /// True if no two rows without a NULL in their layout key may have the same one.
+    pub(crate) fn is_distinct(&self) -> bool {
+        self.unique || self.distinct
     }
 
     /// How blocks of a column are encoded.

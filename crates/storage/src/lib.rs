@@ -22,6 +22,8 @@ pub mod catalog;
 pub mod code_set;
 pub mod datum;
 pub mod definition;
+pub mod dependencies;
+mod difference;
 mod digest;
 mod duplicates;
 mod fold;
@@ -30,6 +32,7 @@ pub mod index;
 pub mod inspect;
 mod key;
 pub mod layout;
+mod lock_order;
 mod log;
 pub mod lookup;
 mod positions;
@@ -59,6 +62,8 @@ mod model_tests;
 #[cfg(test)]
 mod random;
 #[cfg(test)]
+mod reading_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod transaction_tests;
@@ -68,6 +73,7 @@ pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry, View};
 pub use code_set::{CodeSet, Condition};
 pub use datum::Datum;
 pub use definition::Definition;
+pub use difference::Difference;
 pub use duplicates::Among;
 pub use layout::{Compression, Layout, TableOptions};
 pub use lookup::SlotRange;
@@ -78,6 +84,7 @@ pub use sequence::Sequence;
 pub use snapshot::TableSnapshot;
 pub use table::Table;
 pub use transaction::Transaction;
+pub use turn::{Waiter, WriterName};
 pub use upkeep::Upkeep;
 pub use write::RowId;
 pub use writer::TableWriter;

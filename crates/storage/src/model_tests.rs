@@ -1,13 +1,15 @@
 //! The model test: random operations over every layout against rows in a list, with snapshots, forks and savepoints held
-//! across them, in tiny row groups, blocks and partitions. The invariants of the tree are checked as it goes.
+//! across them, in tiny row groups, blocks and partitions or in blocks of full size, under every encoding. The invariants of the tree
+//! are checked as it goes. Every other run has upkeep between any two steps, until the table rests.
 //!
 //! `ENTASIS_SEED` replays one run, `ENTASIS_STEPS` makes all longer.
 
 use crate::datum::Datum;
 use crate::random::Random;
+use crate::reading_tests::check_every_way;
 use crate::{
-    ColumnSource, Condition, Layout, RowGroup, RowId, SlotRange, Table, TableOptions, TableSnapshot, TableWriter,
-    Upkeep, ValueRange,
+    BLOCK_ROWS, ColumnSource, Compression, Condition, Layout, RowGroup, RowId, SlotRange, Table, TableOptions,
+    TableSnapshot, TableWriter, Upkeep, ValueRange,
 };
 use entasis_vector::{DataType, Error, Field, Interval, Schema, Value};
 use std::ops::Bound;
@@ -169,6 +171,9 @@ fn check(snapshot: &TableSnapshot, model: &Model, random: &mut Random) {
         }
     }
     check_folds(snapshot, model, random);
+    if random.below(6) == 0 {
+        check_every_way(snapshot, random);
+    }
     let key = &snapshot.table().options().layout_key;
     if key.is_empty() {
         return;
@@ -272,8 +277,14 @@ impl TableWriter<'_> {
     }
 }
 
+/// Small sizes, but for a block now and then, and a compression, of the table or of a column.
 fn tiny(layout: Layout, key: &[usize], random: &mut Random) -> TableOptions {
-    let block_slots = [4, 8, 64, 70][random.below(4) as usize];
+    let block_slots = [4, 8, 64, 70, BLOCK_ROWS][random.below(5) as usize];
+    let mut compression = |one_in: u64| match random.below(one_in) {
+        0 => Compression::NAMES[random.below(Compression::NAMES.len() as u64) as usize].1,
+        _ => Compression::Auto,
+    };
+    let (all, of_texts) = (compression(2), compression(3));
     let group_slots = block_slots * [2, 4, 9][random.below(3) as usize];
     TableOptions {
         layout,
@@ -283,6 +294,8 @@ fn tiny(layout: Layout, key: &[usize], random: &mut Random) -> TableOptions {
         reach: [0, 1, 3, 100][random.below(4) as usize],
         block_slots,
         group_slots,
+        compression: all,
+        column_compressions: vec![(2, of_texts)],
         ..TableOptions::default()
     }
 }
@@ -307,6 +320,8 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
         orders.find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
     };
     let (mut done, mut is_exact) = (0, false);
+    // Upkeep between any two steps, until the table rests.
+    let rests = seed.is_multiple_of(2);
     while done < steps {
         let operations = 1 + random.below(30) as usize;
         done += operations;
@@ -427,6 +442,9 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                     step(&mut writer, &mut model, random, &schema);
                     writer.check();
                     drop(writer);
+                    if rests {
+                        is_exact &= keep_up(&table, &model, true);
+                    }
                     if random.below(4) == 0 {
                         held.push((table.snapshot(), model.clone()));
                     }
@@ -434,11 +452,11 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
             }
         }
         check(&table.snapshot(), &model, random);
-        if random.below(4) == 0 {
+        if rests || random.below(4) == 0 {
             if random.below(2) == 0 {
                 held.push((table.snapshot(), model.clone()));
             }
-            is_exact &= keep_up(&table, &model, random.below(3) == 0);
+            is_exact &= keep_up(&table, &model, rests || random.below(3) == 0);
             check(&table.snapshot(), &model, random);
         }
         if random.below(5) == 0 {
@@ -549,6 +567,11 @@ fn sorted_layout() {
 #[test]
 fn delta() {
     runs(Layout::Delta);
+}
+
+#[test]
+fn casper() {
+    runs(Layout::Casper);
 }
 
 #[test]

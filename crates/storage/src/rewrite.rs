@@ -7,8 +7,8 @@
 //!   share one.
 //!
 //! Whoever puts the new table in the place of the old one holds the writers' turn of the old one meanwhile
-//! ([`crate::Transaction::alone`]) and says so at last ([`Table::supersede`]): who began to write to the old one before is in conflict then.
-//! Readers of the old one go on.
+//! ([`crate::Transaction::alone`]), and publishes it under the name of the old one ([`crate::Catalog::publish`]): whoever began to
+//! write to the old one before is in conflict then. Readers of the old one go on.
 
 use crate::appender::AppendedRows;
 use crate::block::Block;

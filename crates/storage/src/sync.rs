@@ -2,7 +2,8 @@
 //! library's.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
-pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+pub(crate) use std::thread_local;
 
 /// Waits for some hundred nanoseconds.
 pub(crate) fn pause() {

@@ -1,6 +1,6 @@
 //! Tables: the head of the version tree, and who may change it when.
 //!
-//! A table's head is the branch that snapshots are taken of. Two locks, always in this order:
+//! A table's head is the branch that snapshots are taken of. Two locks, always in this order ([`crate::lock_order`]):
 //!
 //! - the writers' *turn*: one statement or commit changes the table at a time. Held as long as that takes.
 //! - *head*: held to take a snapshot, to change single rows in place, to let a finished fork take the head's place. Never
@@ -13,28 +13,73 @@
 use crate::appender::{AppendedRows, Appender};
 use crate::builder::{Effort, GroupBuilder};
 use crate::layout::TableOptions;
+use crate::lock_order::{Held, Lock};
 use crate::reader::TableReader;
 use crate::row_group::Piece;
 use crate::sketch::Sketch;
 use crate::snapshot::{Origin, Summaries, TableSnapshot};
-use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::tree::{Branch, Epochs, Root};
-use crate::turn::{Turns, WriterTurn};
+use crate::turn::{Turns, Waiter, WriterTurn};
 use crate::upkeep::Due;
 use crate::write::Shape;
 use crate::writer::{Statement, TableFork, TableWriter};
 use entasis_vector::{Result, Schema};
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Tables so far.
+static TABLES: AtomicU64 = AtomicU64::new(0);
 
 /// A table: a name, columns, and the newest version of its rows.
 pub struct Table {
+    id: u64,
     pub(crate) shape: Shape,
     pub(crate) epochs: Arc<Epochs>,
     pub(crate) turns: Turns,
     pub(crate) upkeep: Mutex<Due>,
-    is_superseded: AtomicBool,
+    /// How many transactions count on rows staying where they are ([`Steady`]).
+    steady: AtomicU64,
     head: Mutex<Head>,
+}
+
+/// Rows of a table keep their places for as long as this is held: rows without a layout key are told by them, and a commit that
+/// was overtaken is replayed faster if they do.
+pub(crate) struct Steady(Arc<Table>);
+
+impl Steady {
+    /// Whoever holds the table's head takes it, so that nobody moves rows meanwhile.
+    pub(crate) fn new(table: &Arc<Table>) -> Steady {
+        table.steady.fetch_add(1, Ordering::AcqRel);
+        Steady(table.clone())
+    }
+}
+
+impl Drop for Steady {
+    fn drop(&mut self) {
+        self.0.steady.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// The head of a table, locked.
+pub(crate) struct HeadGuard<'a> {
+    head: MutexGuard<'a, Head>,
+    _held: Held,
+}
+
+impl Deref for HeadGuard<'_> {
+    type Target = Head;
+    fn deref(&self) -> &Head {
+        &self.head
+    }
+}
+
+impl DerefMut for HeadGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Head {
+        &mut self.head
+    }
 }
 
 /// Rows that are to be added, ready to be hung into the tree.
@@ -75,12 +120,14 @@ impl Table {
             is_changed: false,
             changes: 0,
         };
+        let id = TABLES.fetch_add(1, Ordering::Relaxed) + 1;
         Arc::new(Table {
+            id,
             shape,
             epochs,
-            turns: Turns::default(),
+            turns: Turns::new(id),
             upkeep: Mutex::default(),
-            is_superseded: AtomicBool::new(false),
+            steady: AtomicU64::new(0),
             head: Mutex::new(head),
         })
     }
@@ -90,16 +137,14 @@ impl Table {
         &self.shape.name
     }
 
-    /// Says that another table has taken this one's place. Commits of transactions that wrote to it are in conflict from
-    /// now on. Whoever says so holds the writers' turn, so that no commit is on its way.
-    pub fn supersede(&self) {
-        self.is_superseded.store(true, Ordering::Release);
+    /// A number that no other table of the process has. Locks of several tables are taken in the order of their ids.
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
-    /// True if another table has taken this one's place. Who looked it up before writing single rows asks while the writer
-    /// is open.
-    pub fn is_superseded(&self) -> bool {
-        self.is_superseded.load(Ordering::Acquire)
+    /// True if no transaction counts on rows staying where they are. Whoever moves rows asks with the head in hand.
+    pub(crate) fn may_move_rows(&self) -> bool {
+        self.steady.load(Ordering::Acquire) == 0
     }
 
     /// Its columns.
@@ -150,8 +195,21 @@ impl Table {
 
     /// Writes single rows to the newest version. Nobody can take a snapshot meanwhile, so this is for short work.
     pub fn write(&self) -> TableWriter<'_> {
-        let turn = self.turns.take();
-        TableWriter::of_head(self, turn, self.head())
+        self.write_as(&Waiter::default()).expect("nobody interrupts it")
+    }
+
+    /// The same for a table that nobody else knows yet, so that there is no turn to wait for.
+    pub fn write_unknown(&self) -> TableWriter<'_> {
+        TableWriter::of_head(self, None, self.head())
+    }
+
+    /// The same for who does not wait for the writers' turn for ever.
+    ///
+    /// # Errors
+    /// Interrupted; conflict, if the time is up.
+    pub fn write_as(&self, waiter: &Waiter<'_>) -> Result<TableWriter<'_>> {
+        let turn = self.turns.take(self.name(), waiter)?;
+        Ok(TableWriter::of_head(self, Some(turn), self.head()))
     }
 
     /// Reads single rows of the newest version. Nobody can change it meanwhile, so this is for short work; unlike a snapshot it
@@ -162,7 +220,7 @@ impl Table {
 
     /// Writes many rows, all or nothing. Other writers wait, readers do not.
     pub(crate) fn statement(self: &Arc<Table>) -> Statement {
-        let turn = WriterTurn::take(self);
+        let turn = WriterTurn::take(self, &Waiter::default()).expect("nobody interrupts it");
         Statement::new(turn, TableFork::at(&self.snapshot(), None))
     }
 
@@ -197,10 +255,11 @@ impl Table {
         Ok(Added { pieces, sketches })
     }
 
-    pub(crate) fn head(&self) -> MutexGuard<'_, Head> {
+    pub(crate) fn head(&self) -> HeadGuard<'_> {
+        let held = Held::ordered(Lock::Head(self.id));
         // What single rows are changed by does not panic half-way but by a defect, which the check of debug builds
         // would find; forks become the head by moves.
-        self.head.lock().unwrap_or_else(PoisonError::into_inner)
+        HeadGuard { head: self.head.lock().unwrap_or_else(PoisonError::into_inner), _held: held }
     }
 
     /// Frees what no snapshot shows any more, which writers do by and by, and counts the bytes anew. Takes its time.
@@ -208,6 +267,19 @@ impl Table {
         let mut head = self.head();
         head.branch.sweep_now();
         head.branch.recount();
+    }
+
+    /// Bytes of memory of the newest version, and of older ones that are not freed yet: most of them because snapshots show them.
+    pub fn held_bytes(&self) -> (usize, usize) {
+        let head = self.head();
+        (head.branch.bytes(), head.branch.retired_bytes())
+    }
+
+    /// Frees what no snapshot shows any more, without counting. Cheap where little was replaced.
+    pub fn free_old(&self) {
+        let dead = self.head().branch.take_dead();
+        // Freed when the lock is given back.
+        drop(dead);
     }
 
     /// Nodes of older versions that are not freed.

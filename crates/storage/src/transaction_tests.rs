@@ -397,7 +397,6 @@ fn what_is_relied_on_is_judged_once_more_if_it_moved() {
 fn a_table_that_is_not_held_is_written_beside_others() {
     let (a, b) = (table("a"), table("b"));
     let mut alone = Transaction::alone(std::slice::from_ref(&a));
-    assert!(alone.is_alone());
     put(&mut alone, &a, 1, 1);
     put(&mut alone, &b, 1, 1);
     let mut other = Transaction::begin(std::slice::from_ref(&b));
@@ -409,18 +408,6 @@ fn a_table_that_is_not_held_is_written_beside_others() {
     // Nobody holds a turn any more.
     put(&mut Transaction::alone(&[a.clone(), b.clone()]), &a, 1, 1);
     a.write().insert(&[Datum::Integer(1), Datum::Null, Datum::Null]);
-}
-
-#[test]
-fn a_table_that_was_superseded_takes_no_commits() {
-    let table = table("a");
-    let mut transaction = Transaction::begin(std::slice::from_ref(&table));
-    put(&mut transaction, &table, 1, 1);
-    let alone = Transaction::alone(std::slice::from_ref(&table));
-    table.supersede();
-    drop(alone);
-    assert_eq!(transaction.commit(|_| Ok(())).unwrap_err().kind(), ErrorKind::Conflict);
-    assert!(table.is_superseded() && table.rows() == 0);
 }
 
 #[test]
@@ -518,16 +505,17 @@ fn upkeep_is_in_conflict_with_nobody() {
         alone.commit(|_| Ok(())).unwrap();
     };
     change(0..60);
-    let keep = || {
-        let spread = (0..3).map(|_| table.upkeep(budget).spread).sum::<usize>();
-        assert!(spread > 0, "something was done");
+    let keep = |moves: bool| {
+        let done: Vec<_> = (0..3).map(|_| table.upkeep(budget)).collect();
+        assert_eq!(done.iter().any(|done| done.spread > 0), moves);
+        assert!(done.iter().any(|done| done.encoded > 0), "something was done");
     };
-    // Replayed, not in conflict.
+    // Replayed, not in conflict. Its rows stay where they are, so that they are found again.
     let mut writing = Transaction::begin(std::slice::from_ref(&table));
     put(&mut writing, &table, 1, 1);
     put(&mut writing, &table, 1001, 1);
     remove(&mut writing, &table, 3);
-    keep();
+    keep(false);
     writing.commit(|_| Ok(())).unwrap();
     let found = rows_in(&table.snapshot());
     assert_eq!((found.get(&1), found.get(&1001), found.get(&3)), (Some(&1), Some(&1), None));
@@ -536,13 +524,13 @@ fn upkeep_is_in_conflict_with_nobody() {
     let mut relying = Transaction::begin(&[table.clone(), other.clone()]);
     relying.depend_on(&table);
     put(&mut relying, &other, 1, 1);
-    keep();
+    keep(true);
     relying.commit(|_| panic!("there is nothing to judge")).unwrap();
     // A table may be cleared.
     change(160..220);
     let mut clearing = Transaction::begin(std::slice::from_ref(&table));
     clearing.clear(&table);
-    keep();
+    keep(false);
     clearing.commit(|_| Ok(())).unwrap();
     assert_eq!(table.rows(), 0);
 }

@@ -14,13 +14,15 @@
 //! time, so that nobody waits for long. What a writer changed meanwhile stays as it is, and the work is dropped. Statements that
 //! take long are not waited for.
 //!
-//! Rows stay the same, and may change their places. A fork that began before is not fast-forwarded, then, but replayed, and
-//! cannot conflict for it. Without a layout key rows are told by their places, so that these change only while nobody holds a
-//! snapshot.
+//! Rows stay the same, and may change their places; in debug builds each step is held against what it was made of, and the tree is
+//! checked at the end of a round. A fork that began before is not fast-forwarded, then, but replayed, and cannot conflict for it.
+//! Without a layout key rows are told by their places, so that these change only while nobody holds a snapshot; row groups that are
+//! sparse meanwhile are encoded where they are, and laid anew when they may be.
 
 use crate::row_group::RowGroup;
 use crate::sync::Ordering;
 use crate::table::{Head, Table};
+use crate::tree::check::check;
 use crate::write::{Writer, has_small};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -78,7 +80,7 @@ impl Table {
             && Instant::now() < end
         {
             // Another one may have its number by now, at rest or not.
-            let rests = |node: &&RowGroup| node.is_hot && !node.is_touched.load(Ordering::Relaxed);
+            let rests = |node: &&RowGroup| !node.is_touched.load(Ordering::Relaxed);
             let node = root.groups.get(number).map(|node| &**node).filter(rests);
             if node.is_some_and(|node| !self.keep_up(number, node, end, &mut done)) {
                 break;
@@ -90,8 +92,11 @@ impl Table {
             self.put(&mut done, true, |writer| writer.join_small());
         }
         drop(snapshot);
-        // Freed when the lock is given back.
         let mut head = self.head();
+        if cfg!(debug_assertions) {
+            check(&head.branch.root, &self.shape);
+        }
+        // Freed when the lock is given back.
         let start = Instant::now();
         let dead = head.branch.take_dead();
         done.longest = done.longest.max(start.elapsed());
@@ -100,10 +105,13 @@ impl Table {
         done
     }
 
-    /// The row groups that were written since they were encoded, but not since the last look; and how many were.
+    /// The row groups that were written since they were encoded, but not since the last look, or whose rows had to stay then; and how
+    /// many were written since the last look.
     fn look(&self) -> (Due, usize) {
+        let may_move = self.may_move();
         let head = self.head();
-        let groups = head.branch.root.groups.iter().enumerate().rev().filter(|(_, group)| group.is_hot);
+        let is_due = |group: &RowGroup| group.is_hot || (may_move && self.shape.is_left_sparse(group));
+        let groups = head.branch.root.groups.iter().enumerate().rev().filter(|(_, group)| is_due(group));
         let (due, warm): (Vec<_>, Vec<_>) =
             groups.partition(|(_, group)| !group.is_touched.swap(false, Ordering::Relaxed));
         (due.into_iter().map(|(number, _)| number).collect(), warm.len())
@@ -125,7 +133,7 @@ impl Table {
         if is_busy {
             // Once it is as it shall be it is encoded, in the next round.
             done.warm += 1;
-        } else {
+        } else if node.is_hot {
             // Strings that are in memory fit their blocks.
             let Ok(mut encoded) = shape.encode_written(node) else { return true };
             let most = (BLOCKS / shape.schema.len().max(1)).max(1);
@@ -143,9 +151,13 @@ impl Table {
         true
     }
 
-    /// True if rows may change their places.
+    /// True if rows may change their places: where they are told by them, while nobody holds a snapshot; else, while no transaction
+    /// has changed some that would have to be looked for at its commit.
     fn may_move(&self) -> bool {
-        self.shape.key.is_some() || self.epochs.held() <= 1
+        match self.shape.key {
+            Some(_) => self.may_move_rows(),
+            None => self.epochs.held() <= 1,
+        }
     }
 
     /// Puts something in place. Nothing, if somebody writes for long, or rows would be moved that must not be.

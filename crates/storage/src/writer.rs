@@ -17,13 +17,12 @@ use crate::log::{Log, Operation};
 use crate::lookup;
 use crate::sketch::Sketch;
 use crate::snapshot::{Origin, Summaries, TableSnapshot};
-use crate::sync::MutexGuard;
-use crate::table::{Added, Head, Table};
+use crate::table::{Added, Head, HeadGuard, Steady, Table};
 use crate::tree::branch::Savepoint;
 use crate::tree::{Branch, Root};
 use crate::turn::{Turn, WriterTurn};
 use crate::write::{RowId, Run, Writer, datum, runs_of};
-use entasis_vector::{Chunk, DataType, Encoding, Result};
+use entasis_vector::{Chunk, DataType, Encoding, Result, Schema};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
@@ -36,7 +35,7 @@ pub struct TableWriter<'a> {
 }
 
 enum Target<'a> {
-    Head { head: MutexGuard<'a, Head>, _turn: Turn<'a> },
+    Head { head: HeadGuard<'a>, _turn: Option<Turn<'a>> },
     Fork(&'a mut ForkState),
 }
 
@@ -59,7 +58,7 @@ impl ForkState {
 }
 
 impl<'a> TableWriter<'a> {
-    pub(crate) fn of_head(table: &'a Table, turn: Turn<'a>, mut head: MutexGuard<'a, Head>) -> Self {
+    pub(crate) fn of_head(table: &'a Table, turn: Option<Turn<'a>>, mut head: HeadGuard<'a>) -> Self {
         head.change();
         TableWriter { table, target: Target::Head { head, _turn: turn }, thinned: Vec::new() }
     }
@@ -90,6 +89,11 @@ impl<'a> TableWriter<'a> {
             Target::Head { .. } => None,
             Target::Fork(fork) => fork.log.as_mut(),
         }
+    }
+
+    /// The columns of the table.
+    pub fn schema(&self) -> &Schema {
+        self.table.schema()
     }
 
     /// Rows.
@@ -306,13 +310,13 @@ impl<'a> TableWriter<'a> {
 #[cfg(test)]
 impl TableWriter<'_> {
     /// The first row that `is_it` says yes to, looked for one by one.
-    pub(crate) fn find_slowly(&self, is_it: impl Fn(RowId, &entasis_vector::Schema) -> bool) -> Option<RowId> {
+    pub(crate) fn find_slowly(&self, mut is_it: impl FnMut(RowId, &Schema) -> bool) -> Option<RowId> {
         let schema = self.table.schema();
         let rows = self.root().groups.iter().enumerate().flat_map(|(group, node)| {
             let slots = (0..node.slots()).filter(|&slot| node.is_live(slot));
             slots.map(move |slot| RowId { group: group as u32, slot: slot as u32 })
         });
-        rows.into_iter().find(|&id| is_it(id, schema))
+        { rows }.find(|&id| is_it(id, schema))
     }
 }
 
@@ -322,7 +326,9 @@ impl Drop for TableWriter<'_> {
         // A transaction's log names rows by their place, so its fork is tidied by no one; the head is, in time.
         if !self.thinned.is_empty() && self.log().is_none() {
             let thinned = std::mem::take(&mut self.thinned);
-            Writer { shape, branch: self.branch() }.tidy(thinned);
+            // A transaction may begin before a fork is published, so only upkeep moves rows for it that are told by their places.
+            let may_renumber = matches!(self.target, Target::Head { .. }) && self.table.may_move_rows();
+            Writer { shape, branch: self.branch() }.tidy(thinned, may_renumber);
         }
         self.branch().sweep();
     }
@@ -333,17 +339,23 @@ pub(crate) struct TableFork {
     table: Arc<Table>,
     /// Taken out when the fork ends.
     open: Option<(ForkState, Savepoint)>,
+    /// Of a fork with a log: where rows stay where they are, it is replayed faster.
+    _steady: Option<Steady>,
 }
 
 impl TableFork {
     /// A fork of the version of a snapshot. With a `log`, it can be replayed on a later one.
     pub(crate) fn at(snapshot: &TableSnapshot, log: Option<Log>) -> TableFork {
         let (table, (root, stamp)) = (snapshot.table(), snapshot.pinned());
-        let (branch, base) = table.head().branch.fork_at(root, stamp);
+        let head = table.head();
+        let (branch, base) = head.branch.fork_at(root, stamp);
+        let steady = log.is_some().then(|| Steady::new(table));
+        drop(head);
         let sketches = vec![Sketch::default(); table.schema().len()];
         TableFork {
             table: table.clone(),
             open: Some((ForkState { base: snapshot.clone(), branch, sketches, log }, base)),
+            _steady: steady,
         }
     }
 
@@ -360,9 +372,9 @@ impl TableFork {
         &mut self.open.as_mut().expect("the fork is open").0
     }
 
-    /// Bytes of memory that it has more than the version that it began with.
+    /// Bytes of memory that it takes beside the version that it began with, which is there for as long as the fork is.
     pub(crate) fn growth(&self) -> usize {
-        self.state().branch.bytes()
+        self.state().branch.grown()
     }
 
     /// Writes to the fork.
@@ -383,6 +395,16 @@ impl TableFork {
 
     pub(crate) fn log(&self) -> Option<&Log> {
         self.state().log.as_ref()
+    }
+
+    /// The version that it began with.
+    pub(crate) fn base(&self) -> &TableSnapshot {
+        &self.state().base
+    }
+
+    /// A row whose layout key is `key`, as the fork is now.
+    pub(crate) fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
+        lookup::first(&self.state().branch.root, &self.table.shape, key)
     }
 
     /// A place to come back to.

@@ -1,9 +1,9 @@
 //! Random tables and queries, as SQL text that a seed determines.
 //!
-//! **Strategy.** A [`Workload`] is a few small tables (all types, NULLs, duplicates, one table often empty) and a list
-//! of queries over them: joins of all kinds on equalities and on anything else, filters, expressions of every type,
-//! aggregates, `DISTINCT`, set operations, subqueries in every place, `ORDER BY` and `LIMIT`. The values come from tiny
-//! domains, so that keys meet.
+//! **Strategy.** A [`Workload`] is a few small tables (all types, NULLs, duplicates, one table often empty; half of them laid
+//! out by a key, with rows that were changed or removed) and a list of queries over them: joins of all kinds on equalities
+//! and on anything else, filters, expressions of every type, aggregates, `DISTINCT`, set operations, subqueries in every
+//! place, `ORDER BY` and `LIMIT`. The values come from tiny domains, so that keys meet.
 //!
 //! **Invariants.** What a query means is determined:
 //! - `LIMIT` stands only over an order by all columns, so rows that tie are equal.
@@ -169,7 +169,7 @@ impl Generator {
                 .collect();
             let declared: Vec<String> =
                 columns.iter().zip(&types).map(|(column, (ty, _))| format!("{} {ty}", column.name)).collect();
-            statements.push(format!("CREATE TABLE {name} ({})", declared.join(", ")));
+            statements.push(format!("CREATE TABLE {name} ({}){}", declared.join(", "), self.layout()));
             let rows = match self.shape {
                 Shape::Large => self.random.between(1500, 5000),
                 Shape::Small if self.random.chance(6) => 0,
@@ -185,9 +185,44 @@ impl Generator {
             for part in lines.chunks(500) {
                 statements.push(format!("INSERT INTO {name} VALUES {}", part.join(", ")));
             }
+            let own: Vec<(&str, &Column)> = types.iter().map(|(ty, _)| *ty).zip(&columns).collect();
+            for _ in 0..self.random.between(0, 4) {
+                statements.push(self.change(&name, &own, nulls));
+            }
             self.tables.push(Table { name, columns });
         }
         statements
+    }
+
+    /// How a table is laid out, of half of them by a key.
+    fn layout(&mut self) -> String {
+        if self.random.chance(50) {
+            return String::new();
+        }
+        let layout = *self.random.pick(&["sorted", "delta", "equi", "equi_ghost", "casper"]);
+        let key = *self.random.pick(&["c0", "c1", "c0, c1", "c1, c0", "c2"]);
+        format!(" WITH (layout = '{layout}', layout_key = ({key}))")
+    }
+
+    /// A statement that changes some rows of a table, so that blocks have been written and have empty slots.
+    fn change(&mut self, name: &str, columns: &[(&str, &Column)], nulls: usize) -> String {
+        let some = match self.random.below(4) {
+            0 => "c1 IS NULL".to_string(),
+            1 => format!("c1 = {}", self.literal(Text)),
+            2 => format!("c0 < {}", self.literal(Integer)),
+            _ => format!("c0 = {}", self.literal(Integer)),
+        };
+        match self.random.below(4) {
+            0 => format!("DELETE FROM {name} WHERE {some}"),
+            1 => {
+                let cells: Vec<String> = columns.iter().map(|(ty, column)| self.cell(ty, column, nulls)).collect();
+                format!("INSERT INTO {name} VALUES ({})", cells.join(", "))
+            }
+            _ => {
+                let (ty, column) = *self.random.pick(columns);
+                format!("UPDATE {name} SET {} = {} WHERE {some}", column.name, self.cell(ty, column, nulls + 20))
+            }
+        }
     }
 
     fn cell(&mut self, ty: &str, column: &Column, nulls: usize) -> String {

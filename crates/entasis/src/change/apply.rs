@@ -46,8 +46,10 @@ pub(crate) fn apply(
     let is_touched: Vec<bool> = watched.iter().map(|key| key.columns.iter().any(is_set)).collect();
 
     let mut added: Vec<Values> = Vec::new();
+    let mut interrupt = work.interrupt();
     let mut writer = work.write(entry, &entry.table);
     for row in &rows.rows {
+        interrupt.look_now_and_then()?;
         if row.fate == Fate::Added {
             let mut values = vec![Value::Null; types.len()];
             set(&mut values, columns, rows, row, &types);
@@ -67,6 +69,7 @@ pub(crate) fn apply(
     }
     let mut changes = Vec::with_capacity(columns.len());
     for row in rows.rows.iter().filter(|row| row.fate == Fate::Updated && !moves) {
+        interrupt.look_now_and_then()?;
         changes.clear();
         changes.extend(columns.iter().enumerate().map(|(at, &column)| (column, rows.datum(row, at))));
         writer.update(row.id, &changes);
@@ -75,8 +78,12 @@ pub(crate) fn apply(
         }
     }
     let goes = |row: &&RowChange<'_>| row.fate == Fate::Removed || (row.fate == Fate::Updated && moves);
-    rows.rows.iter().filter(goes).for_each(|row| writer.delete(row.id));
+    for row in rows.rows.iter().filter(goes) {
+        interrupt.look_now_and_then()?;
+        writer.delete(row.id);
+    }
     for values in &added {
+        interrupt.look_now_and_then()?;
         let datums: Vec<Datum<'_>> = values.iter().zip(&types).map(|(v, &ty)| Datum::of_value(v, ty)).collect();
         writer.insert(&datums);
         for key in &mut watched {
@@ -84,6 +91,7 @@ pub(crate) fn apply(
         }
     }
     drop(writer);
+    work.go_on()?;
     settle(work, entry, watched)?;
     Ok(rows.rows.len() as u64)
 }
@@ -92,7 +100,8 @@ pub(crate) fn apply(
 fn settle(work: &mut Work, entry: &Arc<TableEntry>, watched: Vec<KeyChange>) -> Result<()> {
     let keys = entry.definition.keys.len();
     for (number, change) in watched[..keys].iter().enumerate() {
-        keys::write_index(work, entry, number, change);
+        keys::write_index(work, entry, number, change)?;
+        work.go_on()?;
     }
     for (number, change) in watched[..keys].iter().enumerate() {
         keys::judge(work, entry, number, change)?;

@@ -15,6 +15,8 @@ use entasis_storage::{AppendedRows, RowId, TableEntry, TableSnapshot};
 use entasis_vector::{CHUNK_ROWS, Chunk, Encoding, Result, Selection, Vector};
 use std::sync::Arc;
 
+/// Chunks that are changed between two looks at whether the statement is to go on.
+const CHUNKS: usize = 16;
 /// So many rows that move are many.
 const MANY: u64 = 4096;
 
@@ -52,30 +54,43 @@ pub(crate) fn apply(work: &mut Work, entry: &Arc<TableEntry>, change: &Change, f
     }
     if moves {
         let rows = moved_rows(&work.snapshot(&entry.table), &columns, found.chunks())?;
-        delete(work, entry, found.chunks());
+        delete(work, entry, found.chunks())?;
         work.append(entry, &entry.table, vec![rows])?;
-        let layout_key = entry.indexes.iter().position(Option::is_none);
-        if let Some(number) = layout_key {
-            judge_key(entry, number, &work.write(entry, &entry.table), None)?;
+        let interrupt = work.interrupt();
+        // The table itself may be what several keys are looked up in.
+        for number in (0..entry.indexes.len()).filter(|&number| entry.indexes[number].is_none()) {
+            judge_key(entry, number, &work.write(entry, &entry.table), None, &interrupt)?;
         }
     } else if change.action == Action::Delete {
-        delete(work, entry, found.chunks());
+        delete(work, entry, found.chunks())?;
     } else {
-        let mut writer = work.write(entry, &entry.table);
         let mut ids: Vec<RowId> = Vec::new();
-        for chunk in found.chunks() {
-            ids.clear();
-            ids.extend(row_ids(chunk));
-            writer.update_chunk(&ids, &columns, chunk);
+        for chunks in found.chunks().chunks(CHUNKS) {
+            let mut writer = work.write(entry, &entry.table);
+            for chunk in chunks {
+                ids.clear();
+                ids.extend(row_ids(chunk));
+                writer.update_chunk(&ids, &columns, chunk);
+            }
+            drop(writer);
+            work.go_on()?;
         }
     }
     Ok(Some(found.rows()))
 }
 
 /// Removes rows: all at once, so that no row group is tidied before its last row has gone.
-fn delete(work: &mut Work, entry: &Arc<TableEntry>, chunks: &[Chunk]) {
-    let ids: Vec<RowId> = chunks.iter().flat_map(row_ids).collect();
-    work.write(entry, &entry.table).delete_many(&ids);
+fn delete(work: &mut Work, entry: &Arc<TableEntry>, chunks: &[Chunk]) -> Result<()> {
+    let interrupt = work.interrupt();
+    let mut writer = work.write(entry, &entry.table);
+    let mut ids: Vec<RowId> = Vec::new();
+    for chunks in chunks.chunks(CHUNKS) {
+        ids.clear();
+        ids.extend(chunks.iter().flat_map(row_ids));
+        writer.delete_many(&ids);
+        interrupt.look()?;
+    }
+    Ok(())
 }
 
 /// Rows as they are to be: `columns` of the table have the values of those of the chunks, the others the ones that they had.

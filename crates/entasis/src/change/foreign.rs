@@ -27,10 +27,11 @@ pub(crate) fn columns(work: &Work, entry: &TableEntry) -> impl Iterator<Item = V
 }
 
 /// The foreign keys that refer to a table, with the tables that they are of.
-fn referring(work: &Work, entry: &TableEntry) -> Vec<(Arc<TableEntry>, ForeignKey)> {
+pub(crate) fn referring(work: &Work, entry: &TableEntry) -> Vec<(Arc<TableEntry>, ForeignKey)> {
     let mut found = Vec::new();
+    let name = entry.name.to_lowercase();
     for other in work.names.tables() {
-        let keys = other.definition.foreign_keys.iter().filter(|key| key.table.eq_ignore_ascii_case(&entry.name));
+        let keys = other.definition.foreign_keys.iter().filter(|key| key.table == name);
         found.extend(keys.map(|key| (other.clone(), key.clone())));
     }
     found
@@ -56,12 +57,15 @@ enum Claim {
     Present { parent: Arc<TableEntry>, key: ForeignKey, keys: Vec<Values> },
     /// No rows refer to them by a foreign key of `child`, or rows of `parent` have them.
     Unmissed { parent: Arc<TableEntry>, child: Arc<TableEntry>, key: ForeignKey, keys: Vec<Values> },
+    /// All rows of `child` find what they refer to in `parent`, whose rows were all removed.
+    Whole { parent: Arc<TableEntry>, child: Arc<TableEntry>, key: ForeignKey },
 }
 
 impl Claims {
     fn push(&mut self, claim: Claim) {
-        let (Claim::Present { keys, .. } | Claim::Unmissed { keys, .. }) = &claim;
-        self.keys += keys.len();
+        if let Claim::Present { keys, .. } | Claim::Unmissed { keys, .. } = &claim {
+            self.keys += keys.len();
+        }
         if self.keys <= CLAIMED_KEYS {
             self.claims.push(claim);
         }
@@ -116,8 +120,28 @@ impl Claim {
                     Some(row) => Err(missing(key, parent, child, row)),
                 }
             }
+            Claim::Whole { parent, child, key } => {
+                let lookup = Lookup::of_parent(see, parent, key)?;
+                match first_dangling(&see(&child.table), child, key, &lookup) {
+                    None => Ok(()),
+                    Some(row) => Err(missing(key, parent, child, &row)),
+                }
+            }
         }
     }
+}
+
+/// What a row of the snapshot refers to that is not there.
+fn first_dangling(snapshot: &TableSnapshot, child: &TableEntry, key: &ForeignKey, lookup: &Lookup) -> Option<Values> {
+    let types: Vec<DataType> = key.columns.iter().map(|&column| child.table.schema()[column].ty).collect();
+    let mut datums = Vec::with_capacity(types.len());
+    snapshot.row_ids().find_map(|id| {
+        datums.clear();
+        snapshot.read(id, &key.columns, &mut datums);
+        let row: Values = datums.iter().zip(&types).map(|(datum, ty)| datum.value(*ty)).collect();
+        let is_good = row.iter().any(Value::is_null) || lookup.has_values(&row);
+        (!is_good).then_some(row)
+    })
 }
 
 fn dangling(key: &ForeignKey, parent: &TableEntry, row: &Values) -> Error {
@@ -222,7 +246,15 @@ impl Lookup {
         lookup.ok_or_else(|| Error::internal(format!("foreign key {} refers to no key", key.name)))
     }
 
+    /// True if a row has these values, which may be integers of another width than its own.
     fn has_values(&self, values: &[Value]) -> bool {
+        let fits = |&(at, ty): &(usize, DataType)| match &values[at] {
+            Value::Integer(value) => ty.physical().holds((*value, *value)),
+            _ => true,
+        };
+        if !self.order.iter().all(fits) {
+            return false;
+        }
         let key: Vec<Datum<'_>> = self.order.iter().map(|&(at, ty)| Datum::of_value(&values[at], ty)).collect();
         self.snapshot.find(&key).is_some()
     }
@@ -262,14 +294,17 @@ pub(crate) fn refuse_truncate(work: &mut Work, entry: &TableEntry, all: &[Arc<Ta
         if !all.iter().any(|entry| Arc::ptr_eq(entry, &child)) && work.snapshot(&child.table).rows() > 0 {
             let text = format!("foreign key {}: table {} refers to table {}", key.name, child.name, entry.name);
             let error = Error::new(ErrorKind::Constraint, text);
-            return Err(error.with_hint(format!("truncate both: TRUNCATE {}, {}", entry.name, child.name)));
+            let hint = format!("truncate both: TRUNCATE {}, {}, or use CASCADE", entry.name, child.name);
+            return Err(error.with_hint(hint));
         }
     }
     Ok(())
 }
 
-/// The table whose foreign key keeps a table from being dropped.
-pub(crate) fn referring_table(work: &Work, entry: &TableEntry) -> Option<(String, String)> {
-    let mut others = referring(work, entry).into_iter().filter(|(child, _)| child.name != entry.name);
-    others.next().map(|(child, key)| (child.name.clone(), key.name))
+/// Claims of a table that has no rows any more that nothing refers to it.
+pub(crate) fn claim_truncated(work: &mut Work, entry: &Arc<TableEntry>) -> Result<()> {
+    for (child, key) in referring(work, entry) {
+        claim(work, &child.clone(), Claim::Whole { parent: entry.clone(), child, key })?;
+    }
+    Ok(())
 }

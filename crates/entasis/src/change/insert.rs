@@ -8,7 +8,7 @@ use super::{constraints, foreign, keys};
 use crate::connection::Connection;
 use crate::rows::Rows;
 use crate::statement;
-use crate::work::Work;
+use crate::work::{Interrupt, Work};
 use entasis_engine::exec::{Collector, Reservation, ResultSink, ResultWorker};
 use entasis_engine::plan::Plan;
 use entasis_sql::Insert;
@@ -26,10 +26,12 @@ pub(crate) fn insert(connection: &Connection, work: &mut Work, insert: Insert) -
     let context = connection.context();
     let collector = insert.returning.is_some().then(|| Collector::new(&context, outputs[returned..].to_vec()));
     let filled = Filled::default();
+    let keys: Vec<usize> = (0..entry.indexes.len()).collect();
     let sink = TableSink {
         connection,
         entry: &entry,
         with_table: true,
+        keys: &keys,
         checks: &insert.checks,
         collector: collector.as_ref(),
         filled: &filled,
@@ -50,6 +52,7 @@ fn add(work: &mut Work, entry: &Arc<TableEntry>, rows: Added) -> Result<u64> {
     let few = count <= work.snapshot(&entry.table).rows() / 16;
     let seen = if few || refers { rows.table.clone() } else { Vec::new() };
     work.append(entry, &entry.table, rows.table)?;
+    let interrupt = work.interrupt();
     for (number, index_rows) in rows.indexes.into_iter().enumerate() {
         let index = entry.indexes[number].as_ref();
         let index_seen = if few && index.is_some() { index_rows.clone() } else { Vec::new() };
@@ -58,7 +61,8 @@ fn add(work: &mut Work, entry: &Arc<TableEntry>, rows: Added) -> Result<u64> {
         }
         let among = few.then_some(if index.is_some() { &index_seen } else { &seen });
         let table = index.unwrap_or(&entry.table);
-        judge_key(entry, number, &work.write(entry, table), among.map(Vec::as_slice))?;
+        judge_key(entry, number, &work.write(entry, table), among.map(Vec::as_slice), &interrupt)?;
+        work.go_on()?;
     }
     foreign::judge_added(work, entry, &seen)?;
     Ok(count)
@@ -71,25 +75,33 @@ pub(super) fn judge_key(
     number: usize,
     writer: &TableWriter<'_>,
     among: Option<&[AppendedRows]>,
+    interrupt: &Interrupt,
 ) -> Result<()> {
     if entry.definition.keys[number].kind == KeyKind::Index {
         return Ok(());
     }
-    let among = among.map_or(Among::Groups(0..writer.row_groups()), Among::Appended);
-    match writer.first_duplicate(among) {
-        Some(row) => Err(second(entry, number, |column| writer.datum(row, column))),
-        None => Ok(()),
+    let places = match among {
+        Some(rows) => vec![Among::Appended(rows)],
+        None => (0..writer.row_groups()).map(|group| Among::Groups(group..group + 1)).collect(),
+    };
+    for among in places {
+        interrupt.look()?;
+        if let Some(row) = writer.first_duplicate(among) {
+            return Err(second(entry, number, |column| writer.datum(row, column)));
+        }
     }
+    Ok(())
 }
 
-/// The same for all keys of a table that nobody else knows yet.
-fn judge_keys(entry: &TableEntry) -> Result<()> {
-    for (number, index) in entry.indexes.iter().enumerate() {
-        let rows = index.as_ref().unwrap_or(&entry.table).snapshot();
-        if entry.definition.keys[number].kind != KeyKind::Index
-            && let Some(row) = (0..rows.row_groups().len()).find_map(|group| rows.first_duplicate(group))
-        {
-            return Err(second(entry, number, |column| rows.datum(row, column)));
+/// The same for keys whose indexes nobody else knows yet.
+fn judge_keys(entry: &TableEntry, keys: impl Iterator<Item = usize>, interrupt: &Interrupt) -> Result<()> {
+    for number in keys.filter(|&number| entry.definition.keys[number].kind != KeyKind::Index) {
+        let rows = entry.indexes[number].as_ref().unwrap_or(&entry.table).snapshot();
+        for group in 0..rows.row_groups().len() {
+            interrupt.look()?;
+            if let Some(row) = rows.first_duplicate(group) {
+                return Err(second(entry, number, |column| rows.datum(row, column)));
+            }
         }
     }
     Ok(())
@@ -103,24 +115,52 @@ fn second<'a>(entry: &TableEntry, number: usize, datum: impl Fn(usize) -> Datum<
     keys::duplicate(entry, number, &values)
 }
 
-/// Runs `plan`, whose columns are the table's, into a table that nobody else knows yet, and into its indexes; or into these
-/// alone, if the table has the rows. Returns how many rows were added to the table.
-pub(crate) fn fill(connection: &Connection, entry: &Arc<TableEntry>, plan: Plan, with_table: bool) -> Result<u64> {
-    if !with_table && entry.indexes.iter().all(Option::is_none) {
-        return judge_keys(entry).map(|()| 0);
-    }
-    let filled = Filled::default();
-    let sink = TableSink { connection, entry, with_table, checks: &[], collector: None, filled: &filled };
-    statement::execute(connection, plan, &sink)?;
-    let rows = filled.take();
+/// Runs `plan`, whose columns are the table's, into a table that nobody else knows yet, and into its indexes. Returns how many rows
+/// were added.
+///
+/// # Errors
+/// Constraint, if two rows have one key; those of the plan.
+pub(crate) fn fill(connection: &Connection, entry: &Arc<TableEntry>, plan: Plan) -> Result<u64> {
+    let all: Vec<usize> = (0..entry.indexes.len()).collect();
+    let rows = run_into(connection, entry, plan, true, &all)?;
     let count = entry.table.commit(rows.table)?;
-    for (index, rows) in entry.indexes.iter().zip(rows.indexes) {
+    fill_new(connection, entry, rows.indexes, &all)?;
+    Ok(count)
+}
+
+/// Runs `plan`, which gives the rows of the table, into the indexes of some keys, which nobody else knows yet.
+///
+/// # Errors
+/// As [`fill`].
+pub(crate) fn fill_indexes(connection: &Connection, entry: &Arc<TableEntry>, plan: Plan, keys: &[usize]) -> Result<()> {
+    let rows = match keys.iter().any(|&number| entry.indexes[number].is_some()) {
+        true => run_into(connection, entry, plan, false, keys)?,
+        false => Added::default(),
+    };
+    fill_new(connection, entry, rows.indexes, keys)
+}
+
+fn run_into(
+    connection: &Connection,
+    entry: &Arc<TableEntry>,
+    plan: Plan,
+    with_table: bool,
+    keys: &[usize],
+) -> Result<Added> {
+    let filled = Filled::default();
+    let sink = TableSink { connection, entry, with_table, keys, checks: &[], collector: None, filled: &filled };
+    statement::execute(connection, plan, &sink)?;
+    Ok(filled.take())
+}
+
+/// Adds rows to indexes that nobody else knows yet, and judges their keys.
+fn fill_new(connection: &Connection, entry: &TableEntry, rows: Vec<Vec<AppendedRows>>, keys: &[usize]) -> Result<()> {
+    for (index, rows) in entry.indexes.iter().zip(rows) {
         if let Some(index) = index {
             index.commit(rows)?;
         }
     }
-    judge_keys(entry)?;
-    Ok(count)
+    judge_keys(entry, keys.iter().copied(), &Interrupt::of(connection))
 }
 
 /// A result sink that encodes rows of a table.
@@ -129,6 +169,8 @@ struct TableSink<'a> {
     entry: &'a Arc<TableEntry>,
     /// False if only its indexes are filled.
     with_table: bool,
+    /// The keys whose indexes are filled.
+    keys: &'a [usize],
     /// CHECK constraints, each a column behind the table's.
     checks: &'a [String],
     /// Takes the columns behind these.
@@ -170,11 +212,11 @@ struct IndexAppender {
 }
 
 impl IndexAppender {
-    /// By key of a table, for those that have an index.
-    fn of_keys(entry: &TableEntry) -> Vec<Option<IndexAppender>> {
-        let keys = entry.definition.keys.iter().zip(&entry.indexes);
-        let appender = |(key, index): (&entasis_storage::definition::Key, &Option<Arc<Table>>)| {
-            let appender = index.as_ref()?.appender();
+    /// By key of a table, for those of `filled` that have an index.
+    fn of_keys(entry: &TableEntry, filled: &[usize]) -> Vec<Option<IndexAppender>> {
+        let keys = entry.definition.keys.iter().enumerate();
+        let appender = |(number, key): (usize, &entasis_storage::definition::Key)| {
+            let appender = entry.indexes[number].as_ref().filter(|_| filled.contains(&number))?.appender();
             let required = if key.kind == KeyKind::Index { 0 } else { key.columns.len() };
             Some(IndexAppender { columns: index_columns(key, entry.table.options()), required, appender })
         };
@@ -213,7 +255,7 @@ impl ResultSink for TableSink<'_> {
             entry: self.entry.clone(),
             checks: self.checks.to_vec(),
             appender: self.with_table.then(|| self.entry.table.appender()),
-            indexes: IndexAppender::of_keys(self.entry),
+            indexes: IndexAppender::of_keys(self.entry, self.keys),
             spares: Vec::new(),
             chunk: Chunk::new(),
             morsel: 0,

@@ -23,7 +23,7 @@ mod update;
 use crate::bind::{Binder, find_column, table_name};
 use crate::context::{Given, ROWS, Rows, TARGET, unknown_table};
 use crate::parse::parse_query;
-use crate::{Parsed, Statement, lower};
+use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
     self, Assignment, AssignmentTarget, Expr, FromTable, Ident, ObjectName, Query, Select, SelectItem, SetExpr,
     TableAlias, TableFactor, TableObject, TableWithJoins, Truncate,
@@ -38,21 +38,21 @@ pub const ROW_ID: &str = "entasis:row_id";
 /// The column that says what is done to a row.
 const ACTION: &str = "entasis:action";
 
-/// The tables that a statement changes, and whether it asks which of their rows.
-pub(crate) fn target_of(statement: &ast::Statement) -> Option<(String, bool)> {
+/// The table whose rows a statement changes, in lower case.
+pub(crate) fn target_of(statement: &ast::Statement) -> Option<String> {
     let factor_name = |factor: &TableFactor| match factor {
         TableFactor::Table { name, .. } => table_name(name).ok(),
         _ => None,
     };
     match statement {
-        ast::Statement::Update(update) => Some((factor_name(&update.table.relation)?, true)),
+        ast::Statement::Update(update) => factor_name(&update.table.relation),
         ast::Statement::Delete(delete) => {
             let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
-            Some((factor_name(&from.first()?.relation)?, true))
+            factor_name(&from.first()?.relation)
         }
-        ast::Statement::Merge(merge) => Some((factor_name(&merge.table)?, true)),
+        ast::Statement::Merge(merge) => factor_name(&merge.table),
         ast::Statement::Insert(insert) => match &insert.table {
-            TableObject::TableName(name) => Some((table_name(name).ok()?, insert.on.is_some() || insert.or.is_some())),
+            TableObject::TableName(name) => table_name(name).ok(),
             _ => None,
         },
         _ => None,
@@ -102,6 +102,10 @@ pub(crate) struct TableView<'a> {
 
 impl Binder<'_> {
     pub(crate) fn truncate(&self, truncate: &Truncate) -> Result<Statement> {
+        if matches!(truncate.identity, Some(ast::TruncateIdentityOption::Restart)) {
+            return Err(Error::not_supported("TRUNCATE … RESTART IDENTITY"));
+        }
+        let cascade = matches!(truncate.cascade, Some(ast::CascadeOption::Cascade));
         let names = truncate.table_names.iter().map(|target| table_name(&target.name));
         let names = names.collect::<Result<Vec<String>>>()?;
         for name in &names {
@@ -109,7 +113,7 @@ impl Binder<'_> {
                 self.table(name)?;
             }
         }
-        Ok(Statement::Truncate { names })
+        Ok(Statement::Truncate { names, cascade })
     }
 
     /// The target of a statement that asks for row ids.
@@ -232,25 +236,6 @@ impl Binder<'_> {
             select.projection = vec![named(Expr::Value(ast::Value::Boolean(true).into()), "one")];
             edit(select);
         })
-    }
-}
-
-impl Parsed {
-    /// The table, in lower case, whose rows it changes: that of an `INSERT`, `UPDATE`, `DELETE`, `MERGE` or `COPY … FROM`.
-    pub fn changes(&self) -> Option<String> {
-        match &self.ast {
-            crate::parse::Ast::Sql(statement) => target_of(statement).map(|(table, _)| table),
-            crate::parse::Ast::CopyFrom { table, .. } => table_name(table).ok(),
-            _ => None,
-        }
-    }
-
-    /// Whether binding it asks [`crate::Catalog::table_with_row_ids`] for the table that it changes.
-    pub fn asks_for_row_ids(&self) -> bool {
-        match &self.ast {
-            crate::parse::Ast::Sql(statement) => target_of(statement).is_some_and(|(_, by_id)| by_id),
-            _ => false,
-        }
     }
 }
 

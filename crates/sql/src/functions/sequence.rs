@@ -12,7 +12,8 @@ use arrow_array::Int64Array;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
-use entasis_vector::Error;
+use datafusion_sql::sqlparser::ast;
+use entasis_vector::{Error, Result};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
@@ -49,6 +50,26 @@ pub(crate) const NAMES: [&str; 2] = ["currval", "nextval"];
 /// The name under which a call for a sequence travels.
 pub(crate) fn call(kind: Kind, sequence: &str) -> String {
     format!("{MARK}{}:{}", kind.name(), sequence.to_lowercase())
+}
+
+/// The sequence that a call names as a text, in lower case.
+///
+/// # Errors
+/// Input, if it names none; not supported, if the name is computed.
+pub(crate) fn named_sequence(function: &ast::Function) -> Result<String> {
+    let ast::FunctionArguments::List(list) = &function.args else {
+        return Err(Error::input(format!("{} needs the name of a sequence", function.name)));
+    };
+    let name = match list.args.as_slice() {
+        [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Value(value)))] => match &value.value {
+            ast::Value::SingleQuotedString(name) => name.trim_matches('"').to_lowercase(),
+            _ => return Err(Error::input(format!("{value} is not the name of a sequence"))),
+        },
+        [_] => return Err(Error::not_supported(format!("{} of a sequence whose name is computed", function.name))),
+        args => return Err(Error::input(format!("{} takes 1 argument, not {}", function.name, args.len()))),
+    };
+    let bare = ["main.", "public."].iter().find_map(|schema| name.strip_prefix(schema));
+    Ok(bare.unwrap_or(&name).to_owned())
 }
 
 /// The call behind such a name.

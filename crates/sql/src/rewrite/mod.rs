@@ -127,20 +127,11 @@ fn exact(expr: Expr) -> Expr {
 
 /// `nextval('s')` under the name that the binder finds the sequence by.
 fn name_sequence(function: &mut Function, kind: sequence::Kind) -> Result<()> {
-    let FunctionArguments::List(list) = &mut function.args else {
-        return Err(Error::input(format!("{} needs the name of a sequence", function.name)));
-    };
-    let name = match list.args.as_slice() {
-        [FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value)))] => match &value.value {
-            Value::SingleQuotedString(name) => name.trim_matches('"').to_lowercase(),
-            _ => return Err(Error::input(format!("{value} is not the name of a sequence"))),
-        },
-        [_] => return Err(Error::not_supported(format!("{} of a sequence whose name is computed", function.name))),
-        args => return Err(Error::input(format!("{} takes 1 argument, not {}", function.name, args.len()))),
-    };
-    let name = ["main.", "public."].iter().find_map(|schema| name.strip_prefix(schema)).unwrap_or(&name);
-    function.name = ObjectName::from(Ident::with_quote('"', sequence::call(kind, name)));
-    list.args.clear();
+    let name = sequence::named_sequence(function)?;
+    function.name = ObjectName::from(Ident::with_quote('"', sequence::call(kind, &name)));
+    if let FunctionArguments::List(list) = &mut function.args {
+        list.args.clear();
+    }
     Ok(())
 }
 

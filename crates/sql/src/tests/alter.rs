@@ -1,7 +1,7 @@
 //! `ALTER TABLE`: the tables that come out.
 
 use super::*;
-use crate::Alteration;
+use crate::{Alteration, Columns};
 
 struct Altered {
     columns: Vec<Field>,
@@ -19,7 +19,7 @@ fn alteration(sql: &str) -> Alteration {
 
 fn altered(sql: &str) -> Altered {
     match alteration(sql) {
-        Alteration::Columns { columns, definition, rows, violations } => {
+        Alteration::Columns(Columns { columns, definition, rows, violations, .. }) => {
             if let Some(rows) = &rows {
                 check(rows, sql);
                 let types: Vec<DataType> = columns.iter().map(|column| column.ty).collect();
@@ -151,4 +151,24 @@ fn constraints_come_and_go() {
         matches!(layout, Alteration::Layout(choice) if choice.key == Some(vec![2]) && choice.partitions == Some(3))
     );
     assert!(refused("ALTER TABLE w SET (layout = 'odd')").message().contains("there is no layout odd"));
+}
+
+#[test]
+fn what_others_need_is_told() {
+    let columns = |sql: &str| match alteration(sql) {
+        Alteration::Columns(columns) => columns,
+        other => panic!("{sql}: {other:?}"),
+    };
+    let made = columns("ALTER TABLE t DROP COLUMN b, ADD z INT, ALTER d TYPE VARCHAR, RENAME a TO first");
+    assert_eq!(made.places[..5], [Some(0), None, Some(1), Some(2), Some(3)]);
+    assert_eq!((made.revalued, made.cascade), (vec![3], false));
+    assert!(columns("ALTER TABLE t DROP COLUMN b CASCADE").cascade);
+    assert!(!columns("ALTER TABLE t DROP COLUMN b RESTRICT").cascade);
+    assert!(!columns("ALTER TABLE t DROP COLUMN b CASCADE, DROP COLUMN d").cascade, "not all of it");
+
+    let made = columns("ALTER TABLE w DROP COLUMN b CASCADE");
+    assert_eq!(made.definition.keys, [key("w_pkey", &[0], KeyKind::Primary)]);
+    assert_eq!(made.definition.checks.len(), 1, "the check of a stays");
+    let made = columns("ALTER TABLE w ALTER b SET DEFAULT nextval('S') + 1");
+    assert_eq!(made.definition.sequences, ["s"]);
 }

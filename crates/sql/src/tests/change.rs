@@ -108,23 +108,6 @@ fn updates_and_deletes_ask_for_rows() {
 }
 
 #[test]
-fn statements_say_which_table_they_change() {
-    let changes = |sql: &str| {
-        let parsed = parse(sql).unwrap().remove(0);
-        (parsed.changes(), parsed.asks_for_row_ids())
-    };
-    let t = || Some("t".to_string());
-    assert_eq!(changes("INSERT INTO T VALUES (1)"), (t(), false));
-    assert_eq!(changes("INSERT INTO t VALUES (1) ON CONFLICT DO NOTHING"), (t(), true));
-    assert_eq!(changes("INSERT OR IGNORE INTO t VALUES (1)"), (t(), true));
-    assert_eq!(changes("UPDATE t SET a = 1"), (t(), true));
-    assert_eq!(changes("DELETE FROM main.t"), (t(), true));
-    assert_eq!(changes("MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE"), (t(), true));
-    assert_eq!(changes("COPY t FROM 'x.csv'"), (t(), false));
-    assert_eq!(changes("SELECT 1"), (None, false));
-}
-
-#[test]
 fn checks_are_judged_where_they_can_fail() {
     let names = |statement: &[String]| statement.join(" ");
     assert_eq!(names(&insert("INSERT INTO w (b) VALUES (1)").checks), "w_a_check w_check");

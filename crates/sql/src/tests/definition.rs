@@ -139,6 +139,8 @@ fn what_cannot_be_declared_is_refused() {
         ("(a INT REFERENCES t)", "the table t has no primary key"),
         ("(a INT REFERENCES w (a))", "(a) is not a unique key of table w"),
         ("(a VARCHAR REFERENCES w)", "the column a is VARCHAR"),
+        ("(a DECIMAL(9, 0) REFERENCES w)", "the column a is DECIMAL"),
+        ("(a DOUBLE REFERENCES w)", "the column a is DOUBLE"),
         ("(a INT, FOREIGN KEY (a) REFERENCES g)", "refers to 2 columns"),
         ("(a INT REFERENCES w ON DELETE CASCADE)", "ON DELETE CASCADE"),
         ("(a INT REFERENCES w ON UPDATE SET NULL)", "ON UPDATE SET NULL"),
@@ -238,5 +240,18 @@ fn indexes_have_names() {
     ] {
         assert!(refused(sql).to_string().contains(message), "{sql}: {}", refused(sql));
     }
-    assert!(matches!(try_bind("DROP INDEX i"), Ok(Statement::Drop { kind: ObjectKind::Index, .. })));
+    assert!(matches!(try_bind("DROP INDEX i"), Ok(Statement::Drop { kind: ObjectKind::Index, cascade: false, .. })));
+}
+
+#[test]
+fn views_say_what_they_name() {
+    let needs = |sql: &str| match try_bind(sql) {
+        Ok(Statement::CreateView { needs, .. }) => needs.join(" "),
+        other => panic!("{sql}: {other:?}"),
+    };
+    assert_eq!(needs("CREATE VIEW n AS SELECT a FROM \"T\" WHERE EXISTS (SELECT 1 FROM main.u)"), "t u");
+    assert_eq!(needs("CREATE VIEW n AS WITH u AS (SELECT * FROM t) SELECT * FROM u"), "t");
+    assert_eq!(needs("CREATE VIEW n AS SELECT * FROM v"), "v", "not what that view names");
+    assert_eq!(needs("CREATE VIEW n (x) AS SELECT nextval('s')"), "s");
+    assert_eq!(needs("CREATE VIEW n AS SELECT 1 UNION SELECT a FROM t"), "t");
 }

@@ -38,6 +38,7 @@ pub(crate) mod packed;
 mod patched;
 mod patches;
 pub(crate) mod runs;
+mod same;
 mod scaled;
 mod scatter;
 pub(crate) mod search;
@@ -188,15 +189,16 @@ impl Block {
     }
 
     /// Clears the bits of `words` from `at` on for each of the `rows` slots from `from` on that is NULL. The bits must
-    /// be set before.
+    /// be set before. Other bits stay: those behind belong to what is read next, though the same words of this block have bits of
+    /// dead slots there.
     pub(crate) fn clear_null_bits(&self, from: usize, words: &mut [u64], at: usize, rows: usize) {
         if self.is_all_null() {
             (at..at + rows).for_each(|i| bitmap::set(words, i, false));
         } else if let Some(validity) = &self.validity {
             if from.is_multiple_of(64) && at.is_multiple_of(64) {
                 let target = &mut words[at / 64..bitmap::words_for(at + rows)];
-                for (word, valid) in target.iter_mut().zip(&validity[from / 64..]) {
-                    *word = valid.load(Relaxed);
+                for (number, (word, valid)) in target.iter_mut().zip(&validity[from / 64..]).enumerate() {
+                    *word &= valid.load(Relaxed) | !first_bits(rows - number * 64);
                 }
             } else {
                 (0..rows).for_each(|i| bitmap::set(words, at + i, self.is_valid(from + i)));
@@ -401,6 +403,11 @@ impl Values {
             | Values::Fsst(_) => false,
         }
     }
+}
+
+/// The first `bits` bits of a word, or all.
+fn first_bits(bits: usize) -> u64 {
+    if bits < 64 { (1 << bits) - 1 } else { u64::MAX }
 }
 
 /// The view of a constant string, whose bytes the block keeps.

@@ -6,36 +6,37 @@
 //! | [`Transaction::alone`]: a statement outside any transaction | hold the writers' turns of their tables, no log | cannot conflict |
 //!
 //! 1. **Begin** pins all tables at one moment: no commit falls in between, because a commit publishes under all its heads'
-//!    locks, and so does this.
+//!    locks, and so does this. A statement pins what it names as it goes along, and asks at the end whether that was one
+//!    moment ([`Transaction::sees_one_moment`]).
 //! 2. The first write to a table opens a fork of the pinned version. The transaction reads its forks: its own writes. An alone
 //!    transaction that writes to a table that it does not hold does so beside others.
 //! 3. **Savepoints** cost nothing until a table is written: then its fork is saved once for each of them that has it not yet.
-//! 4. **Commit** takes the turns of the tables that it wrote. A fork whose table is as it was is ready. Otherwise its log is
-//!    replayed on a fork of the newest version: a row that was changed or removed must still be there as it was, a key that
-//!    was added must still be free in a table whose key is unique; a table that was cleared must be as it was. If not, another
-//!    transaction was first, and this one fails whole.
+//! 4. **Commit, with turns.** It takes the turns of the tables that it wrote, before any other lock ([`crate::lock_order`]). A
+//!    fork whose table is as it was is ready. Otherwise its log is replayed on a fork of the newest version: a row that was
+//!    changed or removed must still be there as it was, a key that was added must still be free in a table whose key is
+//!    distinct; a table that was cleared must be as it was. If not, another transaction was first, and this one fails whole.
 //! 5. If the outcome relies on tables that were only read ([`Transaction::depend_on`]), and one of them has a newer version, or
 //!    something was replayed, the caller judges its constraints once more on the newest versions.
-//! 6. All forks become their heads at one moment, at which the tables that were relied on are still as they were judged.
-//!    If they are not, 5 comes again; after some rounds with their turns, so that it ends.
+//! 6. **Publish.** All forks become their heads at one moment, under the locks of all heads, at which the tables that were relied
+//!    on are still as they were judged. If they are not, 5 comes again; after some rounds with their turns, so that it ends.
+//!    Nothing is waited for here but other threads that hold these locks for as short a time.
 //!
 //! Rows are told by their layout key and their values, without a layout key by their place and their values: a row that has
 //! come to hold the same values again is the same row. What two transactions did to different rows of one table goes together,
 //! so write skew is possible, as snapshot isolation has it, but for what is relied on.
 //!
-//! A table that another one has taken the place of ([`Table::supersede`]) is in conflict with whoever wrote to it.
-//!
 //! Whoever holds a turn, by an alone transaction or [`Table::write`], must not wait for another one in the same thread.
 
 mod replay;
+mod unmoved;
 
 use crate::appender::AppendedRows;
 use crate::log::Log;
 use crate::snapshot::TableSnapshot;
-use crate::table::Table;
-use crate::turn::WriterTurn;
+use crate::table::{HeadGuard, Steady, Table};
+use crate::turn::{Waiter, WriterTurn};
 use crate::writer::{ForkSavepoint, TableFork, TableWriter};
-use entasis_vector::{Error, ErrorKind, Result};
+use entasis_vector::Result;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,13 +53,19 @@ pub struct Transaction {
     turns: Vec<WriterTurn>,
     is_alone: bool,
     savepoints: Vec<Saved>,
+    /// How often it has pinned tables.
+    moments: u64,
 }
 
 /// A table as the transaction began with it, and what it did to it.
 struct Touched {
     pinned: TableSnapshot,
+    /// Tables that were pinned at one moment share the number.
+    moment: u64,
     fork: Option<TableFork>,
     is_relied_on: bool,
+    /// Of a table without a layout key that may be written beside others: its rows are told by their places.
+    _steady: Option<Steady>,
 }
 
 /// A savepoint: tables that were written since, by index, with their forks as they were; `None` if there was none.
@@ -86,24 +93,70 @@ impl Transaction {
     /// A transaction of one statement, which waits for its turn to write to `written`. What it does to them is not
     /// logged, and cannot conflict. Other tables are seen as they are when first used, or pinned together.
     pub fn alone(written: &[Arc<Table>]) -> Transaction {
+        Transaction::alone_as(written, &Waiter::default()).expect("nobody interrupts it")
+    }
+
+    /// The same for who does not wait for ever.
+    ///
+    /// # Errors
+    /// Interrupted; conflict, if the time is up.
+    pub fn alone_as(written: &[Arc<Table>], waiter: &Waiter<'_>) -> Result<Transaction> {
         let mut transaction = Transaction::default();
         transaction.is_alone = true;
-        transaction.turns.extend(in_order(written).into_iter().map(WriterTurn::take));
+        for table in in_order(written) {
+            transaction.turns.push(WriterTurn::take(table, waiter)?);
+        }
         transaction.pin(written);
-        transaction
+        Ok(transaction)
     }
 
     /// Makes the transaction see the newest versions of those of `tables` that it has not seen yet, at one moment.
     pub fn pin(&mut self, tables: &[Arc<Table>]) {
         let mut new = in_order(tables);
         new.retain(|table| self.known(table).is_none());
-        let pinned = pin_together(&new);
-        self.tables.extend(pinned.into_iter().map(|pinned| Touched { pinned, fork: None, is_relied_on: false }));
+        self.moments += 1;
+        let mut heads = lock_all(&new);
+        for (table, head) in new.iter().zip(&mut heads) {
+            let touched = self.touched(table, head);
+            self.tables.push(touched);
+        }
     }
 
-    /// True if it was made by [`Transaction::alone`].
-    pub fn is_alone(&self) -> bool {
-        self.is_alone
+    /// A table as it is now: its head is locked.
+    fn touched(&self, table: &Arc<Table>, head: &mut HeadGuard<'_>) -> Touched {
+        let is_told_by_place = table.shape.key.is_none() && !self.is_alone;
+        Touched {
+            pinned: table.pin(head),
+            moment: self.moments,
+            fork: None,
+            is_relied_on: false,
+            _steady: is_told_by_place.then(|| Steady::new(table)),
+        }
+    }
+
+    /// True if all tables that it sees, and did not write to, are as they were at one moment. If not, it sees them as they are
+    /// now, and whoever has read any of them begins anew: then they are, unless others come to them.
+    pub fn sees_one_moment(&mut self) -> bool {
+        let mut seen: Vec<usize> = (0..self.tables.len())
+            // Those whose turns it holds are as they were, so they are of any moment since.
+            .filter(|&index| self.tables[index].fork.is_none() && !self.holds_turn(self.tables[index].table()))
+            .collect();
+        if seen.windows(2).all(|pair| self.tables[pair[0]].moment == self.tables[pair[1]].moment) {
+            return true;
+        }
+        seen.sort_by_key(|&index| self.tables[index].table().id());
+        let tables: Vec<Arc<Table>> = seen.iter().map(|&index| self.tables[index].table().clone()).collect();
+        let mut heads = lock_all(&tables.iter().collect::<Vec<_>>());
+        let is_current = seen.iter().zip(&heads).all(|(&index, head)| self.tables[index].pinned.is_of(head));
+        self.moments += 1;
+        for ((&index, table), head) in seen.iter().zip(&tables).zip(&mut heads) {
+            if is_current {
+                self.tables[index].moment = self.moments;
+            } else {
+                self.tables[index] = self.touched(table, head);
+            }
+        }
+        is_current
     }
 
     /// The tables that are not as the transaction began with them.
@@ -122,7 +175,7 @@ impl Transaction {
 
     fn index_of(&mut self, table: &Arc<Table>) -> usize {
         self.known(table).unwrap_or_else(|| {
-            self.tables.push(Touched { pinned: table.snapshot(), fork: None, is_relied_on: false });
+            self.pin(std::slice::from_ref(table));
             self.tables.len() - 1
         })
     }
@@ -241,37 +294,44 @@ impl Transaction {
     ///
     /// # Errors
     /// Conflict, if another transaction was first; what `validate` says.
-    pub fn commit(mut self, mut validate: impl FnMut(&mut Transaction) -> Result<()>) -> Result<()> {
+    pub fn commit(self, validate: impl FnMut(&mut Transaction) -> Result<()>) -> Result<()> {
+        self.commit_as(&Waiter::default(), |rows| Ok(rows()), validate)
+    }
+
+    /// The same for who does not wait for ever, and has more to publish than rows. `publish` is called with what publishes the
+    /// rows, and says if that did: it does, unless a table that is relied on has a newer version than was judged. All turns that
+    /// are needed are held by then, so it takes only locks that come behind them.
+    ///
+    /// # Errors
+    /// As there; interrupted; conflict, if the time is up; what `publish` says.
+    pub fn commit_as(
+        mut self,
+        waiter: &Waiter<'_>,
+        mut publish: impl FnMut(&mut dyn FnMut() -> bool) -> Result<bool>,
+        mut validate: impl FnMut(&mut Transaction) -> Result<()>,
+    ) -> Result<()> {
         self.release(1);
         let mut must_judge = false;
         for round in 0.. {
             let changed = self.changed();
-            if changed.is_empty() && !self.tables.iter().any(|touched| touched.is_relied_on) {
-                return Ok(());
-            }
-            self.take_turns(&changed)?;
+            self.take_turns(&changed, waiter)?;
             for &index in &changed {
-                let table = self.tables[index].table();
-                if table.is_superseded() {
-                    let message = format!("another statement has altered table {}", table.name());
-                    return Err(Error::new(ErrorKind::Conflict, message).with_hint("try the transaction again"));
-                }
-                let touched = &mut self.tables[index];
-                let fork = touched.fork.as_mut().expect("it is changed");
+                let fork = self.tables[index].fork.as_mut().expect("it is changed");
                 let is_current = fork.can_fast_forward(&fork.table().head());
                 if !is_current {
-                    *fork = replay::replay(fork)?;
+                    *fork = replay::replay(fork, waiter)?;
                     must_judge |= self.tables.iter().any(|touched| touched.is_relied_on);
                 }
             }
             let relied: Vec<usize> = (0..self.tables.len())
                 .filter(|&index| self.tables[index].is_relied_on && !changed.contains(&index))
                 .collect();
-            if !must_judge && self.publish(&changed, &relied) {
+            if !must_judge && publish(&mut || self.publish(&changed, &relied))? {
                 return Ok(());
             }
+            waiter.look()?;
             if round >= ROUNDS {
-                self.take_turns(&relied)?;
+                self.take_turns(&relied, waiter)?;
             }
             self.see_newest(&relied);
             must_judge = false;
@@ -281,26 +341,26 @@ impl Transaction {
         unreachable!("rounds go on until one returns")
     }
 
-    /// Tables with forks that are changed, in the order of their addresses.
+    /// Tables with forks that are changed, in the order of their ids.
     fn changed(&self) -> Vec<usize> {
         let mut changed: Vec<usize> = (0..self.tables.len()).filter(|&i| self.tables[i].is_changed()).collect();
-        changed.sort_by_key(|&index| Arc::as_ptr(self.tables[index].table()));
+        changed.sort_by_key(|&index| self.tables[index].table().id());
         changed
     }
 
     /// Takes those turns of tables that are not held yet, in order as far as possible.
-    fn take_turns(&mut self, tables: &[usize]) -> Result<()> {
+    fn take_turns(&mut self, tables: &[usize], waiter: &Waiter<'_>) -> Result<()> {
         let tables: Vec<Arc<Table>> = tables.iter().map(|&index| self.tables[index].table().clone()).collect();
         for table in in_order(&tables) {
             if self.holds_turn(table) {
                 continue;
             }
-            let is_last = self.turns.iter().all(|turn| Arc::as_ptr(turn.table()) < Arc::as_ptr(table));
-            let turn = if is_last { Some(WriterTurn::take(table)) } else { WriterTurn::take_within(table, PATIENCE) };
-            self.turns.push(turn.ok_or_else(|| {
-                let message = format!("another transaction goes on writing to table {}", table.name());
-                Error::new(ErrorKind::Conflict, message).with_hint("try again")
-            })?);
+            let is_last = self.turns.iter().all(|turn| turn.table().id() < table.id());
+            let turn = match is_last {
+                true => WriterTurn::take(table, waiter)?,
+                false => WriterTurn::take_within(table, waiter, PATIENCE)?,
+            };
+            self.turns.push(turn);
         }
         Ok(())
     }
@@ -308,17 +368,16 @@ impl Transaction {
     /// Makes the forks of `changed`, whose turns are held, the heads of their tables. False, if a table of `relied` has a
     /// newer version than was seen.
     fn publish(&mut self, changed: &[usize], relied: &[usize]) -> bool {
-        let tables: Vec<Arc<Table>> = self.tables.iter().map(|touched| touched.table().clone()).collect();
         let mut all: Vec<usize> = [changed, relied].concat();
-        all.sort_by_key(|&index| Arc::as_ptr(&tables[index]));
-        let mut heads: Vec<_> = all.iter().map(|&index| (index, tables[index].head())).collect();
-        let is_seen = |(index, head): &(usize, crate::sync::MutexGuard<'_, crate::table::Head>)| {
-            !relied.contains(index) || self.tables[*index].pinned.is_of(head)
-        };
-        if !heads.iter().all(is_seen) {
+        all.sort_by_key(|&index| self.tables[index].table().id());
+        let tables: Vec<Arc<Table>> = all.iter().map(|&index| self.tables[index].table().clone()).collect();
+        let mut heads = lock_all(&tables.iter().collect::<Vec<_>>());
+        let is_seen =
+            |(index, head): (&usize, &HeadGuard<'_>)| !relied.contains(index) || self.tables[*index].pinned.is_of(head);
+        if !all.iter().zip(&heads).all(is_seen) {
             return false;
         }
-        for (index, head) in heads.iter_mut().filter(|(index, _)| !relied.contains(index)) {
+        for (index, head) in all.iter().zip(&mut heads).filter(|(index, _)| !relied.contains(index)) {
             self.tables[*index].fork.take().expect("it is changed").fast_forward(head);
         }
         true
@@ -326,12 +385,17 @@ impl Transaction {
 
     /// Sees the newest versions of some tables that it did not change, at one moment.
     fn see_newest(&mut self, tables: &[usize]) {
-        let mut tables = tables.to_vec();
-        tables.sort_by_key(|&index| Arc::as_ptr(self.tables[index].table()));
-        let pinned: Vec<&Arc<Table>> = tables.iter().map(|&index| self.tables[index].table()).collect();
-        let pinned = pin_together(&pinned);
-        for (index, pinned) in tables.into_iter().zip(pinned) {
-            self.tables[index] = Touched { pinned, fork: None, is_relied_on: true };
+        let mut indices = tables.to_vec();
+        indices.sort_by_key(|&index| self.tables[index].table().id());
+        let tables: Vec<Arc<Table>> = indices.iter().map(|&index| self.tables[index].table().clone()).collect();
+        self.moments += 1;
+        let mut heads = lock_all(&tables.iter().collect::<Vec<_>>());
+        let touched = tables.iter().zip(&mut heads).map(|(table, head)| self.touched(table, head));
+        let touched: Vec<Touched> = touched.collect();
+        // A fork that did nothing ends with its table's head in hand.
+        drop(heads);
+        for (index, touched) in indices.into_iter().zip(touched) {
+            self.tables[index] = Touched { is_relied_on: true, ..touched };
         }
     }
 }
@@ -358,16 +422,15 @@ impl Drop for Transaction {
     }
 }
 
-/// Each table once, in the order of their addresses.
+/// Each table once, in the order of their ids.
 fn in_order(tables: &[Arc<Table>]) -> Vec<&Arc<Table>> {
     let mut tables: Vec<&Arc<Table>> = tables.iter().collect();
-    tables.sort_by_key(|table| Arc::as_ptr(table));
-    tables.dedup_by_key(|table| Arc::as_ptr(table));
+    tables.sort_by_key(|table| table.id());
+    tables.dedup_by_key(|table| table.id());
     tables
 }
 
-/// Snapshots of tables in order, with no commit in between.
-fn pin_together(tables: &[&Arc<Table>]) -> Vec<TableSnapshot> {
-    let mut heads: Vec<_> = tables.iter().map(|table| table.head()).collect();
-    tables.iter().zip(&mut heads).map(|(table, head)| table.pin(head)).collect()
+/// The heads of tables that are in order. No commit falls in between.
+fn lock_all<'a>(tables: &[&'a Arc<Table>]) -> Vec<HeadGuard<'a>> {
+    tables.iter().map(|table| table.head()).collect()
 }

@@ -1,26 +1,41 @@
 //! Replay: what a fork did is done once more, on the newest version of its table, if that still has what it was done to.
+//!
+//! Single rows are located one by one. Many rows are replayed in bulk, slice by slice, wherever the newest version has them as
+//! they were ([`super::unmoved`]), and one by one elsewhere. So a commit of a million rows is not held up by one that changed a few.
+//!
+//! Whether a key that was added is still free is asked for each row that was added; or, if others have written fewer rows since
+//! the fork began, for each of those ([`Newcomers`]).
 
+use super::unmoved::{OfSlice, by_slice};
+use crate::block::Block;
 use crate::datum::Datum;
 use crate::log::Operation;
 use crate::row_group::Piece;
+use crate::snapshot::TableSnapshot;
 use crate::table::Added;
+use crate::tree::Slice;
+use crate::turn::Waiter;
 use crate::write::{RowId, Run, Shape};
 use crate::writer::{TableFork, TableWriter};
-use entasis_vector::{Error, ErrorKind, Result, Value};
-use std::collections::HashMap;
+use entasis_vector::{Chunk, Error, ErrorKind, Result, Selection, Value, Vector};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 /// Does what a fork did once more, on the newest version.
 ///
 /// # Errors
-/// Conflict, if another transaction was first.
-pub(super) fn replay(old: &TableFork) -> Result<TableFork> {
+/// Conflict, if another transaction was first; interrupted.
+pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> {
     let table = old.table().clone();
     let shape = &table.shape;
     let is_current = old.is_current(&table.head());
     let mut new = TableFork::at(&table.snapshot(), None);
     let mut places = Places::default();
+    let newest = table.snapshot();
+    let mut newcomers = Newcomers::new(old, &newest);
     let mut writer = new.write();
     for operation in old.log().expect("a fork that others can overtake has a log") {
+        waiter.look()?;
         match operation {
             Operation::Insert { row, new } => {
                 refuse_taken(&writer, shape, new)?;
@@ -42,35 +57,26 @@ pub(super) fn replay(old: &TableFork) -> Result<TableFork> {
                 let changes: Vec<_> = new.iter().map(|(c, value)| (*c, Datum::of_value(value, ty(*c)))).collect();
                 places.add(*to, writer.update(row, &changes));
             }
-            Operation::Append { pieces, sketches, places: old } => {
-                if shape.options.unique {
-                    pieces.iter().try_for_each(|piece| refuse_taken_by(piece, &writer, shape))?;
+            Operation::Append { pieces, sketches, places: appended } => {
+                if shape.options.is_distinct() {
+                    newcomers.refuse_appended(pieces, old, &writer, shape, waiter)?;
                 }
                 let added = Added { pieces: pieces.clone(), sketches: sketches.clone() };
                 let new = writer.hang(added)?;
-                places.add_runs(old, new);
+                places.add_runs(appended, new);
             }
             Operation::UpdateMany { rows, columns, before, after } => {
-                let all: Vec<usize> = (0..shape.schema.len()).collect();
-                let (mut old, mut new) = (Vec::new(), Vec::new());
-                for row in rows.iter().flat_map(|run| run.rows()) {
-                    old.clear();
-                    before.read(row, &all, &mut old);
-                    new.clear();
-                    after.read(row, columns, &mut new);
-                    let row = locate(&writer, shape, row, &old, &places)?;
-                    let changes: Vec<_> = columns.iter().copied().zip(new.iter().copied()).collect();
-                    writer.update(row, &changes);
+                let update = ManyRows { shape, before, places: &places };
+                for rows in by_slice(rows, shape.options.block_slots) {
+                    waiter.look()?;
+                    update.update(&mut writer, &rows, columns, after)?;
                 }
             }
             Operation::DeleteMany { rows, before } => {
-                let all: Vec<usize> = (0..shape.schema.len()).collect();
-                let mut old = Vec::new();
-                for row in rows.iter().flat_map(|run| run.rows()) {
-                    old.clear();
-                    before.read(row, &all, &mut old);
-                    let row = locate(&writer, shape, row, &old, &places)?;
-                    writer.delete(row);
+                let delete = ManyRows { shape, before, places: &places };
+                for rows in by_slice(rows, shape.options.block_slots) {
+                    waiter.look()?;
+                    delete.delete(&mut writer, &rows)?;
                 }
             }
             // Only upkeep came in between.
@@ -87,6 +93,134 @@ pub(super) fn replay(old: &TableFork) -> Result<TableFork> {
     Ok(new)
 }
 
+/// Many rows of a version of the fork, that are changed or removed once more.
+struct ManyRows<'a> {
+    shape: &'a Shape,
+    before: &'a TableSnapshot,
+    places: &'a Places,
+}
+
+impl ManyRows<'_> {
+    /// Where rows of a slice stand now, if they can be replayed in bulk.
+    fn unmoved(&self, writer: &TableWriter<'_>, rows: &OfSlice) -> Option<Vec<RowId>> {
+        // Rows that the transaction added itself may stand elsewhere.
+        let may_have_moved = self.shape.key.is_none() && !self.places.is_empty();
+        if may_have_moved { None } else { rows.find(self.before, writer, self.shape) }
+    }
+
+    /// Calls `each` with where a row stood and stands now.
+    fn one_by_one(
+        &self,
+        writer: &mut TableWriter<'_>,
+        rows: &OfSlice,
+        mut each: impl FnMut(&mut TableWriter<'_>, RowId, RowId),
+    ) -> Result<()> {
+        let all: Vec<usize> = (0..self.shape.schema.len()).collect();
+        let mut old = Vec::with_capacity(all.len());
+        for row in rows.rows() {
+            old.clear();
+            self.before.read(row, &all, &mut old);
+            let now = locate(writer, self.shape, row, &old, self.places)?;
+            each(writer, row, now);
+        }
+        Ok(())
+    }
+
+    fn delete(&self, writer: &mut TableWriter<'_>, rows: &OfSlice) -> Result<()> {
+        match self.unmoved(writer, rows) {
+            Some(ids) => {
+                writer.delete_many(&ids);
+                Ok(())
+            }
+            None => self.one_by_one(writer, rows, |writer, _, now| writer.delete(now)),
+        }
+    }
+
+    /// Gives `columns` of the rows the values that they have in `after`, at the places that they have in `before`.
+    fn update(
+        &self,
+        writer: &mut TableWriter<'_>,
+        rows: &OfSlice,
+        columns: &[usize],
+        after: &TableSnapshot,
+    ) -> Result<()> {
+        let Some(ids) = self.unmoved(writer, rows) else {
+            return self.one_by_one(writer, rows, |writer, row, now| {
+                let mut new = Vec::with_capacity(columns.len());
+                after.read(row, columns, &mut new);
+                let changes: Vec<_> = columns.iter().copied().zip(new).collect();
+                writer.update(now, &changes);
+            });
+        };
+        let group = after.row_group(rows.group as usize).expect("rows stand at the same places");
+        let width = self.shape.options.block_slots;
+        let slots: Vec<u16> = rows.slots().collect();
+        let first = rows.first_slot();
+        let mut chunk = Chunk::new();
+        chunk.reset(ids.len());
+        let selection = chunk.push_group(Selection::from_indices(&slots));
+        for &column in columns {
+            let mut vector = Vector::new(self.shape.schema[column].ty.physical());
+            group.decode_selected(column, first, &slots, width.min(group.slots() - first), &mut vector);
+            chunk.push_column(vector, selection);
+        }
+        let columns: Vec<(usize, usize)> = columns.iter().copied().zip(0..).collect();
+        writer.update_chunk(&ids, &columns, &chunk);
+        Ok(())
+    }
+}
+
+/// Rows that others have written since a fork began: those of the slices that its version did not have.
+struct Newcomers<'a> {
+    slices: Vec<&'a Slice>,
+    rows: u64,
+}
+
+impl<'a> Newcomers<'a> {
+    fn new(fork: &TableFork, newest: &'a TableSnapshot) -> Newcomers<'a> {
+        let base: HashSet<*const Slice> = slices_of(fork.base()).map(std::ptr::from_ref).collect();
+        let slices: Vec<&Slice> =
+            slices_of(newest).filter(|slice| !base.contains(&std::ptr::from_ref(*slice))).collect();
+        Newcomers { rows: slices.iter().map(|slice| slice.rows() as u64).sum(), slices }
+    }
+
+    /// Refuses rows that were appended to a table whose key is distinct, if another row has the key of one by now.
+    fn refuse_appended(
+        &mut self,
+        pieces: &[Arc<Piece>],
+        fork: &TableFork,
+        writer: &TableWriter<'_>,
+        shape: &Shape,
+        waiter: &Waiter<'_>,
+    ) -> Result<()> {
+        let appended: u64 = pieces.iter().map(|piece| piece.rows as u64).sum();
+        if appended <= self.rows {
+            for slice in pieces.iter().flat_map(|piece| &piece.slices) {
+                waiter.look()?;
+                let block = |column: usize| &slice.blocks[column];
+                (0..slice.rows).try_for_each(|slot| refuse_row(shape, block, slot, |key| is_taken(key, writer)))?;
+            }
+            return Ok(());
+        }
+        // A key that was there when the fork began is nobody's to add, unless the fork has removed it: that is replayed as well.
+        let is_added_twice = |key: &[Datum<'_>]| {
+            !key.iter().any(|datum| datum.is_null()) && fork.base().find(key).is_none() && fork.find(key).is_some()
+        };
+        // Once is enough: what the fork added is in it, whenever it came.
+        for slice in std::mem::take(&mut self.slices) {
+            waiter.look()?;
+            for slot in (0..shape.options.block_slots).filter(|&slot| slice.is_live(slot)) {
+                refuse_row(shape, |column| slice.block(column), slot, is_added_twice)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn slices_of(version: &TableSnapshot) -> impl Iterator<Item = &Slice> {
+    version.row_groups().flat_map(|group| group.slices.iter().map(|slice| &**slice))
+}
+
 /// Where rows are that a transaction added, in a table without a layout key.
 #[derive(Default)]
 struct Places {
@@ -95,6 +229,10 @@ struct Places {
 }
 
 impl Places {
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty() && self.runs.is_empty()
+    }
+
     fn add(&mut self, old: RowId, new: RowId) {
         self.rows.insert(old, new);
     }
@@ -169,7 +307,7 @@ fn locate(writer: &TableWriter<'_>, shape: &Shape, place: RowId, old: &[Datum<'_
 
 fn refuse_taken(writer: &TableWriter<'_>, shape: &Shape, row: &[Value]) -> Result<()> {
     let key = key_datums(row, shape);
-    if shape.options.unique && is_taken(&key, writer) {
+    if shape.options.is_distinct() && is_taken(&key, writer) {
         return Err(conflict(shape, row, "added"));
     }
     Ok(())
@@ -180,19 +318,19 @@ fn is_taken(key: &[Datum<'_>], writer: &TableWriter<'_>) -> bool {
     !key.iter().any(|datum| datum.is_null()) && writer.find(key).is_some()
 }
 
-fn refuse_taken_by(piece: &Piece, writer: &TableWriter<'_>, shape: &Shape) -> Result<()> {
-    let mut key = Vec::new();
-    for slice in &piece.slices {
-        for slot in 0..slice.rows {
-            let datum = |column: usize| slice.blocks[column].datum(slot, shape.schema[column].ty.physical());
-            key.clear();
-            key.extend(shape.options.layout_key.iter().map(|&column| datum(column)));
-            if is_taken(&key, writer) {
-                let fields = shape.schema.iter().enumerate();
-                let row: Vec<Value> = fields.map(|(column, field)| datum(column).value(field.ty)).collect();
-                return Err(conflict(shape, &row, "added"));
-            }
-        }
+/// Refuses the row in a slot of some blocks, if another one has its key.
+fn refuse_row<'b>(
+    shape: &Shape,
+    block: impl Fn(usize) -> &'b Block,
+    slot: usize,
+    has_key: impl Fn(&[Datum<'_>]) -> bool,
+) -> Result<()> {
+    let datum = |column: usize| block(column).datum(slot, shape.schema[column].ty.physical());
+    let key: Vec<Datum<'_>> = shape.options.layout_key.iter().map(|&column| datum(column)).collect();
+    if has_key(&key) {
+        let fields = shape.schema.iter().enumerate();
+        let row: Vec<Value> = fields.map(|(column, field)| datum(column).value(field.ty)).collect();
+        return Err(conflict(shape, &row, "added"));
     }
     Ok(())
 }

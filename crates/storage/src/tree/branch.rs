@@ -9,7 +9,8 @@
 //!
 //! **Bytes** of what the branch shows are counted as slices and blocks come, change and go, since the whole is asked for after
 //! every statement. Dictionaries are counted when the first block with one comes, and by shares when blocks go, so the count
-//! may drift where these are; [`Branch::recount`] puts it right.
+//! may drift where these are; [`Branch::recount`] puts it right. So are the bytes of what was retired and is not freed, because a
+//! snapshot that is held shows it.
 
 use super::epochs::is_shown;
 use super::{Epochs, Link, Node, Root, Slice, Stamp};
@@ -40,6 +41,16 @@ impl Corpse {
         }
     }
 
+    /// Bytes of its memory, without those of dictionaries.
+    fn bytes(&self) -> usize {
+        match self {
+            Corpse::Root(link) => size_of::<Root>() + link.groups.len() * size_of::<Link<RowGroup>>(),
+            Corpse::Group(link) => size_of::<RowGroup>() + link.slices.len() * size_of::<Link<Slice>>(),
+            Corpse::Slice(link) => size_of::<Slice>() + size_of_val(link.blocks()),
+            Corpse::Block(link) => link.bytes(),
+        }
+    }
+
     fn free(&self) {
         match self {
             Corpse::Root(link) => link.free(),
@@ -53,6 +64,8 @@ impl Corpse {
 struct Retired {
     node: Corpse,
     death: Stamp,
+    /// Of its memory, as they were counted.
+    bytes: usize,
 }
 
 /// Nodes that nothing shows any more.
@@ -82,6 +95,8 @@ pub(crate) struct Edit {
     /// Bytes that were added since the branch began, less those that are gone.
     bytes: AtomicIsize,
     retired: Vec<Retired>,
+    /// Bytes of these.
+    retired_bytes: usize,
     /// How many were left by the last sweep.
     left: usize,
 }
@@ -104,7 +119,9 @@ impl Edit {
             // No one else has ever seen it.
             node.free();
         } else {
-            self.retired.push(Retired { node, death: self.stamp });
+            let bytes = node.bytes();
+            self.retired_bytes += bytes;
+            self.retired.push(Retired { node, death: self.stamp, bytes });
         }
     }
 
@@ -189,6 +206,7 @@ impl Branch {
             origin: 0,
             bytes: AtomicIsize::new(0),
             retired: Vec::new(),
+            retired_bytes: 0,
             left: 0,
         };
         Branch { root: Link::new(root(stamp)), edit }
@@ -214,6 +232,7 @@ impl Branch {
             origin: own,
             bytes: AtomicIsize::new(0),
             retired: Vec::new(),
+            retired_bytes: 0,
             left: 0,
             ..self.edit
         };
@@ -239,6 +258,7 @@ impl Branch {
         *self.edit.bytes.get_mut() = savepoint.bytes;
         // What was replaced since, and is shown by the savepoint, is alive again.
         self.edit.retired.retain(|retired| retired.death <= stamp || retired.node.birth() > stamp);
+        self.edit.retired_bytes = self.edit.retired.iter().map(|retired| retired.bytes).sum();
         self.edit.epochs.leave(stamp);
         self.edit.stamp = self.edit.epochs.next();
     }
@@ -254,6 +274,7 @@ impl Branch {
         let death = self.edit.epochs.next();
         self.root = fork.root;
         self.edit.count(fork.edit.bytes.into_inner());
+        self.edit.retired_bytes += fork.edit.retired_bytes;
         self.edit.retired.extend(fork.edit.retired.into_iter().map(|mut retired| {
             if retired.node.birth() < fork.edit.origin {
                 retired.death = death;
@@ -271,7 +292,8 @@ impl Branch {
         fork.edit.stamp = fork.edit.epochs.next();
         fork.edit.retire_younger(fork.root, fork.edit.origin - 1);
         let own = fork.edit.retired.into_iter().filter(|retired| retired.node.birth() >= fork.edit.origin);
-        self.edit.retired.extend(own);
+        let retired_bytes = &mut self.edit.retired_bytes;
+        self.edit.retired.extend(own.inspect(|retired| *retired_bytes += retired.bytes));
         self.edit.epochs.leave(base.stamp);
     }
 
@@ -298,6 +320,7 @@ impl Branch {
             birth >= edit.origin && !is_shown(&active, birth, retired.death)
         };
         let dead = Dead(edit.retired.extract_if(.., is_dead).collect());
+        edit.retired_bytes -= dead.0.iter().map(|retired| retired.bytes).sum::<usize>();
         edit.left = edit.retired.len();
         dead
     }
@@ -305,6 +328,17 @@ impl Branch {
     /// Bytes of memory of what the branch shows.
     pub(crate) fn bytes(&self) -> usize {
         self.edit.bytes.load(Ordering::Relaxed).max(0) as usize
+    }
+
+    /// Bytes of memory of a fork's own nodes.
+    pub(crate) fn grown(&self) -> usize {
+        let retired = self.edit.retired_bytes as isize;
+        (self.edit.bytes.load(Ordering::Relaxed) + retired).max(0) as usize
+    }
+
+    /// Bytes of retired nodes that are not freed. Those of a fork include what it replaced of the version that it began with.
+    pub(crate) fn retired_bytes(&self) -> usize {
+        self.edit.retired_bytes
     }
 
     /// Counts the bytes once more, block by block.

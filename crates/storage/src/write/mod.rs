@@ -14,6 +14,7 @@
 //! Nothing here fails, so a statement validates first and then writes.
 
 mod bulk;
+mod kept;
 mod load;
 mod pieces;
 mod room;
@@ -81,11 +82,6 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The rows.
-    pub(crate) fn rows(self) -> impl Iterator<Item = RowId> {
-        (0..self.rows).map(move |number| RowId { slot: self.first.slot + number, ..self.first })
-    }
-
     /// The number of a row among these.
     pub(crate) fn number_of(&self, row: RowId) -> Option<u32> {
         let number = row.slot.checked_sub(self.first.slot).filter(|&number| number < self.rows);

@@ -7,6 +7,7 @@
 //!   the ghosts free. Other rows, if they are many compared with those that are there, are sorted together with them and laid
 //!   out anew. Few are inserted one by one.
 
+use super::kept::Kept;
 use super::spread::{Source, lay};
 use super::{RowId, Run, Shape, Writer, edit_group};
 use crate::block::Block;
@@ -150,7 +151,9 @@ impl Writer<'_> {
         let columns = self.shape.schema.len();
         let (group, edit) = edit_group(self.branch, group);
         edit.count(piece.dictionary_bytes() as isize);
-        let old = std::mem::replace(&mut group.slices, links(piece.slices, self.shape, edit));
+        let new = links(piece.slices, self.shape, edit);
+        Kept::of(&group.slices, self.shape).assert_same_rows(&new, self.shape);
+        let old = std::mem::replace(&mut group.slices, new);
         group.zones = super::spread::zones_of(&group.slices, columns);
         group.is_hot = false;
         group.digest(&self.shape.schema, edit);

@@ -4,6 +4,7 @@
 //! Rows are sorted by key, cut into partitions of equal width, and copied column by column to new hot blocks, with the
 //! ghost slots where the layout wants them. The window is as small as may be: the slices of one partition.
 
+use super::kept::Kept;
 use super::pieces::links;
 use super::{RowId, Shape, Writer, edit_group};
 use crate::block::Block;
@@ -105,7 +106,9 @@ impl Writer<'_> {
             }
         }
         let is_all = window.len() == node.slices.len();
-        let old: Vec<Link<Slice>> = node.slices.splice(window, links(laid.slices, self.shape, edit)).collect();
+        let new = links(laid.slices, self.shape, edit);
+        Kept::of(&node.slices[window.clone()], self.shape).assert_same_rows(&new, self.shape);
+        let old: Vec<Link<Slice>> = node.slices.splice(window, new).collect();
         if is_all {
             node.zones = zones_of(&node.slices, columns);
         }
@@ -144,6 +147,7 @@ impl Writer<'_> {
         let left = lay(left, half, shape, least, &Key::clone, &block);
         let right = lay(right, half, shape, middle.clone(), &Key::clone, &block);
         let [left, right] = [left, right].map(|laid| Link::new(self.group_of(laid)));
+        Kept::of(&node.slices, shape).assert_same_rows(&[&left.slices[..], &right.slices[..]].concat(), shape);
         let Branch { root, edit } = &mut *self.branch;
         let root = root.edit(edit);
         root.groups.splice(group..group + 1, [left, right]);

@@ -10,8 +10,11 @@ use entasis_vector::Result;
 
 impl Writer<'_> {
     /// Tidies the row groups that rows were deleted from, in any order, and whether they were many. Some may be gone
-    /// since, with what a statement undid.
-    pub(crate) fn tidy(&mut self, mut touched: Vec<(u32, bool)>) {
+    /// since, with what a statement undid. Unless it may renumber rows, a table that tells rows by their places is left to upkeep.
+    pub(crate) fn tidy(&mut self, mut touched: Vec<(u32, bool)>, may_renumber: bool) {
+        if self.shape.key.is_none() && !may_renumber {
+            return;
+        }
         touched.sort_unstable();
         // From behind, so that what is before keeps its place; the last of a group says if they were many.
         let mut last = u32::MAX;

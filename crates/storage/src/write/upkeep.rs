@@ -4,6 +4,7 @@
 //! A slice that was written since the version was taken is another node, because taking it gave the branch a new stamp. So a
 //! window is as it was iff its slices are the same nodes, and its partitions end where they did.
 
+use super::kept::Kept;
 use super::pieces::links;
 use super::spread::{Laid, plan, zones_of};
 use super::{Shape, Writer, edit_group};
@@ -43,7 +44,14 @@ impl Encoded {
 }
 
 impl Shape {
-    /// The windows of a row group that are low on ghosts, or sparse. None in a layout that has its ghosts elsewhere.
+    /// True if a row group was encoded before what it should be laid over fewer slices for was done: its rows had to stay then.
+    pub(crate) fn is_left_sparse(&self, node: &RowGroup) -> bool {
+        // Most row groups are not, and this is asked for all.
+        node.rows * 8 <= node.slots() * SPARSE && !node.is_hot && !self.windows(node).is_empty()
+    }
+
+    /// The windows of a row group that were written and are low on ghosts, or that are sparse. None in a layout that has its ghosts
+    /// elsewhere.
     pub(crate) fn windows(&self, node: &RowGroup) -> Vec<Window> {
         let mut windows = Vec::new();
         let mut start = 0;
@@ -69,9 +77,10 @@ impl Shape {
 
     fn window(&self, node: &RowGroup, old: Range<usize>) -> Option<Window> {
         let (options, width) = (&self.options, node.block_slots);
-        if options.layout == Layout::Equi || !node.slices[old.clone()].iter().any(|slice| slice.is_hot()) {
+        if options.layout == Layout::Equi {
             return None;
         }
+        let is_hot = node.slices[old.clone()].iter().any(|slice| slice.is_hot());
         let rows: usize = node.slices[old.clone()].iter().map(|slice| slice.rows()).sum();
         let filled = match self.key {
             None => width,
@@ -93,7 +102,7 @@ impl Shape {
             let after = plan(rows, slices, self).into_iter().map(|(rows, slots)| slots.len() - rows.len()).min();
             is_low && after > least
         };
-        (is_sparse || (self.key.is_some() && is_low())).then_some(Window { old, slices })
+        (is_sparse || (self.key.is_some() && is_hot && is_low())).then_some(Window { old, slices })
     }
 
     /// The rows of a window, laid out anew.
@@ -227,8 +236,9 @@ impl Writer<'_> {
             group = now;
             let (node, edit) = edit_group(self.branch, group);
             edit.count(std::mem::take(&mut encoded.dictionary_bytes) as isize);
-            let new = links(vec![slice], self.shape, edit).remove(0);
-            let old = std::mem::replace(&mut node.slices[at], new);
+            let new = links(vec![slice], self.shape, edit);
+            Kept::of(&node.slices[at..=at], self.shape).assert_same_places(&new, self.shape);
+            let old = std::mem::replace(&mut node.slices[at], new[0]);
             edit.retire_whole_slice(old);
             put += 1;
         }

@@ -18,6 +18,10 @@ pub mod code_set;
 pub mod datum;
 #[path = "../../src/definition.rs"]
 pub mod definition;
+#[path = "../../src/dependencies.rs"]
+pub mod dependencies;
+#[path = "../../src/difference.rs"]
+mod difference;
 #[path = "../../src/digest.rs"]
 mod digest;
 #[path = "../../src/duplicates.rs"]
@@ -30,6 +34,8 @@ pub mod index;
 mod key;
 #[path = "../../src/layout.rs"]
 pub mod layout;
+#[path = "../../src/lock_order.rs"]
+mod lock_order;
 #[path = "../../src/log.rs"]
 mod log;
 #[path = "../../src/lookup.rs"]
@@ -74,6 +80,7 @@ pub use appender::{AppendedRows, Appender};
 pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry, View};
 pub use datum::Datum;
 pub use definition::Definition;
+pub use difference::Difference;
 pub use duplicates::Among;
 pub use layout::{Layout, TableOptions};
 pub use lookup::SlotRange;
@@ -84,6 +91,7 @@ pub use sequence::Sequence;
 pub use snapshot::TableSnapshot;
 pub use table::Table;
 pub use transaction::Transaction;
+pub use turn::{Waiter, WriterName};
 pub use upkeep::Upkeep;
 pub use write::RowId;
 pub use writer::TableWriter;
@@ -263,6 +271,220 @@ fn upkeep_changes_nothing_beside_writers() {
     assert_eq!(table.retired(), 0, "nothing is left of old versions");
 }
 
+/// A database of two tables of four rows, as the connections of a process share it.
+struct Database {
+    catalog: Catalog,
+    tables: [Arc<TableEntry>; 2],
+}
+
+impl Database {
+    fn new() -> Arc<Database> {
+        let catalog = Catalog::new();
+        let base = catalog.version();
+        let mut names = base.clone();
+        let tables = ["t", "u"].map(|name| {
+            let table = table(16);
+            insert(&table, 0..4);
+            let entry = Arc::new(TableEntry { name: name.into(), ..TableEntry::plain(table) });
+            names.add(Entry::Table(entry.clone()), IfExists::Fail).unwrap();
+            entry
+        });
+        assert!(catalog.publish(&base, &names, &[], &mut || true).unwrap());
+        Arc::new(Database { catalog, tables })
+    }
+
+    fn table(&self, number: usize) -> &Arc<Table> {
+        &self.tables[number].table
+    }
+
+    /// A statement by itself, which adds one to a value of table `number`.
+    fn statement(&self, number: usize, key: i64) -> bool {
+        let table = self.table(number);
+        let mut rows = Transaction::alone(std::slice::from_ref(table));
+        let names = self.catalog.version();
+        add(&mut rows, table, key);
+        self.commit(&names, &names, &[number], rows)
+    }
+
+    /// Commits what was done to the rows of some tables, and to names.
+    fn commit(&self, base: &CatalogVersion, now: &CatalogVersion, used: &[usize], rows: Transaction) -> bool {
+        let used: Vec<_> = used.iter().map(|&at| self.tables[at].clone()).collect();
+        let publish = |rows: &mut dyn FnMut() -> bool| self.catalog.publish(base, now, &used, rows);
+        succeeds(rows.commit_as(&Waiter::default(), publish, |_| Ok(())))
+    }
+}
+
+/// False for a conflict.
+fn succeeds(result: entasis_vector::Result<()>) -> bool {
+    match result {
+        Ok(()) => true,
+        Err(error) if error.kind() == ErrorKind::Conflict => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Adds one to the value of a row.
+fn add(transaction: &mut Transaction, table: &Arc<Table>, key: i64) {
+    let mut writer = transaction.write(table);
+    let found = writer.find(&row(key, 0)[..1]).expect("the row is there");
+    let Datum::Integer(value) = writer.datum(found, 1) else { panic!("a number") };
+    writer.update(found, &[(1, Datum::Integer(value + 1))]);
+}
+
+/// The first two of these hung for good while commits took the turns of their tables behind a lock of their own that excluded
+/// those who take snapshots of several tables, and the third while they took them behind the names.
+fn a_statement_and_a_commit_of_its_table_both_end() {
+    let database = Database::new();
+    let other = database.clone();
+    let thread = thread::spawn(move || assert!(other.statement(0, 1), "its turn comes first"));
+    let names = database.catalog.version();
+    let mut rows = Transaction::begin(std::slice::from_ref(database.table(0)));
+    add(&mut rows, database.table(0), 2);
+    assert!(database.commit(&names, &names, &[0], rows), "the rows are different");
+    thread.join().unwrap();
+    assert_eq!(rows_of(&database, 0), [100, 101, 101, 100]);
+}
+
+fn statements_and_a_commit_of_two_tables_all_end() {
+    let database = Database::new();
+    let threads = [0, 1].map(|number| {
+        let other = database.clone();
+        thread::spawn(move || assert!(other.statement(number, 1), "its turn comes first"))
+    });
+    let names = database.catalog.version();
+    let tables = [0, 1].map(|number| database.table(number).clone());
+    let mut rows = Transaction::begin(&tables);
+    tables.iter().for_each(|table| add(&mut rows, table, 2));
+    assert!(database.commit(&names, &names, &[0, 1], rows), "the rows are different");
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!([0, 1].map(|number| rows_of(&database, number)), [[100, 101, 101, 100]; 2]);
+}
+
+fn a_commit_of_names_and_rows_ends_beside_statements() {
+    let database = Database::new();
+    let (writer, definer) = (database.clone(), database.clone());
+    let writer = thread::spawn(move || assert!(writer.statement(0, 1), "its turn comes first"));
+    let definer = thread::spawn(move || definer.define("y", Transaction::default(), &[]));
+    let base = database.catalog.version();
+    let mut rows = Transaction::begin(std::slice::from_ref(database.table(0)));
+    add(&mut rows, database.table(0), 2);
+    let mut now = base.clone();
+    now.add(new_table("x"), IfExists::Fail).unwrap();
+    assert!(database.commit(&base, &now, &[0], rows));
+    writer.join().unwrap();
+    assert!(definer.join().unwrap(), "the names are different");
+    assert_eq!(rows_of(&database, 0), [100, 101, 101, 100]);
+    let names = database.catalog.version();
+    assert!(names.get("x").is_some() && names.get("y").is_some());
+}
+
+impl Database {
+    /// Makes a table known, and commits `rows` with it.
+    fn define(&self, name: &str, rows: Transaction, used: &[usize]) -> bool {
+        let base = self.catalog.version();
+        let mut now = base.clone();
+        now.add(new_table(name), IfExists::Fail).unwrap();
+        self.commit(&base, &now, used, rows)
+    }
+
+    /// What a statement sees that names both tables, the first one earlier.
+    fn seen(&self) -> [Vec<(i64, i64)>; 2] {
+        let mut rows = Transaction::alone(&[]);
+        loop {
+            let seen = [0, 1].map(|number| crate::rows(&rows.snapshot(self.table(number))));
+            if self.catalog.at_rest(|_| rows.sees_one_moment()) {
+                return seen;
+            }
+        }
+    }
+}
+
+fn new_table(name: &str) -> Entry {
+    Entry::Table(Arc::new(TableEntry { name: name.into(), ..TableEntry::plain(table(16)) }))
+}
+
+/// The values of a table, by key.
+fn rows_of(database: &Database, number: usize) -> [i64; 4] {
+    let rows = rows(&database.table(number).snapshot());
+    [0, 1, 2, 3].map(|at| rows[at].1)
+}
+
+fn a_statement_sees_its_tables_at_one_moment() {
+    let database = Database::new();
+    let other = database.clone();
+    // The second table is never ahead of the first, nor behind it by more than one.
+    let thread = thread::spawn(move || {
+        for _ in 0..2 {
+            assert!(other.statement(0, 1) && other.statement(1, 1));
+        }
+    });
+    for _ in 0..2 {
+        let [t, u] = database.seen().map(|rows| rows[1].1);
+        assert!(t == u || t == u + 1, "t was seen at {t}, u at {u}");
+    }
+    thread.join().unwrap();
+}
+
+fn a_statement_sees_a_commit_of_two_tables_whole() {
+    let database = Database::new();
+    let other = database.clone();
+    let thread = thread::spawn(move || {
+        let names = other.catalog.version();
+        let tables = [0, 1].map(|number| other.table(number).clone());
+        let mut rows = Transaction::begin(&tables);
+        tables.iter().for_each(|table| add(&mut rows, table, 2));
+        assert!(other.commit(&names, &names, &[0, 1], rows));
+    });
+    let [t, u] = database.seen();
+    assert_eq!(t, u);
+    thread.join().unwrap();
+}
+
+/// Two transactions rely on what the other one changes: one of them must see it.
+fn of_two_that_rely_on_each_other_one_fails() {
+    let database = Database::new();
+    let run = |database: Arc<Database>, changed: usize| {
+        let names = database.catalog.version();
+        let mut rows = Transaction::begin(&[0, 1].map(|number| database.table(number).clone()));
+        let other = database.table(1 - changed).clone();
+        rows.depend_on(&other);
+        let is_as_before = |rows: &mut Transaction| match crate::rows(&rows.snapshot(&other))[1].1 {
+            100 => Ok(()),
+            _ => Err(entasis_vector::Error::new(ErrorKind::Conflict, "the other was first")),
+        };
+        if is_as_before(&mut rows).is_err() {
+            return false;
+        }
+        add(&mut rows, database.table(changed), 1);
+        let used = [database.tables[changed].clone()];
+        let publish = |rows: &mut dyn FnMut() -> bool| database.catalog.publish(&names, &names, &used, rows);
+        succeeds(rows.commit_as(&Waiter::default(), publish, is_as_before))
+    };
+    let other = database.clone();
+    let thread = thread::spawn(move || run(other, 1));
+    let mine = run(database, 0);
+    assert!(!(mine && thread.join().unwrap()), "this would be write skew");
+}
+
+fn who_waits_for_a_turn_gets_it_or_gives_up() {
+    let table = table(16);
+    let threads = [0, 1].map(|number| {
+        let table = table.clone();
+        thread::spawn(move || {
+            let is_interrupted = || number == 1;
+            let waiter = Waiter { is_interrupted: (number == 1).then_some(&is_interrupted), ..Waiter::default() };
+            match table.write_as(&waiter) {
+                Ok(mut writer) => drop(writer.insert(&row(number, 0))),
+                Err(error) => assert!(number == 1, "{error}"),
+            }
+        })
+    });
+    insert(&table, 2..4);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    let keys = keys(&table.snapshot());
+    assert!(keys == [0, 1, 2, 3] || keys == [0, 2, 3], "{keys:?}");
+}
+
 fn run(name: &str, test: fn(), schedules: usize) {
     let start = Instant::now();
     let mut config = Config::new();
@@ -282,4 +504,11 @@ fn main() {
     run("a snapshot sees no half of a change", a_snapshot_sees_no_half_of_a_change, 5000);
     run("row groups are split beside readers and forks", row_groups_are_split_beside_readers_and_forks, 5000);
     run("upkeep changes nothing beside writers", upkeep_changes_nothing_beside_writers, 5000);
+    run("a statement and a commit of its table both end", a_statement_and_a_commit_of_its_table_both_end, 5000);
+    run("statements and a commit of two tables all end", statements_and_a_commit_of_two_tables_all_end, 5000);
+    run("a commit of names and rows ends beside statements", a_commit_of_names_and_rows_ends_beside_statements, 5000);
+    run("a statement sees its tables at one moment", a_statement_sees_its_tables_at_one_moment, 5000);
+    run("a statement sees a commit of two tables whole", a_statement_sees_a_commit_of_two_tables_whole, 5000);
+    run("of two that rely on each other one fails", of_two_that_rely_on_each_other_one_fails, 5000);
+    run("who waits for a turn gets it or gives up", who_waits_for_a_turn_gets_it_or_gives_up, 5000);
 }

@@ -1,7 +1,8 @@
 //! What threads meet by, with a scheduler that tries one interleaving after the other.
 
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
-pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
+pub(crate) use shuttle::thread_local;
 pub(crate) use std::sync::PoisonError;
 
 pub(crate) fn pause() {

@@ -10,3 +10,4 @@ mod random_plans;
 mod slt;
 mod spilling;
 mod tpch;
+mod transactions;

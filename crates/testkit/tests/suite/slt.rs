@@ -58,7 +58,8 @@ configurations!(
     sort_spill_deep,
     tuples,
     two_threads,
-    uncompressed
+    uncompressed,
+    upkeep
 );
 
 #[test]

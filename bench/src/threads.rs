@@ -1,0 +1,192 @@
+//! Writers beside each other: what a statement costs with one connection, and what several threads do together, each with a
+//! connection of its own on one database. `threads.py` calls this and says what is measured.
+//!
+//! A measurement goes on for a fixed time. Each thread keeps how long each of its operations took; counts and times of all threads
+//! are put together. The numbers of threads take turns within a round, in another order in each, because the machine has fast and
+//! slow minutes. Before the first round there is one that is not counted.
+
+use crate::random::Random;
+use entasis::{Config, Connection, DataType, Database, ErrorKind, Value};
+use std::error::Error;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Rows of a transaction.
+const TRANSACTION: u64 = 10;
+
+/// What threads do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Workload {
+    OneTable,
+    TwoTables,
+    Transactions,
+    BesideScans,
+    Indexed,
+}
+
+impl Workload {
+    const ALL: [(Workload, &str); 5] = [
+        (Workload::OneTable, "one table"),
+        (Workload::TwoTables, "two tables"),
+        (Workload::Transactions, "transactions of ten rows"),
+        (Workload::BesideScans, "one table beside scans"),
+        (Workload::Indexed, "indexed table"),
+    ];
+}
+
+/// What threads did together.
+#[derive(Default)]
+struct Figures {
+    seconds: f64,
+    /// Nanoseconds of each operation that succeeded.
+    times: Vec<u32>,
+    conflicts: u64,
+}
+
+/// Loads two tables, and one with an index, of `rows` rows each, and prints a line of JSON for each measurement.
+pub fn run(rows: u64, threads: &[u64], rounds: u64, time: Duration) -> Result<(), Box<dyn Error>> {
+    let database =
+        Database::in_memory(Config { threads: 1, when_idle: Some(entasis_allocator::give_back), ..Config::default() })?;
+    let connection = database.connect();
+    for table in ["one", "two", "indexed"] {
+        connection
+            .execute(&format!("CREATE TABLE {table} (k BIGINT PRIMARY KEY, v BIGINT NOT NULL, w INTEGER NOT NULL)"))?;
+        connection.execute(&format!("INSERT INTO {table} SELECT i, i, i * 7919 % 1000003 FROM range({rows}) r(i)"))?;
+    }
+    connection.execute("CREATE INDEX indexed_w ON indexed (w)")?;
+    for round in 0..=rounds {
+        for (workload, name) in Workload::ALL {
+            for turn in 0..threads.len() {
+                let threads = threads[(turn + round as usize) % threads.len()];
+                let figures = measure(&database, workload, rows, threads, round, time)?;
+                if round > 0 {
+                    print(name, threads, round, figures);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs a workload with a number of threads for some time.
+fn measure(
+    database: &Database,
+    workload: Workload,
+    rows: u64,
+    threads: u64,
+    round: u64,
+    time: Duration,
+) -> Result<Figures, Box<dyn Error>> {
+    let is_over = AtomicBool::new(false);
+    // All writers and this thread.
+    let start = Barrier::new(threads as usize + 1);
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..threads)
+            .map(|number| {
+                let (is_over, start) = (&is_over, &start);
+                let stripe = (rows * number / threads, rows * (number + 1) / threads);
+                let random = Random::new((round * 1000 + number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                scope.spawn(move || {
+                    let connection = database.connect();
+                    start.wait();
+                    write(&connection, workload, rows, stripe, random, is_over)
+                })
+            })
+            .collect();
+        let reader = (workload == Workload::BesideScans).then(|| {
+            scope.spawn(|| -> entasis::Result<()> {
+                let connection = database.connect();
+                while !is_over.load(Ordering::Relaxed) {
+                    connection.execute("SELECT sum(v), sum(w) FROM one")?;
+                }
+                Ok(())
+            })
+        });
+        start.wait();
+        let began = Instant::now();
+        thread::sleep(time);
+        is_over.store(true, Ordering::Relaxed);
+        let mut all = Figures::default();
+        for writer in writers {
+            let figures = writer.join().expect("a writer does not panic")?;
+            all.times.extend(figures.times);
+            all.conflicts += figures.conflicts;
+        }
+        all.seconds = began.elapsed().as_secs_f64();
+        reader.map_or(Ok(()), |reader| reader.join().expect("a reader does not panic"))?;
+        Ok(all)
+    })
+}
+
+/// What one thread does until it is over. Transactions keep to the keys of its stripe, so that no two want the same row.
+fn write(
+    connection: &Connection,
+    workload: Workload,
+    rows: u64,
+    stripe: (u64, u64),
+    mut random: Random,
+    is_over: &AtomicBool,
+) -> entasis::Result<Figures> {
+    let mut figures = Figures::default();
+    for number in 0_u64.. {
+        if is_over.load(Ordering::Relaxed) {
+            break;
+        }
+        let start = Instant::now();
+        let result = match workload {
+            Workload::OneTable | Workload::BesideScans => update(connection, "one", random.below(rows), &mut random),
+            Workload::TwoTables => {
+                let table = if number % 2 == 0 { "one" } else { "two" };
+                update(connection, table, random.below(rows), &mut random)
+            }
+            Workload::Indexed => update(connection, "indexed", random.below(rows), &mut random),
+            Workload::Transactions => transaction(connection, stripe, &mut random),
+        };
+        match result {
+            Ok(()) => figures.times.push(u32::try_from(start.elapsed().as_nanos()).unwrap_or(u32::MAX)),
+            Err(error) if error.kind() == ErrorKind::Conflict => figures.conflicts += 1,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(figures)
+}
+
+/// An update of the row with a key.
+fn update(connection: &Connection, table: &str, key: i64, random: &mut Random) -> entasis::Result<()> {
+    let sql = match table {
+        "one" => "UPDATE one SET v = ? WHERE k = ?",
+        "two" => "UPDATE two SET v = ? WHERE k = ?",
+        _ => "UPDATE indexed SET w = ? WHERE k = ?",
+    };
+    let integer = |value: i64| (Value::Integer(value.into()), DataType::Int64);
+    connection.query(sql, &[integer(random.below(1_000_003)), integer(key)]).map(drop)
+}
+
+/// Updates of rows of a stripe, all together or none.
+fn transaction(connection: &Connection, (first, end): (u64, u64), random: &mut Random) -> entasis::Result<()> {
+    connection.query("BEGIN", &[])?;
+    for _ in 0..TRANSACTION {
+        let key = first as i64 + random.below(end - first);
+        update(connection, "one", key, random)?;
+    }
+    connection.query("COMMIT", &[]).map(drop)
+}
+
+/// Prints a measurement as a line of JSON.
+fn print(workload: &str, threads: u64, round: u64, mut figures: Figures) {
+    let per_second = figures.times.len() as f64 / figures.seconds;
+    figures.times.sort_unstable();
+    let at = |share: f64| {
+        let index = (figures.times.len() as f64 * share) as usize;
+        figures.times.get(index).map_or(f64::NAN, |&nanoseconds| f64::from(nanoseconds) / 1000.0)
+    };
+    println!(
+        "{{\"workload\": \"{workload}\", \"threads\": {threads}, \"round\": {round}, \"per_second\": {per_second:.1}, \
+         \"median_us\": {:.3}, \"p99_us\": {:.3}, \"conflicts\": {}}}",
+        at(0.5),
+        at(0.99),
+        figures.conflicts
+    );
+}

@@ -1,0 +1,156 @@
+//! Foreign keys, seen from the table that they refer to.
+//!
+//! A foreign key is kept with the table that it belongs to, by the name of the other table and the numbers of its columns. So
+//! whoever changes the other table takes care of it: names and numbers follow the table and the columns that they mean, and a
+//! key that foreign keys refer to stays, unless they are dropped with it.
+//!
+//! A foreign key that comes or goes is a change of both tables: transactions that are open on the table that it refers to do not
+//! know it, and judge their rows without it. That table gets a new entry, so they are in conflict.
+
+use super::redefined;
+use crate::change::foreign::referring;
+use crate::work::Work;
+use entasis_engine::relation::{Definition, ForeignKey};
+use entasis_sql::Columns;
+use entasis_storage::{Entry, IfExists, TableEntry};
+use entasis_vector::{Error, ErrorKind, Result};
+use std::sync::Arc;
+
+/// A foreign key of one table that another one keeps from being changed.
+fn referred(entry: &TableEntry, child: &str, key: &ForeignKey, what: &str, hint: String) -> Error {
+    let names: Vec<&str> = key.references.iter().map(|&column| &*entry.table.schema()[column].name).collect();
+    let text =
+        format!("foreign key {} of table {child} refers to ({}) of table {}", key.name, names.join(", "), entry.name);
+    Error::new(ErrorKind::Constraint, format!("{text}, {what}")).with_hint(hint)
+}
+
+/// Refuses to drop or replace a table that others refer to, but for those that are dropped with it.
+pub(super) fn refuse_referred(work: &Work, entry: &TableEntry, together: &[String]) -> Result<()> {
+    let stays = |child: &TableEntry| child.name != entry.name && !together.contains(&child.name.to_lowercase());
+    match referring(work, entry).into_iter().find(|(child, _)| stays(child)) {
+        None => Ok(()),
+        Some((child, key)) => {
+            let text =
+                format!("table {} is referred to by foreign key {} of table {}", entry.name, key.name, child.name);
+            let hint = format!(
+                "drop table {} or the constraint first, or use DROP TABLE {} CASCADE, which drops the constraint",
+                child.name, entry.name
+            );
+            Err(Error::new(ErrorKind::Constraint, text).with_hint(hint))
+        }
+    }
+}
+
+/// Drops the foreign keys of other tables that refer to a table.
+pub(super) fn drop_referring(work: &mut Work, entry: &TableEntry) -> Result<()> {
+    for (child, key) in referring(work, entry) {
+        if child.name != entry.name {
+            edit(work, &child.name, |foreign_keys| foreign_keys.retain(|own| own.name != key.name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Has foreign keys that refer to a table follow its new name, its own among them.
+pub(super) fn follow_name(work: &mut Work, from: &str, to: &str) -> Result<()> {
+    let from = from.to_lowercase();
+    let refers = |child: &&Arc<TableEntry>| child.definition.foreign_keys.iter().any(|key| key.table == from);
+    let children: Vec<String> = work.names.tables().filter(refers).map(|child| child.name.clone()).collect();
+    for child in children {
+        edit(work, &child, |foreign_keys| {
+            foreign_keys.iter_mut().filter(|key| key.table == from).for_each(|key| key.table = to.to_lowercase());
+        })?;
+    }
+    Ok(())
+}
+
+/// Has foreign keys of other tables follow the columns that they refer to, to where these will be. Drops those whose key is
+/// dropped, also of the table's own, if that is asked for.
+///
+/// # Errors
+/// Constraint, if a column or key is dropped or gets other values that a foreign key refers to.
+pub(super) fn follow_columns(work: &mut Work, entry: &Arc<TableEntry>, to: &mut Columns) -> Result<()> {
+    for (child, key) in referring(work, entry) {
+        if child.name == entry.name {
+            continue;
+        }
+        if key.references.iter().any(|column| to.revalued.contains(column)) {
+            let hint = format!("drop it first: ALTER TABLE {} DROP CONSTRAINT {}", child.name, key.name);
+            return Err(referred(entry, &child.name, &key, "whose type is not to change", hint));
+        }
+        let places: Option<Vec<usize>> = key.references.iter().map(|&column| to.places[column]).collect();
+        match places.filter(|places| to.definition.has_unique_key(places)) {
+            Some(places) if places == key.references => {}
+            Some(places) => edit(work, &child.name, |foreign_keys| {
+                let own = foreign_keys.iter_mut().filter(|own| own.name == key.name);
+                own.for_each(|own| own.references.clone_from(&places));
+            })?,
+            None if to.cascade => edit(work, &child.name, |foreign_keys| {
+                foreign_keys.retain(|own| own.name != key.name);
+            })?,
+            None => return Err(kept(entry, &child.name, &key)),
+        }
+    }
+    let own_name = entry.name.to_lowercase();
+    let Definition { keys, foreign_keys, .. } = &mut to.definition;
+    let unique = Definition { keys: keys.clone(), ..Definition::default() };
+    let is_broken = |key: &ForeignKey| key.table == own_name && !unique.has_unique_key(&key.references);
+    if to.cascade {
+        foreign_keys.retain(|key| !is_broken(key));
+    }
+    match foreign_keys.iter().find(|key| is_broken(key)) {
+        None => Ok(()),
+        // Its columns by the names that they had.
+        Some(key) => Err(match entry.definition.foreign_keys.iter().find(|old| old.name == key.name) {
+            Some(old) => kept(entry, &entry.name, old),
+            None => Error::input(format!("foreign key {} of table {} refers to no key", key.name, entry.name)),
+        }),
+    }
+}
+
+/// A key stays because of a foreign key.
+fn kept(entry: &TableEntry, child: &str, key: &ForeignKey) -> Error {
+    let hint = format!(
+        "CASCADE drops the foreign key with it; or drop it first: ALTER TABLE {child} DROP CONSTRAINT {}",
+        key.name
+    );
+    referred(entry, child, key, "so that this key must stay", hint)
+}
+
+/// Changes the foreign keys of a table.
+fn edit(work: &mut Work, table: &str, change: impl FnOnce(&mut Vec<ForeignKey>)) -> Result<()> {
+    let Some(entry) = work.names.table(table).cloned() else { return Ok(()) };
+    let mut definition = (*entry.definition).clone();
+    change(&mut definition.foreign_keys);
+    work.names.add(Entry::Table(redefined(&entry, definition)), IfExists::Replace).map(drop)
+}
+
+/// Gives new entries to the tables that a table begins or ceases to refer to, and returns those that it begins to.
+pub(super) fn renew_parents(
+    work: &mut Work,
+    old: &Definition,
+    new: &Definition,
+    own_name: &str,
+) -> Result<Vec<Arc<TableEntry>>> {
+    let lacks = |definition: &Definition, key: &ForeignKey| {
+        let is_it = |other: &ForeignKey| (&other.table, &other.columns) == (&key.table, &key.columns);
+        !definition.foreign_keys.iter().any(is_it)
+    };
+    let came = new.foreign_keys.iter().filter(|key| lacks(old, key));
+    let went = old.foreign_keys.iter().filter(|key| lacks(new, key));
+    let mut parents: Vec<(&String, bool)> =
+        came.map(|key| (&key.table, true)).chain(went.map(|key| (&key.table, false))).collect();
+    parents.sort_by(|a, b| a.0.cmp(b.0).then(b.1.cmp(&a.1)));
+    parents.dedup_by(|a, b| a.0 == b.0);
+    let mut begun = Vec::new();
+    for (parent, is_new) in parents {
+        if parent.eq_ignore_ascii_case(own_name) {
+            continue;
+        }
+        let Some(entry) = work.names.table(parent).cloned() else { continue };
+        let renewed = redefined(&entry, (*entry.definition).clone());
+        work.names.add(Entry::Table(renewed.clone()), IfExists::Replace)?;
+        begun.extend(is_new.then_some(renewed));
+    }
+    Ok(begun)
+}

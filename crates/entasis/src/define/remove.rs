@@ -1,0 +1,137 @@
+//! `DROP`: what needs an object keeps it, or goes with it.
+//!
+//! | what needs it | without CASCADE | with it |
+//! |---|---|---|
+//! | a view | an error | is dropped, and what needs it |
+//! | a foreign key that refers to a table | an error | is dropped; its table stays |
+//! | a default or check that calls a sequence | an error | is dropped |
+//! | the identity column that a sequence belongs to | an error | an error: the column is to be dropped |
+//!
+//! Objects that are dropped by one statement do not keep each other.
+
+use super::{drop_index, redefined, references};
+use crate::connection::Connection;
+use crate::rows::Rows;
+use crate::work::Work;
+use entasis_engine::relation::{ColumnDefault, Definition};
+use entasis_sql::{ObjectKind, called_sequences};
+use entasis_storage::{Entry, IfExists, Sequence, TableEntry, dependencies};
+use entasis_vector::{Error, Result};
+
+/// Drops objects of one kind.
+pub(super) fn objects(
+    connection: &Connection,
+    work: &mut Work,
+    kind: ObjectKind,
+    names: &[String],
+    if_exists: bool,
+    cascade: bool,
+) -> Result<Rows> {
+    let word = match kind {
+        ObjectKind::Table => "table",
+        ObjectKind::View => "view",
+        ObjectKind::Sequence => "sequence",
+        ObjectKind::Index => {
+            for name in names {
+                drop_index(connection, work, name, if_exists, cascade)?;
+            }
+            return Ok(Rows::empty());
+        }
+    };
+    let mut found = Vec::new();
+    for name in names {
+        match work.names.find(name, word)? {
+            Some(entry) => found.push(entry.clone()),
+            None if if_exists => {}
+            None => return Err(Error::input(format!("there is no {word} \"{name}\""))),
+        }
+    }
+    let together: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    for entry in found {
+        object(connection, work, &entry, &together, cascade)?;
+    }
+    Ok(Rows::empty())
+}
+
+/// Drops an object, unless it is gone already. Those of `together`, in lower case, do not keep it.
+pub(super) fn object(
+    connection: &Connection,
+    work: &mut Work,
+    entry: &Entry,
+    together: &[String],
+    cascade: bool,
+) -> Result<()> {
+    if work.names.find(entry.name(), entry.kind())?.is_none() {
+        return Ok(());
+    }
+    if let (Entry::Table(table), false) = (entry, cascade) {
+        references::refuse_referred(work, table, together)?;
+    }
+    let users: Vec<Entry> = dependencies::users(&work.names, entry.name()).into_iter().cloned().collect();
+    for user in users.iter().filter(|user| !together.contains(&user.name().to_lowercase())) {
+        match (user, entry) {
+            (Entry::View(_), _) if cascade => object(connection, work, user, together, true)?,
+            (Entry::View(view), _) => {
+                let (kind, name) = (entry.kind(), entry.name());
+                let hint = format!("drop view {} first, or use DROP {} {name} CASCADE", view.name, kind.to_uppercase());
+                return Err(Error::input(format!("view {} uses {kind} {name}", view.name)).with_hint(hint));
+            }
+            (Entry::Table(table), Entry::Sequence(sequence)) => drop_calls(work, table, sequence, cascade)?,
+            // Foreign keys: see above and below.
+            _ => {}
+        }
+    }
+    match entry {
+        Entry::Table(table) => {
+            references::drop_referring(work, table)?;
+            work.relies_on(table);
+            work.names.remove(&table.name, "table")?;
+            references::renew_parents(work, &table.definition, &Definition::default(), &table.name)?;
+            identities(connection, work, table.definition.identities(), cascade)
+        }
+        _ => work.names.remove(entry.name(), entry.kind()).map(drop),
+    }
+}
+
+/// Drops the sequences of identity columns that are gone.
+pub(super) fn identities<'a>(
+    connection: &Connection,
+    work: &mut Work,
+    sequences: impl Iterator<Item = &'a str>,
+    cascade: bool,
+) -> Result<()> {
+    for name in sequences {
+        if let Some(sequence) = work.names.sequence(name).cloned() {
+            object(connection, work, &Entry::Sequence(sequence), &[], cascade)?;
+        }
+    }
+    Ok(())
+}
+
+/// Drops the defaults and checks of a table that call a sequence, or refuses to drop the sequence.
+fn drop_calls(work: &mut Work, table: &TableEntry, sequence: &Sequence, cascade: bool) -> Result<()> {
+    let calls = |sql: &str| called_sequences(sql).is_ok_and(|called| called.contains(&sequence.name.to_lowercase()));
+    let is_identity = |default: &ColumnDefault| matches!(default, ColumnDefault::Identity { sequence: own, .. } if own.eq_ignore_ascii_case(&sequence.name));
+    let mut definition = (*table.definition).clone();
+    let column_name = |column: usize| &table.table.schema()[column].name;
+    if let Some(column) = definition.defaults.iter().position(is_identity) {
+        let (column, table) = (column_name(column), &table.name);
+        let text = format!("sequence {} belongs to identity column {column} of table {table}", sequence.name);
+        return Err(Error::input(text).with_hint(format!("use ALTER TABLE {table} DROP COLUMN {column}")));
+    }
+    let is_caller = |default: &ColumnDefault| matches!(default, ColumnDefault::Expression(sql) if calls(sql));
+    if !cascade {
+        let user = match definition.defaults.iter().position(is_caller) {
+            Some(column) => format!("the default of column {} of table {}", column_name(column), table.name),
+            None => format!("a check of table {}", table.name),
+        };
+        let hint = format!("DROP SEQUENCE {} CASCADE drops it, too", sequence.name);
+        return Err(Error::input(format!("{user} uses sequence {}", sequence.name)).with_hint(hint));
+    }
+    for default in definition.defaults.iter_mut().filter(|default| is_caller(default)) {
+        *default = ColumnDefault::Null;
+    }
+    definition.checks.retain(|check| !calls(&check.sql));
+    definition.sequences.retain(|name| !name.eq_ignore_ascii_case(&sequence.name));
+    work.names.add(Entry::Table(redefined(table, definition)), IfExists::Replace).map(drop)
+}

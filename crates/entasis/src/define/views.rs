@@ -1,0 +1,139 @@
+//! Views, seen from what they are made of.
+//!
+//! A view is kept as text, so it means what its names mean. An object that a view needs may change as long as the view means the
+//! same: it can still be bound, and has the columns that it had. Some changes it would survive with another meaning, as a name
+//! comes to stand for another column; these are told by the columns that the text mentions ([`entasis_sql::mentioned_columns`]).
+
+use super::remove;
+use crate::catalog::Names;
+use crate::connection::Connection;
+use crate::work::Work;
+use entasis_sql::{Columns, Mentioned, Statement, mentioned_columns};
+use entasis_storage::{Entry, TableEntry, View, dependencies};
+use entasis_vector::{Error, Result, Schema};
+use std::sync::Arc;
+
+/// The views that need an object by name, as they are before it changes.
+pub(super) struct Views {
+    /// The object.
+    of: String,
+    /// With the columns that they have; `None`, if they cannot be bound on this connection.
+    views: Vec<(Arc<View>, Option<Schema>)>,
+    /// Those that the change takes a column from.
+    broken: Vec<Arc<View>>,
+}
+
+/// The views that name an object.
+fn views_of(work: &Work, name: &str) -> Vec<Arc<View>> {
+    let users = dependencies::users(&work.names, name).into_iter();
+    let views = users.filter_map(|user| if let Entry::View(view) = user { Some(view.clone()) } else { None });
+    views.collect()
+}
+
+/// The columns of a view now.
+fn columns_of(connection: &Connection, work: &mut Work, view: &View) -> Result<Schema> {
+    let parsed = entasis_sql::parse(&view.sql)?;
+    let [parsed] = parsed.as_slice() else { return Err(Error::internal(format!("view {} is no query", view.name))) };
+    match entasis_sql::bind(parsed, &Names::new(connection, work), &[])? {
+        Statement::Query(plan) => Ok(plan.schema()),
+        _ => Err(Error::internal(format!("view {} is no query", view.name))),
+    }
+}
+
+/// The error of a change that a view does not allow.
+fn refused(view: &View, what: &str) -> Error {
+    Error::input(format!("view {} uses {what}", view.name))
+        .with_hint(format!("drop view {} first, and create it again", view.name))
+}
+
+/// Refuses another name for a table that views need.
+pub(super) fn refuse_needed(work: &Work, entry: &TableEntry) -> Result<()> {
+    match views_of(work, &entry.name).first() {
+        Some(view) => Err(refused(view, &format!("table {}, whose name is not to change", entry.name))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a view in the place of one that it names.
+pub(super) fn refuse_circle(connection: &Connection, work: &mut Work, view: &View) -> Result<()> {
+    columns_of(connection, work, view).map(drop).map_err(|error| error.with_context(format!("view {}", view.name)))
+}
+
+impl Views {
+    /// Those that need the object of this name, if there is one.
+    pub(super) fn of(connection: &Connection, work: &mut Work, name: &str) -> Views {
+        let views = views_of(work, name).into_iter().map(|view| {
+            let columns = columns_of(connection, work, &view).ok();
+            (view, columns)
+        });
+        Views { of: name.to_owned(), views: views.collect(), broken: Vec::new() }
+    }
+
+    /// Looks at what is to become of the columns of a table.
+    ///
+    /// # Errors
+    /// Input, if a view mentions a column that goes, unless it goes with it, or gets another name or type; or if it mentions a
+    /// new one without its table, and so may come to mean it.
+    pub(super) fn judge_columns(&mut self, entry: &TableEntry, to: &Columns) -> Result<()> {
+        let (before, after) = (entry.table.schema(), &to.columns);
+        for (view, _) in &self.views {
+            let Mentioned { columns, bare } = mentioned_columns(&view.sql)?;
+            for (column, field) in before.iter().enumerate() {
+                let name = field.name.to_lowercase();
+                let what = |ending: &str| format!("column {} of table {}{ending}", field.name, entry.name);
+                match to.places[column] {
+                    _ if !columns.contains(&name) => {}
+                    None if to.cascade => self.broken.push(view.clone()),
+                    None => {
+                        let hint = format!("drop view {} first, or use DROP COLUMN {} CASCADE", view.name, field.name);
+                        return Err(refused(view, &what("")).with_hint(hint));
+                    }
+                    Some(place) if !after[place].name.eq_ignore_ascii_case(&field.name) => {
+                        return Err(refused(view, &what(", whose name is not to change")));
+                    }
+                    Some(_) if to.revalued.contains(&column) => {
+                        return Err(refused(view, &what(", whose type is not to change")));
+                    }
+                    Some(_) => {}
+                }
+            }
+            let is_old = |name: &str| before.iter().any(|field| field.name.eq_ignore_ascii_case(name));
+            let new = after.iter().filter(|field| !is_old(&field.name));
+            if let Some(field) = new.into_iter().find(|field| bare.contains(&field.name.to_lowercase())) {
+                let what = format!("the name {} without a table, and might come to mean the column", field.name);
+                return Err(refused(view, &what));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses the change that was made, if one of them is not what it was.
+    pub(super) fn judge(&self, connection: &Connection, work: &mut Work) -> Result<()> {
+        self.views.iter().try_for_each(|(view, before)| self.judge_one(connection, work, view, before.as_ref()))
+    }
+
+    /// Drops those that are not what they were, and what needs these.
+    pub(super) fn drop_broken(&self, connection: &Connection, work: &mut Work) -> Result<()> {
+        for (view, before) in &self.views {
+            let is_broken = self.broken.iter().any(|broken| Arc::ptr_eq(broken, view));
+            if is_broken || self.judge_one(connection, work, view, before.as_ref()).is_err() {
+                remove::object(connection, work, &Entry::View(view.clone()), &[], true)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn judge_one(&self, connection: &Connection, work: &mut Work, view: &View, before: Option<&Schema>) -> Result<()> {
+        let Some(before) = before else { return Ok(()) };
+        let needs = |reason: &str| refused(view, &format!("{} as it was: {reason}", self.of));
+        let after = columns_of(connection, work, view).map_err(|error| needs(error.message()))?;
+        // Others may have come between them.
+        let mut rest = after.iter();
+        for field in before {
+            if !rest.any(|other| other.name == field.name && other.ty == field.ty) {
+                return Err(needs(&format!("its column {} would be another or none", field.name)));
+            }
+        }
+        Ok(())
+    }
+}

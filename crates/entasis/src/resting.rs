@@ -1,0 +1,47 @@
+//! `SET upkeep`: whether tables come to rest by themselves, or after every statement of a connection.
+//!
+//! The background thread ([`crate::upkeep`]) encodes what was written about a second after the last write, so a test that writes and
+//! reads at once never sees a table at rest. With `always`, the connection does after each of its statements what the thread would do
+//! later: as many rounds for every table and its indexes as it takes until nothing is warm or left to do. Results must be the same.
+//!
+//! What others hold is left to them: a table whose turn somebody has for long, and rows that must not move while others read them.
+
+use crate::connection::Connection;
+use entasis_storage::Table;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::Duration;
+
+/// What a round may take.
+const BUDGET: Duration = Duration::from_secs(60);
+/// Rounds after which a table is left alone: somebody else goes on writing to it.
+const ROUNDS: usize = 100;
+
+/// What the setting may be: whether a connection's tables are put in order after every statement.
+pub(crate) const NAMES: [(bool, &str); 2] = [(false, "auto"), (true, "always")];
+
+/// The end of a statement: lets all tables rest, if the connection says so.
+pub(crate) fn after_statement(connection: &Connection) {
+    // PERF: a keyed statement takes half a microsecond.
+    if !connection.rests.load(Ordering::Relaxed) {
+        return;
+    }
+    let names = connection.shared.catalog.version();
+    let tables = names.tables().flat_map(|entry| std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()));
+    tables.for_each(rest);
+}
+
+/// Does upkeep until there is nothing left to do.
+fn rest(table: &Arc<Table>) {
+    for _ in 0..ROUNDS {
+        let did = table.upkeep(BUDGET);
+        if did.is_done && did.warm + did.spread + did.encoded + did.overtaken == 0 {
+            break;
+        }
+        if !did.is_done {
+            // The background thread is at it.
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}

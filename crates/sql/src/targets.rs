@@ -1,0 +1,58 @@
+//! What a statement is going to write to, as far as its text says: so that whoever runs it waits for its turn before it looks at
+//! anything.
+
+use crate::bind::table_name;
+use crate::change::target_of;
+use crate::parse::{Ast, Parsed};
+use datafusion_sql::sqlparser::ast::{ObjectName, ObjectType, Statement};
+
+impl Parsed {
+    /// The tables, in lower case, that it changes: rows of them, or what is declared of them. Names may be those of other things, or
+    /// of nothing. Not the table of an index that is made or dropped, which others go on writing to meanwhile.
+    pub fn targets(&self) -> Vec<String> {
+        let tables = |names: &mut dyn Iterator<Item = &ObjectName>| -> Vec<String> {
+            names.filter_map(|name| table_name(name).ok()).collect()
+        };
+        let statement = match &self.ast {
+            Ast::Sql(statement) => &**statement,
+            Ast::CopyFrom { table, .. } => return tables(&mut std::iter::once(table)),
+            _ => return Vec::new(),
+        };
+        match statement {
+            Statement::Truncate(truncate) => tables(&mut truncate.table_names.iter().map(|table| &table.name)),
+            Statement::AlterTable(alter) => tables(&mut std::iter::once(&alter.name)),
+            Statement::CreateTable(create) if create.or_replace => tables(&mut std::iter::once(&create.name)),
+            Statement::Drop { object_type: ObjectType::Table, names, .. } => tables(&mut names.iter()),
+            statement => target_of(statement).into_iter().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_text_says_what_is_written_to() {
+        let targets = |sql: &str| crate::parse(sql).unwrap().pop().unwrap().targets();
+        let table = |name: &str| name.to_string();
+        for (sql, expected) in [
+            ("INSERT INTO T VALUES (1)", vec![table("t")]),
+            ("UPDATE t SET a = 1 FROM u", vec![table("t")]),
+            ("DELETE FROM main.t", vec![table("t")]),
+            ("MERGE INTO t USING u ON t.a = u.a WHEN MATCHED THEN DELETE", vec![table("t")]),
+            ("COPY t FROM 'x.csv'", vec![table("t")]),
+            ("TRUNCATE t, u", vec![table("t"), table("u")]),
+            ("ALTER TABLE t ADD COLUMN b INTEGER", vec![table("t")]),
+            ("CREATE INDEX i ON t (a)", vec![]),
+            ("CREATE OR REPLACE TABLE t AS SELECT 1", vec![table("t")]),
+            ("DROP TABLE t, u", vec![table("t"), table("u")]),
+            ("DROP INDEX i", vec![]),
+            ("CREATE TABLE t (a INTEGER)", vec![]),
+            ("DROP VIEW v", vec![]),
+            ("SELECT * FROM t", vec![]),
+        ] {
+            assert_eq!(targets(sql), expected, "{sql}");
+        }
+    }
+}

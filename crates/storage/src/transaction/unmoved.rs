@@ -1,0 +1,106 @@
+//! Many rows of a version that stand in a newer one as they did, found slice by slice.
+//!
+//! What a transaction did to many rows is replayed in bulk where these are just as it saw them, which is so nearly everywhere if
+//! another one has changed a few rows. A slice of the old version is compared with the slice of the newer one that holds its first
+//! row: nothing is compared where both show the same block. Rows of other slices are for [`super::replay`] to locate one by one.
+
+use crate::datum::Datum;
+use crate::row_group::RowGroup;
+use crate::snapshot::TableSnapshot;
+use crate::tree::slice::WORDS;
+use crate::write::{RowId, Run, Shape};
+use crate::writer::TableWriter;
+use entasis_vector::bitmap;
+
+/// Rows of one slice.
+pub(super) struct OfSlice {
+    pub(super) group: u32,
+    /// The number of the slice in its row group.
+    slice: usize,
+    /// The first slot of the slice.
+    first: u32,
+    /// Their slots in the slice.
+    mask: [u64; WORDS],
+}
+
+impl OfSlice {
+    /// The first slot of the slice in its row group.
+    pub(super) fn first_slot(&self) -> usize {
+        self.first as usize
+    }
+
+    /// The rows, as they stood.
+    pub(super) fn rows(&self) -> impl Iterator<Item = RowId> + '_ {
+        self.slots().map(|slot| RowId { group: self.group, slot: self.first + u32::from(slot) })
+    }
+
+    /// Their slots in the slice.
+    pub(super) fn slots(&self) -> impl Iterator<Item = u16> + '_ {
+        self.mask.iter().enumerate().flat_map(|(word, &bits)| {
+            let mut left = bits;
+            std::iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros())?;
+                left &= left - 1;
+                Some((word * 64) as u16 + bit as u16)
+            })
+        })
+    }
+
+    /// Where they stand in the version that is written, if all of them are there, side by side as in `before`, and as they were.
+    pub(super) fn find(&self, before: &TableSnapshot, writer: &TableWriter<'_>, shape: &Shape) -> Option<Vec<RowId>> {
+        let width = shape.options.block_slots;
+        let old = before.row_group(self.group as usize)?;
+        let first = self.rows().next()?;
+        let place = match &shape.key {
+            None => first,
+            Some(_) => {
+                let key: Vec<Datum<'_>> =
+                    shape.options.layout_key.iter().map(|&column| before.datum(first, column)).collect();
+                let is_aligned = |row: RowId| row.slot as usize % width == first.slot as usize % width;
+                let mut found = None;
+                writer.find_each(&key, |row| {
+                    found = is_aligned(row).then_some(row);
+                    found.is_none()
+                });
+                found?
+            }
+        };
+        let new = writer.root().groups.get(place.group as usize)?;
+        let number = place.slot as usize / width;
+        if !self.has_same(old, new, number, shape) {
+            return None;
+        }
+        let start = (number * width) as u32;
+        Some(self.slots().map(|slot| RowId { slot: start + u32::from(slot), ..place }).collect())
+    }
+
+    /// True if slice `number` of `new` has all the rows, as slices of `old` have them.
+    fn has_same(&self, old: &RowGroup, new: &RowGroup, number: usize, shape: &Shape) -> bool {
+        let (Some(old), Some(new)) = (old.slices.get(self.slice), new.slices.get(number)) else { return false };
+        let are_live = self.mask.iter().zip(new.live()).all(|(mask, live)| mask & !live == 0);
+        are_live
+            && shape.schema.iter().enumerate().all(|(column, field)| {
+                let (old, new) = (old.blocks()[column], new.blocks()[column]);
+                old.is(new) || old.has_same(&new, &self.mask, field.ty.physical())
+            })
+    }
+}
+
+/// The rows of some runs, which ascend, by slices of `width` slots.
+pub(super) fn by_slice(runs: &[Run], width: usize) -> Vec<OfSlice> {
+    let mut slices: Vec<OfSlice> = Vec::new();
+    for run in runs {
+        let (group, mut slot, end) = (run.first.group, run.first.slot as usize, (run.first.slot + run.rows) as usize);
+        while slot < end {
+            let (slice, first) = (slot / width, slot / width * width);
+            if slices.last().is_none_or(|last| last.group != group || last.slice != slice) {
+                slices.push(OfSlice { group, slice, first: first as u32, mask: [0; WORDS] });
+            }
+            let mask = &mut slices.last_mut().expect("just pushed").mask;
+            let until = end.min(first + width);
+            (slot..until).for_each(|slot| bitmap::set(mask, slot - first, true));
+            slot = until;
+        }
+    }
+    slices
+}

@@ -1,0 +1,211 @@
+//! Conflicts are judged by rows; changes of a table succeed beside its writers; a commit of many rows takes them as they are.
+
+use super::race::{Worker, race};
+use super::sessions::Expected::{Count, Done, Rows};
+use super::sessions::{Sessions, database, query, run};
+use entasis::{Connection, DataType, Database, Value};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+// ---- rows that are told by their places -------------------------------------------------------------------------------
+
+/// Long enough that upkeep takes a table for one that rests, and puts it in order.
+fn rest() {
+    thread::sleep(Duration::from_millis(1500));
+}
+
+const MANY: &str = "INSERT INTO t SELECT i, 0 FROM range(100000) r(i)";
+
+#[test]
+fn an_update_and_a_delete_of_many_other_rows_are_no_conflict() {
+    Sessions::new().check(&[
+        ("", "CREATE TABLE t (v BIGINT, w BIGINT)", Done),
+        ("", MANY, Count(100000)),
+        ("1", "BEGIN", Done),
+        ("1", "UPDATE t SET w = 1 WHERE v = 99999", Count(1)),
+        ("2", "DELETE FROM t WHERE v < 80000", Count(80000)),
+        ("1", "COMMIT", Done),
+        ("", "SELECT count(*), sum(w) FROM t", Rows("20000 1")),
+        ("", "SELECT v FROM t WHERE w = 1", Rows("99999")),
+    ]);
+}
+
+#[test]
+fn two_deletes_of_different_rows_are_no_conflict() {
+    for layout in ["", "WITH (layout = 'insertion', compression = 'none')", "WITH (compression = 'packed')"] {
+        let create = format!("CREATE TABLE t (v BIGINT, w BIGINT) {layout}");
+        Sessions::new().check(&[
+            ("", &create, Done),
+            ("", MANY, Count(100000)),
+            ("1", "BEGIN", Done),
+            ("1", "DELETE FROM t WHERE v >= 99990", Count(10)),
+            ("1", "INSERT INTO t VALUES (-1, 5)", Count(1)),
+            ("2", "DELETE FROM t WHERE v % 10 < 9 AND v < 99990", Count(89991)),
+            ("2", "UPDATE t SET w = 2 WHERE v = 9", Count(1)),
+            ("1", "COMMIT", Done),
+            ("", "SELECT count(*), sum(w) FROM t", Rows("10000 7")),
+            ("", "SELECT max(v) FROM t", Rows("99989")),
+        ]);
+    }
+}
+
+#[test]
+fn upkeep_between_makes_no_conflict_of_different_rows() {
+    let mut sessions = Sessions::new();
+    sessions.check(&[
+        ("", "CREATE TABLE t (v BIGINT, w BIGINT)", Done),
+        ("", MANY, Count(100000)),
+        ("", "DELETE FROM t WHERE v % 3 = 1", Count(33333)),
+        ("1", "BEGIN", Done),
+        ("1", "UPDATE t SET w = 1 WHERE v >= 99998", Count(2)),
+        ("2", "DELETE FROM t WHERE v < 50000", Count(33333)),
+        ("2", "DELETE FROM t WHERE v BETWEEN 50000 AND 89999", Count(26667)),
+    ]);
+    rest();
+    sessions.check(&[
+        ("2", "INSERT INTO t VALUES (-1, 0)", Count(1)),
+        ("1", "COMMIT", Done),
+        ("", "SELECT count(*), sum(w) FROM t", Rows("6668 2")),
+        ("", "SELECT v FROM t WHERE w = 1 ORDER BY v", Rows("99998, 99999")),
+    ]);
+}
+
+// ---- changes of a table beside its writers -----------------------------------------------------------------------------
+
+/// Runs statements that change table `t` while another connection updates single rows of it without a pause. None may fail, nor an
+/// update.
+fn check_beside_updates(statements: &[&str]) -> Database {
+    const ROWS: u64 = 50_000;
+    let database = database();
+    let connection = database.connect();
+    run(
+        &connection,
+        &["CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)", "INSERT INTO t SELECT i, 0 FROM range(50000) r(i)"],
+    );
+    let integer = |value: u64| (Value::Integer(value.into()), DataType::Int64);
+    let updates = AtomicU64::new(0);
+    let update = |connection: &Connection, round: u64| {
+        let parameters = [integer(round + 1), integer(round % ROWS)];
+        let result = connection.query("UPDATE t SET v = ? WHERE k = ?", &parameters);
+        result.unwrap_or_else(|error| panic!("an update by itself has nothing to be in conflict with: {error:?}"));
+        updates.store(round + 1, Ordering::Relaxed);
+        Ok(())
+    };
+    let change = |connection: &Connection, _| {
+        while updates.load(Ordering::Relaxed) < 100 {
+            thread::yield_now();
+        }
+        run(connection, statements);
+        Ok(())
+    };
+    race(&database, 1, &[Worker::new("change", change), Worker::new("updates", update).in_background()]);
+    database
+}
+
+#[test]
+fn create_index_succeeds_beside_updates() {
+    let connection = check_beside_updates(&["CREATE INDEX ix ON t (v)"]).connect();
+    // What the index finds is what is there.
+    let wanted = query(&connection, "SELECT max(v) FROM t");
+    assert_eq!(query(&connection, &format!("SELECT count(*) FROM t WHERE v = {wanted}")), "1");
+    assert_eq!(
+        query(&connection, "SELECT count(*) FROM t a WHERE NOT EXISTS (SELECT 1 FROM t b WHERE b.v = a.v)"),
+        "0"
+    );
+}
+
+#[test]
+fn alter_table_succeeds_beside_updates() {
+    let connection = check_beside_updates(&[
+        "ALTER TABLE t ADD COLUMN more INTEGER DEFAULT 7",
+        "ALTER TABLE t ALTER COLUMN more TYPE VARCHAR",
+        "ALTER TABLE t SET (layout = 'sorted')",
+    ])
+    .connect();
+    assert_eq!(query(&connection, "SELECT count(*), min(more), max(more) FROM t"), "50000 7 7");
+}
+
+#[test]
+fn truncate_succeeds_beside_updates() {
+    let connection = check_beside_updates(&["TRUNCATE t"]).connect();
+    assert_eq!(query(&connection, "SELECT count(*) FROM t"), "0");
+}
+
+#[test]
+fn a_table_is_replaced_beside_updates() {
+    let connection = check_beside_updates(&["CREATE OR REPLACE TABLE t AS SELECT k, v, 1 AS w FROM t"]).connect();
+    assert_eq!(query(&connection, "SELECT count(*), count(DISTINCT k), sum(w) FROM t"), "50000 50000 50000");
+}
+
+// ---- commits of many rows beside single ones ----------------------------------------------------------------------------
+
+/// Changes many rows in a transaction, does `other` beside, and commits. The transaction's blocks are taken as they are: they are
+/// in the table afterwards, not the ones that single writes of all of these rows would have made, which are hot and wider.
+fn check_blocks_are_taken(changes: &[&str], other: impl Fn(&mut Sessions)) {
+    const BLOCKS: &str = "SELECT count(*) FILTER (WHERE hot), sum(bytes) FROM entasis_blocks('t')";
+    /// What the other one has written to: a few blocks of each column.
+    const FEW: u64 = 16;
+    let mut sessions = Sessions::new();
+    sessions.check(&[
+        ("", "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT, a BIGINT)", Done),
+        ("", "INSERT INTO t SELECT 2 * i, 0, i * 7919 % 10007 FROM range(100000) r(i)", Count(100_000)),
+        ("1", "BEGIN", Done),
+    ]);
+    for sql in changes {
+        sessions.check(&[("1", sql, Done)]);
+    }
+    let blocks = |sessions: &mut Sessions| -> (u64, u64) {
+        let found = sessions.rows("1", BLOCKS);
+        let (hot, bytes) = found.split_once(' ').expect("two columns");
+        (hot.parse().expect("a number"), bytes.parse().expect("a number"))
+    };
+    let sums = "SELECT count(*), sum(k), sum(v), sum(a) FROM t WHERE k >= 10";
+    let (hot, bytes) = blocks(&mut sessions);
+    let rows = sessions.rows("1", sums);
+    other(&mut sessions);
+    sessions.check(&[("1", "COMMIT", Done)]);
+    let (hot_now, bytes_now) = blocks(&mut sessions);
+    assert_eq!(sessions.rows("2", sums), rows, "\n{}", sessions.transcript());
+    assert!(hot_now <= hot + FEW && bytes_now <= bytes + FEW * 8192, "\n{}", sessions.transcript());
+}
+
+fn one_row(sessions: &mut Sessions) {
+    sessions
+        .check(&[("2", "UPDATE t SET v = 5 WHERE k = 0", Count(1)), ("2", "INSERT INTO t VALUES (1, 0, 0)", Count(1))]);
+}
+
+#[test]
+fn an_insert_of_many_rows_is_committed_beside_a_single_one() {
+    check_blocks_are_taken(
+        &["INSERT INTO t SELECT 2 * i, 0, i * 7919 % 10007 FROM range(100000, 300000) r(i)"],
+        one_row,
+    );
+}
+
+#[test]
+fn an_update_of_many_rows_is_committed_beside_a_single_one() {
+    check_blocks_are_taken(&["UPDATE t SET v = v + k * 1000000 WHERE k >= 10"], one_row);
+}
+
+#[test]
+fn rows_that_are_deleted_and_inserted_again_are_committed_beside_a_single_one() {
+    check_blocks_are_taken(
+        &[
+            "DELETE FROM t WHERE k >= 3000",
+            "INSERT INTO t SELECT 2 * i, i * 1000003, i * 7919 % 10007 FROM range(1500, 150000) r(i)",
+        ],
+        one_row,
+    );
+}
+
+#[test]
+fn an_insert_of_many_rows_is_committed_after_upkeep() {
+    check_blocks_are_taken(
+        &["INSERT INTO t SELECT 2 * i, 0, i * 7919 % 10007 FROM range(100000, 300000) r(i)"],
+        |sessions| {
+            one_row(sessions);
+            rest();
+        },
+    );
+}
