@@ -167,19 +167,20 @@ fn windows(
     let began = Instant::now();
     let config = Config { threads: 2, ..Config::default() };
     let database = Database::in_memory(config).map_err(|error| failed(&error, "opening a database"))?;
-    let connect = || {
-        let connection = database.connect();
-        let is_forced = connection.execute("SET upkeep = 'always'").is_ok();
-        (connection, is_forced)
-    };
-    let (leader, is_forced) = connect();
+    let leader = database.connect();
+    let is_forced = leader.execute("SET upkeep = 'always'").is_ok();
     report.has_forced_upkeep = is_forced;
     let definitions = TABLES.iter().flat_map(tables::Table::definition);
     for sql in definitions.chain(rekey::DEFINITION.map(str::to_owned)) {
         leader.execute(&sql).map_err(|error| failed(&error, &sql))?;
     }
     let mut sessions: Vec<Session<'_>> =
-        (0..options.threads).map(|number| Session::new(common, number, connect().0, options.seed)).collect();
+        (0..options.threads).map(|number| Session::new(common, number, database.connect(), options.seed)).collect();
+    // One session forces upkeep between any two of its statements, and so between those of the others.
+    if let Some(session) = sessions.first().filter(|_| is_forced) {
+        let sql = "SET upkeep = 'always'";
+        session.connection.execute(sql).map_err(|error| failed(&error, sql))?;
+    }
     let mut contents = vec![Vec::new(); TABLES.len()];
     let mut begun = 0;
     while begun < options.transactions && options.time.is_none_or(|time| began.elapsed() < time) {
