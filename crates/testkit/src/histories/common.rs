@@ -1,7 +1,8 @@
 //! What all sessions of a run share: a clock, numbers, and how far each has come.
 
-use super::history::TableId;
+use super::history::{Span, TableId};
 use super::tables::{CHILD, PARENT, TABLES};
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard};
@@ -10,8 +11,17 @@ use std::time::{Duration, Instant};
 
 /// Who waits so long while nobody else gets on either hangs.
 const HANGS: Duration = Duration::from_secs(30);
+/// So many statements are kept for accounts.
+const RECENT: usize = 60;
 /// How often a session gives way to others that may have nothing to do.
 const YIELDS: usize = 100;
+
+/// What a session runs, and what it ran last, with the times of calls.
+#[derive(Default)]
+struct Current {
+    sql: String,
+    recent: VecDeque<(Span, String)>,
+}
 
 /// What comes more often in a window than in others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,8 +53,8 @@ pub(crate) struct Common {
     pub(crate) statements: AtomicU64,
     /// Held by the statement that runs, if no two may run at once.
     one_at_a_time: Mutex<()>,
-    /// By session, the statement that it runs.
-    current: Vec<Mutex<String>>,
+    /// By session.
+    current: Vec<Mutex<Current>>,
 }
 
 impl Common {
@@ -121,13 +131,28 @@ impl Common {
 
     /// A session begins a statement.
     pub(crate) fn enter(&self, session: usize, sql: &str) {
-        sql.clone_into(&mut self.current[session].lock().expect("no panic while locked"));
+        sql.clone_into(&mut self.current[session].lock().expect("no panic while locked").sql);
     }
 
-    /// Its statement has ended.
-    pub(crate) fn leave(&self, session: usize) {
-        self.current[session].lock().expect("no panic while locked").clear();
+    /// Its statement has ended, with this outcome.
+    pub(crate) fn leave(&self, session: usize, span: Span, outcome: &str) {
+        let mut current = self.current[session].lock().expect("no panic while locked");
+        let line = format!("session {session}: {} -- {outcome}", std::mem::take(&mut current.sql));
+        current.recent.push_back((span, line));
+        if current.recent.len() > RECENT {
+            current.recent.pop_front();
+        }
+        drop(current);
         self.statements.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// The statements that ended last, in the order in which they were called.
+    pub(crate) fn recent(&self) -> Vec<String> {
+        let lock = |current: &Mutex<Current>| current.lock().expect("no panic while locked").recent.clone();
+        let mut recent: Vec<(Span, String)> = self.current.iter().flat_map(lock).collect();
+        recent.sort_unstable_by_key(|(span, _)| span.start);
+        let last = recent.split_off(recent.len().saturating_sub(RECENT));
+        last.into_iter().map(|(Span { start, end }, line)| format!("{start}–{end} {line}")).collect()
     }
 
     /// Ends the process if statements run and none ends for half a minute: a thread that hangs cannot be ended otherwise.
@@ -140,8 +165,8 @@ impl Common {
                 (seen, since) = (now, Instant::now());
             } else if since.elapsed() >= HANGS {
                 eprintln!("the database hangs (seed {}): no statement has ended for {} s", self.seed, HANGS.as_secs());
-                for (session, sql) in self.current.iter().enumerate() {
-                    let sql = sql.lock().expect("no panic while locked");
+                for (session, current) in self.current.iter().enumerate() {
+                    let sql = &current.lock().expect("no panic while locked").sql;
                     if !sql.is_empty() {
                         eprintln!("  session {session} waits in: {sql}");
                     }

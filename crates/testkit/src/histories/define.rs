@@ -127,7 +127,7 @@ impl Session<'_> {
         let name = TABLES[self.random.below(TABLES.len())].name;
         let rows = match self.random.below(3) {
             0 => name.to_owned(),
-            1 => format!("(SELECT * FROM {name}) x"),
+            1 => format!("(SELECT {COLUMNS} FROM {name}) x"),
             _ => format!("{name} WHERE n > 0"),
         };
         self.aside(&format!("CREATE OR REPLACE VIEW {name}_view AS SELECT {COLUMNS} FROM {rows}")).map(drop)

@@ -117,11 +117,17 @@ pub struct Failure {
     pub window: u64,
     /// What was done before.
     pub report: Report,
+    /// The last statements of all sessions, where no history of the violation is told.
+    pub recent: Vec<String>,
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "seed {}, window {}: {}\nuntil then: {}", self.seed, self.window, self.violation, self.report)
+        writeln!(f, "seed {}, window {}: {}", self.seed, self.window, self.violation)?;
+        if !self.recent.is_empty() {
+            writeln!(f, "the last statements, with the ticks of their calls:\n  {}", self.recent.join("\n  "))?;
+        }
+        write!(f, "until then: {}", self.report)
     }
 }
 
@@ -141,7 +147,14 @@ pub fn run(options: &Options, mut progress: impl FnMut(&Report)) -> Result<Repor
     });
     match result {
         Ok(()) => Ok(report),
-        Err(violation) => Err(Box::new(Failure { violation, seed: options.seed, window: report.windows + 1, report })),
+        Err(violation) => {
+            let has_history = !matches!(
+                violation.anomaly,
+                Anomaly::UnexpectedError | Anomaly::DanglingReference | Anomaly::BrokenDependency | Anomaly::NameTwice
+            );
+            let recent = if has_history { Vec::new() } else { common.recent() };
+            Err(Box::new(Failure { violation, seed: options.seed, window: report.windows + 1, report, recent }))
+        }
     }
 }
 
@@ -154,19 +167,20 @@ fn windows(
     let began = Instant::now();
     let config = Config { threads: 2, ..Config::default() };
     let database = Database::in_memory(config).map_err(|error| failed(&error, "opening a database"))?;
-    let connect = || {
-        let connection = database.connect();
-        let is_forced = connection.execute("SET upkeep = 'always'").is_ok();
-        (connection, is_forced)
-    };
-    let (leader, is_forced) = connect();
+    let leader = database.connect();
+    let is_forced = leader.execute("SET upkeep = 'always'").is_ok();
     report.has_forced_upkeep = is_forced;
     let definitions = TABLES.iter().flat_map(tables::Table::definition);
     for sql in definitions.chain(rekey::DEFINITION.map(str::to_owned)) {
         leader.execute(&sql).map_err(|error| failed(&error, &sql))?;
     }
     let mut sessions: Vec<Session<'_>> =
-        (0..options.threads).map(|number| Session::new(common, number, connect().0, options.seed)).collect();
+        (0..options.threads).map(|number| Session::new(common, number, database.connect(), options.seed)).collect();
+    // One session forces upkeep between any two of its statements, and so between those of the others.
+    if let Some(session) = sessions.first().filter(|_| is_forced) {
+        let sql = "SET upkeep = 'always'";
+        session.connection.execute(sql).map_err(|error| failed(&error, sql))?;
+    }
     let mut contents = vec![Vec::new(); TABLES.len()];
     let mut begun = 0;
     while begun < options.transactions && options.time.is_none_or(|time| began.elapsed() < time) {

@@ -146,8 +146,10 @@ impl<'a> Session<'a> {
         let start = self.common.tick();
         let result = self.connection.query(&request.sql, &request.parameters);
         let end = self.common.tick();
-        self.common.leave(self.number);
-        (Span { start, end }, result)
+        let span = Span { start, end };
+        let outcome = result.as_ref().map_or_else(|error| error.kind().label(), |_| "done");
+        self.common.leave(self.number, span, outcome);
+        (span, result)
     }
 
     pub(crate) fn unexpected(&self, error: &entasis::Error, sql: &str) -> Stop {

@@ -18,7 +18,7 @@ impl Session<'_> {
     fn next(&mut self) -> Result<(), Stop> {
         match self.common.theme() {
             Theme::Mixed => {}
-            Theme::References if self.random.chance(30) && self.common.has("family") => return self.kin(),
+            Theme::References if self.random.chance(60) && self.common.has("family") => return self.kin(),
             Theme::Definitions if self.random.chance(15) && self.common.has("define") => return self.define(),
             Theme::Bulk if self.random.chance(15) && self.common.has("alone") => return self.change_many(),
             _ => {}
@@ -37,9 +37,10 @@ impl Session<'_> {
 
     /// A statement, or a transaction, on the tables of the family.
     fn kin(&mut self) -> Result<(), Stop> {
-        match self.random.chance(50) && self.common.has("transaction") {
-            true => self.transaction(Session::family_transaction),
-            false => self.family(),
+        match self.random.below(3) {
+            0 if self.common.has("transaction") => self.transaction(Session::family_transaction),
+            1 if self.common.has("several") => self.judge_family(),
+            _ => self.family(),
         }
     }
 

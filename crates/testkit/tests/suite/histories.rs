@@ -16,7 +16,7 @@ fn environment(name: &str) -> Option<u64> {
 fn concurrent_transactions_are_isolated() {
     let seed = environment("ENTASIS_SEED").unwrap_or(1);
     let transactions = environment("ENTASIS_HISTORIES").unwrap_or(TRANSACTIONS);
-    let options = Options { seed, threads: 4, window: 2_500, transactions, time: None, without: Vec::new() };
+    let options = Options { seed, threads: 4, window: 1_000, transactions, time: None, without: Vec::new() };
     println!("seed {seed}");
     match run(&options, |_| ()) {
         Ok(report) => println!("{report}"),
