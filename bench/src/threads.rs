@@ -161,7 +161,11 @@ fn update(connection: &Connection, table: &str, key: i64, random: &mut Random) -
         _ => "UPDATE indexed SET w = ? WHERE k = ?",
     };
     let integer = |value: i64| (Value::Integer(value.into()), DataType::Int64);
-    connection.query(sql, &[integer(random.below(1_000_003)), integer(key)]).map(drop)
+    let rows = connection.query(sql, &[integer(random.below(1_000_003)), integer(key)])?;
+    match rows.changed() {
+        Some(1) => Ok(()),
+        other => Err(entasis::Error::internal(format!("{other:?} rows of table {table} have the key {key}"))),
+    }
 }
 
 /// Updates of rows of a stripe, all together or none.

@@ -3,7 +3,7 @@
 use super::race::{Worker, race};
 use super::sessions::Expected::{Count, Done, Rows};
 use super::sessions::{Sessions, database, query, run};
-use entasis::{Connection, DataType, Database, Value};
+use entasis::{Connection, DataType, Value};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -73,9 +73,11 @@ fn upkeep_between_makes_no_conflict_of_different_rows() {
 
 // ---- changes of a table beside its writers -----------------------------------------------------------------------------
 
-/// Runs statements that change table `t` while another connection updates single rows of it without a pause. None may fail, nor an
-/// update.
-fn check_beside_updates(statements: &[&str]) -> Database {
+const COUNT_UP: &str = "UPDATE t SET v = v + 1 WHERE k = ?";
+
+/// Runs statements that change table `t` in each round, while two other connections run `update` for one key of it after the other,
+/// without a pause. None may fail. Returns a connection, and how many rows were updated.
+fn check_beside_updates(rounds: u64, statements: &[&str], update: &str) -> (Connection, u64) {
     const ROWS: u64 = 50_000;
     let database = database();
     let connection = database.connect();
@@ -83,59 +85,73 @@ fn check_beside_updates(statements: &[&str]) -> Database {
         &connection,
         &["CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT)", "INSERT INTO t SELECT i, 0 FROM range(50000) r(i)"],
     );
-    let integer = |value: u64| (Value::Integer(value.into()), DataType::Int64);
-    let updates = AtomicU64::new(0);
-    let update = |connection: &Connection, round: u64| {
-        let parameters = [integer(round + 1), integer(round % ROWS)];
-        let result = connection.query("UPDATE t SET v = ? WHERE k = ?", &parameters);
-        result.unwrap_or_else(|error| panic!("an update by itself has nothing to be in conflict with: {error:?}"));
-        updates.store(round + 1, Ordering::Relaxed);
+    let updated = AtomicU64::new(0);
+    let updates = |connection: &Connection, round: u64| {
+        let key = [(Value::Integer((round * 7919 % ROWS).into()), DataType::Int64)];
+        let rows = connection.query(update, &key);
+        let rows =
+            rows.unwrap_or_else(|error| panic!("nothing can be in conflict with an update by itself: {error:?}"));
+        updated.fetch_add(rows.changed().unwrap_or(0), Ordering::Relaxed);
         Ok(())
     };
-    let change = |connection: &Connection, _| {
-        while updates.load(Ordering::Relaxed) < 100 {
+    let change = |connection: &Connection, round: u64| {
+        let before = updated.load(Ordering::Relaxed);
+        while round == 0 && updated.load(Ordering::Relaxed) < before + 100 {
             thread::yield_now();
         }
-        run(connection, statements);
+        for sql in statements {
+            run(connection, &[&sql.replace("{round}", &round.to_string())]);
+        }
         Ok(())
     };
-    race(&database, 1, &[Worker::new("change", change), Worker::new("updates", update).in_background()]);
-    database
+    race(
+        &database,
+        rounds,
+        &[
+            Worker::new("change", change),
+            Worker::new("updates", updates).in_background(),
+            Worker::new("more updates", updates).in_background(),
+        ],
+    );
+    (connection, updated.into_inner())
 }
 
 #[test]
 fn create_index_succeeds_beside_updates() {
-    let connection = check_beside_updates(&["CREATE INDEX ix ON t (v)"]).connect();
+    let (connection, updated) = check_beside_updates(1, &["CREATE INDEX ix ON t (v)"], COUNT_UP);
+    assert_eq!(query(&connection, "SELECT count(*), sum(v) FROM t"), format!("50000 {updated}"));
     // What the index finds is what is there.
-    let wanted = query(&connection, "SELECT max(v) FROM t");
-    assert_eq!(query(&connection, &format!("SELECT count(*) FROM t WHERE v = {wanted}")), "1");
-    assert_eq!(
-        query(&connection, "SELECT count(*) FROM t a WHERE NOT EXISTS (SELECT 1 FROM t b WHERE b.v = a.v)"),
-        "0"
-    );
+    for value in 0..5 {
+        let found = query(&connection, &format!("SELECT count(*) FROM t WHERE v = {value}"));
+        assert_eq!(query(&connection, &format!("SELECT count(*) FROM t WHERE v + 0 = {value}")), found);
+    }
 }
 
 #[test]
 fn alter_table_succeeds_beside_updates() {
-    let connection = check_beside_updates(&[
-        "ALTER TABLE t ADD COLUMN more INTEGER DEFAULT 7",
-        "ALTER TABLE t ALTER COLUMN more TYPE VARCHAR",
+    let statements = [
         "ALTER TABLE t SET (layout = 'sorted')",
-    ])
-    .connect();
-    assert_eq!(query(&connection, "SELECT count(*), min(more), max(more) FROM t"), "50000 7 7");
+        "ALTER TABLE t ADD COLUMN more{round} INTEGER DEFAULT 7",
+        "ALTER TABLE t ALTER COLUMN more{round} TYPE BIGINT",
+        "ALTER TABLE t SET (layout = 'equi_ghost')",
+    ];
+    let (connection, updated) = check_beside_updates(3, &statements, COUNT_UP);
+    let expected = format!("50000 {updated} 7 7");
+    assert_eq!(query(&connection, "SELECT count(*), sum(v), min(more0), max(more2) FROM t"), expected);
 }
 
 #[test]
 fn truncate_succeeds_beside_updates() {
-    let connection = check_beside_updates(&["TRUNCATE t"]).connect();
-    assert_eq!(query(&connection, "SELECT count(*) FROM t"), "0");
+    let statements = ["TRUNCATE t", "INSERT INTO t SELECT i, 0 FROM range(50000) r(i)"];
+    let (connection, _) = check_beside_updates(20, &statements, "UPDATE t SET v = 1 WHERE k = ?");
+    assert_eq!(query(&connection, "SELECT count(*), max(k) FROM t"), "50000 49999");
 }
 
 #[test]
-fn a_table_is_replaced_beside_updates() {
-    let connection = check_beside_updates(&["CREATE OR REPLACE TABLE t AS SELECT k, v, 1 AS w FROM t"]).connect();
-    assert_eq!(query(&connection, "SELECT count(*), count(DISTINCT k), sum(w) FROM t"), "50000 50000 50000");
+fn a_table_that_is_replaced_beside_updates_loses_none() {
+    let replace = ["CREATE OR REPLACE TABLE t AS SELECT k, v, 1 AS w FROM t"];
+    let (connection, updated) = check_beside_updates(3, &replace, COUNT_UP);
+    assert_eq!(query(&connection, "SELECT count(*), sum(v), sum(w) FROM t"), format!("50000 {updated} 50000"));
 }
 
 // ---- commits of many rows beside single ones ----------------------------------------------------------------------------
@@ -150,6 +166,8 @@ fn check_blocks_are_taken(changes: &[&str], other: impl Fn(&mut Sessions)) {
     sessions.check(&[
         ("", "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT, a BIGINT)", Done),
         ("", "INSERT INTO t SELECT 2 * i, 0, i * 7919 % 10007 FROM range(100000) r(i)", Count(100_000)),
+        // So that upkeep has something to do.
+        ("", "UPDATE t SET a = 1 WHERE k % 10000 = 10", Count(20)),
         ("1", "BEGIN", Done),
     ]);
     for sql in changes {
@@ -183,29 +201,26 @@ fn an_insert_of_many_rows_is_committed_beside_a_single_one() {
     );
 }
 
+const UPDATE: &str = "UPDATE t SET v = v + k * 1000000 WHERE k >= 10";
+
 #[test]
 fn an_update_of_many_rows_is_committed_beside_a_single_one() {
-    check_blocks_are_taken(&["UPDATE t SET v = v + k * 1000000 WHERE k >= 10"], one_row);
+    check_blocks_are_taken(&[UPDATE], one_row);
 }
 
 #[test]
-fn rows_that_are_deleted_and_inserted_again_are_committed_beside_a_single_one() {
+fn rows_that_are_updated_deleted_and_inserted_are_committed_beside_a_single_one() {
     check_blocks_are_taken(
         &[
-            "DELETE FROM t WHERE k >= 3000",
-            "INSERT INTO t SELECT 2 * i, i * 1000003, i * 7919 % 10007 FROM range(1500, 150000) r(i)",
+            UPDATE,
+            "DELETE FROM t WHERE k >= 100000 AND k % 3 = 0",
+            "INSERT INTO t SELECT 2 * i, i * 1000003, i * 7919 % 10007 FROM range(100000, 150000) r(i)",
         ],
         one_row,
     );
 }
 
 #[test]
-fn an_insert_of_many_rows_is_committed_after_upkeep() {
-    check_blocks_are_taken(
-        &["INSERT INTO t SELECT 2 * i, 0, i * 7919 % 10007 FROM range(100000, 300000) r(i)"],
-        |sessions| {
-            one_row(sessions);
-            rest();
-        },
-    );
+fn an_update_of_many_rows_is_committed_after_upkeep() {
+    check_blocks_are_taken(&[UPDATE], |_| rest());
 }

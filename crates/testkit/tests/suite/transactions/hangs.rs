@@ -145,7 +145,7 @@ fn commits_of_two_tables_in_opposite_orders_beside_updates_of_each() {
         ROUNDS,
         &[
             Worker::of("update t", &["UPDATE t SET v = v + 1 WHERE v >= 0"]),
-            Worker::of("update u", &["UPDATE u SET v = v + 1 FROM t WHERE u.k = t.k"]),
+            Worker::of("update u", &["UPDATE u SET v = u.v + 1 FROM t WHERE u.k = t.k"]),
             Worker::of(
                 "t, then u",
                 &["BEGIN", "UPDATE t SET w = 1 WHERE k = 5", "UPDATE u SET w = 1 WHERE k = 5", "COMMIT"],

@@ -109,7 +109,7 @@ fn check_versions(change: impl Fn(&Connection, u64) -> entasis::Result<Rows>) {
         &connection,
         &[
             "CREATE TABLE t (k BIGINT PRIMARY KEY, a BIGINT, b BIGINT)",
-            "INSERT INTO t SELECT i, i * 7919 % 1000003 * 1000000007, i FROM range(200000) r(i)",
+            "INSERT INTO t SELECT i, i * 7919 % 1000003 * 1000007, i FROM range(200000) r(i)",
         ],
     );
     let mut readers = Vec::new();
@@ -161,6 +161,6 @@ fn versions_that_single_updates_leave_are_counted() {
 fn versions_that_deletes_and_inserts_leave_are_counted() {
     check_versions(|connection, _| {
         connection.execute("DELETE FROM t WHERE k % 4 = 1")?;
-        connection.execute("INSERT INTO t SELECT i, i * 7919 % 1000003 * 1000000007, i FROM range(1, 200000, 4) r(i)")
+        connection.execute("INSERT INTO t SELECT i, i * 7919 % 1000003 * 1000007, i FROM range(1, 200000, 4) r(i)")
     });
 }

@@ -67,8 +67,8 @@ fn subqueries_see_one_moment() {
 fn a_join_sees_one_moment() {
     check_query(
         &tables(),
-        "SELECT t0.v, t1.v, t2.v, t3.v, t4.v, t5.v FROM t0 JOIN t1 USING (k) JOIN t2 USING (k) JOIN t3 USING (k) \
-         JOIN t4 USING (k) JOIN t5 USING (k)",
+        "SELECT t0.v, t1.v, t2.v, t3.v, t4.v, t5.v FROM t0 JOIN t1 ON t0.k = t1.k JOIN t2 ON t0.k = t2.k \
+         JOIN t3 ON t0.k = t3.k JOIN t4 ON t0.k = t4.k JOIN t5 ON t0.k = t5.k",
     );
 }
 

@@ -27,12 +27,12 @@ impl Passage {
         self.changed.notify_all();
     }
 
-    fn wait(&self, until: impl Fn(&(bool, bool)) -> bool) {
+    fn wait(&self, patience: Duration, until: impl Fn(&(bool, bool)) -> bool) {
         let state = self.state.lock().expect("no panic while locked");
-        let waited = self.changed.wait_timeout_while(state, PATIENCE, |state| !until(state));
+        let waited = self.changed.wait_timeout_while(state, patience, |state| !until(state));
         let (state, result) = waited.expect("no panic while locked");
         drop(state);
-        assert!(!result.timed_out(), "nothing has happened for {PATIENCE:?}");
+        assert!(!result.timed_out(), "nothing has happened for {patience:?}");
     }
 }
 
@@ -69,7 +69,8 @@ impl Source for GateSource {
 impl SourceWorker for GateSource {
     fn next(&mut self, chunk: &mut Chunk) -> entasis::Result<bool> {
         self.0.change(|(is_entered, _)| *is_entered = true);
-        self.0.wait(|(_, is_open)| *is_open);
+        // Longer than the test waits for others, whose failure is the one to report.
+        self.0.wait(3 * PATIENCE, |(_, is_open)| *is_open);
         chunk.reset(0);
         Ok(false)
     }
@@ -93,7 +94,7 @@ impl Holder {
         connection.register("gate", Arc::new(Gate { schema, passage: passage.clone() }));
         let update = "UPDATE accounts SET v = -1 FROM gate WHERE k = i";
         let thread = thread::spawn(move || connection.execute(update));
-        passage.wait(|(is_entered, _)| *is_entered);
+        passage.wait(PATIENCE, |(is_entered, _)| *is_entered);
         Holder { passage, thread }
     }
 
