@@ -102,8 +102,6 @@ pub enum Statement {
     Truncate {
         /// Their names.
         names: Vec<String>,
-        /// The rows of tables that refer to them go, too.
-        cascade: bool,
     },
     /// Objects to remove.
     Drop {

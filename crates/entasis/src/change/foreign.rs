@@ -294,8 +294,7 @@ pub(crate) fn refuse_truncate(work: &mut Work, entry: &TableEntry, all: &[Arc<Ta
         if !all.iter().any(|entry| Arc::ptr_eq(entry, &child)) && work.snapshot(&child.table).rows() > 0 {
             let text = format!("foreign key {}: table {} refers to table {}", key.name, child.name, entry.name);
             let error = Error::new(ErrorKind::Constraint, text);
-            let hint = format!("truncate both: TRUNCATE {}, {}, or use CASCADE", entry.name, child.name);
-            return Err(error.with_hint(hint));
+            return Err(error.with_hint(format!("truncate both: TRUNCATE {}, {}", entry.name, child.name)));
         }
     }
     Ok(())

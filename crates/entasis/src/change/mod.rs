@@ -52,19 +52,10 @@ pub(crate) fn target(work: &Work, name: &str) -> Result<Arc<TableEntry>> {
     entry.ok_or_else(|| Error::input(format!("\"{name}\" is not a table to write to")))
 }
 
-/// Removes all rows of some tables, and if `cascade`, of those that refer to them.
-pub(crate) fn truncate(work: &mut Work, names: &[String], cascade: bool) -> Result<Rows> {
+/// Removes all rows of some tables.
+pub(crate) fn truncate(work: &mut Work, names: &[String]) -> Result<Rows> {
     let mut changed = 0;
-    let mut entries: Vec<_> = names.iter().filter_map(|name| work.names.table(name).cloned()).collect();
-    let mut seen = 0;
-    while cascade && seen < entries.len() {
-        for (child, _) in foreign::referring(work, &entries[seen]) {
-            if !entries.iter().any(|entry| Arc::ptr_eq(entry, &child)) {
-                entries.push(child);
-            }
-        }
-        seen += 1;
-    }
+    let entries: Vec<_> = names.iter().filter_map(|name| work.names.table(name).cloned()).collect();
     for entry in &entries {
         foreign::refuse_truncate(work, entry, &entries)?;
         changed += work.clear(entry);

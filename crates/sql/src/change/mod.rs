@@ -102,10 +102,6 @@ pub(crate) struct TableView<'a> {
 
 impl Binder<'_> {
     pub(crate) fn truncate(&self, truncate: &Truncate) -> Result<Statement> {
-        if matches!(truncate.identity, Some(ast::TruncateIdentityOption::Restart)) {
-            return Err(Error::not_supported("TRUNCATE … RESTART IDENTITY"));
-        }
-        let cascade = matches!(truncate.cascade, Some(ast::CascadeOption::Cascade));
         let names = truncate.table_names.iter().map(|target| table_name(&target.name));
         let names = names.collect::<Result<Vec<String>>>()?;
         for name in &names {
@@ -113,7 +109,7 @@ impl Binder<'_> {
                 self.table(name)?;
             }
         }
-        Ok(Statement::Truncate { names, cascade })
+        Ok(Statement::Truncate { names })
     }
 
     /// The target of a statement that asks for row ids.
