@@ -124,7 +124,8 @@ impl Turns {
             self.wait_in_line(self.state(), &waiter).is_ok()
         };
         self.state().is_wanted = false;
-        is_taken.then_some(Turn { turns: self, _held: held })
+        // Made only if it was taken: a turn that is dropped ends, whoever has it.
+        is_taken.then(|| Turn { turns: self, _held: held })
     }
 
     /// The state, after upkeep was let by that wants a turn, once.
@@ -303,6 +304,20 @@ mod tests {
         }));
         assert!(panicked.is_err());
         assert!(WriterTurn::take_within(&table, &Waiter::default(), Duration::from_millis(1)).is_ok());
+    }
+
+    #[test]
+    fn upkeep_that_gives_up_leaves_the_turn_to_who_has_it() {
+        let table = Table::new("t", Vec::new());
+        let turn = WriterTurn::take(&table, &Waiter::default()).unwrap();
+        thread::scope(|scope| {
+            let gives_up = || assert!(table.turns.take_soon(Duration::from_millis(1)).is_none());
+            scope.spawn(gives_up).join().unwrap();
+            let other = || WriterTurn::take_within(&table, &Waiter::default(), Duration::from_millis(1)).is_err();
+            assert!(scope.spawn(other).join().unwrap(), "two have the turn");
+        });
+        drop(turn);
+        assert!(table.turns.take_soon(Duration::from_millis(1)).is_some());
     }
 
     #[test]
