@@ -175,19 +175,30 @@ impl Generator {
                 Shape::Small if self.random.chance(6) => 0,
                 Shape::Small => self.random.between(1, 14),
             };
-            let nulls = *self.random.pick(&[0, 15, 40]);
-            let mut lines = Vec::new();
+            // How many of a hundred are NULL, by column.
+            let nulls: Vec<usize> = columns.iter().map(|_| *self.random.pick(&[0, 0, 15, 40])).collect();
+            let own: Vec<(&str, &Column, usize)> = types
+                .iter()
+                .zip(&columns)
+                .zip(&nulls)
+                .map(|(((ty, _), column), nulls)| (*ty, column, *nulls))
+                .collect();
+            let mut lines: Vec<Vec<String>> = Vec::new();
             for _ in 0..rows {
-                let cells: Vec<String> =
-                    columns.iter().zip(&types).map(|(c, (ty, _))| self.cell(ty, c, nulls)).collect();
-                lines.push(format!("({})", cells.join(", ")));
+                let cells: Vec<String> = own.iter().map(|(ty, column, nulls)| self.cell(ty, column, *nulls)).collect();
+                lines.push(cells);
             }
-            for part in lines.chunks(500) {
-                statements.push(format!("INSERT INTO {name} VALUES {}", part.join(", ")));
+            // Rows that come a few at a time and in the order of the key stand in several blocks.
+            if self.random.chance(70) {
+                lines.sort_by_key(|cells| cells[0].parse::<i64>().unwrap_or(i64::MAX));
             }
-            let own: Vec<(&str, &Column)> = types.iter().map(|(ty, _)| *ty).zip(&columns).collect();
+            let together = if self.shape == Shape::Large { 500 } else { *self.random.pick(&[1, 2, 4, 14]) };
+            for part in lines.chunks(together) {
+                let rows: Vec<String> = part.iter().map(|cells| format!("({})", cells.join(", "))).collect();
+                statements.push(format!("INSERT INTO {name} VALUES {}", rows.join(", ")));
+            }
             for _ in 0..self.random.between(0, 4) {
-                statements.push(self.change(&name, &own, nulls));
+                statements.push(self.change(&name, &own));
             }
             self.tables.push(Table { name, columns });
         }
@@ -199,13 +210,13 @@ impl Generator {
         if self.random.chance(50) {
             return String::new();
         }
-        let layout = *self.random.pick(&["sorted", "delta", "equi", "equi_ghost", "casper"]);
-        let key = *self.random.pick(&["c0", "c1", "c0, c1", "c1, c0", "c2"]);
+        let layout = *self.random.pick(&["sorted", "delta", "equi", "equi", "equi_ghost", "casper"]);
+        let key = *self.random.pick(&["c0", "c0", "c0, c1", "c1", "c1, c0", "c2"]);
         format!(" WITH (layout = '{layout}', layout_key = ({key}))")
     }
 
     /// A statement that changes some rows of a table, so that blocks have been written and have empty slots.
-    fn change(&mut self, name: &str, columns: &[(&str, &Column)], nulls: usize) -> String {
+    fn change(&mut self, name: &str, columns: &[(&str, &Column, usize)]) -> String {
         let some = match self.random.below(4) {
             0 => "c1 IS NULL".to_string(),
             1 => format!("c1 = {}", self.literal(Text)),
@@ -215,11 +226,12 @@ impl Generator {
         match self.random.below(4) {
             0 => format!("DELETE FROM {name} WHERE {some}"),
             1 => {
-                let cells: Vec<String> = columns.iter().map(|(ty, column)| self.cell(ty, column, nulls)).collect();
+                let cells: Vec<String> =
+                    columns.iter().map(|(ty, column, nulls)| self.cell(ty, column, *nulls)).collect();
                 format!("INSERT INTO {name} VALUES ({})", cells.join(", "))
             }
             _ => {
-                let (ty, column) = *self.random.pick(columns);
+                let (ty, column, nulls) = *self.random.pick(columns);
                 format!("UPDATE {name} SET {} = {} WHERE {some}", column.name, self.cell(ty, column, nulls + 20))
             }
         }

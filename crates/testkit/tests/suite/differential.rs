@@ -126,5 +126,5 @@ configurations!(
     join_spill_half: 9000,
     aggregate_spill: 10000,
     aggregate_spill_deep: 11000,
-    upkeep: 12000,
+    upkeep: 12100,
 );
