@@ -5,7 +5,7 @@
 use entasis_testkit::histories::run::{Options, run};
 
 /// About a minute.
-const TRANSACTIONS: u64 = 20_000;
+const TRANSACTIONS: u64 = 25_000;
 
 fn environment(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
