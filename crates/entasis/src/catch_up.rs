@@ -3,8 +3,7 @@
 //! 1. The index is built from a version of the table, by all workers and without any lock ([`crate::define`]).
 //! 2. When the statement or its transaction commits, the table has newer versions. What has changed from the one to the other is a
 //!    few slices ([`TableSnapshot::difference`]), by whose rows the index catches up; then comes what changed meanwhile, and so on.
-//! 3. The last time it does so with the writers' turn in hand, which [`entasis_storage::Transaction::commit_as`] takes after some
-//!    rounds, and index and names are published.
+//! 3. The last time it does so with the writers' turn in hand, and index and names are published.
 //!
 //! So writers wait for a moment, and not for the build. A transaction that has written to the table itself cannot catch up, because its
 //! own rows are in no version that others share: it is in conflict with whoever was first, as for all else.
@@ -27,11 +26,11 @@ pub(crate) struct CatchUp {
 }
 
 impl CatchUp {
-    /// Brings the indexes to what `newest`, a version of the table, is.
+    /// Brings the indexes to what `newest`, a version of the table, is. Returns how many rows were other ones.
     ///
     /// # Errors
     /// Constraint, if two rows have one key by now; interrupted.
-    pub(crate) fn catch_up(&mut self, newest: TableSnapshot, interrupt: &mut Interrupt) -> Result<()> {
+    pub(crate) fn catch_up(&mut self, newest: TableSnapshot, interrupt: &mut Interrupt) -> Result<usize> {
         let difference = self.seen.difference(&newest);
         let entry = &self.entry;
         for &number in &self.new {
@@ -46,7 +45,7 @@ impl CatchUp {
             judge_added(&writer, entry, number, &change, interrupt)?;
         }
         self.seen = newest;
-        Ok(())
+        Ok(difference.gone.len() + difference.came.len())
     }
 }
 

@@ -241,8 +241,11 @@ impl Program {
             }
             return row(schema, &datums).map(Some);
         }
+        if !matches!(self.action, Action::Delete) {
+            work.may_write()?;
+        }
         let written = self.write(&mut work.write(&self.entry, &self.entry.table), key, parameters)?;
-        work.wrote(self.bytes(parameters))?;
+        work.wrote(self.bytes(parameters));
         Ok(written)
     }
 

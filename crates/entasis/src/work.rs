@@ -209,13 +209,14 @@ impl Work {
         self.claim(entry, |_| ());
     }
 
-    /// Indexes were built from what is seen of their table, and catch up with it at the commit.
+    /// Indexes were built from what is seen of their table, and catch up with it at the commit. That comes with the table's turn in
+    /// hand, so that no statement has to be run again because there is an index now.
     pub(crate) fn built(&mut self, old: &Arc<TableEntry>, entry: &Arc<TableEntry>, new: Vec<usize>) {
         self.uses(old);
         if new.is_empty() {
             return;
         }
-        self.rows.depend_on(&entry.table);
+        self.rows.commit_with_turn(&entry.table);
         let seen = self.rows.snapshot(&entry.table);
         self.built.push(CatchUp { entry: entry.clone(), new, seen });
     }
@@ -289,17 +290,21 @@ impl Work {
         found.ok_or_else(|| Error::input(format!("there is no savepoint {name}")))
     }
 
-    /// Says that a single row of so many bytes was written.
+    /// Before a single row is written: charges the memory budget, if much was written since that was done.
     ///
     /// # Errors
     /// Resource, if the memory limit does not allow it.
-    pub(crate) fn wrote(&mut self, bytes: usize) -> Result<()> {
-        self.uncharged += bytes;
-        if self.uncharged < UNCHARGED {
-            return Ok(());
+    pub(crate) fn may_write(&mut self) -> Result<()> {
+        if self.uncharged >= UNCHARGED {
+            self.charge()?;
+            self.uncharged = 0;
         }
-        self.uncharged = 0;
-        self.charge()
+        Ok(())
+    }
+
+    /// Says that a single row of so many bytes was written.
+    pub(crate) fn wrote(&mut self, bytes: usize) {
+        self.uncharged += bytes;
     }
 
     /// In the middle of a change of many rows, some of which have been written: looks whether it is to go on.
@@ -359,6 +364,15 @@ impl Work {
             return Ok(());
         }
         shared.catalog.judge(&base, &names, &used)?;
+        // While others go on writing.
+        for built in built.iter_mut().filter(|built| !rows.is_changed(&built.entry.table)) {
+            for _ in 0..CATCH_UPS {
+                let newest = built.entry.table.snapshot();
+                if catch_up(built, newest, &mut interrupt)? == 0 {
+                    break;
+                }
+            }
+        }
         rows.commit_as(
             waiter,
             |rows| shared.catalog.publish(&base, &names, &used, rows),
@@ -368,7 +382,7 @@ impl Work {
                 }
                 for built in &mut built {
                     let newest = rows.snapshot(&built.entry.table);
-                    built.catch_up(newest, &mut interrupt)?;
+                    catch_up(built, newest, &mut interrupt)?;
                 }
                 match claims.judge(rows) {
                     Ok(true) => Ok(()),
@@ -391,6 +405,8 @@ impl Work {
     }
 }
 
+/// How often an index catches up with its table before it does so with the writers' turn in hand.
+const CATCH_UPS: usize = 3;
 /// How many rows are worked on between two looks at whether that is to go on.
 const LOOK_EVERY: usize = 1024;
 
@@ -423,6 +439,14 @@ impl Interrupt {
         self.asked += 1;
         if self.asked.is_multiple_of(LOOK_EVERY) { self.look() } else { Ok(()) }
     }
+}
+
+/// Lets indexes catch up. If they cannot be unique any more, another transaction was first.
+fn catch_up(built: &mut CatchUp, newest: TableSnapshot, interrupt: &mut Interrupt) -> Result<usize> {
+    built.catch_up(newest, interrupt).map_err(|error| match error.kind() {
+        ErrorKind::Constraint => moved(&format!("what this one relied on: {}", error.message())),
+        _ => error,
+    })
 }
 
 /// What a transaction relied on is not what it was.

@@ -68,6 +68,8 @@ struct Touched {
     moment: u64,
     fork: Option<TableFork>,
     is_relied_on: bool,
+    /// Its turn is taken for the commit, even if it was not written.
+    needs_turn: bool,
     /// Of a table without a layout key that may be written beside others: its rows are told by their places.
     _steady: Option<Steady>,
 }
@@ -139,6 +141,7 @@ impl Transaction {
             moment: self.moments,
             fork: None,
             is_relied_on: false,
+            needs_turn: false,
             _steady: is_told_by_place.then(|| Steady::new(table)),
         }
     }
@@ -230,6 +233,13 @@ impl Transaction {
     pub fn depend_on(&mut self, table: &Arc<Table>) {
         let index = self.index_of(table);
         self.tables[index].is_relied_on = true;
+    }
+
+    /// The same for a table whose writers should not be in conflict with what this publishes: it waits for its turn to commit.
+    pub fn commit_with_turn(&mut self, table: &Arc<Table>) {
+        self.depend_on(table);
+        let index = self.index_of(table);
+        self.tables[index].needs_turn = true;
     }
 
     // ---- savepoints ------------------------------------------------------------------------------------------------
@@ -324,7 +334,7 @@ impl Transaction {
         let mut must_judge = false;
         for round in 0.. {
             let changed = self.changed();
-            self.take_turns(&changed, waiter)?;
+            self.take_turns(&self.need_turns(), waiter)?;
             for &index in &changed {
                 let fork = self.tables[index].fork.as_mut().expect("it is changed");
                 let is_current = fork.can_fast_forward(&fork.table().head());
@@ -349,6 +359,12 @@ impl Transaction {
             self.release(1);
         }
         unreachable!("rounds go on until one returns")
+    }
+
+    /// Tables whose turns a commit takes.
+    fn need_turns(&self) -> Vec<usize> {
+        let needs = |touched: &Touched| touched.is_changed() || touched.needs_turn;
+        (0..self.tables.len()).filter(|&index| needs(&self.tables[index])).collect()
     }
 
     /// Tables with forks that are changed, in the order of their ids.
@@ -405,7 +421,8 @@ impl Transaction {
         // A fork that did nothing ends with its table's head in hand.
         drop(heads);
         for (index, touched) in indices.into_iter().zip(touched) {
-            self.tables[index] = Touched { is_relied_on: true, ..touched };
+            let needs_turn = self.tables[index].needs_turn;
+            self.tables[index] = Touched { is_relied_on: true, needs_turn, ..touched };
         }
     }
 }
