@@ -30,8 +30,6 @@ impl Parsed {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn the_text_says_what_is_written_to() {
         let targets = |sql: &str| crate::parse(sql).unwrap().pop().unwrap().targets();

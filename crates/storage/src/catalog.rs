@@ -450,7 +450,7 @@ mod tests {
         let mut own = base.clone();
         own.add(table("c"), IfExists::Fail).unwrap();
         let made = own.table("c").unwrap().clone();
-        assert!(!catalog.publish(&base, &own, &[made.clone()], &mut || false).unwrap());
+        assert!(!catalog.publish(&base, &own, std::slice::from_ref(&made), &mut || false).unwrap());
         assert!(catalog.version().get("c").is_none(), "names come with the rows or not at all");
         assert!(catalog.publish(&base, &own, &[made], &mut || true).unwrap());
     }
