@@ -85,7 +85,11 @@ fn run(args: &Args) -> io::Result<Outcome> {
 }
 
 fn open(args: &Args) -> entasis::Result<Database> {
-    let mut config = Config { when_idle: Some(entasis_allocator::give_back), ..Config::default() };
+    let mut config = Config {
+        when_idle: Some(entasis_allocator::give_back),
+        when_short: Some(entasis_allocator::give_back_now),
+        ..Config::default()
+    };
     if let Some(threads) = &args.threads {
         config.set("threads", threads)?;
     }

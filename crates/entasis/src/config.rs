@@ -12,6 +12,9 @@ pub struct Config {
     /// Called when the database has had nothing to do for more than a second: for an allocator that keeps what was freed
     /// until somebody allocates.
     pub when_idle: Option<fn()>,
+    /// Called when a statement has failed because the memory limit is reached: for an allocator that keeps what it freed, so that
+    /// the process holds no more than the limit says.
+    pub when_short: Option<fn()>,
 }
 
 impl Default for Config {
@@ -20,6 +23,7 @@ impl Default for Config {
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             memory_limit: machine_memory().map_or(usize::MAX, |bytes| bytes / 10 * 8),
             when_idle: None,
+            when_short: None,
         }
     }
 }

@@ -235,6 +235,9 @@ impl Connection {
             };
             self.control(&mut open, rows)
         });
+        if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Resource) {
+            self.shared.config.when_short.iter().for_each(|when_short| when_short());
+        }
         if began.elapsed() > LONG {
             self.shared.upkeep.wake(&self.shared);
         }

@@ -15,7 +15,11 @@ use std::sync::Arc;
 #[pyfunction]
 #[pyo3(signature = (database=None, **config))]
 pub fn connect(py: Python<'_>, database: Option<PathBuf>, config: Option<&Bound<'_, PyDict>>) -> PyResult<Connection> {
-    let mut options = Config { when_idle: Some(entasis_allocator::give_back), ..Config::default() };
+    let mut options = Config {
+        when_idle: Some(entasis_allocator::give_back),
+        when_short: Some(entasis_allocator::give_back_now),
+        ..Config::default()
+    };
     for (name, value) in config.iter().flat_map(|config| config.iter()) {
         let text = match value.cast::<PyBool>() {
             Ok(flag) => flag.is_true().to_string(),
