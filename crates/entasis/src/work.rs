@@ -329,21 +329,24 @@ impl Work {
         if self.used.is_empty() && self.base.is(&self.names) {
             return Ok(());
         }
-        // A table that is there may have got a new entry.
-        let known: HashSet<*const Table> = match self.base.is(&self.names) {
-            true => HashSet::new(),
-            false => self.base.tables().flat_map(|entry| all_tables(entry)).map(|table| Arc::as_ptr(&table)).collect(),
-        };
-        let is_new =
-            |entry: &&Arc<TableEntry>| !self.base.table(&entry.name).is_some_and(|old| Arc::ptr_eq(old, entry));
-        let new = self.names.tables().filter(is_new).flat_map(|entry| all_tables(entry));
-        let new = new.filter(|table| !known.contains(&Arc::as_ptr(table)));
-        let bytes = new.map(|table| table.bytes()).sum::<usize>() + self.rows.growth();
+        let bytes = self.new_tables_bytes() + self.rows.growth();
         self.memory.resize(bytes).or_else(|_| {
             // Some of what tables are charged with may be gone.
             self.shared.charge_tables()?;
             self.memory.resize(bytes)
         })
+    }
+
+    /// Bytes of the tables that it has made.
+    fn new_tables_bytes(&self) -> usize {
+        if self.base.is(&self.names) {
+            return 0;
+        }
+        // A table that is there may have got a new entry.
+        let tables = self.base.tables().flat_map(|entry| all_tables(entry));
+        let known: HashSet<*const Table> = tables.map(|table| Arc::as_ptr(&table)).collect();
+        let new = self.names.tables().flat_map(|entry| all_tables(entry));
+        new.filter(|table| !known.contains(&Arc::as_ptr(table))).map(|table| table.bytes()).sum()
     }
 
     /// The tables that it wrote to or relies on.

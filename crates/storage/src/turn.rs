@@ -5,8 +5,9 @@
 //! only for so long ([`WriterTurn::take_within`]).
 //!
 //! **Waiting.** Who waits says who it is, for how long it waits, and what interrupts it ([`Waiter`]). Whoever comes by while the
-//! turn is free takes it, because handing it to a sleeping thread costs both some ten microseconds; but after [`OVERTAKEN`] times
-//! the turn is reserved for those who wait. So a stream of single writes does not starve a long one.
+//! turn is free takes it, because handing it to a sleeping thread costs both some ten microseconds. One of those who wait is woken
+//! at a time; one that was woken [`MISSED`] times and found the turn taken again reserves the next. So a stream of single writes
+//! neither pays for each of those who wait nor starves them.
 
 use crate::lock_order::{Held, Lock};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, pause};
@@ -17,8 +18,8 @@ use std::time::{Duration, Instant};
 
 /// How often who is awake looks for a turn, or for another one to take it: some tens of microseconds.
 const TRIES: usize = 100;
-/// How often those who wait are overtaken before the turn is theirs.
-const OVERTAKEN: u32 = 32;
+/// How often who waits is woken for nothing before the next turn is reserved.
+const MISSED: u32 = 4;
 /// How often who waits looks whether it has been interrupted.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -70,8 +71,8 @@ struct State {
     writer: Option<WriterName>,
     /// Threads that wait. A condition variable that is notified asks the kernel, even if nobody waits.
     waiting: usize,
-    /// How often these have been overtaken.
-    overtaken: u32,
+    /// One of these was woken, and has not looked yet.
+    is_woken: bool,
     /// The next turn is for one of those who wait.
     is_reserved: bool,
     /// Upkeep wants a turn, and is to be let by once.
@@ -83,7 +84,6 @@ impl State {
     fn take_by_the_way(&mut self, writer: &WriterName) -> bool {
         let is_free = self.writer.is_none() && !self.is_reserved;
         if is_free {
-            self.overtaken += u32::from(self.waiting > 0);
             self.writer = Some(writer.clone());
         }
         is_free
@@ -160,7 +160,7 @@ impl Turns {
     fn wait_in_line(&self, mut state: MutexGuard<'_, State>, waiter: &Waiter<'_>) -> Result<(), Option<WriterName>> {
         let end = waiter.limit.map(|limit| Instant::now() + limit);
         state.waiting += 1;
-        let mut result = Ok(());
+        let (mut result, mut missed) = (Ok(()), 0);
         while let Some(holder) = &state.writer {
             if waiter.is_interrupted.is_some_and(|is_interrupted| is_interrupted()) {
                 result = Err(None);
@@ -176,11 +176,14 @@ impl Turns {
                 Some(time) => self.is_over.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0,
                 None => self.is_over.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
+            state.is_woken = false;
+            missed += u32::from(state.writer.is_some());
+            state.is_reserved |= missed >= MISSED;
         }
         state.waiting -= 1;
         if result.is_ok() {
             state.writer = Some(waiter.name.clone());
-            (state.is_reserved, state.overtaken) = (false, 0);
+            state.is_reserved = false;
         } else {
             state.is_reserved &= state.waiting > 0;
         }
@@ -190,10 +193,11 @@ impl Turns {
     fn end(&self) {
         let mut state = self.state();
         state.writer = None;
-        let is_awaited = state.waiting > 0;
-        state.is_reserved = is_awaited && state.overtaken >= OVERTAKEN;
+        // PERF: waking takes a call of the kernel, which a microsecond's write would pay for each time while others wait.
+        let wakes = state.waiting > 0 && !state.is_woken;
+        state.is_woken |= wakes;
         drop(state);
-        if is_awaited {
+        if wakes {
             self.is_over.notify_one();
         }
     }
@@ -359,12 +363,9 @@ mod tests {
             }
             is_served.store(true, Relaxed);
         });
-        let mut state = State { waiting: 1, ..State::default() };
-        let mut taken = 0;
-        while state.take_by_the_way(&WriterName::default()) {
-            (state.writer, taken) = (None, taken + 1);
-            state.is_reserved = state.overtaken >= OVERTAKEN;
-        }
-        assert_eq!(taken, OVERTAKEN);
+        let mut state = State { waiting: 1, is_reserved: true, ..State::default() };
+        assert!(!state.take_by_the_way(&WriterName::default()), "it is for who waits");
+        state.is_reserved = false;
+        assert!(state.take_by_the_way(&WriterName::default()) && !state.take_by_the_way(&WriterName::default()));
     }
 }

@@ -29,10 +29,11 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
     let table = old.table().clone();
     let shape = &table.shape;
     let is_current = old.is_current(&table.head());
-    let mut new = TableFork::at(&table.snapshot(), None);
-    let mut places = Places::default();
     let newest = table.snapshot();
-    let mut newcomers = Newcomers::new(old, &newest);
+    let mut new = TableFork::at(&newest, None);
+    let mut places = Places::default();
+    // Only rows that were appended ask for them.
+    let mut newcomers: Option<Newcomers<'_>> = None;
     let mut writer = new.write();
     for operation in old.log().expect("a fork that others can overtake has a log") {
         waiter.look()?;
@@ -59,6 +60,7 @@ pub(super) fn replay(old: &TableFork, waiter: &Waiter<'_>) -> Result<TableFork> 
             }
             Operation::Append { pieces, sketches, places: appended } => {
                 if shape.options.is_distinct() {
+                    let newcomers = newcomers.get_or_insert_with(|| Newcomers::new(old, &newest));
                     newcomers.refuse_appended(pieces, old, &writer, shape, waiter)?;
                 }
                 let added = Added { pieces: pieces.clone(), sketches: sketches.clone() };
