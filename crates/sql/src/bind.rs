@@ -6,6 +6,7 @@ use crate::error::from_datafusion;
 use crate::parameters::Parameters;
 use crate::parse::{Ast, Parsed, on_deep_stack, parse, span_position};
 use crate::rewrite::{display_names, rewrite};
+use crate::stored::named_objects;
 use crate::{Catalog, ObjectKind, Statement, layout, lower, sequence, transaction};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
@@ -131,12 +132,12 @@ impl Binder<'_> {
                 if !create.columns.is_empty() {
                     query = named_columns(query, create.columns.iter().map(|c| c.name.clone()).collect());
                 }
-                let (plan, needs) = self.query_with_names(&query)?;
+                let plan = self.query(&query)?;
                 Ok(Statement::CreateView {
                     name: table_name(&create.name)?,
                     columns: plan.schema(),
                     sql: query.to_string(),
-                    needs,
+                    needs: named_objects(&query).into_iter().collect(),
                     if_not_exists: create.if_not_exists,
                     or_replace: create.or_replace,
                 })
@@ -186,13 +187,8 @@ impl Binder<'_> {
 
     /// Binds and lowers a query.
     pub(crate) fn query(&self, query: &Query) -> Result<Plan> {
-        self.query_with_names(query).map(|(plan, _)| plan)
-    }
-
-    /// The same, with the names that it has for tables, views and sequences.
-    fn query_with_names(&self, query: &Query) -> Result<(Plan, Vec<String>)> {
         let names = display_names(query);
-        let (mut plan, needs) = match self.bind_query(query, false) {
+        let mut plan = match self.bind_query(query, false) {
             // Two results of one name are no error for us: rename what the binder cannot tell apart.
             Err(error) if error.message().contains("unique expression names") => self.bind_query(query, true)?,
             other => other?,
@@ -204,16 +200,16 @@ impl Binder<'_> {
                 }
             }
         }
-        Ok((plan, needs))
+        Ok(plan)
     }
 
-    fn bind_query(&self, query: &Query, suffix: bool) -> Result<(Plan, Vec<String>)> {
+    fn bind_query(&self, query: &Query, suffix: bool) -> Result<Plan> {
         let mut statement = ast::Statement::Query(Box::new(query.clone()));
         rewrite(&mut statement, suffix)?;
         let context = Context::new(self.catalog, self.params, self.given.clone());
         let plan = context.plan(statement).map_err(from_datafusion)?;
         let plan = coerce(plan).map_err(from_datafusion)?;
-        Ok((lower::lower(&plan, &context)?, context.named()))
+        lower::lower(&plan, &context)
     }
 
     pub(crate) fn table(&self, name: &str) -> Result<Arc<dyn Relation>> {

@@ -32,8 +32,8 @@ use entasis_engine::relation::Relation;
 use entasis_vector::expr::ArithmeticOp;
 use entasis_vector::{DataType, Error, Result, Value};
 use std::borrow::Cow;
-use std::cell::{Cell, RefCell};
-use std::collections::{BTreeSet, HashSet};
+use std::cell::Cell;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 /// Views within views.
@@ -135,8 +135,6 @@ pub(crate) struct Context<'a> {
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
     views: Cell<usize>,
-    /// What the query itself names, in lower case: not what its views do.
-    named: RefCell<BTreeSet<String>>,
 }
 
 impl<'a> Context<'a> {
@@ -155,7 +153,6 @@ impl<'a> Context<'a> {
             ],
             relation_planners: vec![Arc::new(Relations)],
             views: Cell::new(0),
-            named: RefCell::default(),
         }
     }
 
@@ -187,17 +184,6 @@ impl<'a> Context<'a> {
 
     pub(crate) fn params(&self) -> Parameters<'a> {
         self.params
-    }
-
-    /// The names that the query has used for tables, views and sequences, and names for which there is none of these.
-    pub(crate) fn named(&self) -> Vec<String> {
-        self.named.borrow().iter().cloned().collect()
-    }
-
-    fn note(&self, name: &str) {
-        if self.views.get() == 0 {
-            self.named.borrow_mut().insert(name.to_lowercase());
-        }
     }
 
     pub(crate) fn rows(&self) -> Option<&Rows> {
@@ -261,7 +247,6 @@ impl ContextProvider for Context<'_> {
         {
             return Err(external(Error::input(format!("there is no schema {schema}"))));
         }
-        self.note(name.table());
         if let (ROWS, Some(rows)) = (name.table(), &self.given.rows) {
             return Ok(rows.clone());
         }
@@ -319,7 +304,6 @@ impl ContextProvider for Context<'_> {
             return Some(native::udf(EXACT, Kind::Exact));
         }
         if let Some((kind, sequence)) = sequence::call_in(name) {
-            self.note(sequence);
             return Some(sequence::udf(kind, sequence, self.catalog.sequence(sequence), self.catalog));
         }
         Library::get().scalar(&name.to_ascii_lowercase())

@@ -3,9 +3,10 @@
 //! Views are kept as text, so what one reads of a table is not known column by column. What it *mentions* is, and is never less:
 //! a column that no view mentions may change.
 
+use crate::bind::table_name;
 use crate::functions::sequence::{Kind, named_sequence};
 use crate::parse::parse_query;
-use datafusion_sql::sqlparser::ast::{Expr, Visit, Visitor};
+use datafusion_sql::sqlparser::ast::{Expr, ObjectName, Query, Visit, Visitor};
 use entasis_vector::Result;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -47,6 +48,77 @@ impl Visitor for Mentioned {
     }
 }
 
+/// The names that a query has for tables, views and sequences, in lower case: not those of its own common table expressions, nor
+/// what views that it names need. Some may name functions, files or nothing.
+pub(crate) fn named_objects(query: &Query) -> BTreeSet<String> {
+    let mut named = Named::default();
+    let _ = query.visit(&mut named);
+    named.objects
+}
+
+/// Gathers names of objects.
+#[derive(Default)]
+struct Named {
+    objects: BTreeSet<String>,
+    /// The queries around the place, outermost first.
+    scopes: Vec<Scope>,
+}
+
+/// A query and the common table expressions of its own.
+struct Scope {
+    /// Those whose names may be used at this place.
+    visible: Vec<String>,
+    /// Queries and names of all of them: one becomes visible behind its query, or within it if it is recursive.
+    ctes: Vec<(*const Query, String)>,
+    recursive: bool,
+}
+
+impl Scope {
+    fn see(&mut self, query: &Query) {
+        let found = self.ctes.iter().find(|(cte, _)| std::ptr::eq(*cte, query));
+        self.visible.extend(found.map(|(_, name)| name.clone()));
+    }
+}
+
+impl Visitor for Named {
+    type Break = std::convert::Infallible;
+
+    fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
+        if let Some(around) = self.scopes.last_mut().filter(|around| around.recursive) {
+            around.see(query);
+        }
+        let with = query.with.iter();
+        let ctes = with
+            .flat_map(|with| &with.cte_tables)
+            .map(|cte| (&raw const *cte.query, cte.alias.name.value.to_lowercase()));
+        let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
+        self.scopes.push(Scope { visible: Vec::new(), ctes: ctes.collect(), recursive });
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
+        self.scopes.pop();
+        if let Some(around) = self.scopes.last_mut() {
+            around.see(query);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<Self::Break> {
+        if let Ok(name) = table_name(relation)
+            && !(relation.0.len() == 1 && self.scopes.iter().any(|scope| scope.visible.contains(&name)))
+        {
+            self.objects.insert(name);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
+        self.objects.extend(called_sequence(expr));
+        ControlFlow::Continue(())
+    }
+}
+
 /// The sequences that an expression of a definition calls, in lower case.
 ///
 /// # Errors
@@ -64,12 +136,18 @@ impl Visitor for Called {
     type Break = std::convert::Infallible;
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Self::Break> {
-        if let Expr::Function(function) = expr
-            && Kind::of(&function.name.to_string().to_lowercase()).is_some()
-        {
-            self.0.extend(named_sequence(function).ok());
-        }
+        self.0.extend(called_sequence(expr));
         ControlFlow::Continue(())
+    }
+}
+
+/// The sequence that an expression calls, not the expressions within it.
+fn called_sequence(expr: &Expr) -> Option<String> {
+    match expr {
+        Expr::Function(function) if Kind::of(&function.name.to_string().to_lowercase()).is_some() => {
+            named_sequence(function).ok()
+        }
+        _ => None,
     }
 }
 
@@ -84,6 +162,16 @@ mod tests {
         let mentioned = mentioned_columns(sql).unwrap();
         assert_eq!(words(&mentioned.columns), "a b d e f g");
         assert_eq!(words(&mentioned.bare), "a b e g");
+        for (sql, expected) in [
+            ("WITH t AS (SELECT * FROM t) SELECT * FROM t, U", "t u"),
+            ("WITH u AS (SELECT * FROM t), w AS (SELECT * FROM u) SELECT * FROM w, main.u", "t u"),
+            ("WITH RECURSIVE r AS (SELECT 1 AS a UNION SELECT a FROM r, t) SELECT * FROM r", "t"),
+            ("SELECT (WITH u AS (SELECT 1) SELECT 1 FROM u) FROM u", "u"),
+            ("WITH u AS (SELECT 1) SELECT (SELECT nextval('s') FROM u WHERE a IN (SELECT b FROM v))", "s v"),
+            ("WITH a AS (WITH b AS (SELECT 1) SELECT * FROM b) SELECT * FROM a, b", "b"),
+        ] {
+            assert_eq!(words(&named_objects(&parse_query(sql).unwrap())), expected, "{sql}");
+        }
         assert_eq!(words(&called_sequences("nextval('S') + abs(currval('main.t'))").unwrap()), "s t");
         assert_eq!(words(&called_sequences("length('s')").unwrap()), "");
     }
