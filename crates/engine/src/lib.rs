@@ -12,5 +12,6 @@ pub mod optimizer;
 pub mod plan;
 mod reach;
 pub mod relation;
+pub mod shared;
 mod sync;
 pub mod template;

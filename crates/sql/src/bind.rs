@@ -1,11 +1,10 @@
 //! Syntax trees to statements: names resolved, types settled, queries lowered.
 
-use crate::coerce::coerce;
 use crate::context::{Context, Given, sql_type, unknown_table};
 use crate::error::from_datafusion;
 use crate::parameters::Parameters;
 use crate::parse::{Ast, Parsed, on_deep_stack, parse, span_position};
-use crate::rewrite::{display_names, rewrite};
+use crate::rewrite::display_names;
 use crate::stored::named_objects;
 use crate::{Catalog, ObjectKind, Statement, layout, lower, sequence, transaction};
 use datafusion_common::Result as DfResult;
@@ -204,12 +203,8 @@ impl Binder<'_> {
     }
 
     fn bind_query(&self, query: &Query, suffix: bool) -> Result<Plan> {
-        let mut statement = ast::Statement::Query(Box::new(query.clone()));
-        rewrite(&mut statement, suffix)?;
         let context = Context::new(self.catalog, self.params, self.given.clone());
-        let plan = context.plan(statement).map_err(from_datafusion)?;
-        let plan = coerce(plan).map_err(from_datafusion)?;
-        lower::lower(&plan, &context)
+        context.bind_named(Box::new(query.clone()), suffix)
     }
 
     pub(crate) fn table(&self, name: &str) -> Result<Arc<dyn Relation>> {

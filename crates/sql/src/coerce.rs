@@ -4,8 +4,11 @@
 //! two, DataFusion makes decimals of them, which cannot hold what a float may be; PostgreSQL and DuckDB make DOUBLEs of
 //! them, and so do we: the decimals are cast before DataFusion's rule looks. A REAL beside a decimal becomes a DOUBLE.
 //!
+//! **Exact numbers are compared exactly**, also if no one decimal holds both ([`exact`]).
+//!
 //! Expressions and nodes are visited inputs first, so that each sees the types that its inputs really have.
 
+use crate::exact;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
 use datafusion_common::{DFSchema, Result as DfResult};
@@ -13,7 +16,7 @@ use datafusion_expr::expr::{InSubquery, SetComparison};
 use datafusion_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion_expr::expr_schema::cast_subquery;
 use datafusion_expr::utils::merge_schema;
-use datafusion_expr::{Cast, Expr, ExprSchemable, Join, LogicalPlan, Operator, Union, Values, cast};
+use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Join, LogicalPlan, Operator, Union, Values, cast};
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use std::sync::Arc;
 
@@ -60,7 +63,13 @@ impl TreeNodeRewriter for Rewriter<'_> {
     type Node = Expr;
 
     fn f_up(&mut self, expr: Expr) -> DfResult<Transformed<Expr>> {
-        self.coercion.f_up(settle(expr, self.schema)?)
+        let settled = settle(expr, self.schema)?;
+        if let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &settled
+            && let Some(exact) = exact::comparison(left, *op, right, self.schema)?
+        {
+            return Ok(Transformed::yes(exact));
+        }
+        self.coercion.f_up(settled)
     }
 }
 
@@ -183,6 +192,8 @@ fn settle_keys(mut join: Join) -> DfResult<Join> {
         if mixes(types.iter()) {
             let decimal = if types[0].is_decimal() { left } else { right };
             *decimal = cast(std::mem::take(decimal), DOUBLE);
+        } else if let Some(keys) = exact::keys(left, right, join.left.schema(), join.right.schema())? {
+            (*left, *right) = keys;
         }
     }
     Ok(join)

@@ -32,7 +32,7 @@ use entasis_engine::relation::Relation;
 use entasis_vector::expr::ArithmeticOp;
 use entasis_vector::{DataType, Error, Result, Value};
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -40,6 +40,8 @@ use std::sync::Arc;
 const MAX_VIEWS: usize = 16;
 /// Prefix of a table name that is a path.
 const PATH: &str = "\u{1}path:";
+/// Prefix of the name of a relation that the statement itself has made.
+const SHARED: &str = "\u{1}shared:";
 
 /// A table, file or table function's result in the binder.
 #[derive(Debug)]
@@ -135,12 +137,15 @@ pub(crate) struct Context<'a> {
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
     views: Cell<usize>,
+    /// Relations that the statement itself has made, by the names under which it reads them.
+    shared: RefCell<Vec<(String, Arc<dyn Relation>)>>,
 }
 
 impl<'a> Context<'a> {
     pub(crate) fn new(catalog: &'a dyn Catalog, params: Parameters<'a>, given: Given) -> Context<'a> {
         let mut options = ConfigOptions::default();
-        options.sql_parser.enable_subquery_sort_elimination = true;
+        // A LIMIT around a derived table takes the first rows of its order.
+        options.sql_parser.enable_subquery_sort_elimination = false;
         options.execution.time_zone = Some(entasis_arrow::types::UTC.into());
         Context {
             catalog,
@@ -153,6 +158,7 @@ impl<'a> Context<'a> {
             ],
             relation_planners: vec![Arc::new(Relations)],
             views: Cell::new(0),
+            shared: RefCell::default(),
         }
     }
 
@@ -178,6 +184,34 @@ impl<'a> Context<'a> {
         SqlToRel::new_with_options(self, options).sql_statement_to_plan_with_context(statement, &mut context)
     }
 
+    /// Binds and lowers a query.
+    ///
+    /// # Errors
+    /// Those of rewriting, binding and lowering it.
+    pub(crate) fn bind(&self, query: Box<ast::Query>) -> Result<Plan> {
+        self.bind_named(query, false)
+    }
+
+    /// The same; `suffix` renames every result that might clash with another.
+    ///
+    /// # Errors
+    /// As [`Context::bind`].
+    pub(crate) fn bind_named(&self, query: Box<ast::Query>, suffix: bool) -> Result<Plan> {
+        let mut statement = Statement::Query(query);
+        crate::rewrite::rewrite(&mut statement, suffix, self)?;
+        let plan = self.plan(statement).map_err(crate::error::from_datafusion)?;
+        let plan = crate::coerce::coerce(plan).map_err(crate::error::from_datafusion)?;
+        lower::lower(&plan, self)
+    }
+
+    /// Makes a relation known under a name that no user can write, which it returns.
+    pub(crate) fn share(&self, relation: Arc<dyn Relation>) -> String {
+        let mut shared = self.shared.borrow_mut();
+        let name = format!("{SHARED}{}", shared.len());
+        shared.push((name.clone(), relation));
+        name
+    }
+
     pub(crate) fn options(&self) -> &ConfigOptions {
         &self.options
     }
@@ -194,6 +228,9 @@ impl<'a> Context<'a> {
         if let Some(path) = name.strip_prefix(PATH) {
             return self.catalog.file(path).map(Some);
         }
+        if name.starts_with(SHARED) {
+            return Ok(self.shared.borrow().iter().find(|(own, _)| own == name).map(|(_, relation)| relation.clone()));
+        }
         if name == TARGET && self.given.target.is_some() {
             return Ok(self.given.target.clone());
         }
@@ -205,6 +242,28 @@ impl<'a> Context<'a> {
         if is_path { self.catalog.file(name).map(Some) } else { Ok(None) }
     }
 
+    /// The columns of the table or view of that name, as they are called in a query.
+    ///
+    /// # Errors
+    /// Input, if there is none; those of binding the view.
+    pub(crate) fn columns_of_table(&self, name: &str) -> Result<Vec<String>> {
+        let source = self.get_table_source(TableReference::bare(name)).map_err(crate::error::from_datafusion)?;
+        Ok(source.schema().fields().iter().map(|field| field.name().clone()).collect())
+    }
+
+    /// The columns of a file or of a table function's result.
+    ///
+    /// # Errors
+    /// Those of binding it.
+    pub(crate) fn columns_of_relation(&self, relation: TableFactor) -> Result<Vec<String>> {
+        let mut template = crate::parse::parse_query("SELECT * FROM t")?;
+        if let ast::SetExpr::Select(select) = &mut *template.body {
+            select.from[0].relation = relation;
+        }
+        let plan = self.plan(Statement::Query(template)).map_err(crate::error::from_datafusion)?;
+        Ok(plan.schema().fields().iter().map(|field| field.name().clone()).collect())
+    }
+
     fn view(&self, text: &str) -> DfResult<Arc<dyn TableSource>> {
         if self.views.get() >= MAX_VIEWS {
             return Err(external(Error::input("a view contains itself")));
@@ -212,7 +271,7 @@ impl<'a> Context<'a> {
         self.views.set(self.views.get() + 1);
         let plan = crate::parse::parse_query(text).map_err(external).and_then(|query| {
             let mut statement = Statement::Query(query);
-            crate::rewrite::rewrite(&mut statement, false).map_err(external)?;
+            crate::rewrite::rewrite(&mut statement, false, self).map_err(external)?;
             self.plan(statement)
         });
         self.views.set(self.views.get() - 1);
@@ -394,7 +453,7 @@ fn argument(arg: &FunctionArg, context: &mut dyn RelationPlannerContext) -> DfRe
 }
 
 /// What a file is called as a table: its name without directories and extension.
-fn stem(path: &str) -> String {
+pub(crate) fn stem(path: &str) -> String {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = name.split('.').next().unwrap_or(name);
     if stem.is_empty() || stem.contains('*') { "file".into() } else { stem.to_lowercase() }
@@ -458,9 +517,8 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
         Sql::Array(_) | Sql::Struct(..) | Sql::Map(..) | Sql::Tuple(_) | Sql::Nested(_) | Sql::Union(_) => {
             return Err(Error::not_supported("nested types"));
         }
-        Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => {
-            return Err(Error::not_supported("HUGEINT").with_hint("DECIMAL(38, 0) holds integers of up to 38 digits"));
-        }
+        // The widest integers: 38 digits.
+        Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => DataType::Decimal { precision: 38, scale: 0 },
         other => match other.to_string().to_ascii_uppercase().as_str() {
             "UINTEGER" | "UINT" => DataType::UInt32,
             "LONG" => DataType::Int64,

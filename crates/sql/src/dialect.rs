@@ -1,6 +1,8 @@
 //! The dialect: DuckDB's as the parser knows it, with what PostgreSQL adds and users expect.
 
-use datafusion_sql::sqlparser::dialect::{Dialect, DuckDbDialect};
+use datafusion_sql::sqlparser::dialect::{Dialect, DuckDbDialect, Precedence};
+use datafusion_sql::sqlparser::parser::{Parser, ParserError};
+use datafusion_sql::sqlparser::tokenizer::Token;
 use std::any::TypeId;
 
 /// See the module.
@@ -95,6 +97,10 @@ impl Dialect for EntasisDialect {
     }
     fn supports_alter_column_type_using(&self) -> bool {
         true
+    }
+    /// `^` is a power and binds more strongly than `*`; a sign before it binds more strongly still ([`crate::rewrite`]).
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        (parser.peek_token_ref().token == Token::Caret).then(|| Ok(self.prec_value(Precedence::AtTz) + 1))
     }
     fn supports_in_empty_list(&self) -> bool {
         true

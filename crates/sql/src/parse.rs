@@ -255,6 +255,7 @@ pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
     let tokens = Tokenizer::new(&EntasisDialect, sql)
         .tokenize_with_location()
         .map_err(|e| Error::input(tokenizer_message(&e.message)).with_position(position(e.location)))?;
+    let tokens = crate::integers::settle(tokens)?;
     let lines = line_starts(sql);
     let mut statements = Vec::new();
     let mut current: Vec<TokenWithSpan> = Vec::new();
@@ -427,11 +428,21 @@ fn order_sequence_options(tokens: &mut [TokenWithSpan]) {
 pub(crate) const NOTHING: &str = "\u{1}nothing";
 
 /// What the parser knows by other words: `ABORT` is `ROLLBACK`; `DO NOTHING` in a `MERGE` sets or inserts a column that is
-/// none.
+/// none; whether a `WITH` is `[NOT] MATERIALIZED` changes no result, and the rewriter decides
+/// ([`crate::rewrite`]).
 fn other_words(tokens: &mut Vec<TokenWithSpan>) {
     let is = |token: Option<&TokenWithSpan>, word: &str| matches!(token.map(|t| &t.token), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word));
     if is(tokens.first(), "abort") {
         tokens[0].token = Token::make_keyword("ROLLBACK");
+    }
+    for i in (1..tokens.len()).rev() {
+        if is(tokens.get(i), "materialized") && tokens.get(i + 1).is_some_and(|next| next.token == Token::LParen) {
+            match (is(tokens.get(i - 1), "as"), i >= 2 && is(tokens.get(i - 1), "not") && is(tokens.get(i - 2), "as")) {
+                (true, _) => drop(tokens.remove(i)),
+                (_, true) => drop(tokens.drain(i - 1..=i)),
+                _ => {}
+            }
+        }
     }
     if is(tokens.first(), "create") {
         if let Some(sequence) = tokens.iter().take(3).position(|token| is(Some(token), "sequence")) {

@@ -159,9 +159,11 @@ impl Generator {
             return self.small();
         }
         let column = self.column_of(ids);
-        match self.below(4) {
+        match self.below(6) {
             0 => column,
-            1 => Expr::Case {
+            // A constant, which an outer join above may make NULL in some rows.
+            1 | 2 => self.small(),
+            3 => Expr::Case {
                 branches: vec![(Expr::IsNull(Box::new(column.clone())), self.small())],
                 otherwise: Some(Box::new(column)),
                 ty: DataType::Int64,
@@ -192,8 +194,13 @@ impl Generator {
         if depth == 0 {
             return self.table();
         }
-        match self.below(16) {
+        match self.below(18) {
             0..=7 => self.join(depth),
+            16 | 17 => {
+                // Sides of which something is known, and groups above what the join makes of it.
+                let input = self.join(depth.max(2));
+                self.aggregate(input)
+            }
             8..=10 => {
                 let input = self.node(depth - 1);
                 let numbers = self.numbers(&input);

@@ -110,16 +110,25 @@ fn collect_facts(node: &Node, into: &mut Vec<Fact>) {
                 }
             }
         }
-        Node::Join(join) => {
-            collect_facts(&join.left, into);
-            if join.kind == JoinKind::Inner {
+        // A row that an outer join fills up with NULLs breaks what is known of that side: a constant is NULL there.
+        Node::Join(join) => match join.kind {
+            JoinKind::Inner => {
+                collect_facts(&join.left, into);
                 collect_facts(&join.right, into);
                 for key in &join.on {
                     equal(&key.left, &key.right, into);
                 }
                 join.residual.iter().for_each(|e| collect_equality(e, into));
             }
-        }
+            JoinKind::Left
+            | JoinKind::Semi
+            | JoinKind::Anti
+            | JoinKind::NullAwareAnti
+            | JoinKind::Mark { .. }
+            | JoinKind::Single => collect_facts(&join.left, into),
+            JoinKind::Right => collect_facts(&join.right, into),
+            JoinKind::Full => {}
+        },
         Node::Aggregate(aggregate) => {
             let keys = aggregate.groups.iter().map(|(id, _)| *id).collect();
             into.push((keys, columns_of(node)));

@@ -22,6 +22,7 @@ mod join_order;
 mod limits;
 mod linear;
 mod nulls;
+mod orders;
 mod properties;
 mod prune;
 mod pushdown;
@@ -55,6 +56,7 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("factor", factor::apply, "what disjunctions share or imply must exist before it can be pushed"),
     ("pushdown", pushdown::apply, "join ordering wants its relations filtered and its predicates as keys"),
     ("limits", limits::apply, "after filters, which may not pass a limit"),
+    ("orders", orders::apply, "a limit above has given its sort a limit, and keeps it"),
     ("empties", empties::apply, "constants that pushdown brought to light; before effort goes into dead branches"),
     ("prune early", prune::apply, "joins that nobody reads must not take part in the order"),
     ("reduce", reduce::apply, "makes semi joins, which join ordering places"),

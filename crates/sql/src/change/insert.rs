@@ -2,11 +2,13 @@
 //!
 //! 1. `DEFAULT` among `VALUES` goes: a column that has it in every row is one that was not given, any other has the
 //!    expression in its place.
+//!    Values of one column that are not written alike are cast one by one ([`values`](super::values)).
 //! 2. The query is bound and cast to the types of the columns.
 //! 3. Columns that were not given follow. Defaults that are one value become a constant; the others are computed for each row,
 //!    in the order of the rows.
 
 use super::finish::{Finished, Returning};
+use super::values;
 use super::{Target, is_default, named, qualified, refuse, table_alias};
 use crate::bind::{Binder, table_name, target_columns};
 use crate::definition::select_expr;
@@ -108,6 +110,9 @@ impl Binder<'_> {
             }
             if columns.is_empty() {
                 return self.complete(target, lower::empty_rows(rows.len()), &[]);
+            }
+            for (at, &column) in columns.iter().enumerate() {
+                values::settle(rows, at, target.columns()[column].ty)?;
             }
         }
         for &column in &columns {

@@ -19,6 +19,7 @@ mod insert;
 mod merge;
 mod outer;
 mod update;
+mod values;
 
 use crate::bind::{Binder, find_column, table_name};
 use crate::context::{Given, ROWS, Rows, TARGET, unknown_table};

@@ -36,11 +36,7 @@ impl AggregateUDFImpl for Average {
         match args {
             [ArrowType::Null] => Ok(vec![ArrowType::Float64]),
             [arg] if arg.is_numeric() => Ok(vec![arg.clone()]),
-            _ => {
-                let types: Vec<String> = args.iter().map(crate::error::type_name).collect();
-                let error = Error::input(format!("avg does not take ({}), only a number", types.join(", ")));
-                Err(DataFusionError::External(Box::new(error)))
-            }
+            _ => wrong_arguments("avg", args),
         }
     }
 
@@ -51,4 +47,11 @@ impl AggregateUDFImpl for Average {
     fn accumulator(&self, _: AccumulatorArgs<'_>) -> DfResult<Box<dyn Accumulator>> {
         Err(DataFusionError::Internal("avg is lowered, not accumulated".into()))
     }
+}
+
+/// The error for arguments that are no number.
+pub(super) fn wrong_arguments(name: &str, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
+    let types: Vec<String> = args.iter().map(crate::error::type_name).collect();
+    let error = Error::input(format!("{name} does not take ({}), only a number", types.join(", ")));
+    Err(DataFusionError::External(Box::new(error)))
 }

@@ -5,13 +5,14 @@
 //! | [`native`] | the engine's kernels |
 //! | [`scalar`], [`aggregate`] | DataFusion's library, over Arrow arrays |
 //! | [`sequence`] | a sequence of the catalog |
-//! | [`average`] | the engine; here only because the library types it otherwise |
+//! | [`average`], [`sum`] | the engine; here only because the library types them otherwise |
 
 pub(crate) mod aggregate;
 pub(crate) mod average;
 pub(crate) mod native;
 pub(crate) mod scalar;
 pub(crate) mod sequence;
+pub(crate) mod sum;
 
 use datafusion_expr::{AggregateUDF, ScalarUDF};
 use std::collections::HashMap;
@@ -80,8 +81,8 @@ impl Library {
             }
         }
         let mut aggregate = HashMap::new();
-        let averages = [average::avg()];
-        for udf in datafusion_functions_aggregate::all_default_aggregate_functions().into_iter().chain(averages) {
+        let own = [average::avg(), sum::sum()];
+        for udf in datafusion_functions_aggregate::all_default_aggregate_functions().into_iter().chain(own) {
             for name in udf.aliases().iter().map(String::as_str).chain([udf.name()]) {
                 aggregate.insert(name.to_string(), udf.clone());
             }

@@ -9,6 +9,7 @@ use crate::functions::aggregate::External;
 use crate::functions::scalar::argument_field;
 use crate::hidden::visible;
 use arrow_schema::{FieldRef, SortOptions};
+use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::expr::{AggregateFunction as DfAggregate, NullTreatment};
 use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable};
 use entasis_arrow::{from_arrow_type, to_arrow_type};
@@ -23,7 +24,17 @@ impl Lowering<'_> {
         let mut fields = aggregate.schema.fields().iter();
         let mut columns = Vec::with_capacity(fields.len());
         let mut groups = Vec::with_capacity(aggregate.group_expr.len());
-        for expr in &aggregate.group_expr {
+        // The schema has a key that is there twice once.
+        let mut keys: Vec<&DfExpr> = Vec::with_capacity(aggregate.group_expr.len());
+        aggregate.group_expr.iter().for_each(|key| {
+            if !keys.contains(&key) {
+                keys.push(key)
+            }
+        });
+        if keys.len() + aggregate.aggr_expr.len() != fields.len() {
+            return Err(Error::internal("a key of GROUP BY is lost"));
+        }
+        for expr in keys {
             let expr = self.expr(expr, &scope, &mut node)?;
             let name = fields.next().map_or("group", |field| field.name());
             let column = self.columns.add(visible(name), expr.ty(), true);
@@ -59,6 +70,10 @@ impl Lowering<'_> {
         node: &mut Node,
     ) -> Result<AggregateCall> {
         let params = &function.params;
+        if is_of_outer_query(whole) {
+            let text = format!("{}, an aggregate of the outer query, in a subquery", function.func.name());
+            return Err(Error::not_supported(text).with_hint("compute it in a derived table of the outer query"));
+        }
         let filter = match &params.filter {
             Some(filter) => Some(cast_null(self.expr(filter, scope, node)?, DataType::Boolean)),
             None => None,
@@ -198,6 +213,12 @@ impl Lowering<'_> {
         }
         Ok(Lowered { node, scope: Scope { schema: on.schema.clone(), columns } })
     }
+}
+
+/// True if an aggregate reads columns of the query around its own and no others: it is that query's.
+fn is_of_outer_query(aggregate: &DfExpr) -> bool {
+    let reads_outer = aggregate.exists(|part| Ok(matches!(part, DfExpr::OuterReferenceColumn(..)))).unwrap_or(false);
+    reads_outer && aggregate.column_refs().is_empty()
 }
 
 /// The value of the first row in the given order, NULL or not.

@@ -237,7 +237,8 @@ impl<'a> Lowering<'a> {
         let mut exprs = Vec::new();
         for (expr, field) in projection.expr.iter().zip(projection.schema.fields()) {
             columns.push(match self.expr(expr, &scope, &mut node)? {
-                Expr::Column { id, .. } => id,
+                Expr::Column { id, .. } if !self.is_outer(id, &scope) => id,
+                // A column of the query around is one of this query's own from here on.
                 other => {
                     let column = self.columns.add(visible(field.name()), other.ty(), field.is_nullable());
                     exprs.push((column, other));
@@ -249,6 +250,11 @@ impl<'a> Lowering<'a> {
             node = Node::Project(Project { input: Box::new(node), exprs });
         }
         Ok(Lowered { node, scope: Scope { schema: projection.schema.clone(), columns } })
+    }
+
+    /// True for a column of a query around the one whose columns are in `scope`.
+    fn is_outer(&self, id: ColumnId, scope: &Scope) -> bool {
+        !scope.columns.contains(&id) && self.outer.iter().any(|outer| outer.columns.contains(&id))
     }
 
     fn filter(&mut self, filter: &df::Filter) -> Result<Lowered> {

@@ -5,7 +5,8 @@
 //! | scalar | single join | single join |
 //! | `EXISTS` | semi or anti join | mark join |
 //! | `x IN (…)` | semi join; `NOT IN` a null-aware anti join | null-aware mark join |
-//! | `x < ANY (…)`, `x < ALL (…)` | mark join | mark join |
+//! | `x = ANY (…)`, `x <> ALL (…)` | as `IN` and `NOT IN` | null-aware mark join |
+//! | any other `ANY`, `ALL` | single join | single join with the least and the greatest value (`compare_all`) |
 
 use super::expr::same_type;
 use super::join::split_keys;
@@ -16,9 +17,9 @@ use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, Result as DfResult};
 use datafusion_expr::expr::{InSubquery, SetComparison, SetQuantifier};
 use datafusion_expr::{Expr as DfExpr, ExprSchemable, Operator, Subquery};
-use entasis_engine::plan::{Join, JoinKey, JoinKind, Node};
+use entasis_engine::plan::{Aggregate, AggregateCall, AggregateFunction, Join, JoinKey, JoinKind, Node};
 use entasis_vector::expr::{CompareOp, Expr};
-use entasis_vector::{ColumnId, DataType, Error, Result};
+use entasis_vector::{ColumnId, DataType, Error, Result, Value};
 
 /// True if the expression is a subquery, with what it is compared with.
 pub(super) fn is_subquery(expr: &DfExpr) -> bool {
@@ -117,53 +118,88 @@ impl Lowering<'_> {
 
     /// `EXISTS`, `IN`, `ANY` and `ALL` anywhere in an expression: a mark join around `node`; the mark is the result.
     pub(super) fn mark_subquery(&mut self, expr: &DfExpr, scope: &Scope, node: &mut Node) -> Result<Expr> {
-        let (subquery, purpose, negated) = match expr {
-            DfExpr::Exists(exists) => (&exists.subquery, Purpose::Exists, exists.negated),
-            DfExpr::InSubquery(InSubquery { subquery, negated, .. }) => (subquery, Purpose::In, *negated),
-            DfExpr::SetComparison(SetComparison { subquery, quantifier, .. }) => {
-                (subquery, Purpose::In, *quantifier == SetQuantifier::All)
-            }
+        let (subquery, compared, negated) = match expr {
+            DfExpr::Exists(exists) => (&exists.subquery, None, exists.negated),
+            DfExpr::InSubquery(InSubquery { expr, subquery, negated }) => (subquery, Some(expr), *negated),
+            DfExpr::SetComparison(set) => match (comparison(set.op)?, set.quantifier) {
+                (CompareOp::Eq, SetQuantifier::Any) => (&set.subquery, Some(&set.expr), false),
+                (CompareOp::NotEq, SetQuantifier::All) => (&set.subquery, Some(&set.expr), true),
+                (op, quantifier) => return self.compare_all(set, op, quantifier, scope, node),
+            },
             other => return Err(Error::internal(format!("{other} is no subquery"))),
         };
-        let mut null_aware = false;
-        let (mut key, mut residual) = (None, Vec::new());
-        let input = match expr {
-            DfExpr::InSubquery(InSubquery { expr, .. }) | DfExpr::SetComparison(SetComparison { expr, .. }) => {
-                Some(self.expr(expr, scope, node)?)
-            }
-            _ => None,
-        };
-        let (sub, column) = self.subquery(subquery, scope, input.is_some())?;
-        if let (Some(input), Some(column)) = (input, column) {
-            let (left, right) = same_type(input, self.columns.expr(column));
-            match expr {
-                DfExpr::SetComparison(set) => {
-                    let op = comparison(set.op)?;
-                    match (op, negated) {
-                        (CompareOp::Eq, false) | (CompareOp::NotEq, true) => {
-                            null_aware = true;
-                            key = Some((left, right));
-                        }
-                        (op, false) => residual.push(Expr::compare(op, left, right)),
-                        // x < ALL (…) unless some x >= y, and not certainly either where that is unknown.
-                        (op, true) => {
-                            let counterexample = Expr::compare(inverse(op), left, right);
-                            residual.push(fold::compare(CompareOp::DistinctFrom, counterexample, Expr::boolean(false)));
-                        }
-                    }
-                }
-                _ => {
-                    null_aware = true;
-                    key = Some((left, right));
-                }
-            }
-        }
+        let null_aware = compared.is_some();
+        let purpose = if null_aware { Purpose::In } else { Purpose::Exists };
+        let input = compared.map(|expr| self.expr(expr, scope, node)).transpose()?;
+        let (sub, column) = self.subquery(subquery, scope, null_aware)?;
+        let key = input.zip(column).map(|(input, column)| same_type(input, self.columns.expr(column)));
         let mark = self.columns.add("mark", DataType::Boolean, null_aware);
         let kind = JoinKind::Mark { mark, null_aware };
         let outer = take(node);
-        *node = self.join_subquery(*outer, sub, purpose, kind, key, residual, vec![])?.node;
+        *node = self.join_subquery(*outer, sub, purpose, kind, key, vec![], vec![])?.node;
         let mark = self.columns.expr(mark);
         Ok(if negated { fold::not(mark) } else { mark })
+    }
+
+    /// `x op ANY (…)` and `x op ALL (…)` by what is known of all rows together: how many there are, how many of them are not
+    /// NULL, the least and the greatest. `x < ANY` is true if `x` is less than the greatest, `x < ALL` is false unless it is less
+    /// than the least; else NULL, if there is one on either side; else the other way round. Over no rows, ANY is false and ALL is
+    /// true.
+    fn compare_all(
+        &mut self,
+        set: &SetComparison,
+        op: CompareOp,
+        quantifier: SetQuantifier,
+        scope: &Scope,
+        node: &mut Node,
+    ) -> Result<Expr> {
+        let input = self.expr(&set.expr, scope, node)?;
+        let (sub, column) = self.subquery(&set.subquery, scope, true)?;
+        let column = column.ok_or_else(|| Error::internal("ANY and ALL without a column"))?;
+        let (x, y) = same_type(input, self.columns.expr(column));
+        let ty = y.ty();
+        let mut aggregates = Vec::with_capacity(4);
+        let mut values = Vec::with_capacity(4);
+        for (name, function, args, ty) in [
+            ("rows", AggregateFunction::CountStar, vec![], DataType::Int64),
+            ("values", AggregateFunction::Count, vec![y.clone()], DataType::Int64),
+            ("least", AggregateFunction::Min, vec![y.clone()], ty),
+            ("greatest", AggregateFunction::Max, vec![y], ty),
+        ] {
+            let column = self.columns.add(name, ty, true);
+            let call = AggregateCall { function, args, distinct: false, filter: None, order_by: Vec::new(), ty };
+            aggregates.push((column, call));
+            values.push(self.columns.expr(column));
+        }
+        let sub = Node::Aggregate(Aggregate { input: Box::new(sub), groups: Vec::new(), aggregates });
+        let outer = take(node);
+        let outcome = self.join_subquery(*outer, sub, Purpose::Scalar, JoinKind::Single, None, vec![], values)?;
+        *node = outcome.node;
+        let Ok([rows, values, least, greatest]) = <[Expr; 4]>::try_from(outcome.values) else {
+            return Err(Error::internal("ANY and ALL without what they compare with"));
+        };
+        let any = quantifier == SetQuantifier::Any;
+        // What decides: an example for ANY, a counterexample for ALL.
+        let decisive = if any { op } else { inverse(op) };
+        let decided = match decisive {
+            CompareOp::Lt | CompareOp::LtEq => Expr::compare(decisive, x.clone(), greatest),
+            CompareOp::Gt | CompareOp::GtEq => Expr::compare(decisive, x.clone(), least),
+            _ => Expr::Or(vec![
+                Expr::compare(CompareOp::NotEq, x.clone(), least),
+                Expr::compare(CompareOp::NotEq, x.clone(), greatest),
+            ]),
+        };
+        let zero = Expr::literal(Value::Integer(0), DataType::Int64);
+        let unknown = Expr::Or(vec![Expr::IsNull(Box::new(x)), Expr::compare(CompareOp::Lt, values, rows.clone())]);
+        Ok(Expr::Case {
+            branches: vec![
+                (Expr::compare(CompareOp::Eq, rows, zero), Expr::boolean(!any)),
+                (decided, Expr::boolean(any)),
+                (unknown, Expr::literal(Value::Null, DataType::Boolean)),
+            ],
+            otherwise: Some(Box::new(Expr::boolean(!any))),
+            ty: DataType::Boolean,
+        })
     }
 
     /// A join with the rows of a subquery that stands in `FROM` and may refer to `outer`.

@@ -17,7 +17,8 @@
 use super::join::{as_key, split_keys};
 use super::{Lowering, fold};
 use entasis_engine::plan::{
-    Aggregate, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Node, Project, SetOperation, Sort,
+    Aggregate, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Project,
+    SetOperation, Sort,
 };
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
@@ -518,6 +519,13 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
             Some(pulled)
         }
         Node::Sort(Sort { input, limit: None, .. }) => pull(*input, free, purpose, columns),
+        // Whether there are rows does not depend on how many are taken.
+        Node::Limit(Limit { input, offset: 0, count }) if purpose == Purpose::Exists && count != Some(0) => {
+            pull(*input, free, purpose, columns)
+        }
+        Node::Sort(Sort { input, limit: Some(1..), .. }) if purpose == Purpose::Exists => {
+            pull(*input, free, purpose, columns)
+        }
         Node::Sort(_) | Node::Limit(_) | Node::SetOperation(_) | Node::Scan(_) | Node::Values(_) => None,
     }
 }

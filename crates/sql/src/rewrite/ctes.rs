@@ -1,18 +1,35 @@
-//! A `WITH` that hides another: the binder knows one query of each name, so the inner one gets a name of its own.
+//! What becomes of a `WITH`.
 //!
+//! **One that hides another** of the same name gets a name of its own, since the binder knows one query of each name:
 //! `WITH t AS (…) SELECT … FROM (WITH t AS (…) SELECT t.i FROM t) q`: the inner `t` is renamed, and `FROM t`, where it is
 //! meant, becomes `FROM renamed AS t`. A query of a `WITH` sees those before it and those around it.
+//!
+//! **One that is read more than once** is bound where it is read, each time anew, so that filters reach it; but not if its rows
+//! might differ (`random()`, `nextval`, `LIMIT`), if it is computed from many rows (groups, `DISTINCT`, set operations), or if it
+//! would be bound more than [`MOST_COPIES`] times, as in a chain whose members each read the one before twice. Then it is bound
+//! once and its rows are a relation ([`Shared`]). What reads the query around it cannot be: it is bound in place.
 
+use crate::context::Context;
+use crate::functions::Library;
+use crate::functions::sequence;
 use crate::hidden::hidden;
+use crate::parse::parse_query;
+use datafusion_expr::Volatility;
 use datafusion_sql::sqlparser::ast::{
-    Ident, ObjectNamePart, Query, TableAlias, TableFactor, VisitMut, VisitorMut, With,
+    Cte, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier,
+    TableAlias, TableFactor, Visit, VisitMut, Visitor, VisitorMut, With,
 };
+use entasis_engine::shared::Shared;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-/// Renames hiding queries.
-#[derive(Default)]
-pub(super) struct Ctes {
+/// A query of a `WITH` that is bound in place is copied so often at most.
+const MOST_COPIES: u64 = 8;
+
+/// Renames queries that hide others, and shares rows.
+pub(super) struct Ctes<'a> {
+    context: &'a Context<'a>,
     /// Of each query around the place, innermost last: the names of its `WITH`, and what they have become.
     scopes: Vec<HashMap<String, Option<String>>>,
     /// The `WITH`s of those queries, which are visited by hand and put back at the end.
@@ -20,27 +37,75 @@ pub(super) struct Ctes {
     renamed: u64,
 }
 
-impl VisitorMut for Ctes {
+impl<'a> Ctes<'a> {
+    pub(super) fn new(context: &'a Context<'a>) -> Ctes<'a> {
+        Ctes { context, scopes: Vec::new(), withs: Vec::new(), renamed: 0 }
+    }
+
+    /// Binds a query of a `WITH` by itself, as a relation; its name, or `None` if it must be bound in place.
+    fn share(&mut self, cte: &Cte, before: &[Cte]) -> Option<String> {
+        let mut query = cte.query.clone();
+        let around = self.withs.iter().flatten().flat_map(|with| &with.cte_tables).chain(before);
+        let around: Vec<Cte> = around.cloned().collect();
+        if !around.is_empty() {
+            match &mut query.with {
+                Some(with) => drop(with.cte_tables.splice(0..0, around)),
+                None => {
+                    let mut template = parse_query("WITH t AS (SELECT 1) SELECT 1").ok()?;
+                    template.with.as_mut()?.cte_tables = around;
+                    query.with = template.with;
+                }
+            }
+        }
+        let plan = self.context.bind(query).ok()?;
+        let mut schema = plan.schema();
+        if cte.alias.columns.len() > schema.len() {
+            return None;
+        }
+        for (field, column) in schema.iter_mut().zip(&cte.alias.columns) {
+            field.name = column.name.value.to_lowercase().into();
+        }
+        let name = cte.alias.name.value.to_lowercase();
+        Some(self.context.share(Arc::new(Shared::new(name, schema, plan))))
+    }
+}
+
+impl VisitorMut for Ctes<'_> {
     type Break = std::convert::Infallible;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Self::Break> {
         self.scopes.push(HashMap::new());
-        let mut with = query.with.take();
-        for cte in with.iter_mut().flat_map(|with| &mut with.cte_tables) {
-            cte.query.visit(self)?;
+        let Some(mut with) = query.with.take() else {
+            self.withs.push(None);
+            return ControlFlow::Continue(());
+        };
+        let shared = is_shared(&with, query);
+        let mut kept: Vec<Cte> = Vec::with_capacity(with.cte_tables.len());
+        for (mut cte, shared) in std::mem::take(&mut with.cte_tables).into_iter().zip(shared) {
+            VisitMut::visit(&mut cte.query, self)?;
             let name = cte.alias.name.value.to_lowercase();
-            let (own, around) = self.scopes.split_last_mut().expect("pushed above");
-            let renamed = around.iter().any(|scope| scope.contains_key(&name)).then(|| {
-                self.renamed += 1;
-                format!("{name}{}", hidden(self.renamed))
+            let (_, around) = self.scopes.split_last().expect("pushed above");
+            let hides = around.iter().any(|scope| scope.contains_key(&name));
+            let twice = self.scopes.last().is_some_and(|own| own.contains_key(&name));
+            let relation = if shared && !twice { self.share(&cte, &kept) } else { None };
+            let is_relation = relation.is_some();
+            let renamed = relation.or_else(|| {
+                hides.then(|| {
+                    self.renamed += 1;
+                    format!("{name}{}", hidden(self.renamed))
+                })
             });
-            if let Some(renamed) = &renamed {
+            if let (Some(renamed), false) = (&renamed, is_relation) {
                 cte.alias.name = Ident::with_quote('"', renamed);
             }
             // Twice in one WITH is an error, which the binder raises.
-            own.entry(name).or_insert(renamed);
+            self.scopes.last_mut().expect("pushed above").entry(name).or_insert(renamed);
+            if !is_relation {
+                kept.push(cte);
+            }
         }
-        self.withs.push(with);
+        with.cte_tables = kept;
+        self.withs.push(Some(with).filter(|with| !with.cte_tables.is_empty()));
         ControlFlow::Continue(())
     }
 
@@ -62,4 +127,79 @@ impl VisitorMut for Ctes {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// Which queries of a `WITH` are bound once for all places that read them.
+fn is_shared(with: &With, query: &Query) -> Vec<bool> {
+    let ctes = &with.cte_tables;
+    let mut shared = vec![false; ctes.len()];
+    if with.recursive {
+        return shared;
+    }
+    // From the last to the first: what is read by one that is bound several times is bound as often.
+    let mut copies = vec![1u64; ctes.len()];
+    for at in (0..ctes.len()).rev() {
+        let name = ctes[at].alias.name.value.to_lowercase();
+        let later = (at + 1..ctes.len()).map(|other| reads(&*ctes[other].query, &name) * copies[other]);
+        let read = later.fold(reads(&*query.body, &name) + reads(&query.order_by, &name), u64::saturating_add);
+        shared[at] = read > MOST_COPIES || (read > 1 && computed_once(&ctes[at].query));
+        copies[at] = if shared[at] { 1 } else { read };
+    }
+    shared
+}
+
+/// How often a name is read as a table's.
+fn reads(part: &impl Visit, name: &str) -> u64 {
+    struct Count<'a>(&'a str, u64);
+    impl Visitor for Count<'_> {
+        type Break = std::convert::Infallible;
+        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<Self::Break> {
+            if let [ObjectNamePart::Identifier(ident)] = relation.0.as_slice()
+                && ident.value.eq_ignore_ascii_case(self.0)
+            {
+                self.1 += 1;
+            }
+            ControlFlow::Continue(())
+        }
+    }
+    let mut count = Count(name, 0);
+    let _ = part.visit(&mut count);
+    count.1
+}
+
+/// True if a query may give other rows the second time, or costs more to compute than to read.
+fn computed_once(query: &Query) -> bool {
+    struct Look;
+    impl Visitor for Look {
+        type Break = ();
+        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+            let combines = match &*query.body {
+                SetExpr::SetOperation { op, set_quantifier, .. } => {
+                    *op != SetOperator::Union || *set_quantifier != SetQuantifier::All
+                }
+                _ => false,
+            };
+            stop(combines || query.limit_clause.is_some() || query.fetch.is_some())
+        }
+        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+            let groups = match &select.group_by {
+                GroupByExpr::All(_) => true,
+                GroupByExpr::Expressions(groups, _) => !groups.is_empty(),
+            };
+            stop(groups || select.distinct.is_some() || select.having.is_some())
+        }
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+            let name = function.name.to_string().trim_matches('"').to_ascii_lowercase();
+            let library = Library::get();
+            let is_volatile =
+                library.scalar(&name).is_some_and(|function| function.signature().volatility == Volatility::Volatile);
+            stop(is_volatile || sequence::Kind::of(&name).is_some() || library.aggregate(&name).is_some())
+        }
+    }
+    query.visit(&mut Look).is_break()
+}
+
+fn stop(found: bool) -> ControlFlow<()> {
+    if found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }

@@ -6,14 +6,19 @@
 //! * **`INTERSECT` and `EXCEPT`** are bags under `ALL`; DataFusion plans them as semi and anti joins. They travel through
 //!   the binder as a `UNION ALL`, which coerces the columns of both sides, under a table alias that no user can write
 //!   ([`set_marker`]); lowering turns them back.
-//! * **A `WITH` may hide another** of the same name ([`ctes`]), and **rows may be compared** ([`rows`]).
+//! * **`USING` and `NATURAL`** merge columns; the binder is given conditions and lists ([`using`]).
+//! * **A table of an outer query** may be called like a column ([`outer_names`]).
+//! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]), and **rows may be compared** ([`rows`]).
 //! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it; a call of
 //!   [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
 //! * **Features that are not there yet** are refused here, by name and place.
 
 mod ctes;
+mod outer_names;
 mod rows;
+mod using;
 
+use crate::context::Context;
 use crate::functions::Library;
 use crate::functions::native::EXACT;
 use crate::functions::sequence;
@@ -23,7 +28,7 @@ use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy,
     OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias,
-    TableFactor, TableWithJoins, Value, VisitMut, VisitorMut,
+    TableFactor, TableWithJoins, UnaryOperator, Value, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
@@ -36,8 +41,10 @@ use std::ops::ControlFlow;
 ///
 /// # Errors
 /// Not supported, for features that are not there yet; input, for unknown functions.
-pub(crate) fn rewrite(statement: &mut Statement, suffix: bool) -> Result<()> {
-    let _ = statement.visit(&mut ctes::Ctes::default());
+pub(crate) fn rewrite(statement: &mut Statement, suffix: bool, context: &Context<'_>) -> Result<()> {
+    let _ = statement.visit(&mut ctes::Ctes::new(context));
+    using::apply(statement, context)?;
+    outer_names::apply(statement, context);
     let mut rewriter = Rewriter { suffix };
     match statement.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
@@ -88,6 +95,36 @@ fn first_operand(expr: &mut Expr) -> Option<&mut Expr> {
         Expr::BinaryOp { left, op: BinaryOperator::And | BinaryOperator::Or, .. } => {
             if matches!(**left, Expr::BinaryOp { op: BinaryOperator::And | BinaryOperator::Or, .. }) {
                 first_operand(left)
+            } else {
+                Some(left)
+            }
+        }
+        _ => None,
+    }
+}
+
+/// A condition on groups that all of them meet, so that there are groups.
+fn one_group(having: &mut Option<Expr>) {
+    let template = parse_query("SELECT 1 HAVING count(*) >= 0").expect("a constant");
+    if let SetExpr::Select(select) = *template.body
+        && let Some(always) = select.having
+    {
+        *having = Some(match having.take() {
+            Some(own) => {
+                let (left, right) = (Box::new(Expr::Nested(Box::new(own))), Box::new(always));
+                Expr::BinaryOp { left, op: BinaryOperator::And, right }
+            }
+            None => always,
+        });
+    }
+}
+
+/// What a chain of powers raises first.
+fn base_of_power(expr: &mut Expr) -> Option<&mut Expr> {
+    match expr {
+        Expr::BinaryOp { left, op: BinaryOperator::BitwiseXor, .. } => {
+            if matches!(**left, Expr::BinaryOp { op: BinaryOperator::BitwiseXor, .. }) {
+                base_of_power(left)
             } else {
                 Some(left)
             }
@@ -244,6 +281,14 @@ impl VisitorMut for Rewriter {
                     return self.pre_visit_expr(expr);
                 }
             }
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr: power } => {
+                // A sign binds more strongly than a power: `-2 ^ 2` is `(-2) ^ 2`.
+                if let Some(base) = base_of_power(power) {
+                    let taken = std::mem::replace(base, Expr::Value(Value::Null.into()));
+                    *base = Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(taken) };
+                    *expr = std::mem::replace(&mut **power, Expr::Value(Value::Null.into()));
+                }
+            }
             Expr::Identifier(ident) => fold(ident),
             Expr::CompoundIdentifier(idents) => idents.iter_mut().for_each(fold),
             Expr::Function(function) => return self.function(function),
@@ -379,8 +424,12 @@ impl Rewriter {
         {
             return ControlFlow::Break(Error::not_supported("DISTINCT ON with GROUP BY ALL"));
         }
-        // GROUP BY (a, b) groups by both.
+        // GROUP BY (a, b) groups by both, and GROUP BY () makes one group of all rows, as an aggregate does.
         if let GroupByExpr::Expressions(groups, _) = &mut select.group_by {
+            if !groups.is_empty() && groups.iter().all(|group| matches!(group, Expr::Tuple(parts) if parts.is_empty()))
+            {
+                one_group(&mut select.having);
+            }
             *groups = std::mem::take(groups)
                 .into_iter()
                 .flat_map(|group| match group {
@@ -394,6 +443,8 @@ impl Rewriter {
             .iter()
             .any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
         let mut seen = HashSet::new();
+        // A result that has a name of its own and a column of a table cannot share it.
+        let (mut columns, mut aliases) = (HashSet::new(), HashSet::new());
         for (i, item) in select.projection.iter_mut().enumerate() {
             match item {
                 SelectItem::UnnamedExpr(expr) => {
@@ -407,19 +458,25 @@ impl Rewriter {
                         }
                         _ => text,
                     };
-                    let alias = match (is_name, is_new && !(self.suffix && (wildcard || i > 0))) {
-                        (true, true) => continue,
+                    let is_free = is_new && !aliases.contains(&name) && !(self.suffix && (wildcard || i > 0));
+                    let alias = match (is_name, is_free) {
+                        (true, true) => {
+                            columns.insert(name);
+                            continue;
+                        }
                         (false, true) => name,
                         (_, false) => format!("{name}{}", hidden(i as u64)),
                     };
                     let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
+                    aliases.insert(alias.clone());
                     *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('"', alias) };
                 }
                 SelectItem::ExprWithAlias { alias, .. } => {
                     fold(alias);
-                    if !seen.insert(alias.value.clone()) {
+                    if !seen.insert(alias.value.clone()) || columns.contains(&alias.value) {
                         *alias = Ident::with_quote('"', format!("{}{}", alias.value, hidden(i as u64)));
                     }
+                    aliases.insert(alias.value.clone());
                 }
                 SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => {
                     match &mut options.opt_exclude {

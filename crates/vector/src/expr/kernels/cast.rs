@@ -47,6 +47,7 @@ pub fn cast(a: &Vector, from: DataType, to: DataType, lenient: bool, rows: Rows<
 trait FromWhole: Native {
     fn from_wide(v: i128, unit: f64) -> Self;
     fn from_word(v: i64, unit: f64) -> Self;
+    fn from_double(v: f64) -> Self;
 }
 impl FromWhole for f64 {
     #[inline(always)]
@@ -56,6 +57,9 @@ impl FromWhole for f64 {
     #[inline(always)]
     fn from_word(v: i64, unit: f64) -> f64 {
         v as f64 / unit
+    }
+    fn from_double(v: f64) -> f64 {
+        v
     }
 }
 impl FromWhole for f32 {
@@ -67,20 +71,54 @@ impl FromWhole for f32 {
     fn from_word(v: i64, unit: f64) -> f32 {
         if unit == 1.0 { v as f32 } else { (v as f64 / unit) as f32 }
     }
+    fn from_double(v: f64) -> f32 {
+        v as f32
+    }
 }
 
 fn to_float<F: FromWhole>(a: &Vector, scale: u8, rows: Rows<'_>, out: &mut Vector) {
     let unit = pow10(scale) as f64;
     let (rows, out) = (rows.widened(), out.values_mut::<F>());
-    match a.physical() {
-        PhysicalType::I64 => unary(operand(a), rows, out, move |v: i64| F::from_word(v, unit)),
-        PhysicalType::I32 => unary(operand(a), rows, out, move |v: i32| F::from_word(v.into(), unit)),
+    let rounded_twice = match a.physical() {
+        PhysicalType::I64 => unary_checked(operand(a), rows, out, move |v: i64| {
+            (F::from_word(v, unit), scale > 0 && is_rounded_twice(v.into(), scale))
+        }),
+        PhysicalType::I32 => {
+            unary_checked(operand(a), rows, out, move |v: i32| (F::from_word(v.into(), unit), scale > EXACT_POWER))
+        }
         physical => with_integer!(
             physical,
-            T => unary(operand::<T>(a), rows, out, move |v: T| F::from_wide(Into::<Wide>::into(v).0, unit)),
+            T => unary_checked(operand::<T>(a), rows, out, move |v: T| {
+                let wide = Into::<Wide>::into(v).0;
+                (F::from_wide(wide, unit), scale > 0 && is_rounded_twice(wide, scale))
+            }),
             unreachable!("integers and decimals are held as integers")
         ),
+    };
+    if rounded_twice {
+        with_integer!(
+            a.physical(),
+            T => unary(operand::<T>(a), rows, out, move |v: T| F::from_double(decimal_to_double(Into::<Wide>::into(v).0, scale))),
+            unreachable!("integers and decimals are held as integers")
+        );
     }
+}
+
+/// Powers of ten up to this one are exact as a DOUBLE.
+const EXACT_POWER: u8 = 22;
+
+/// True if the quotient of `v` and 10^`scale`, both as doubles, may be another than the nearest one.
+#[inline(always)]
+fn is_rounded_twice(v: i128, scale: u8) -> bool {
+    v.unsigned_abs() > 1 << f64::MANTISSA_DIGITS || scale > EXACT_POWER
+}
+
+/// The double that is nearest to a decimal.
+fn decimal_to_double(v: i128, scale: u8) -> f64 {
+    if scale == 0 || !is_rounded_twice(v, scale) {
+        return v as f64 / pow10(scale) as f64;
+    }
+    format!("{v}e-{scale}").parse().expect("a number")
 }
 
 fn integer_to_integer(
@@ -225,7 +263,7 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
             in_range(rescale(*v, scale(from), scale(to)), value, from, to)?
         }
         (Value::Integer(v), ..) if from.is_numeric() && to.is_float() => {
-            single(*v as f64 / pow10(scale(from)) as f64, to)?
+            single(decimal_to_double(*v, scale(from)), to)?
         }
         (Value::Float(v), ..) if to.is_float() => single(*v, to)?,
         (Value::Float(v), ..) if to.is_integer() => in_range(whole(v.round_ties_even()), value, from, to)?,

@@ -1,0 +1,204 @@
+//! Names of outer tables that columns have, too: `SELECT … FROM orders WHERE EXISTS (SELECT 1 FROM lines WHERE lines.orders = orders.id)`.
+//!
+//! The binder takes `orders.id` for a field of the column `orders` before it looks at the query around. So where a subquery names
+//! an outer table that a column of its own may be called like, that table is given a hidden name, and so is all that means it.
+//! Whether there is such a column is known of tables and views; of whatever else is in the `FROM`, it is assumed.
+
+use super::using::qualifier;
+use crate::context::Context;
+use crate::hidden::hidden;
+use datafusion_sql::sqlparser::ast::{
+    Expr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, Statement,
+    TableAlias, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
+};
+use std::collections::HashSet;
+use std::convert::Infallible;
+use std::ops::ControlFlow;
+
+/// Gives hidden names to the outer tables of a statement that columns of subqueries may be called like.
+pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) {
+    let mut look = Look { context, frames: Vec::new(), starts: Vec::new(), selects: 0, found: HashSet::new() };
+    let _ = Visit::visit(statement, &mut look);
+    let found = look.found;
+    if !found.is_empty() {
+        let mut rename = Rename { found, frames: Vec::new(), starts: Vec::new(), selects: 0 };
+        let _ = VisitMut::visit(statement, &mut rename);
+    }
+}
+
+/// A `SELECT` around the place.
+struct Frame {
+    /// How many there are before it in the statement.
+    number: u64,
+    /// What its tables are called, in lower case.
+    tables: Vec<String>,
+    /// Those of them that the catalog has, by their names there; `None` if there are others.
+    relations: Option<Vec<String>>,
+}
+
+/// The `SELECT` that a table's name is looked up in: its place in `frames`.
+fn owner(frames: &[Frame], table: &str) -> Option<usize> {
+    frames.iter().rposition(|frame| frame.tables.iter().any(|own| own == table))
+}
+
+struct Look<'a> {
+    context: &'a Context<'a>,
+    frames: Vec<Frame>,
+    /// The frames around each query around the place.
+    starts: Vec<usize>,
+    selects: u64,
+    /// By `SELECT`: tables that need another name.
+    found: HashSet<(u64, String)>,
+}
+
+impl Look<'_> {
+    /// True if a table of the frame may have a column of that name.
+    fn may_have(&self, frame: &Frame, column: &str) -> bool {
+        let Some(relations) = &frame.relations else { return true };
+        let mut known = relations.iter().map(|name| self.context.columns_of_table(name));
+        known.any(|columns| columns.map_or(true, |columns| columns.iter().any(|own| own == column)))
+    }
+}
+
+impl Visitor for Look<'_> {
+    type Break = Infallible;
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Infallible> {
+        self.starts.push(self.frames.len());
+        ControlFlow::Continue(())
+    }
+
+    // ORDER BY comes after the SELECT and means its tables.
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Infallible> {
+        self.frames.truncate(self.starts.pop().unwrap_or_default());
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Infallible> {
+        let mut tables = Vec::new();
+        let mut relations = Some(Vec::new());
+        for_each_factor(&select.from, &mut |factor| {
+            tables.extend(qualifier(factor).map(|name| name.value.to_lowercase()));
+            let relation = match factor {
+                TableFactor::Table { name, args: None, .. } => name.0.last().and_then(|part| part.as_ident()),
+                _ => None,
+            };
+            match (&mut relations, relation) {
+                (Some(all), Some(name)) => all.push(name.value.to_lowercase()),
+                (relations, _) => *relations = None,
+            }
+        });
+        self.frames.push(Frame { number: self.selects, tables, relations });
+        self.selects += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
+        if let Expr::CompoundIdentifier(parts) = expr
+            && let [table, _] = parts.as_slice()
+        {
+            let table = table.value.to_lowercase();
+            if let Some(at) = owner(&self.frames, &table)
+                && self.frames[at + 1..].iter().any(|inner| self.may_have(inner, &table))
+            {
+                self.found.insert((self.frames[at].number, table));
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+struct Rename {
+    found: HashSet<(u64, String)>,
+    frames: Vec<Frame>,
+    starts: Vec<usize>,
+    selects: u64,
+}
+
+impl Rename {
+    /// The name that a table has been given.
+    fn given(&self, table: &Ident) -> Option<Ident> {
+        let table = table.value.to_lowercase();
+        let number = self.frames[owner(&self.frames, &table)?].number;
+        let is_found = self.found.contains(&(number, table.clone()));
+        is_found.then(|| Ident::with_quote('"', format!("{table}{}", hidden(number))))
+    }
+}
+
+impl VisitorMut for Rename {
+    type Break = Infallible;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Infallible> {
+        self.starts.push(self.frames.len());
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Infallible> {
+        self.frames.truncate(self.starts.pop().unwrap_or_default());
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
+        let mut tables = Vec::new();
+        for_each_factor(&select.from, &mut |factor| {
+            tables.extend(qualifier(factor).map(|name| name.value.to_lowercase()));
+        });
+        self.frames.push(Frame { number: self.selects, tables, relations: None });
+        self.selects += 1;
+        for item in &mut select.projection {
+            if let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) = item
+                && let [ObjectNamePart::Identifier(table)] = name.0.as_slice()
+                && let Some(given) = self.given(table)
+            {
+                *name = ObjectName::from(given);
+            }
+        }
+        for_each_factor_mut(&mut select.from, &mut |factor| {
+            let Some(given) = qualifier(factor).and_then(|name| self.given(&name)) else { return };
+            let (TableFactor::Table { alias, .. } | TableFactor::Derived { alias, .. }) = factor else { return };
+            match alias {
+                Some(alias) => alias.name = given,
+                None => *alias = Some(TableAlias { explicit: true, name: given, columns: Vec::new(), at: None }),
+            }
+        });
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+        if let Expr::CompoundIdentifier(parts) = expr
+            && let [table, _] = parts.as_mut_slice()
+            && let Some(given) = self.given(table)
+        {
+            *table = given;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// All tables of a `FROM`, also those of joins in brackets.
+fn for_each_factor(tables: &[TableWithJoins], act: &mut impl FnMut(&TableFactor)) {
+    for table in tables {
+        for factor in std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)) {
+            match factor {
+                TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                    for_each_factor(std::slice::from_ref(table_with_joins), act);
+                }
+                factor => act(factor),
+            }
+        }
+    }
+}
+
+fn for_each_factor_mut(tables: &mut [TableWithJoins], act: &mut impl FnMut(&mut TableFactor)) {
+    for table in tables {
+        let joined = table.joins.iter_mut().map(|join| &mut join.relation);
+        for factor in std::iter::once(&mut table.relation).chain(joined) {
+            match factor {
+                TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                    for_each_factor_mut(std::slice::from_mut(table_with_joins), act);
+                }
+                factor => act(factor),
+            }
+        }
+    }
+}
