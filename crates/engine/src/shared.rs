@@ -20,6 +20,8 @@ pub struct Shared {
     name: String,
     schema: Schema,
     plan: Plan,
+    /// Rows, an estimate: made once, since plans of shared rows ask for it again and again.
+    estimate: u64,
     /// The rows, once they are there.
     rows: Mutex<Option<Arc<ResultSet>>>,
 }
@@ -27,7 +29,8 @@ pub struct Shared {
 impl Shared {
     /// What `plan` gives, under this name; `schema` has a field for each of its outputs.
     pub fn new(name: String, schema: Schema, plan: Plan) -> Shared {
-        Shared { name, schema, plan, rows: Mutex::default() }
+        let estimate = estimate_rows(&plan.root, &plan.columns) as u64;
+        Shared { name, schema, plan, estimate, rows: Mutex::default() }
     }
 
     fn rows(&self, context: &QueryContext) -> Result<Arc<ResultSet>> {
@@ -55,8 +58,7 @@ impl Relation for Shared {
     }
 
     fn statistics(&self) -> Statistics {
-        let rows = estimate_rows(&self.plan.root, &self.plan.columns);
-        Statistics { rows: Some(rows as u64), columns: Vec::new() }
+        Statistics { rows: Some(self.estimate), columns: Vec::new() }
     }
 
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {

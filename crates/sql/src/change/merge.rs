@@ -15,8 +15,9 @@ use crate::parse::{NOTHING, parse_query};
 use crate::statement::Repeated;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction, MergeClauseKind,
-    MergeInsertExpr, MergeInsertKind, ObjectName, SetExpr, TableAlias, TableFactor, TableWithJoins,
+    AssignmentTarget, BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction, MergeClause,
+    MergeClauseKind, MergeInsertExpr, MergeInsertKind, ObjectName, SelectItem, SetExpr, TableAlias, TableFactor,
+    TableWithJoins,
 };
 use entasis_engine::relation::ColumnDefault;
 use entasis_vector::{DataType, Error, Result};
@@ -57,6 +58,7 @@ impl Binder<'_> {
                     and(in_target.into_iter().chain(in_source.clone().map(|source| not(is_null(source)))))
                 }
             };
+            self.judge_names(&target, &merge.source, clause)?;
             let predicate = clause.predicate.clone().map(|predicate| Expr::Nested(Box::new(predicate)));
             let condition = and(side.into_iter().chain(predicate));
             let (action, values) = self.merge_action(&target, &clause.action)?;
@@ -103,6 +105,40 @@ impl Binder<'_> {
             select.selection = Some(something);
         })?;
         self.change_by_row(rows, target, returning, Repeated::Error, Vec::new())
+    }
+
+    /// A clause for rows of one side means only that side's columns; the others would be NULL. So it is bound over that side
+    /// alone, for the error.
+    fn judge_names(&self, target: &Target, source: &TableFactor, clause: &MergeClause) -> Result<()> {
+        let values: Vec<&Expr> = match &clause.action {
+            MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), columns, .. })
+                if !columns.iter().any(is_nothing) =>
+            {
+                values.rows.iter().flat_map(|row| row.iter()).collect()
+            }
+            MergeAction::Update(update) => update.assignments.iter().map(|assignment| &assignment.value).collect(),
+            _ => Vec::new(),
+        };
+        let values = values.into_iter().filter(|value| !is_default(value)).chain(&clause.predicate);
+        let items: Vec<SelectItem> = values.map(|value| SelectItem::UnnamedExpr(value.clone())).collect();
+        if items.is_empty() {
+            return Ok(());
+        }
+        let context = |error: Error| error.with_context(format!("in WHEN {}", clause.clause_kind));
+        match clause.clause_kind {
+            MergeClauseKind::Matched => Ok(()),
+            MergeClauseKind::NotMatchedBySource => {
+                self.over_target(target, |select| select.projection = items).map(drop).map_err(context)
+            }
+            MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => {
+                let mut template = parse_query("SELECT 1 FROM t")?;
+                if let SetExpr::Select(select) = &mut *template.body {
+                    select.projection = items;
+                    select.from[0].relation = source.clone();
+                }
+                self.query(&template).map(drop).map_err(context)
+            }
+        }
     }
 
     fn merge_action(&self, target: &Target, action: &MergeAction) -> Result<(u8, Vec<(usize, Expr)>)> {
