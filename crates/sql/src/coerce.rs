@@ -4,11 +4,12 @@
 //! two, DataFusion makes decimals of them, which cannot hold what a float may be; PostgreSQL and DuckDB make DOUBLEs of
 //! them, and so do we: the decimals are cast before DataFusion's rule looks. A REAL beside a decimal becomes a DOUBLE.
 //!
-//! **Exact numbers are compared exactly**, also if no one decimal holds both ([`exact`]).
+//! **Exact numbers of which no one decimal holds both** are left as they are: lowering compares them exactly
+//! ([`crate::lower::exact`]).
 //!
 //! Expressions and nodes are visited inputs first, so that each sees the types that its inputs really have.
 
-use crate::exact;
+use crate::lower::exact;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
 use datafusion_common::{DFSchema, Result as DfResult};
@@ -65,9 +66,10 @@ impl TreeNodeRewriter for Rewriter<'_> {
     fn f_up(&mut self, expr: Expr) -> DfResult<Transformed<Expr>> {
         let settled = settle(expr, self.schema)?;
         if let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &settled
-            && let Some(exact) = exact::comparison(left, *op, right, self.schema)?
+            && is_comparison(*op)
+            && is_beyond_decimals(&left.get_type(self.schema)?, &right.get_type(self.schema)?)
         {
-            return Ok(Transformed::yes(exact));
+            return Ok(Transformed::no(settled));
         }
         self.coercion.f_up(settled)
     }
@@ -76,6 +78,16 @@ impl TreeNodeRewriter for Rewriter<'_> {
 /// True if there are a float and a decimal among the types.
 fn mixes<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> bool {
     types.clone().any(ArrowType::is_floating) && types.clone().any(ArrowType::is_decimal)
+}
+
+fn is_comparison(op: Operator) -> bool {
+    use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
+    matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+fn is_beyond_decimals(left: &ArrowType, right: &ArrowType) -> bool {
+    let types = entasis_arrow::from_arrow_type(left).ok().zip(entasis_arrow::from_arrow_type(right).ok());
+    types.is_some_and(|(left, right)| exact::is_beyond_decimals(left, right))
 }
 
 /// Casts the decimals among `exprs`, if there is a float among them.
@@ -192,10 +204,15 @@ fn settle_keys(mut join: Join) -> DfResult<Join> {
         if mixes(types.iter()) {
             let decimal = if types[0].is_decimal() { left } else { right };
             *decimal = cast(std::mem::take(decimal), DOUBLE);
-        } else if let Some(keys) = exact::keys(left, right, join.left.schema(), join.right.schema())? {
-            (*left, *right) = keys;
         }
     }
+    let (apart, on): (Vec<_>, Vec<_>) = std::mem::take(&mut join.on).into_iter().partition(|(left, right)| {
+        let types = (left.get_type(join.left.schema()), right.get_type(join.right.schema()));
+        matches!(types, (Ok(left), Ok(right)) if is_beyond_decimals(&left, &right))
+    });
+    join.on = on;
+    let conditions = apart.into_iter().map(|(left, right)| left.eq(right));
+    join.filter = join.filter.take().into_iter().chain(conditions).reduce(Expr::and);
     Ok(join)
 }
 

@@ -26,7 +26,6 @@ mod context;
 mod definition;
 mod dialect;
 mod error;
-mod exact;
 mod functions;
 mod hidden;
 mod index;

@@ -3,6 +3,7 @@
 //! DataFusion's types serve for two things only: as targets of casts, and as argument types of library functions.
 //! Everywhere else the type of a lowered expression is its own.
 
+use super::exact::exact;
 use super::fold;
 use super::literal::{from_scalar, into_value, to_scalar};
 use super::{Lowering, Scope};
@@ -477,18 +478,17 @@ pub(super) fn cast_null(expr: Expr, ty: DataType) -> Expr {
     if expr.ty() == DataType::Null && ty != DataType::Null { fold::cast_expr(expr, ty, false) } else { expr }
 }
 
-/// Both operands in one type, where the binder left them apart: bare NULLs, and decimals of two scales.
+/// Both operands in one type, where the binder left them apart: bare NULLs, and exact numbers of two scales.
 pub(super) fn same_type(left: Expr, right: Expr) -> (Expr, Expr) {
     let (l, r) = (left.ty(), right.ty());
     if l == r {
         return (left, right);
     }
+    if let Some(exact) = exact(&left, &right) {
+        return exact;
+    }
     let ty = match (l, r) {
         (DataType::Null, other) | (other, DataType::Null) => other,
-        (DataType::Decimal { precision: p, scale: s }, DataType::Decimal { precision: q, scale: t }) => {
-            let scale = s.max(t);
-            DataType::Decimal { precision: ((p - s).max(q - t) + scale).min(38), scale }
-        }
         _ => l,
     };
     (fold::cast_expr(left, ty, false), fold::cast_expr(right, ty, false))

@@ -9,6 +9,7 @@
 //! an expression takes the node, too.
 
 mod aggregate;
+pub(crate) mod exact;
 mod expr;
 mod first;
 mod fold;

@@ -18,7 +18,7 @@ use super::join::{as_key, split_keys};
 use super::{Lowering, fold};
 use entasis_engine::plan::{
     Aggregate, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Project,
-    SetOperation, Sort,
+    SetOperation, Sort, Values,
 };
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
@@ -103,7 +103,7 @@ impl Lowering<'_> {
         outer: Node,
         pulled: Pulled,
         purpose: Purpose,
-        kind: JoinKind,
+        mut kind: JoinKind,
         key: Option<(Expr, Expr)>,
         residual: Vec<Expr>,
         values: Vec<Expr>,
@@ -122,8 +122,13 @@ impl Lowering<'_> {
                     on = Some(JoinKey { left, right, null_equals_null: false });
                 } else if matches!(kind, JoinKind::Semi | JoinKind::Anti) {
                     predicates.push(Expr::compare(CompareOp::Eq, left, right));
+                } else if kind == JoinKind::NullAwareAnti {
+                    // A row of which it is not certain that it differs keeps NOT IN from being true.
+                    let equal = Expr::compare(CompareOp::Eq, left, right);
+                    predicates.push(Expr::compare(CompareOp::DistinctFrom, equal, Expr::boolean(false)));
+                    kind = JoinKind::Anti;
                 } else {
-                    return Err(Error::not_supported("NOT IN over an expression of both queries"));
+                    return Err(Error::not_supported("IN over an expression of both queries, as a value"));
                 }
             }
             if purpose == Purpose::Lateral && !definitions.is_empty() {
@@ -519,6 +524,10 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
             Some(pulled)
         }
         Node::Sort(Sort { input, limit: None, .. }) => pull(*input, free, purpose, columns),
+        Node::Limit(limit) if limit.count == Some(0) => {
+            let node = Node::Values(Values { columns: limit.input.columns(), rows: Vec::new() });
+            Some(Pulled { node, predicates: vec![], definitions: HashMap::new(), single_row: false })
+        }
         // Whether there are rows does not depend on how many are taken.
         Node::Limit(Limit { input, offset: 0, count }) if purpose == Purpose::Exists && count != Some(0) => {
             pull(*input, free, purpose, columns)

@@ -398,6 +398,11 @@ fn native(function: Function, args: &[Value], types: &[DataType], ty: DataType) 
             Value::Integer(v) => in_range(v.abs(), ty)?,
             _ => Value::Float(number(0)?.abs()),
         },
+        Function::Saturate => {
+            let scale = |ty: DataType| if let DataType::Decimal { scale, .. } = ty { u32::from(scale) } else { 0 };
+            let scaled = 10i128.pow(scale(ty) - scale(types[0])).saturating_mul(whole(0)?);
+            Value::Integer(scaled.clamp(-10i128.pow(38), 10i128.pow(38)))
+        }
         Function::Floor => Value::Float(number(0)?.floor()),
         Function::Ceil => Value::Float(number(0)?.ceil()),
         Function::Sqrt if number(0)? < 0.0 => return Err(Error::input("square root of a negative number")),

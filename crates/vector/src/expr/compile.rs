@@ -89,6 +89,8 @@ pub(super) enum Kind {
     Extract(DatePart),
     /// The start of the field of a date or timestamp.
     Truncate(DatePart),
+    /// A decimal of 38 digits, or the least value beyond.
+    Saturate,
     /// A function of strings.
     String(Function),
     /// A function that somebody else computes.
@@ -500,6 +502,10 @@ impl<'a> Graph<'a> {
             Function::Truncate(part) => {
                 let args = vec![self.natural(args[0])];
                 self.strict(Kind::Truncate(part), args, ty)
+            }
+            Function::Saturate => {
+                let args = vec![self.natural(args[0])];
+                self.strict_as(Kind::Saturate, args, ty, ty.physical(), None)
             }
             Function::Abs => self.single(Single::Abs, args[0]),
             Function::Floor => self.single(Single::Floor, args[0]),

@@ -386,6 +386,7 @@ impl Frame {
             Kind::NegateInterval => date::negate(arg(0), rows, out),
             Kind::Resize => cast::resize(arg(0), rows, out),
             Kind::Cast { lenient } => cast::cast(arg(0), types[0], ty, *lenient, rows, out),
+            Kind::Saturate => cast::saturate(arg(0), types[0], ty, rows, out),
             Kind::Not => boolean::not(arg(0), rows, out),
             Kind::Junction { or } => {
                 boolean::junction(*or, arg(0), arg(1), rows, out);

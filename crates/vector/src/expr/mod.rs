@@ -254,6 +254,9 @@ pub enum Function {
     Floor,
     /// Smallest integer not below, DOUBLE to DOUBLE.
     Ceil,
+    /// An integer or decimal as a decimal of 38 digits and no smaller scale; what has too many digits becomes ±10^38, which is
+    /// beyond all values of that type. For comparisons alone.
+    Saturate,
     /// Square root, DOUBLE to DOUBLE; a negative argument is an error.
     Sqrt,
 }

@@ -462,6 +462,7 @@ impl Kind {
             Kind::Single(single) => format!("{single:?}").to_lowercase(),
             Kind::Extract(part) => format!("extract {part:?}").to_lowercase(),
             Kind::Truncate(part) => format!("truncate {part:?}").to_lowercase(),
+            Kind::Saturate => "saturate".to_string(),
             Kind::String(function) => format!("{function:?}").to_lowercase(),
             Kind::External(function) => function.name().to_string(),
             Kind::Junction { or } => if *or { "or" } else { "and" }.to_string(),

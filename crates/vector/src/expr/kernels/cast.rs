@@ -43,6 +43,27 @@ pub fn cast(a: &Vector, from: DataType, to: DataType, lenient: bool, rows: Rows<
     }
 }
 
+/// An integer or decimal in 38 digits of the scale of `to`, or ±10^38, which is beyond them.
+///
+/// # Errors
+/// Internal: `out` does not hold decimals of 38 digits.
+pub fn saturate(a: &Vector, from: DataType, to: DataType, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
+    let scale = |ty: DataType| if let DataType::Decimal { scale, .. } = ty { scale } else { 0 };
+    let factor = pow10(scale(to).saturating_sub(scale(from)));
+    let beyond = pow10(38);
+    strict(&[a], rows, out, |rows, out| {
+        with_integer!(
+            a.physical(),
+            T => unary(operand::<T>(a), rows.widened(), out.values_mut::<i128>(), move |v: T| {
+                let v = Into::<Wide>::into(v).0;
+                v.saturating_mul(factor).clamp(-beyond, beyond)
+            }),
+            return Err(Error::internal("integers and decimals are held as integers"))
+        );
+        Ok(())
+    })
+}
+
 /// Rust's `as` from any integer to a float.
 trait FromWhole: Native {
     fn from_wide(v: i128, unit: f64) -> Self;
