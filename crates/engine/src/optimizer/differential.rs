@@ -196,11 +196,7 @@ impl Generator {
         }
         match self.below(18) {
             0..=7 => self.join(depth),
-            16 | 17 => {
-                // Sides of which something is known, and groups above what the join makes of it.
-                let input = self.join(depth.max(2));
-                self.aggregate(input)
-            }
+            16 | 17 => self.grouped_facts(),
             8..=10 => {
                 let input = self.node(depth - 1);
                 let numbers = self.numbers(&input);
@@ -244,6 +240,48 @@ impl Generator {
             }
             _ => self.set_operation(depth),
         }
+    }
+
+    /// A table and a column of it that is one constant in every row.
+    fn fact(&mut self) -> (Node, ColumnId) {
+        let table = self.table();
+        let constant = self.small();
+        if self.one_in(2) {
+            let column = self.new_column("p");
+            return (Node::Project(Project { input: Box::new(table), exprs: vec![(column, constant)] }), column);
+        }
+        let numbers = self.numbers(&table);
+        let column = self.pick(&numbers);
+        let predicates = vec![Expr::compare(CompareOp::Eq, self.columns.expr(column), constant)];
+        (Node::Filter(Filter { input: Box::new(table), predicates }), column)
+    }
+
+    /// Groups by what is constant on the sides of a join, which an outer one makes NULL in some rows. Rules that know of such
+    /// columns meet this shape hardly ever in plans that are made without it.
+    fn grouped_facts(&mut self) -> Node {
+        let ((left, a), (right, b)) = (self.fact(), self.fact());
+        let kind = self.pick(&[JoinKind::Inner, JoinKind::Left, JoinKind::Right, JoinKind::Full, JoinKind::Full]);
+        let (lefts, rights) = (self.numbers(&left), self.numbers(&right));
+        let on = vec![JoinKey {
+            left: self.column_of(&lefts),
+            right: self.column_of(&rights),
+            null_equals_null: self.one_in(4),
+        }];
+        let others: Vec<ColumnId> = lefts.into_iter().chain(rights).collect();
+        let mut keys = vec![a, b];
+        (0..self.below(2)).for_each(|_| keys.push(self.pick(&others)));
+        let groups = keys.into_iter().map(|key| (self.new_column("g"), self.columns.expr(key))).collect();
+        let count = AggregateCall {
+            function: AggregateFunction::CountStar,
+            args: Vec::new(),
+            distinct: false,
+            filter: None,
+            order_by: Vec::new(),
+            ty: DataType::Int64,
+        };
+        let aggregates = vec![(self.new_column("n"), count)];
+        let join = Join { left: Box::new(left), right: Box::new(right), kind, on, residual: Vec::new() };
+        Node::Aggregate(Aggregate { input: Box::new(Node::Join(join)), groups, aggregates })
     }
 
     fn aggregate(&mut self, input: Node) -> Node {

@@ -68,7 +68,10 @@ mod tests {
     fn sorts(b: Builder, root: Node) -> usize {
         let mut plan = b.plan(root, &[]);
         apply(&mut plan).unwrap();
-        plan.to_string().lines().filter(|line| line.trim_start().starts_with("Sort")).count()
+        plan.to_string()
+            .lines()
+            .filter(|line| line.trim_start().starts_with("Sort") || line.trim_start().starts_with("Top"))
+            .count()
     }
 
     #[test]
