@@ -38,6 +38,7 @@ use entasis_vector::{DataType, Error, Result, Value};
 use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Views within views.
@@ -436,7 +437,16 @@ fn nested(expr: &ast::Expr, context: &mut dyn RelationPlannerContext) -> DfResul
             let fields = map.entries.iter().map(|entry| Ok(nested(&entry.value, context)?.alias(name(&entry.key)?)));
             Expr::GroupingSet(GroupingSet::Cube(fields.collect::<DfResult<_>>()?))
         }
-        other => context.sql_to_expr(other.clone(), &DFSchema::empty())?,
+        other => {
+            let is_nested = |expr: &ast::Expr| match expr {
+                ast::Expr::Array(_) | ast::Expr::Dictionary(_) | ast::Expr::Map(_) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            };
+            if ast::visit_expressions(other, is_nested).is_break() {
+                return Err(external(Error::not_supported("nested types")));
+            }
+            context.sql_to_expr(other.clone(), &DFSchema::empty())?
+        }
     })
 }
 

@@ -78,20 +78,30 @@ struct Settings {
 
 impl Settings {
     fn new(path: &str, options: &[(String, Value)]) -> Result<Settings> {
-        let mut format = Format::of_path(path);
+        let mut format = Format::of_path(path.as_ref());
         let mut csv = WriteOptions::default();
         if path.to_ascii_lowercase().ends_with(".tsv") {
             csv.set("delim", &plain(&Value::Text("\\t".into())))?;
         }
         let mut compression = Compression::ZSTD(ZstdLevel::default());
         let mut row_group_rows = entasis_storage::ROW_GROUP_ROWS;
+        // Options that only one format has.
+        let mut of_format: Vec<(&str, Format)> = Vec::new();
         for (name, value) in options {
             let value = &plain(value);
             match name.to_ascii_lowercase().as_str() {
                 "format" => format = Some(Format::of_name(text_option(name, value)?)?),
-                "compression" | "codec" => compression = codec(text_option(name, value)?)?,
-                "row_group_size" => row_group_rows = count_option(name, value)?.max(1),
-                lower if csv.set(lower, value)? => {}
+                "compression" | "codec" => {
+                    compression = codec(text_option(name, value)?)?;
+                    if compression != Compression::UNCOMPRESSED {
+                        of_format.push((name, Format::Parquet));
+                    }
+                }
+                "row_group_size" => {
+                    row_group_rows = count_option(name, value)?.max(1);
+                    of_format.push((name, Format::Parquet));
+                }
+                lower if csv.set(lower, value)? => of_format.push((name, Format::Csv)),
                 _ => {
                     return Err(Error::input(format!("COPY TO has no option '{name}'")).with_hint(
                         "the options are format; header, delim, quote, nullstr, dateformat and timestampformat for CSV; \
@@ -100,7 +110,11 @@ impl Settings {
                 }
             }
         }
-        Ok(Settings { format: format.unwrap_or(Format::Csv), csv, compression, row_group_rows })
+        let format = format.unwrap_or(Format::Csv);
+        match of_format.iter().find(|(_, other)| *other != format) {
+            Some((name, _)) => Err(Error::input(format!("COPY TO {format} has no option '{name}'"))),
+            None => Ok(Settings { format, csv, compression, row_group_rows }),
+        }
     }
 }
 

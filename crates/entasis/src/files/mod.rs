@@ -35,6 +35,7 @@ pub use options::{FileOptions, Options};
 use entasis_engine::relation::Relation;
 use entasis_sql::Argument;
 use entasis_vector::{Error, Field, Result, Value};
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -47,10 +48,19 @@ pub enum Format {
     Csv,
 }
 
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Parquet => "Parquet",
+            Format::Csv => "CSV",
+        })
+    }
+}
+
 impl Format {
     /// The format that a path's extension names.
-    fn of_path(path: &str) -> Option<Format> {
-        let extension = Path::new(path).extension()?.to_str()?.to_ascii_lowercase();
+    fn of_path(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
             "parquet" | "pq" => Some(Format::Parquet),
             "csv" | "tsv" | "tbl" | "txt" => Some(Format::Csv),
@@ -81,14 +91,15 @@ pub fn open(path: &str, options: &Options) -> Result<Arc<dyn Relation>> {
 /// The files that all of these patterns name, in this order, as one relation.
 fn open_all(patterns: &[String], options: &Options) -> Result<Arc<dyn Relation>> {
     let Some(first) = patterns.first() else { return Err(Error::input("a list of files is empty")) };
-    let format = options.format.or_else(|| Format::of_path(first)).ok_or_else(|| {
-        Error::input(format!("the format of '{first}' is unknown"))
-            .with_hint("name the file .parquet or .csv, or use read_parquet('…') or read_csv('…')")
-    })?;
     let mut paths = Vec::new();
     for pattern in patterns {
         paths.append(&mut glob::expand(pattern)?);
     }
+    let format = options.format.or_else(|| Format::of_path(first.as_ref())).or_else(|| Format::of_path(&paths[0]));
+    let format = format.ok_or_else(|| {
+        Error::input(format!("the format of '{first}' is unknown"))
+            .with_hint("name the file .parquet or .csv, or use read_parquet('…') or read_csv('…')")
+    })?;
     let name = if patterns.len() == 1 { first.clone() } else { format!("{first}, …") };
     match format {
         Format::Parquet => parquet::open(&name, paths, &options.files),
@@ -135,8 +146,11 @@ pub fn copy_from(path: &str, targets: &[Field], options: &[(String, Value)]) -> 
     }
     read.files.hive_partitioning = Some(false);
     read.csv.columns = Some(targets.iter().map(|field| Field::new(field.name.clone(), field.ty)).collect());
-    if read.format.is_none() && Format::of_path(path).is_none() {
-        read.format = Some(Format::Csv);
+    let format = read.format.or_else(|| Format::of_path(path.as_ref())).unwrap_or(Format::Csv);
+    read.format = Some(format);
+    let of_csv = |(name, _): &&(String, Value)| !name.eq_ignore_ascii_case("format");
+    if let (Format::Parquet, Some((name, _))) = (format, options.iter().find(of_csv)) {
+        return Err(Error::input(format!("COPY FROM {format} has no option '{name}'")));
     }
     open(path, &read)
 }

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn numbers(args: &[i128], inclusive: bool) -> Vec<i64> {
-        let args: Vec<_> = args.iter().map(|v| (None, Value::Integer(*v), DataType::Int64)).collect();
+        let args: Vec<_> = args.iter().map(|v| (None, Argument::Value(Value::Integer(*v), DataType::Int64))).collect();
         let relation = series("range", &args, inclusive).unwrap();
         let request = ScanRequest { columns: vec![(entasis_vector::ColumnId(0), 0)], filters: vec![] };
         let mut worker = relation.scan(&request, &QueryContext::default()).unwrap().worker().unwrap();

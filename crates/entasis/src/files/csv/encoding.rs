@@ -136,7 +136,7 @@ mod tests {
             assert_eq!(text("né😀x".as_bytes(), None, wanted).unwrap(), "né😀x");
         }
         assert_eq!(text(&utf16, None, 1000).unwrap(), "né😀x");
-        assert!(text(b"a\xD8", Some("utf-16be"), 1000).unwrap_err().message().contains("UTF-16BE"));
+        assert!(text(b"\xD8\x00\x00a", Some("utf-16be"), 1000).unwrap_err().message().contains("UTF-16BE"));
         assert!(text(b"", Some("klingon"), 1000).unwrap_err().message().contains("klingon"));
     }
 }

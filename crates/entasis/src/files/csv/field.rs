@@ -33,8 +33,9 @@ impl<'a> Texts<'a> {
         self.spans[row].text(self.bytes, self.copies)
     }
 
-    fn is_null(&self, row: usize) -> bool {
-        self.options.is_null(self.spans[row], self.get(row), self.ty)
+    /// Whether the field of a row, which has this text, is NULL.
+    fn is_null(&self, row: usize, text: &[u8]) -> bool {
+        self.options.is_null(self.spans[row], text, self.ty)
     }
 }
 
@@ -102,7 +103,7 @@ fn values<T: Native>(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>, 
     for (row, target) in target[..rows].iter_mut().enumerate() {
         let text = texts.get(row);
         let value =
-            if null_first && texts.is_null(row) { None } else { fast(text).or_else(|| fast(text.trim_ascii())) };
+            if null_first && texts.is_null(row, text) { None } else { fast(text).or_else(|| fast(text.trim_ascii())) };
         match value {
             Some(value) => *target = value,
             None => odd.push(row),
@@ -121,7 +122,7 @@ fn values<T: Native>(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>, 
             general(texts, row, out, bad);
             continue;
         }
-        if !texts.is_null(row) {
+        if !texts.is_null(row, texts.get(row)) {
             bad.push(row);
         }
         out.set_null(row);
@@ -138,7 +139,7 @@ fn strings(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
     let mut nulls: Vec<usize> = Vec::new();
     for (row, view) in views[..rows].iter_mut().enumerate() {
         let text = texts.get(row);
-        if texts.is_null(row) {
+        if texts.is_null(row, text) {
             nulls.push(row);
         } else if text.is_ascii() || std::str::from_utf8(text).is_ok() {
             *view = heap.push(text);
@@ -152,7 +153,8 @@ fn strings(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
 
 /// Reads one field as a cast of its text.
 fn general(texts: &Texts<'_>, row: usize, out: &mut Vector, bad: &mut Vec<usize>) {
-    let value = if texts.is_null(row) { Some(Value::Null) } else { cast(texts.get(row), texts.ty) };
+    let text = texts.get(row);
+    let value = if texts.is_null(row, text) { Some(Value::Null) } else { cast(text, texts.ty) };
     let value = match value {
         Some(Value::Integer(number)) if texts.ty == DataType::Uuid => Some(Value::Integer(uuid_to_ordered(number))),
         value => value,

@@ -8,7 +8,7 @@
 
 use super::encoding::Input;
 use super::guess::Guess;
-use super::read::{CsvFile, CsvRelation};
+use super::read::{CsvFile, CsvRelation, lines};
 use super::sniff::{Sniffed, sniff};
 use super::{CsvOptions, Dialect};
 use crate::files::columns::{Origin, place_of};
@@ -19,8 +19,11 @@ use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Bytes that are looked at to guess.
+/// Bytes of a file that are looked at to guess, at most, and those that are read at once.
 const SAMPLE_BYTES: usize = 8 << 20;
+const SAMPLE_STEP: usize = 256 << 10;
+/// Files of which as many rows are looked at as the options say; of more files it is as many in all.
+const WHOLE_SAMPLES: usize = 8;
 
 /// The files at `paths` as one relation that is called `name`.
 ///
@@ -29,14 +32,17 @@ const SAMPLE_BYTES: usize = 8 << 20;
 pub fn open(name: &str, paths: Vec<PathBuf>, options: &Options) -> Result<Arc<dyn Relation>> {
     let mut bytes = 0;
     let mut csv = options.csv.clone();
+    if paths.len() > WHOLE_SAMPLES && csv.sample_rows < usize::MAX / WHOLE_SAMPLES {
+        csv.sample_rows = (csv.sample_rows * WHOLE_SAMPLES / paths.len()).max(csv.sample_rows.min(500));
+    }
     let mut found: Vec<Option<Sniffed>> = Vec::with_capacity(paths.len());
     for path in &paths {
-        let length = std::fs::metadata(path).map_err(|e| Error::io(format!("'{}'", path.display()), &e))?.len();
-        bytes += length;
-        let sniffed = sniff(&path.display().to_string(), &sample(path, &csv)?, &csv)?;
-        if sniffed.is_none() && length > SAMPLE_BYTES as u64 {
-            let text = format!("'{}' has no row in its first {SAMPLE_BYTES} bytes", path.display());
-            return Err(Error::input(text).with_hint("say how the file is written with skip, comment and encoding"));
+        bytes += std::fs::metadata(path).map_err(|e| Error::io(format!("'{}'", path.display()), &e))?.len();
+        let (sample, ended) = sample(path, &csv)?;
+        let sniffed = sniff(&path.display().to_string(), &sample, &csv)?;
+        if sniffed.is_none() && !ended {
+            return Err(Error::input(format!("'{}' begins with no row but much else", path.display()))
+                .with_hint("say how the file is written with skip, comment and encoding"));
         }
         if let Some(Sniffed { dialect, .. }) = &sniffed {
             (csv.delimiter, csv.quote) = (Some(dialect.delimiter), Some(dialect.quote));
@@ -44,8 +50,7 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &Options) -> Result<Arc<dy
         found.push(sniffed);
     }
     let sniffed = || paths.iter().zip(&found).filter_map(|(path, found)| Some((&**path, found.as_ref()?)));
-    let (schema, guessed) = columns(name, &sniffed().collect::<Vec<_>>(), options)?;
-    let mut schema = schema;
+    let (mut schema, guessed) = columns(name, &sniffed().collect::<Vec<_>>(), options)?;
     let width = schema.len();
     let mut files = Vec::with_capacity(paths.len());
     for (path, found) in paths.iter().zip(&found) {
@@ -58,18 +63,25 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &Options) -> Result<Arc<dy
     Ok(CsvRelation::new(name, schema, guessed, files, bytes, row_bytes, options.csv.clone()))
 }
 
-/// The start of a file, from its first row to the end of a row.
-fn sample(path: &Path, options: &CsvOptions) -> Result<Vec<u8>> {
+/// The start of a file, from its first row to the end of a row, and whether that is all of it.
+fn sample(path: &Path, options: &CsvOptions) -> Result<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
     let mut input = Input::open(path, options.encoding)?;
-    let read =
-        input.read(path, SAMPLE_BYTES, &mut bytes).map_err(|e| e.with_context(format!("'{}'", path.display())))?;
+    let (mut seen, mut ended) = (0, false);
+    let wanted = options.sample_rows.saturating_add(options.skip).saturating_add(1);
+    while !ended && bytes.len() < SAMPLE_BYTES && seen < wanted {
+        let start = bytes.len();
+        let read = input.read(path, SAMPLE_STEP, &mut bytes);
+        let read = read.map_err(|e| e.with_context(format!("'{}', line {}", path.display(), lines(&bytes) + 1)))?;
+        ended = read < SAMPLE_STEP;
+        seen += lines(&bytes[start..]);
+    }
     bytes.drain(..preamble(&bytes, options.skip).0);
-    if read == SAMPLE_BYTES {
+    if !ended {
         let end = bytes.iter().rposition(|&b| b == b'\n').map_or(bytes.len(), |at| at + 1);
         bytes.truncate(end);
     }
-    Ok(bytes)
+    Ok((bytes, ended))
 }
 
 /// Bytes and lines before the first row: the byte order mark and the lines that are skipped.
@@ -87,22 +99,29 @@ pub(super) fn preamble(bytes: &[u8], skip: usize) -> (usize, usize) {
 /// The columns of the relation, and which of their types were guessed.
 fn columns(name: &str, found: &[(&Path, &Sniffed)], options: &Options) -> Result<(Schema, Vec<bool>)> {
     let csv = &options.csv;
-    if let Some(&(first_path, first)) = found.first() {
-        for &(path, other) in &found[1..] {
-            check_alike((first_path, first), (path, other), options)?;
-        }
-    } else if csv.columns.is_none() {
+    if found.is_empty() && csv.columns.is_none() {
         return Err(Error::input(format!("'{name}' is empty, so that its columns are unknown"))
             .with_hint("say them: columns => {'name': 'TYPE', …}"));
+    }
+    let mut by_file = Vec::with_capacity(found.len());
+    for (path, sniffed) in found {
+        let names = match csv.columns {
+            Some(_) => sniffed.names.clone(),
+            None => names_of(sniffed, csv, path)?,
+        };
+        by_file.push(Found { path, header: sniffed.header, names });
+    }
+    if let Some((first, others)) = by_file.split_first() {
+        others.iter().try_for_each(|other| check_alike(first, other, options))?;
     }
     if let Some(schema) = &csv.columns {
         return Ok((schema.clone(), vec![false; schema.len()]));
     }
-    let mut names: Vec<String> = Vec::new();
+    let mut names: Vec<&str> = Vec::new();
     let mut guesses: Vec<Guess> = Vec::new();
-    for (path, sniffed) in found {
-        for (name, guess) in names_of(sniffed, csv, path)?.into_iter().zip(&sniffed.guesses) {
-            match place_of(&name, names.iter().map(String::as_str)) {
+    for (file, (_, sniffed)) in by_file.iter().zip(found) {
+        for (name, guess) in file.names.iter().zip(&sniffed.guesses) {
+            match place_of(name, names.iter().copied()) {
                 Some(place) => guesses[place] = guesses[place].and(*guess),
                 None => {
                     names.push(name);
@@ -118,11 +137,11 @@ fn columns(name: &str, found: &[(&Path, &Sniffed)], options: &Options) -> Result
         None if csv.all_varchar => DataType::Varchar,
         None => guess.ty(),
     });
-    Ok((names.iter().zip(types).map(|(name, ty)| Field::new(name.as_str(), ty)).collect(), guessed))
+    Ok((names.iter().zip(types).map(|(name, ty)| Field::new(*name, ty)).collect(), guessed))
 }
 
 /// The types of columns that the options say.
-fn types(file: &str, names: &[String], options: &CsvOptions) -> Result<Vec<Option<DataType>>> {
+fn types(file: &str, names: &[&str], options: &CsvOptions) -> Result<Vec<Option<DataType>>> {
     let mut types = vec![None; names.len()];
     if options.first_types.len() > names.len() {
         let (given, has) = (options.first_types.len(), names.len());
@@ -130,7 +149,7 @@ fn types(file: &str, names: &[String], options: &CsvOptions) -> Result<Vec<Optio
     }
     types.iter_mut().zip(&options.first_types).for_each(|(ty, given)| *ty = Some(*given));
     for (name, given) in &options.types {
-        match place_of(name, names.iter().map(String::as_str)) {
+        match place_of(name, names.iter().copied()) {
             Some(place) => types[place] = Some(*given),
             None => return Err(Error::input(format!("'{file}' has no column \"{name}\" to give a type"))),
         }
@@ -162,30 +181,40 @@ fn names_of(sniffed: &Sniffed, options: &CsvOptions, path: &Path) -> Result<Vec<
     }
 }
 
-/// Refuses files that differ in what is not looked at for each of them.
-fn check_alike(first: (&Path, &Sniffed), other: (&Path, &Sniffed), options: &Options) -> Result<()> {
-    let [first_path, path] = [first.0, other.0].map(Path::display);
-    if first.1.header != other.1.header {
-        let (with, without) = if first.1.header { (first_path, path) } else { (path, first_path) };
-        return Err(Error::input(format!(
-            "'{with}' seems to begin with the names of its columns, but '{without}' does not"
-        ))
-        .with_hint("say it: header => true, or header => false"));
+/// A file with rows, and what its columns are called.
+struct Found<'a> {
+    path: &'a Path,
+    header: bool,
+    names: Vec<String>,
+}
+
+/// Refuses files that do not go together as they are.
+fn check_alike(first: &Found<'_>, other: &Found<'_>, options: &Options) -> Result<()> {
+    let [first_path, path] = [first.path, other.path].map(Path::display);
+    if first.header != other.header {
+        let (with, without) = if first.header { (first_path, path) } else { (path, first_path) };
+        let text = format!("'{with}' seems to begin with the names of its columns, but '{without}' does not");
+        return Err(Error::input(text).with_hint("say it: header => true, or header => false"));
     }
-    let [first_names, names] = [first.1, other.1].map(|sniffed| &sniffed.names);
-    let has = |names: &[String], name: &String| place_of(name, names.iter().map(String::as_str)).is_some();
-    let same = match (first.1.header && options.csv.names.is_empty(), &options.csv.columns) {
-        // Their columns go by position.
-        (true, Some(_)) => first_names == names,
-        (true, None) => first_names.len() == names.len() && first_names.iter().all(|name| has(names, name)),
-        (false, _) => first_names.len() == names.len() || options.csv.null_padding,
+    let same = if options.csv.columns.is_some() {
+        // They go by position, so the header must say the same.
+        !first.header || first.names == other.names
+    } else if !first.header && options.csv.null_padding {
+        true
+    } else {
+        let has = |name: &String| place_of(name, other.names.iter().map(String::as_str)).is_some();
+        first.names.len() == other.names.len() && first.names.iter().all(has)
     };
     if same || options.files.union_by_name {
         return Ok(());
     }
-    let (first_names, names) = (first_names.join(", "), names.join(", "));
-    Err(Error::input(format!("'{path}' has the columns {names}, but '{first_path}' has {first_names}"))
-        .with_hint("read what they have by name: union_by_name => true"))
+    let (first_names, names) = (first.names.join(", "), other.names.join(", "));
+    Err(Error::input(format!("'{path}' has the columns {names}, but '{first_path}' has {first_names}")).with_hint(
+        match options.csv.columns {
+            Some(_) => "read the files apart",
+            None => "read what they have by name: union_by_name => true",
+        },
+    ))
 }
 
 /// One file of the relation, whose columns are `schema`.

@@ -234,7 +234,7 @@ impl Splitter {
 }
 
 /// Line ends, counted in bytes first, many side by side.
-fn lines(bytes: &[u8]) -> usize {
+pub(super) fn lines(bytes: &[u8]) -> usize {
     let count = |part: &[u8]| part.iter().map(|&b| u8::from(b == b'\n')).sum::<u8>();
     bytes.chunks(u8::MAX as usize).map(|part| usize::from(count(part))).sum()
 }

@@ -1,7 +1,7 @@
 //! Footers of Parquet files, and calls of the Parquet library, which may fail in any way on damaged bytes.
 
 use super::DICTIONARY_BYTES;
-use arrow_schema::{DECIMAL64_MAX_PRECISION, DataType as ArrowType, Field, Schema as ArrowSchema};
+use arrow_schema::{DECIMAL64_MAX_PRECISION, DataType as ArrowType, Field, Schema as ArrowSchema, TimeUnit};
 use entasis_vector::{Error, Result};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{Encoding, Type as PhysicalType};
@@ -40,6 +40,10 @@ pub(super) fn as_they_stand(metadata: &ArrowReaderMetadata) -> Option<ArrowReade
                 ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(ArrowType::Utf8))
             }
             ArrowType::Utf8 | ArrowType::LargeUtf8 => ArrowType::Utf8View,
+            // Their years reach further than nanoseconds in 64 bits do.
+            ArrowType::Timestamp(_, zone) if columns.column(leaf).physical_type() == PhysicalType::INT96 => {
+                ArrowType::Timestamp(TimeUnit::Microsecond, zone.clone())
+            }
             ArrowType::Decimal128(precision @ ..=DECIMAL64_MAX_PRECISION, scale) if integers => {
                 ArrowType::Decimal64(*precision, *scale)
             }
