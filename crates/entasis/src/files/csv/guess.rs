@@ -92,10 +92,10 @@ fn takes(ty: DataType, text: &[u8], formats: &TimeFormats) -> bool {
     }
 }
 
-/// True for digits that no number would be written with: zeros in front, and none at all.
+/// True for digits that no number would be written with: behind a zero or a plus sign.
+#[inline]
 fn is_code(text: &[u8]) -> bool {
-    let digits = text.strip_prefix(b"-").unwrap_or(text);
-    digits.first() == Some(&b'+') || (digits.first() == Some(&b'0') && digits.get(1).is_some_and(u8::is_ascii_digit))
+    matches!(text, [b'+', ..] | [b'-', b'+', ..] | [b'0', b'0'..=b'9', ..] | [b'-', b'0', b'0'..=b'9', ..])
 }
 
 /// A BIGINT.
