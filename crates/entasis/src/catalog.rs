@@ -8,9 +8,10 @@ use crate::relations::TableRelation;
 use crate::work::Work;
 use crate::{files, relations, settings};
 use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
+use entasis_sql::Argument;
 use entasis_storage::index::index_columns;
 use entasis_storage::{CatalogVersion, Entry, Sequence, TableSnapshot};
-use entasis_vector::{DataType, Error, Field, Result, Value};
+use entasis_vector::{Error, Field, Result, Value};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -65,7 +66,9 @@ impl entasis_sql::Catalog for Names<'_> {
             return None;
         }
         let replacement = connection.replacement.read().expect("no panic while locked").clone();
-        replacement.and_then(|find| find(name))
+        let rejects =
+            || (name == relations::REJECT_ERRORS).then(|| relations::reject_errors(connection.rejects.clone()));
+        replacement.and_then(|find| find(name)).or_else(rejects)
     }
 
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
@@ -105,8 +108,10 @@ impl entasis_sql::Catalog for Names<'_> {
         files::copy_from(path, targets, options)
     }
 
-    fn table_function(&self, name: &str, args: &[(Option<String>, Value, DataType)]) -> Result<Arc<dyn Relation>> {
-        relations::table_function(name, args, |table| self.snapshot(table).map(|(rows, _)| rows))
+    fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>> {
+        relations::table_function(name, args, &self.connection.rejects, |table| {
+            self.snapshot(table).map(|(rows, _)| rows)
+        })
     }
 
     fn names(&self) -> Vec<String> {

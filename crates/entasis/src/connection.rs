@@ -8,6 +8,7 @@
 
 use crate::catalog::Names;
 use crate::database::{Database, Shared};
+use crate::files::csv::Rejects;
 use crate::keyed;
 use crate::prepared::{Prepared, Remembered};
 use crate::resting;
@@ -59,6 +60,8 @@ pub struct Connection {
     remembered: Remembered,
     /// By sequence, the value that was taken last.
     pub(crate) taken: Arc<Mutex<HashMap<String, i64>>>,
+    /// Rows of files that its statements have left out.
+    pub(crate) rejects: Arc<Rejects>,
     cancel: CancelFlag,
     progress: Arc<Progress>,
 }
@@ -86,6 +89,7 @@ impl Connection {
             transaction: Mutex::default(),
             remembered: Remembered::default(),
             taken: Arc::default(),
+            rejects: Arc::default(),
             cancel: CancelFlag::default(),
             progress: Arc::default(),
         }

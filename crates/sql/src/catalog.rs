@@ -4,6 +4,17 @@ use entasis_engine::relation::{Definition, Relation};
 use entasis_vector::{DataType, Field, Result, Value};
 use std::sync::Arc;
 
+/// What a table function is given. Only there can it be nested: there are no values of such types.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Argument {
+    /// A constant and its type.
+    Value(Value, DataType),
+    /// `['a', 'b']`
+    List(Vec<Argument>),
+    /// `{'name': 'VARCHAR'}` or `MAP {'name': 'VARCHAR'}`
+    Struct(Vec<(String, Argument)>),
+}
+
 /// Names that a statement may use. One statement is bound against one consistent state of it.
 pub trait Catalog: Sync {
     /// The table of that name. Names are case-insensitive and arrive in lower case, quoted or not.
@@ -54,7 +65,7 @@ pub trait Catalog: Sync {
     ///
     /// # Errors
     /// Input, if there is no such function or the arguments are wrong.
-    fn table_function(&self, name: &str, args: &[(Option<String>, Value, DataType)]) -> Result<Arc<dyn Relation>>;
+    fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>>;
 
     /// Names of all tables and views, for advice on unknown ones.
     fn names(&self) -> Vec<String>;

@@ -1,20 +1,22 @@
 //! What DataFusion's binder asks, answered from the [`Catalog`] and the function library.
 //!
-//! The binder's hooks are few and typed for its own world, so three things travel through them in disguise: a path is a
-//! table name with a prefix that no user can write, a named argument of a table function is an aliased expression, and
-//! an operator that DataFusion would type otherwise is a call of a native function.
+//! The binder's hooks are few and typed for its own world, so some things travel through them in disguise: a path is a
+//! table name with a prefix that no user can write, a named argument of a table function is an aliased expression, a list
+//! among its arguments is a ROLLUP and a struct a CUBE, and an operator that DataFusion would type otherwise is a call of
+//! a native function.
 
-use crate::Catalog;
+use crate::dialect::EntasisDialect;
 use crate::functions::Library;
 use crate::functions::native::{self, EXACT, Kind, OperatorResult, exact};
 use crate::functions::sequence;
 use crate::lower;
 use crate::parameters::Parameters;
 use crate::parse::DESCRIBE;
+use crate::{Argument, Catalog};
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, IntervalUnit, Schema, SchemaRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, TableReference};
-use datafusion_expr::expr::ScalarFunction;
+use datafusion_expr::expr::{GroupingSet, ScalarFunction};
 use datafusion_expr::planner::{
     ContextProvider, ExprPlanner, PlannedRelation, PlannerResult, RawAggregateExpr, RawBinaryExpr, RelationPlanner,
     RelationPlannerContext, RelationPlanning, TypePlanner,
@@ -27,6 +29,8 @@ use datafusion_sql::planner::{NullOrdering, ParserOptions, PlannerContext, SqlTo
 use datafusion_sql::sqlparser::ast::{
     self, BinaryOperator, ExactNumberInfo, FunctionArg, FunctionArgExpr, Statement, TableFactor, TimezoneInfo,
 };
+use datafusion_sql::sqlparser::parser::Parser;
+use datafusion_sql::sqlparser::tokenizer::Token;
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::Relation;
 use entasis_vector::expr::ArithmeticOp;
@@ -34,6 +38,7 @@ use entasis_vector::{DataType, Error, Result, Value};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 /// Views within views.
@@ -264,6 +269,23 @@ impl<'a> Context<'a> {
         Ok(plan.schema().fields().iter().map(|field| field.name().clone()).collect())
     }
 
+    /// An argument of a table function, as [`argument`] disguised it.
+    fn argument(&self, expr: Expr) -> Result<Argument> {
+        match expr {
+            Expr::GroupingSet(GroupingSet::Rollup(elements)) => {
+                elements.into_iter().map(|element| self.argument(element)).collect::<Result<_>>().map(Argument::List)
+            }
+            Expr::GroupingSet(GroupingSet::Cube(fields)) => {
+                let field = |field| match field {
+                    Expr::Alias(alias) => Ok((alias.name, self.argument(*alias.expr)?)),
+                    other => Err(Error::internal(format!("{other} is no field"))),
+                };
+                fields.into_iter().map(field).collect::<Result<_>>().map(Argument::Struct)
+            }
+            constant => lower::constant(&constant, self.params).map(|(value, ty)| Argument::Value(value, ty)),
+        }
+    }
+
     fn view(&self, text: &str) -> DfResult<Arc<dyn TableSource>> {
         if self.views.get() >= MAX_VIEWS {
             return Err(external(Error::input("a view contains itself")));
@@ -319,16 +341,15 @@ impl ContextProvider for Context<'_> {
     }
 
     fn get_table_function_source(&self, name: &str, args: Vec<Expr>) -> DfResult<Arc<dyn TableSource>> {
-        let constant = |expr: Expr| lower::constant(&expr, self.params);
         let args = args
             .into_iter()
             .map(|arg| match arg {
-                Expr::Alias(alias) => constant(*alias.expr).map(|(value, ty)| (Some(alias.name), value, ty)),
-                other => constant(other).map(|(value, ty)| (None, value, ty)),
+                Expr::Alias(alias) => Ok((Some(alias.name), self.argument(*alias.expr)?)),
+                other => Ok((None, self.argument(other)?)),
             })
             .collect::<Result<Vec<_>>>()
             .map_err(|e| external(e.with_context(format!("arguments of {name}"))))?;
-        if let (DESCRIBE, [(_, Value::Text(text), _)]) = (name, args.as_slice()) {
+        if let (DESCRIBE, [(_, Argument::Value(Value::Text(text), _))]) = (name, args.as_slice()) {
             let plan = crate::bind::describe(text, self.catalog, self.params).map_err(|error| {
                 let error = Error::new(error.kind(), format!("in DESCRIBE: {}", error.message()));
                 external(error)
@@ -440,7 +461,7 @@ impl RelationPlanner for Relations {
 
 fn argument(arg: &FunctionArg, context: &mut dyn RelationPlannerContext) -> DfResult<Expr> {
     let bind = |arg: &FunctionArgExpr, context: &mut dyn RelationPlannerContext| match arg {
-        FunctionArgExpr::Expr(expr) => context.sql_to_expr(expr.clone(), &DFSchema::empty()),
+        FunctionArgExpr::Expr(expr) => nested(expr, context),
         other => Err(external(Error::input(format!("{other} is no argument of a table function")))),
     };
     match arg {
@@ -452,11 +473,47 @@ fn argument(arg: &FunctionArg, context: &mut dyn RelationPlannerContext) -> DfRe
     }
 }
 
+/// An argument, bound: lists and structs in disguise.
+fn nested(expr: &ast::Expr, context: &mut dyn RelationPlannerContext) -> DfResult<Expr> {
+    let name = |key: &ast::Expr| match key {
+        ast::Expr::Identifier(ident) => Ok(ident.value.clone()),
+        ast::Expr::Value(literal) => match &literal.value {
+            ast::Value::SingleQuotedString(text) => Ok(text.clone()),
+            other => Err(external(Error::input(format!("{other} is no name of a field")))),
+        },
+        other => Err(external(Error::input(format!("{other} is no name of a field")))),
+    };
+    Ok(match expr {
+        ast::Expr::Array(array) => {
+            let elements = array.elem.iter().map(|element| nested(element, context)).collect::<DfResult<_>>()?;
+            Expr::GroupingSet(GroupingSet::Rollup(elements))
+        }
+        ast::Expr::Dictionary(fields) => {
+            let fields = fields.iter().map(|field| Ok(nested(&field.value, context)?.alias(field.key.value.clone())));
+            Expr::GroupingSet(GroupingSet::Cube(fields.collect::<DfResult<_>>()?))
+        }
+        ast::Expr::Map(map) => {
+            let fields = map.entries.iter().map(|entry| Ok(nested(&entry.value, context)?.alias(name(&entry.key)?)));
+            Expr::GroupingSet(GroupingSet::Cube(fields.collect::<DfResult<_>>()?))
+        }
+        other => {
+            let is_nested = |expr: &ast::Expr| match expr {
+                ast::Expr::Array(_) | ast::Expr::Dictionary(_) | ast::Expr::Map(_) => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            };
+            if ast::visit_expressions(other, is_nested).is_break() {
+                return Err(external(Error::not_supported("nested types")));
+            }
+            context.sql_to_expr(other.clone(), &DFSchema::empty())?
+        }
+    })
+}
+
 /// What a file is called as a table: its name without directories and extension.
 pub(crate) fn stem(path: &str) -> String {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = name.split('.').next().unwrap_or(name);
-    if stem.is_empty() || stem.contains('*') { "file".into() } else { stem.to_lowercase() }
+    if stem.is_empty() || stem.contains(['*', '?', '[', '{']) { "file".into() } else { stem.to_lowercase() }
 }
 
 // ---- types -------------------------------------------------------------------------------------------------------
@@ -472,10 +529,24 @@ impl TypePlanner for Types {
     }
 }
 
-/// The type that SQL text names.
+/// The type that a text such as `DECIMAL(12, 2)` names.
 ///
 /// # Errors
 /// Input, if there is no such type; not supported, for nested types and others that are not there yet.
+pub fn parse_type(name: &str) -> Result<DataType> {
+    let unknown = || Error::input(format!("there is no type '{name}'"));
+    let mut parser = Parser::new(&EntasisDialect).try_with_sql(name).map_err(|_| unknown())?;
+    let ty = parser.parse_data_type().map_err(|_| unknown())?;
+    match parser.peek_token().token {
+        Token::EOF => sql_type(&ty),
+        _ => Err(unknown()),
+    }
+}
+
+/// The type that SQL text names.
+///
+/// # Errors
+/// As [`parse_type`].
 pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
     use ast::DataType as Sql;
     Ok(match ty {

@@ -65,6 +65,9 @@ impl Dialect for EntasisDialect {
     fn supports_dictionary_syntax(&self) -> bool {
         true
     }
+    fn support_map_literal_syntax(&self) -> bool {
+        true
+    }
     fn supports_array_typedef_with_brackets(&self) -> bool {
         true
     }

@@ -46,9 +46,10 @@ mod tests;
 mod transaction;
 
 pub use bind::{bind, bind_template};
-pub use catalog::{Catalog, Sequence};
+pub use catalog::{Argument, Catalog, Sequence};
 pub use change::ROW_ID;
 pub use complete::is_complete;
+pub use context::parse_type;
 pub use keyed::{Keyed, KeyedAction, Scalar};
 pub use parse::{Parsed, on_deep_stack, parse};
 pub use statement::{Action, Alteration, Change, Columns, Insert, ObjectKind, Repeated, SequenceOptions, Statement};

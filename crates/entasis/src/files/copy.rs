@@ -7,15 +7,16 @@
 //! 3. All goes to a temporary file beside the target, which [`FileSink::commit`] renames. A statement that fails leaves
 //!    neither a half file nor a temporary one, and an older target as it was.
 
+use super::Format;
 use super::csv::write::WriteOptions;
+use super::options::{count_option, plain, text_option};
 use super::row_groups::RowGroups;
-use super::{Format, count_option, text_option};
 use arrow_array::RecordBatch;
 use arrow_schema::SchemaRef;
 use entasis_arrow::{chunk_to_batch, schema_to_arrow};
 use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker};
 use entasis_vector::{Chunk, DataType, Error, Result, Schema, Value};
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::{BrotliLevel, Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -77,28 +78,43 @@ struct Settings {
 
 impl Settings {
     fn new(path: &str, options: &[(String, Value)]) -> Result<Settings> {
-        let mut format = Format::of_path(path);
+        let mut format = Format::of_path(path.as_ref());
         let mut csv = WriteOptions::default();
         if path.to_ascii_lowercase().ends_with(".tsv") {
-            csv.set("delim", &Value::Text("\\t".into()))?;
+            csv.set("delim", &plain(&Value::Text("\\t".into())))?;
         }
         let mut compression = Compression::ZSTD(ZstdLevel::default());
         let mut row_group_rows = entasis_storage::ROW_GROUP_ROWS;
+        // Options that only one format has.
+        let mut of_format: Vec<(&str, Format)> = Vec::new();
         for (name, value) in options {
+            let value = &plain(value);
             match name.to_ascii_lowercase().as_str() {
                 "format" => format = Some(Format::of_name(text_option(name, value)?)?),
-                "compression" | "codec" => compression = codec(text_option(name, value)?)?,
-                "row_group_size" => row_group_rows = count_option(name, value)?.max(1),
-                _ if csv.set(name, value)? => {}
+                "compression" | "codec" => {
+                    compression = codec(text_option(name, value)?)?;
+                    if compression != Compression::UNCOMPRESSED {
+                        of_format.push((name, Format::Parquet));
+                    }
+                }
+                "row_group_size" => {
+                    row_group_rows = count_option(name, value)?.max(1);
+                    of_format.push((name, Format::Parquet));
+                }
+                lower if csv.set(lower, value)? => of_format.push((name, Format::Csv)),
                 _ => {
                     return Err(Error::input(format!("COPY TO has no option '{name}'")).with_hint(
-                        "the options are format, header, delim, quote and nullstr for CSV, compression and \
-                         row_group_size for Parquet",
+                        "the options are format; header, delim, quote, nullstr, dateformat and timestampformat for CSV; \
+                         compression and row_group_size for Parquet",
                     ));
                 }
             }
         }
-        Ok(Settings { format: format.unwrap_or(Format::Csv), csv, compression, row_group_rows })
+        let format = format.unwrap_or(Format::Csv);
+        match of_format.iter().find(|(_, other)| *other != format) {
+            Some((name, _)) => Err(Error::input(format!("COPY TO {format} has no option '{name}'"))),
+            None => Ok(Settings { format, csv, compression, row_group_rows }),
+        }
     }
 }
 
@@ -109,8 +125,9 @@ fn codec(name: &str) -> Result<Compression> {
         "gzip" => Ok(Compression::GZIP(Default::default())),
         "lz4" => Ok(Compression::LZ4_RAW),
         "zstd" => Ok(Compression::ZSTD(ZstdLevel::default())),
+        "brotli" => Ok(Compression::BROTLI(BrotliLevel::default())),
         _ => Err(Error::input(format!("there is no compression '{name}'"))
-            .with_hint("the compressions are zstd, snappy, gzip, lz4 and none")),
+            .with_hint("the compressions are zstd, snappy, gzip, brotli, lz4 and none")),
     }
 }
 

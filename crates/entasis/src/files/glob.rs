@@ -1,31 +1,103 @@
-//! Paths with `*`, `?`, `[…]` and `**` to lists of files.
+//! Paths with `*`, `?`, `[ab]`, `{a,b}` and `**` to lists of files.
+//!
+//! Braces are expanded first, then each pattern is matched against the file system. `**` stands for any number of
+//! directories, none included.
 
 use entasis_vector::{Error, ErrorKind, Result};
 use std::path::PathBuf;
 
-/// The files that `pattern` names, sorted; at least one. A path without wildcards names itself, whether it is there or
-/// not: opening it tells more.
+/// Patterns that one may expand to.
+const MOST_PATTERNS: usize = 10_000;
+/// Bytes of the longest pattern: no path is longer.
+const MOST_BYTES: usize = 4096;
+
+/// The files that `pattern` names, sorted, each once; at least one. A path without wildcards names itself, whether it is
+/// there or not: opening it tells more.
 ///
 /// # Errors
 /// Input, if the pattern is malformed; I/O, if nothing matches or a directory cannot be read.
 pub(super) fn expand(pattern: &str) -> Result<Vec<PathBuf>> {
-    if !pattern.contains(['*', '?', '[']) || std::fs::exists(pattern).unwrap_or(false) {
+    if !pattern.contains(['*', '?', '[', '{']) || std::fs::exists(pattern).unwrap_or(false) {
         return Ok(vec![PathBuf::from(pattern)]);
     }
-    let matches = ::glob::glob(pattern)
-        .map_err(|e| Error::input(format!("'{pattern}' is not a path pattern: {} at {}", e.msg, e.pos)))?;
+    if pattern.len() > MOST_BYTES {
+        return Err(Error::input(format!("a path pattern of more than {MOST_BYTES} bytes")));
+    }
     let mut paths = Vec::new();
-    for path in matches {
-        let path = path.map_err(|e| Error::io(format!("'{}'", e.path().display()), e.error()))?;
-        if path.is_file() {
-            paths.push(path);
+    for mut one in braces(pattern)? {
+        // The library takes a final `**` for directories.
+        if one.ends_with("/**") {
+            one.push_str("/*");
+        }
+        let matches = ::glob::glob(&one)
+            .map_err(|e| Error::input(format!("'{pattern}' is not a path pattern: {} at {}", e.msg, e.pos)))?;
+        for path in matches {
+            let path = path.map_err(|e| Error::io(format!("'{}'", e.path().display()), e.error()))?;
+            if path.is_file() {
+                paths.push(path);
+            }
         }
     }
     if paths.is_empty() {
         return Err(Error::new(ErrorKind::Io, format!("no file matches '{pattern}'")));
     }
     paths.sort();
+    paths.dedup();
     Ok(paths)
+}
+
+/// A pattern without braces for each choice among them: `{a,b}/{c,d}` is four. Braces without a comma, and those that are
+/// not closed, are text.
+fn braces(pattern: &str) -> Result<Vec<String>> {
+    let mut done = Vec::new();
+    // What is settled, and what is still to be looked at.
+    let mut open = vec![(String::new(), pattern)];
+    while let Some((mut settled, rest)) = open.pop() {
+        match choice(rest) {
+            None => {
+                settled.push_str(rest);
+                done.push(settled);
+            }
+            Some((start, parts, end)) => {
+                settled.push_str(&rest[..start]);
+                for part in parts.into_iter().rev() {
+                    // A choice may hold others.
+                    for inner in braces(part)? {
+                        open.push((format!("{settled}{inner}"), &rest[end..]));
+                    }
+                }
+            }
+        }
+        if done.len() + open.len() > MOST_PATTERNS {
+            return Err(Error::input(format!("'{pattern}' stands for more than {MOST_PATTERNS} patterns")));
+        }
+    }
+    Ok(done)
+}
+
+/// The first choice in `text`: where it begins, its parts, and where it ends.
+fn choice(text: &str) -> Option<(usize, Vec<&str>, usize)> {
+    let start = text.find('{')?;
+    let (mut depth, mut part, mut parts) = (0, start + 1, Vec::new());
+    for (at, c) in text[start..].char_indices().map(|(at, c)| (start + at, c)) {
+        match c {
+            '{' => depth += 1,
+            ',' if depth == 1 => {
+                parts.push(&text[part..at]);
+                part = at + 1;
+            }
+            '}' if depth == 1 => {
+                parts.push(&text[part..at]);
+                return match parts.len() {
+                    1 => choice(&text[at + 1..]).map(|(start, parts, end)| (start + at + 1, parts, end + at + 1)),
+                    _ => Some((start, parts, at + 1)),
+                };
+            }
+            '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 #[cfg(test)]
@@ -38,11 +110,33 @@ mod tests {
         let directory = Directory::new();
         let b = directory.write("b.csv", "");
         let a = directory.write("a.csv", "");
-        directory.write("c.txt", "");
-        assert_eq!(expand(&directory.path("*.csv")).unwrap(), [PathBuf::from(a), PathBuf::from(b)]);
+        let c = directory.write("c.txt", "");
+        let files = |pattern: &str| expand(&directory.path(pattern)).unwrap();
+        assert_eq!(files("*.csv"), [&a, &b].map(PathBuf::from));
+        assert_eq!(files("[bc].*"), [&b, &c].map(PathBuf::from));
+        assert_eq!(files("{c.txt,a.csv,none.csv}"), [&a, &c].map(PathBuf::from));
+        assert_eq!(files("{a,?}.{csv,tsv}"), [&a, &b].map(PathBuf::from));
         let error = expand(&directory.path("*.parquet")).unwrap_err();
         assert!(error.kind() == ErrorKind::Io && error.message().contains("*.parquet"));
         let odd = directory.write("[1].csv", "");
         assert_eq!(expand(&odd).unwrap(), [PathBuf::from(odd)]);
+    }
+
+    #[test]
+    fn two_stars_are_any_number_of_directories() {
+        let directory = Directory::new();
+        std::fs::create_dir_all(directory.path("x/y")).unwrap();
+        let [a, b, c] = ["a.csv", "x/b.csv", "x/y/c.csv"].map(|name| PathBuf::from(directory.write(name, "")));
+        assert_eq!(expand(&directory.path("**/*.csv")).unwrap(), [a.clone(), b.clone(), c.clone()]);
+        assert_eq!(expand(&directory.path("**")).unwrap(), [a, b, c]);
+    }
+
+    #[test]
+    fn braces_are_choices() {
+        assert_eq!(braces("a{b,c{d,e}}f").unwrap().len(), 3);
+        assert_eq!(braces("{a}").unwrap(), ["{a}"]);
+        assert_eq!(braces("{a}{b,}").unwrap().len(), 2);
+        assert_eq!(braces("{a,b").unwrap(), ["{a,b"]);
+        assert!(braces(&"{a,b}".repeat(20)).is_err());
     }
 }

@@ -6,7 +6,10 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`options`] | options by their SQL names |
 //! | [`glob`] | patterns to sorted lists of files |
+//! | [`columns`] | columns of several files as columns of one relation |
+//! | [`paths`] | columns that paths give: `filename`, directories called `key=value` |
 //! | [`parquet`] | reading Parquet: projection, pruning by statistics, several files as one |
 //! | [`prune`] | whether a condition can hold within known bounds |
 //! | [`csv`] | CSV: options, guessing, reading, writing |
@@ -14,19 +17,25 @@
 //!
 //! Every error names its file; a malformed file is an input error, never a panic.
 
+mod columns;
 pub mod copy;
 pub mod csv;
 mod glob;
+mod options;
 pub mod parquet;
+mod paths;
 mod prune;
 mod row_groups;
-mod type_name;
 
 pub use copy::{FileSink, copy_to};
 pub use csv::CsvOptions;
+use csv::Rejects;
+pub use options::{FileOptions, Options};
 
 use entasis_engine::relation::Relation;
-use entasis_vector::{DataType, Error, Field, Result, Value};
+use entasis_sql::Argument;
+use entasis_vector::{Error, Field, Result, Value};
+use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -39,10 +48,19 @@ pub enum Format {
     Csv,
 }
 
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Format::Parquet => "Parquet",
+            Format::Csv => "CSV",
+        })
+    }
+}
+
 impl Format {
     /// The format that a path's extension names.
-    fn of_path(path: &str) -> Option<Format> {
-        let extension = Path::new(path).extension()?.to_str()?.to_ascii_lowercase();
+    fn of_path(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
         match extension.as_str() {
             "parquet" | "pq" => Some(Format::Parquet),
             "csv" | "tsv" | "tbl" | "txt" => Some(Format::Csv),
@@ -62,49 +80,58 @@ impl Format {
     }
 }
 
-/// How a file is read.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// Its format; by default what the extension says.
-    pub format: Option<Format>,
-    /// For CSV.
-    pub csv: CsvOptions,
-}
-
 /// The files that `path` names, which may be a pattern, as one relation.
 ///
 /// # Errors
 /// I/O, if no file is there or it cannot be read; input, if it is malformed or its format is unknown.
 pub fn open(path: &str, options: &Options) -> Result<Arc<dyn Relation>> {
-    let format = options.format.or_else(|| Format::of_path(path)).ok_or_else(|| {
-        Error::input(format!("the format of '{path}' is unknown"))
+    open_all(&[path.to_owned()], options)
+}
+
+/// The files that all of these patterns name, in this order, as one relation.
+fn open_all(patterns: &[String], options: &Options) -> Result<Arc<dyn Relation>> {
+    let Some(first) = patterns.first() else { return Err(Error::input("a list of files is empty")) };
+    let mut paths = Vec::new();
+    for pattern in patterns {
+        paths.append(&mut glob::expand(pattern)?);
+    }
+    let format = options.format.or_else(|| Format::of_path(first.as_ref())).or_else(|| Format::of_path(&paths[0]));
+    let format = format.ok_or_else(|| {
+        Error::input(format!("the format of '{first}' is unknown"))
             .with_hint("name the file .parquet or .csv, or use read_parquet('…') or read_csv('…')")
     })?;
-    let paths = glob::expand(path)?;
+    let name = if patterns.len() == 1 { first.clone() } else { format!("{first}, …") };
     match format {
-        Format::Parquet => parquet::open(path, paths),
-        Format::Csv => csv::open(path, paths, &options.csv),
+        Format::Parquet => parquet::open(&name, paths, &options.files),
+        Format::Csv => csv::open(&name, paths, options),
     }
 }
 
-/// The relation of a call such as `read_csv('path', delim => '|', header => true)`: the path, then named options.
+/// The relation of a call such as `read_csv('path', delim => '|', header => true)`: a path, pattern or list of them, then
+/// named options. Rows that are left out go to `rejects`, if that is an option.
 ///
 /// # Errors
 /// As [`open`]; input, if an option is unknown or ill-typed.
-pub fn read_function(format: Format, args: &[(Option<String>, Value, DataType)]) -> Result<Arc<dyn Relation>> {
-    let mut path = None;
+pub fn read_function(
+    function: &str,
+    format: Format,
+    args: &[(Option<String>, Argument)],
+    rejects: &Arc<Rejects>,
+) -> Result<Arc<dyn Relation>> {
+    let mut patterns = None;
     let mut options = Options { format: Some(format), ..Options::default() };
-    for (name, value, _) in args {
-        match (name, value) {
-            (None, Value::Text(text)) if path.is_none() => path = Some(text.clone()),
-            (None, _) => {
+    for (name, value) in args {
+        match name {
+            Some(name) => options.set(function, name, value)?,
+            None if patterns.is_none() => patterns = Some(options::texts_option("path", value)?),
+            None => {
                 return Err(Error::input("the first argument is the path, the others are named: name => value"));
             }
-            (Some(name), value) => read_option(&mut options, name, value)?,
         }
     }
-    let path = path.ok_or_else(|| Error::input("the path of the file is missing"))?;
-    open(&path, &options)
+    let patterns = patterns.ok_or_else(|| Error::input(format!("{function}: the path of the file is missing")))?;
+    options.csv.rejects = options.csv.store_rejects.then(|| rejects.clone());
+    open_all(&patterns, &options)
 }
 
 /// The file that `COPY … FROM` reads into `targets`: its columns are theirs, in order, and a CSV file's values are read
@@ -115,53 +142,17 @@ pub fn read_function(format: Format, args: &[(Option<String>, Value, DataType)])
 pub fn copy_from(path: &str, targets: &[Field], options: &[(String, Value)]) -> Result<Arc<dyn Relation>> {
     let mut read = Options::default();
     for (name, value) in options {
-        read_option(&mut read, name, value)?;
+        read.set_for_copy(name, value)?;
     }
-    let columns = targets.iter().map(|field| Field::new(field.name.clone(), field.ty)).collect();
-    read.csv.columns = Some(columns);
-    if read.format.is_none() && Format::of_path(path).is_none() {
-        read.format = Some(Format::Csv);
+    read.files.hive_partitioning = Some(false);
+    read.csv.columns = Some(targets.iter().map(|field| Field::new(field.name.clone(), field.ty)).collect());
+    let format = read.format.or_else(|| Format::of_path(path.as_ref())).unwrap_or(Format::Csv);
+    read.format = Some(format);
+    let of_csv = |(name, _): &&(String, Value)| !name.eq_ignore_ascii_case("format");
+    if let (Format::Parquet, Some((name, _))) = (format, options.iter().find(of_csv)) {
+        return Err(Error::input(format!("COPY FROM {format} has no option '{name}'")));
     }
     open(path, &read)
-}
-
-fn read_option(options: &mut Options, name: &str, value: &Value) -> Result<()> {
-    if name.eq_ignore_ascii_case("format") {
-        options.format = Some(Format::of_name(text_option(name, value)?)?);
-        return Ok(());
-    }
-    if options.format == Some(Format::Parquet) {
-        return Err(Error::input(format!("read_parquet has no option '{name}'")));
-    }
-    options.csv.set(name, value)
-}
-
-/// The value of an option that is text.
-fn text_option<'a>(name: &str, value: &'a Value) -> Result<&'a str> {
-    match value {
-        Value::Text(text) => Ok(text),
-        other => Err(Error::input(format!("option {name} takes a text, not {other:?}"))),
-    }
-}
-
-/// The value of an option that is true or false.
-fn flag_option(name: &str, value: &Value) -> Result<bool> {
-    match value {
-        Value::Boolean(value) => Ok(*value),
-        Value::Integer(0) => Ok(false),
-        Value::Integer(1) => Ok(true),
-        Value::Text(text) if text.eq_ignore_ascii_case("true") || text.eq_ignore_ascii_case("on") => Ok(true),
-        Value::Text(text) if text.eq_ignore_ascii_case("false") || text.eq_ignore_ascii_case("off") => Ok(false),
-        other => Err(Error::input(format!("option {name} takes true or false, not {other:?}"))),
-    }
-}
-
-/// The value of an option that is a count.
-fn count_option(name: &str, value: &Value) -> Result<usize> {
-    match value {
-        Value::Integer(count) if usize::try_from(*count).is_ok() => Ok(*count as usize),
-        other => Err(Error::input(format!("option {name} takes a count, not {other:?}"))),
-    }
 }
 
 #[cfg(test)]

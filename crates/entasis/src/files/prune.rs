@@ -18,6 +18,14 @@ pub(super) struct Bounds {
     pub(super) rows: u64,
 }
 
+impl Bounds {
+    /// Of rows that all have one value.
+    pub(super) fn constant(value: &Value, rows: u64) -> Bounds {
+        let bound = (!value.is_null()).then(|| value.clone());
+        Bounds { min: bound.clone(), max: bound, nulls: Some(if value.is_null() { rows } else { 0 }), rows }
+    }
+}
+
 /// False if no row can satisfy `condition`.
 pub(super) fn may_hold(condition: &Expr, bounds: &dyn Fn(ColumnId) -> Option<Bounds>) -> bool {
     match condition {

@@ -3,6 +3,7 @@
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
+use entasis_sql::Argument;
 use entasis_storage::{RowGroup, TableSnapshot};
 use entasis_vector::{Chunk, DataType, Error, Field, Result, Schema, Selection, Value, Vector};
 use std::sync::Arc;
@@ -53,9 +54,9 @@ pub(super) fn dictionaries(snapshot: TableSnapshot) -> Arc<dyn Relation> {
 }
 
 /// The table that a call names, by its only argument.
-pub(super) fn table_argument<'a>(name: &str, args: &'a [(Option<String>, Value, DataType)]) -> Result<&'a str> {
+pub(super) fn table_argument<'a>(name: &str, args: &'a [(Option<String>, Argument)]) -> Result<&'a str> {
     match args {
-        [(None, Value::Text(table), _)] => Ok(table),
+        [(None, Argument::Value(Value::Text(table), _))] => Ok(table),
         _ => Err(Error::input(format!("{name} takes the name of a table, as in {name}('orders')"))),
     }
 }

@@ -1,29 +1,35 @@
 //! Relations that are neither stored by the engine nor files: table snapshots as the front end names them, Arrow
-//! objects of the host program, table functions.
+//! objects of the host program, table functions, what was left out of files.
 
 mod arrow;
 mod inspect;
+mod rejects;
 mod series;
 mod table;
 
 pub use arrow::arrow_relation;
+pub(crate) use rejects::{NAME as REJECT_ERRORS, reject_errors};
 pub(crate) use table::TableRelation;
 
 use crate::files;
+use crate::files::csv::Rejects;
 use entasis_engine::relation::Relation;
+use entasis_sql::Argument;
 use entasis_storage::TableSnapshot;
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_vector::{Error, Result};
 use std::sync::Arc;
 
 /// The table functions, for error messages.
 const TABLE_FUNCTIONS: [&str; 6] =
     ["read_parquet", "read_csv", "generate_series", "range", "entasis_blocks", "entasis_dictionaries"];
 
-/// The relation that a call in `FROM` gives. Arguments: name, if it was given by name, value and type. `stored` gives the
+/// The relation that a call in `FROM` gives. Arguments: name, if it was given by name, and what it is. Rows of files that are
+/// left out go to `rejects`. `stored` gives the
 /// stored table of a name.
 pub(crate) fn table_function(
     name: &str,
-    args: &[(Option<String>, Value, DataType)],
+    args: &[(Option<String>, Argument)],
+    rejects: &Arc<Rejects>,
     stored: impl Fn(&str) -> Option<TableSnapshot>,
 ) -> Result<Arc<dyn Relation>> {
     let inspected = |name: &str, inspect: fn(TableSnapshot) -> Arc<dyn Relation>| {
@@ -32,8 +38,8 @@ pub(crate) fn table_function(
         stored(table).map(inspect).ok_or_else(unknown)
     };
     match name.to_ascii_lowercase().as_str() {
-        "read_parquet" | "parquet_scan" => files::read_function(files::Format::Parquet, args),
-        "read_csv" | "read_csv_auto" => files::read_function(files::Format::Csv, args),
+        "read_parquet" | "parquet_scan" => files::read_function(name, files::Format::Parquet, args, rejects),
+        "read_csv" | "read_csv_auto" => files::read_function(name, files::Format::Csv, args, rejects),
         "generate_series" => series::series("generate_series", args, true),
         "range" => series::series("range", args, false),
         "entasis_blocks" => inspected("entasis_blocks", inspect::blocks),

@@ -2,6 +2,7 @@
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
+use entasis_sql::Argument;
 use entasis_vector::{Chunk, DataType, Error, Field, PhysicalType, Result, Schema, Selection, Value, Vector};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,13 +23,13 @@ struct Series {
 /// The relation of a call. `generate_series` includes its stop (as in PostgreSQL), `range` does not (as in Python).
 pub(super) fn series(
     name: &'static str,
-    args: &[(Option<String>, Value, DataType)],
+    args: &[(Option<String>, Argument)],
     inclusive: bool,
 ) -> Result<Arc<dyn Relation>> {
     let numbers = args
         .iter()
-        .map(|(_, value, _)| match value {
-            Value::Integer(v) => {
+        .map(|(_, value)| match value {
+            Argument::Value(Value::Integer(v), _) => {
                 i64::try_from(*v).map_err(|_| Error::input(format!("{name}: {v} is out of range for BIGINT")))
             }
             _ => Err(Error::input(format!("{name} takes integers"))),
@@ -159,7 +160,7 @@ mod tests {
     use super::*;
 
     fn numbers(args: &[i128], inclusive: bool) -> Vec<i64> {
-        let args: Vec<_> = args.iter().map(|v| (None, Value::Integer(*v), DataType::Int64)).collect();
+        let args: Vec<_> = args.iter().map(|v| (None, Argument::Value(Value::Integer(*v), DataType::Int64))).collect();
         let relation = series("range", &args, inclusive).unwrap();
         let request = ScanRequest { columns: vec![(entasis_vector::ColumnId(0), 0)], filters: vec![] };
         let mut worker = relation.scan(&request, &QueryContext::default()).unwrap().worker().unwrap();

@@ -45,7 +45,7 @@ pub(crate) fn rewrite(statement: &mut Statement, suffix: bool, context: &Context
     let _ = statement.visit(&mut ctes::Ctes::new(context));
     using::apply(statement, context)?;
     outer_names::apply(statement, context);
-    let mut rewriter = Rewriter { suffix };
+    let mut rewriter = Rewriter { suffix, in_arguments: false };
     match statement.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -182,6 +182,8 @@ fn flow(result: Result<()>) -> ControlFlow<Error> {
 
 struct Rewriter {
     suffix: bool,
+    /// Within the arguments of a table function, which may be nested.
+    in_arguments: bool,
 }
 
 fn unsupported(feature: &str, at: Span) -> ControlFlow<Error> {
@@ -233,7 +235,8 @@ impl VisitorMut for Rewriter {
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         match factor {
-            TableFactor::Table { alias, sample, .. } => {
+            TableFactor::Table { alias, sample, args, .. } => {
+                self.in_arguments = args.is_some();
                 if sample.is_some() {
                     return ControlFlow::Break(Error::not_supported("TABLESAMPLE"));
                 }
@@ -251,6 +254,11 @@ impl VisitorMut for Rewriter {
             }
             _ => {}
         }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_table_factor(&mut self, _: &mut TableFactor) -> ControlFlow<Error> {
+        self.in_arguments = false;
         ControlFlow::Continue(())
     }
 
@@ -292,6 +300,7 @@ impl VisitorMut for Rewriter {
             Expr::Identifier(ident) => fold(ident),
             Expr::CompoundIdentifier(idents) => idents.iter_mut().for_each(fold),
             Expr::Function(function) => return self.function(function),
+            Expr::Array(_) | Expr::Map(_) | Expr::Dictionary(_) if self.in_arguments => {}
             Expr::Array(_) | Expr::Struct { .. } | Expr::Map(_) | Expr::Dictionary(_) => {
                 return unsupported("nested types", expr.span());
             }

@@ -4,7 +4,7 @@ mod alter;
 mod change;
 mod definition;
 
-use crate::{Catalog, ROW_ID, Sequence, Statement, bind, parse};
+use crate::{Argument, Catalog, ROW_ID, Sequence, Statement, bind, parse};
 use entasis_engine::plan::{AggregateFunction, JoinKind, Node, Plan, SetKind};
 use entasis_engine::relation::{Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, Place, Relation};
 use entasis_vector::expr::{ArithmeticOp, Expr};
@@ -160,13 +160,22 @@ impl Catalog for Tables {
     fn copied_file(&self, _: &str, targets: &[Field], _: &[(String, Value)]) -> Result<Arc<dyn Relation>> {
         Ok(Arc::new(Place { name: "file".into(), schema: targets.to_vec() }))
     }
-    fn table_function(&self, name: &str, args: &[(Option<String>, Value, DataType)]) -> Result<Arc<dyn Relation>> {
+    fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>> {
         match (name, args) {
             (
                 "read_csv",
-                [(None, Value::Text(_), _), (Some(option), Value::Text(_), _), (_, Value::Boolean(true), _)],
+                [
+                    (None, Argument::Value(Value::Text(_), _)),
+                    (Some(option), Argument::Value(Value::Text(_), _)),
+                    (_, Argument::Value(Value::Boolean(true), _)),
+                ],
             ) if option == "delim" => Ok(table("u").expect("there")),
-            ("range", [(None, Value::Integer(-3), DataType::Int64)]) => Ok(table("u").expect("there")),
+            ("read_csv", [(None, Argument::List(files)), (Some(option), Argument::Struct(fields))])
+                if files.len() == 2 && option == "types" && fields[0].0 == "A b" =>
+            {
+                Ok(table("u").expect("there"))
+            }
+            ("range", [(None, Argument::Value(Value::Integer(-3), DataType::Int64))]) => Ok(table("u").expect("there")),
             _ => Err(Error::input(format!("there is no table function {name}{args:?}"))),
         }
     }
@@ -398,6 +407,8 @@ fn the_dialect_is_understood() {
         "SELECT id = 'f47ac10b-58cc-4372-a567-0e02b2c3d479', bin, span * 2, d - d, d + 1, ts - ts FROM t",
         "SELECT * FROM 'dir/flights.parquet' WHERE mixed > 1 AND flights.a = 2",
         "SELECT * FROM read_csv('x.csv', delim = '|', header := true)",
+        "SELECT * FROM read_csv(['x.csv', 'y.csv'], types = {'A b': 'DATE', c: 'INT'})",
+        "SELECT * FROM read_csv(['x.csv', 'y.csv'], types = MAP {'A b': 'DATE'})",
         "SELECT * FROM range(-3)",
         "SELECT next FROM v",
         "SELECT \"A\", T.B FROM \"T\"",
@@ -688,6 +699,8 @@ fn what_is_not_there_yet_is_named() {
         ),
         ("SELECT s, count(*) FROM t GROUP BY ROLLUP (s)", "GROUPING SETS, ROLLUP and CUBE"),
         ("SELECT [1, 2]", "nested types"),
+        ("SELECT * FROM range(abs([1]))", "nested types"),
+        ("SELECT [1] FROM range(-3)", "nested types"),
         ("SELECT array_agg(a) FROM t", "nested types, which array_agg needs"),
         ("CREATE TABLE w (k INTEGER[])", "column k: nested types"),
         ("BEGIN TRANSACTION ISOLATION LEVEL SERIALIZABLE", "the isolation level SERIALIZABLE"),

@@ -1,8 +1,14 @@
 //! Fields to values: a column of texts to a vector.
 //!
-//! The common types have paths of their own; whatever those do not accept, and every other type, is read as
-//! `CAST(text AS type)` reads it, which decides what is an error.
+//! The common types have paths of their own. What those do not accept, and every other type, is read as
+//! `CAST(text AS type)` reads it, with two differences: a fraction is none of an integer, and a number that is finite does
+//! not become infinite. A type that was guessed takes only what the guess takes ([`super::guess`]).
 
+use super::CsvOptions;
+use super::guess::{
+    LONG_INTEGER, formatted_date, guessed_timestamp, guessed_timestamp_tz, plain_float, plain_integer,
+    plain_long_integer,
+};
 use super::record::Span;
 use entasis_vector::expr::parse::parse_value;
 use entasis_vector::value::days_from_civil;
@@ -15,76 +21,116 @@ pub(super) struct Texts<'a> {
     pub(super) spans: &'a [Span],
     pub(super) bytes: &'a [u8],
     pub(super) copies: &'a [u8],
-    /// What is read as NULL.
-    pub(super) null: &'a [u8],
+    /// What they are read as.
+    pub(super) ty: DataType,
+    /// Whether the type was guessed.
+    pub(super) guessed: bool,
+    pub(super) options: &'a CsvOptions,
 }
 
 impl<'a> Texts<'a> {
     fn get(&self, row: usize) -> &'a [u8] {
         self.spans[row].text(self.bytes, self.copies)
     }
+
+    /// Whether the field of a row, which has this text, is NULL.
+    fn is_null(&self, row: usize, text: &[u8]) -> bool {
+        self.options.is_null(self.spans[row], text, self.ty)
+    }
 }
 
-/// Reads the texts as values of `ty` to `out`, which has its physical type. Rows that cannot be read are added to
-/// `bad`; they hold NULL.
-pub(super) fn read_column(texts: &Texts<'_>, ty: DataType, out: &mut Vector, bad: &mut Vec<usize>) {
+/// Reads the texts to `out`, which has the physical type of theirs. Rows that cannot be read are added to `bad`; they hold
+/// NULL.
+pub(super) fn read_column(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
     let rows = texts.spans.len();
-    match (ty.physical(), ty) {
-        (PhysicalType::I8, _) => integers::<i8>(texts, ty, out, bad),
-        (PhysicalType::I16, _) => integers::<i16>(texts, ty, out, bad),
-        (PhysicalType::U8, _) => integers::<u8>(texts, ty, out, bad),
-        (PhysicalType::U16, _) => integers::<u16>(texts, ty, out, bad),
-        (PhysicalType::U32, _) => integers::<u32>(texts, ty, out, bad),
-        (PhysicalType::U64, _) => integers::<u64>(texts, ty, out, bad),
-        (_, DataType::Int32) => integers::<i32>(texts, ty, out, bad),
-        (_, DataType::Int64) => integers::<i64>(texts, ty, out, bad),
-        (_, DataType::Date) => values::<i32>(texts, ty, out, bad, |text| date(text).map(|days| days as i32)),
-        (_, DataType::Timestamp) => values::<i64>(texts, ty, out, bad, timestamp),
-        (_, DataType::TimestampTz) => values::<i64>(texts, ty, out, bad, timestamp_tz),
-        (PhysicalType::I64, DataType::Decimal { precision, scale }) => {
-            values::<i64>(texts, ty, out, bad, |text| decimal(text, precision, scale));
-        }
-        (PhysicalType::F64, _) => values::<f64>(texts, ty, out, bad, float),
-        (PhysicalType::F32, _) => values::<f32>(texts, ty, out, bad, float),
-        (PhysicalType::Bool, _) => values::<u8>(texts, ty, out, bad, |text| match text {
-            b"true" | b"TRUE" | b"True" | b"t" => Some(1),
-            b"false" | b"FALSE" | b"False" | b"f" => Some(0),
-            _ => None,
-        }),
+    let formats = &texts.options.formats;
+    match (texts.ty.physical(), texts.ty) {
         (_, DataType::Varchar) => strings(texts, out, bad),
+        (_, DataType::Boolean) if texts.guessed => values::<u8>(texts, out, bad, boolean),
+        (_, DataType::Int64) if texts.guessed => values::<i64>(texts, out, bad, plain_integer),
+        (_, LONG_INTEGER) if texts.guessed => values::<i128>(texts, out, bad, plain_long_integer),
+        (_, DataType::Float64) if texts.guessed => values::<f64>(texts, out, bad, plain_float),
+        (_, DataType::Date) if texts.guessed || formats.date.is_some() => {
+            values::<i32>(texts, out, bad, |text| formatted_date(text, formats));
+        }
+        (_, DataType::Timestamp) if texts.guessed => {
+            values::<i64>(texts, out, bad, |text| guessed_timestamp(text, formats));
+        }
+        (_, DataType::TimestampTz) if texts.guessed => {
+            values::<i64>(texts, out, bad, |text| guessed_timestamp_tz(text, formats));
+        }
+        (_, DataType::Time) if texts.guessed => values::<i64>(texts, out, bad, time),
+        (_, DataType::Timestamp | DataType::TimestampTz) if formats.timestamp.is_some() => {
+            values::<i64>(texts, out, bad, |text| formats.timestamp.as_ref()?.timestamp(text));
+        }
+        (PhysicalType::I8, _) => integers::<i8>(texts, out, bad),
+        (PhysicalType::I16, _) => integers::<i16>(texts, out, bad),
+        (PhysicalType::U8, _) => integers::<u8>(texts, out, bad),
+        (PhysicalType::U16, _) => integers::<u16>(texts, out, bad),
+        (PhysicalType::U32, _) => integers::<u32>(texts, out, bad),
+        (PhysicalType::U64, _) => integers::<u64>(texts, out, bad),
+        (_, DataType::Int32) => integers::<i32>(texts, out, bad),
+        (_, DataType::Int64) => integers::<i64>(texts, out, bad),
+        (_, DataType::Date) => values::<i32>(texts, out, bad, |text| date(text).map(|days| days as i32)),
+        (_, DataType::Timestamp) => values::<i64>(texts, out, bad, timestamp),
+        (_, DataType::TimestampTz) => values::<i64>(texts, out, bad, timestamp_tz),
+        (PhysicalType::I64, DataType::Decimal { precision, scale }) => {
+            values::<i64>(texts, out, bad, |text| decimal(text, precision, scale));
+        }
+        (PhysicalType::F64, _) => values::<f64>(texts, out, bad, float),
+        (PhysicalType::F32, _) => values::<f32>(texts, out, bad, float),
+        (_, DataType::Boolean) => values::<u8>(texts, out, bad, |text| match text {
+            b"t" => Some(1),
+            b"f" => Some(0),
+            text => boolean(text),
+        }),
         _ => {
             out.begin(rows.max(CHUNK_ROWS));
             for row in 0..rows {
-                general(texts.get(row), texts.null, ty, row, out, bad);
+                general(texts, row, out, bad);
             }
         }
     }
 }
 
 /// Reads with `fast`, and the general way what that does not know.
-fn values<T: Native>(
-    texts: &Texts<'_>,
-    ty: DataType,
-    out: &mut Vector,
-    bad: &mut Vec<usize>,
-    fast: impl Fn(&[u8]) -> Option<T>,
-) {
+fn values<T: Native>(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>, fast: impl Fn(&[u8]) -> Option<T>) {
     let rows = texts.spans.len();
     let target = out.begin_flat::<T>(rows.max(CHUNK_ROWS));
     let mut odd: Vec<usize> = Vec::new();
+    // An empty field is no value, so that only what else is NULL must be looked for first.
+    let null_first = texts.options.nulls.iter().any(|null| !null.is_empty());
     for (row, target) in target[..rows].iter_mut().enumerate() {
-        match fast(texts.get(row)) {
+        let text = texts.get(row);
+        let value =
+            if null_first && texts.is_null(row, text) { None } else { fast(text).or_else(|| fast(text.trim_ascii())) };
+        match value {
             Some(value) => *target = value,
             None => odd.push(row),
         }
     }
+    // Where the fast way is the only one, what it does not know is wrong.
+    let formats = &texts.options.formats;
+    let only = texts.guessed
+        || match texts.ty {
+            DataType::Date => formats.date.is_some(),
+            DataType::Timestamp | DataType::TimestampTz => formats.timestamp.is_some(),
+            _ => false,
+        };
     for row in odd {
-        general(texts.get(row), texts.null, ty, row, out, bad);
+        if !only {
+            general(texts, row, out, bad);
+            continue;
+        }
+        if !texts.is_null(row, texts.get(row)) {
+            bad.push(row);
+        }
+        out.set_null(row);
     }
 }
 
-fn integers<T: Native + TryFrom<i64>>(texts: &Texts<'_>, ty: DataType, out: &mut Vector, bad: &mut Vec<usize>) {
-    values::<T>(texts, ty, out, bad, |text| T::try_from(integer(text)?).ok());
+fn integers<T: Native + TryFrom<i64>>(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
+    values::<T>(texts, out, bad, |text| T::try_from(integer(text)?).ok());
 }
 
 fn strings(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
@@ -93,7 +139,7 @@ fn strings(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
     let mut nulls: Vec<usize> = Vec::new();
     for (row, view) in views[..rows].iter_mut().enumerate() {
         let text = texts.get(row);
-        if text == texts.null {
+        if texts.is_null(row, text) {
             nulls.push(row);
         } else if text.is_ascii() || std::str::from_utf8(text).is_ok() {
             *view = heap.push(text);
@@ -105,22 +151,48 @@ fn strings(texts: &Texts<'_>, out: &mut Vector, bad: &mut Vec<usize>) {
     nulls.into_iter().for_each(|row| out.set_null(row));
 }
 
-fn general(text: &[u8], null: &[u8], ty: DataType, row: usize, out: &mut Vector, bad: &mut Vec<usize>) {
-    let trimmed = text.trim_ascii();
-    let value = if text == null || trimmed.is_empty() {
-        Ok(Value::Null)
-    } else {
-        std::str::from_utf8(trimmed).map_err(|_| ()).and_then(|text| parse_value(text, ty).map_err(|_| ()))
+/// Reads one field as a cast of its text.
+fn general(texts: &Texts<'_>, row: usize, out: &mut Vector, bad: &mut Vec<usize>) {
+    let text = texts.get(row);
+    let value = if texts.is_null(row, text) { Some(Value::Null) } else { cast(text, texts.ty) };
+    let value = match value {
+        Some(Value::Integer(number)) if texts.ty == DataType::Uuid => Some(Value::Integer(uuid_to_ordered(number))),
+        value => value,
     };
-    let written = value.and_then(|value| match value {
-        Value::Integer(number) if ty == DataType::Uuid => {
-            out.write_value(row, &Value::Integer(uuid_to_ordered(number))).map_err(|_| ())
-        }
-        value => out.write_value(row, &value).map_err(|_| ()),
-    });
-    if written.is_err() {
+    if value.is_none_or(|value| out.write_value(row, &value).is_err()) {
         out.set_null(row);
         bad.push(row);
+    }
+}
+
+fn cast(text: &[u8], ty: DataType) -> Option<Value> {
+    let value = parse_value(std::str::from_utf8(text).ok()?, ty).ok()?;
+    let changed = match value {
+        Value::Integer(_) => ty.is_integer() && has_fraction(text.trim_ascii()),
+        Value::Float(number) => number.is_infinite() && text.iter().any(u8::is_ascii_digit),
+        _ => false,
+    };
+    (!changed).then_some(value)
+}
+
+/// True if a number that is written with a point or an exponent is no integer.
+fn has_fraction(text: &[u8]) -> bool {
+    let exponent_at = text.iter().position(|b| matches!(b, b'e' | b'E')).unwrap_or(text.len());
+    let (digits, exponent) = (&text[..exponent_at], text.get(exponent_at + 1..).unwrap_or_default());
+    let exponent: i64 = std::str::from_utf8(exponent).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
+    let digits = digits.strip_prefix(b"-").or_else(|| digits.strip_prefix(b"+")).unwrap_or(digits);
+    let point = digits.iter().position(|b| *b == b'.').unwrap_or(digits.len()) as i64;
+    let places =
+        digits.iter().filter(|b| **b != b'.').zip((0..point + exponent).rev().map(Some).chain(std::iter::repeat(None)));
+    places.into_iter().any(|(digit, place)| place.is_none() && *digit != b'0')
+}
+
+/// `true` or `false`.
+pub(super) fn boolean(text: &[u8]) -> Option<u8> {
+    match text {
+        text if text.eq_ignore_ascii_case(b"true") => Some(1),
+        text if text.eq_ignore_ascii_case(b"false") => Some(0),
+        _ => None,
     }
 }
 
@@ -183,12 +255,12 @@ fn decimal(text: &[u8], precision: u8, scale: u8) -> Option<i64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
-/// A float that is written with digits; not the names of infinities and NaN.
-pub(super) fn float<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+/// A finite float that is written with digits; not the names of infinities and NaN.
+pub(super) fn float<T: std::str::FromStr + Copy + Into<f64>>(text: &[u8]) -> Option<T> {
     if !text.last().is_some_and(|last| last.is_ascii_digit() || *last == b'.') {
         return None;
     }
-    std::str::from_utf8(text).ok()?.parse().ok()
+    std::str::from_utf8(text).ok()?.parse().ok().filter(|number: &T| (*number).into().is_finite())
 }
 
 /// `2024-02-29`, as days since 1970.
@@ -268,5 +340,16 @@ mod tests {
             (float::<f64>(b"1e3"), float::<f64>(b"nan"), float::<f64>(b"-.5")),
             (Some(1000.0), None, Some(-0.5))
         );
+        assert_eq!((float::<f64>(b"1e400"), float::<f32>(b"1e39")), (None, None));
+    }
+
+    #[test]
+    fn fractions_are_told_from_integers() {
+        for text in ["1.5", "-0.1", "15e-1", "1.25e1", ".5", "1e-1"] {
+            assert!(has_fraction(text.as_bytes()), "{text}");
+        }
+        for text in ["1", "1.0", "+1.", "1.5e1", "10e-1", "0e-5", "0.00", "1e3"] {
+            assert!(!has_fraction(text.as_bytes()), "{text}");
+        }
     }
 }

@@ -2,23 +2,39 @@
 //!
 //! | module | subject |
 //! |---|---|
+//! | [`encoding`] | the bytes of a file as UTF-8 |
 //! | [`record`] | bytes to records and fields: the one place that knows quotes |
+//! | [`guess`] | the types that texts may have |
 //! | [`sniff`] | guessing delimiter, quote, header and types from the first rows |
+//! | [`open`] | what is found in several files, as one relation |
+//! | [`time_format`] | dates in other formats than ISO's |
 //! | [`field`] | fields to values |
 //! | [`read`] | the parallel scan |
+//! | [`reject`] | rows that are left out, as rows of a table |
 //! | [`write`] | rows to text |
 
+mod encoding;
 mod field;
+mod guess;
+mod open;
 mod read;
 mod record;
+mod reject;
 mod sniff;
+mod time_format;
 pub(super) mod write;
 
-pub use read::open;
+pub use encoding::Encoding;
+pub use open::open;
+pub use reject::{Reject, RejectKind, Rejects};
+pub use time_format::TimeFormats;
 
-use super::type_name::parse_columns;
-use super::{count_option, flag_option, text_option};
-use entasis_vector::{DataType, Error, Result, Schema, Value};
+use super::options::{byte_option, count_option, flag_option, text_option, texts_option, type_option, types_option};
+use entasis_sql::Argument;
+use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
+use record::Span;
+use std::sync::Arc;
+use time_format::TimeFormat;
 
 /// How separated values are to be read. What is not said is guessed from the first rows.
 #[derive(Debug, Clone)]
@@ -29,20 +45,38 @@ pub struct CsvOptions {
     pub quote: Option<Option<u8>>,
     /// Makes the next byte text within quotes; by default a quote is written twice.
     pub escape: Option<u8>,
+    /// A line that begins with it is none.
+    pub comment: Option<u8>,
     /// Whether the first row holds the names of the columns.
     pub header: Option<bool>,
-    /// What is read as NULL. An empty field of a type other than VARCHAR always is.
-    pub null: String,
+    /// What is read as NULL. An empty field of a type other than VARCHAR always is; text in quotes never is.
+    pub nulls: Vec<Vec<u8>>,
     /// Lines to skip at the start of each file.
     pub skip: usize,
+    /// How text stands in the files.
+    pub encoding: Encoding,
+    /// How dates and timestamps are written.
+    pub formats: TimeFormats,
     /// All columns: names and types. Nothing about types is guessed then.
     pub columns: Option<Schema>,
+    /// Names of the first columns, instead of those that the header says.
+    pub names: Vec<String>,
     /// Types of some columns, by name.
     pub types: Vec<(String, DataType)>,
+    /// Types of the first columns, by position.
+    pub first_types: Vec<DataType>,
     /// Read every column as VARCHAR.
     pub all_varchar: bool,
+    /// Rows that are too short end in NULLs.
+    pub null_padding: bool,
     /// Leave out rows that cannot be read instead of raising an error.
     pub ignore_errors: bool,
+    /// The same, and keep what was wrong with them.
+    pub store_rejects: bool,
+    /// Of one scan, as many as this.
+    pub rejects_limit: usize,
+    /// Where they are kept.
+    pub rejects: Option<Arc<Rejects>>,
     /// Rows that are looked at to guess.
     pub sample_rows: usize,
 }
@@ -53,75 +87,102 @@ impl Default for CsvOptions {
             delimiter: None,
             quote: None,
             escape: None,
+            comment: None,
             header: None,
-            null: String::new(),
+            nulls: vec![Vec::new()],
             skip: 0,
+            encoding: Encoding::Utf8,
+            formats: TimeFormats::default(),
             columns: None,
+            names: Vec::new(),
             types: Vec::new(),
+            first_types: Vec::new(),
             all_varchar: false,
+            null_padding: false,
             ignore_errors: false,
+            store_rejects: false,
+            rejects_limit: 100_000,
+            rejects: None,
             sample_rows: 20_480,
         }
     }
 }
 
 impl CsvOptions {
-    /// Sets an option by its SQL name, as in `read_csv('…', delim => '|')`.
+    /// The options, for advice.
+    pub(super) const NAMES: &str = "delim, quote, escape, comment, header, nullstr, skip, encoding, dateformat, \
+         timestampformat, columns, names, types, all_varchar, null_padding, ignore_errors, store_rejects, \
+         rejects_limit, sample_size";
+
+    /// Sets an option by its SQL name, in lower case. False if there is no such option.
     ///
     /// # Errors
-    /// Input, if there is no such option or it does not take the value.
-    pub fn set(&mut self, name: &str, value: &Value) -> Result<()> {
-        match name.to_ascii_lowercase().as_str() {
+    /// Input, if it does not take the value.
+    pub(super) fn set(&mut self, name: &str, value: &Argument) -> Result<bool> {
+        match name {
             "delim" | "delimiter" | "sep" | "separator" => self.delimiter = Some(byte_option(name, value)?),
-            "quote" => {
-                self.quote = Some(match value {
-                    Value::Text(text) if text.is_empty() => None,
-                    value => Some(byte_option(name, value)?),
-                });
+            "quote" => self.quote = Some(byte_or_none(name, value)?),
+            "escape" => self.escape = byte_or_none(name, value)?,
+            "comment" => self.comment = byte_or_none(name, value)?,
+            "header" => self.header = Some(flag_option(name, value)?),
+            "nullstr" | "null" => {
+                self.nulls = texts_option(name, value)?.into_iter().map(String::into_bytes).collect();
             }
-            "escape" => {
-                self.escape = match value {
-                    Value::Text(text) if text.is_empty() => None,
-                    value => Some(byte_option(name, value)?),
+            "skip" => self.skip = count_option(name, value)?,
+            "encoding" => self.encoding = Encoding::of_option(name, value)?,
+            "dateformat" | "date_format" => self.formats.date = TimeFormat::of_option(name, value)?,
+            "timestampformat" | "timestamp_format" => self.formats.timestamp = TimeFormat::of_option(name, value)?,
+            "all_varchar" => self.all_varchar = flag_option(name, value)?,
+            "null_padding" => self.null_padding = flag_option(name, value)?,
+            "ignore_errors" => self.ignore_errors = flag_option(name, value)?,
+            "store_rejects" => self.store_rejects = flag_option(name, value)?,
+            "rejects_limit" => self.rejects_limit = count_option(name, value)?,
+            "sample_size" => {
+                self.sample_rows = match value {
+                    Argument::Value(Value::Integer(-1), _) => usize::MAX,
+                    value => count_option(name, value)?.max(1),
                 };
             }
-            "header" => self.header = Some(flag_option(name, value)?),
-            "nullstr" | "null" => self.null = text_option(name, value)?.to_owned(),
-            "skip" => self.skip = count_option(name, value)?,
-            "all_varchar" => self.all_varchar = flag_option(name, value)?,
-            "ignore_errors" => self.ignore_errors = flag_option(name, value)?,
-            "sample_size" => self.sample_rows = count_option(name, value)?.max(1),
-            "types" | "dtypes" | "column_types" => self.types = parse_columns(text_option(name, value)?)?,
+            "names" | "column_names" => self.names = texts_option(name, value)?,
+            "types" | "dtypes" | "column_types" => match value {
+                Argument::List(types) => {
+                    self.first_types = types.iter().map(|ty| type_option(name, ty)).collect::<Result<_>>()?;
+                }
+                value => self.types = types_option(name, value)?,
+            },
             "columns" => {
-                let columns = parse_columns(text_option(name, value)?)?;
-                let fields = columns.into_iter().map(|(name, ty)| entasis_vector::Field::new(name, ty));
-                self.columns = Some(fields.collect());
+                let columns = types_option(name, value)?;
+                if columns.is_empty() {
+                    return Err(Error::input("option columns names no column"));
+                }
+                self.columns = Some(columns.into_iter().map(|(name, ty)| Field::new(name, ty)).collect());
             }
             "auto_detect" => _ = flag_option(name, value)?,
-            _ => {
-                return Err(Error::input(format!("there is no CSV option '{name}'")).with_hint(
-                    "the options are delim, quote, escape, header, nullstr, skip, types, columns, all_varchar, \
-                     ignore_errors and sample_size",
-                ));
-            }
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
-    /// The type that the options say for a column, if they do.
-    fn type_of(&self, name: &str) -> Option<DataType> {
-        self.types.iter().find(|(own, _)| own.eq_ignore_ascii_case(name)).map(|(_, ty)| *ty)
+    /// Whether rows that cannot be read are left out.
+    fn leaves_out(&self) -> bool {
+        self.ignore_errors || self.store_rejects
+    }
+
+    /// Whether a field that is read as `ty` is NULL.
+    #[inline]
+    fn is_null(&self, span: Span, text: &[u8], ty: DataType) -> bool {
+        let is_text = matches!(ty, DataType::Varchar | DataType::Blob);
+        span.is_missing()
+            || (!(is_text && span.is_quoted()) && self.nulls.iter().any(|null| null == text))
+            || (!is_text && text.trim_ascii().is_empty())
     }
 }
 
-/// The value of an option that is one ASCII character; `\t` is the tabulator.
-fn byte_option(name: &str, value: &Value) -> Result<u8> {
+/// The value of an option that is one ASCII character, or the empty text for none.
+fn byte_or_none(name: &str, value: &Argument) -> Result<Option<u8>> {
     match text_option(name, value)? {
-        "\\t" => Ok(b'\t'),
-        text => match text.as_bytes() {
-            [byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r') => Ok(*byte),
-            _ => Err(Error::input(format!("option {name} takes one ASCII character, not '{text}'"))),
-        },
+        "" => Ok(None),
+        _ => byte_option(name, value).map(Some),
     }
 }
 
@@ -131,6 +192,7 @@ struct Dialect {
     delimiter: u8,
     quote: Option<u8>,
     escape: Option<u8>,
+    comment: Option<u8>,
     /// Whether an empty line is a row. It is, of one NULL, in files of one column.
     blank_rows: bool,
 }

@@ -1,28 +1,29 @@
 //! The parallel scan of CSV files.
 //!
-//! 1. Opening guesses the dialect and the columns from the start of the first file.
-//! 2. Workers take *blocks*, the morsels: under a lock, one reads the next megabytes and cuts them behind the last
+//! 1. Workers take *blocks*, the morsels: under a lock, one reads the next megabytes and cuts them behind the last
 //!    record that ends there. This is the only sequential step: where a record ends depends on all quotes before it.
-//! 3. Outside of the lock the worker scans a chunk's worth of records, and then reads its fields column by column.
+//! 2. Outside of the lock the worker scans a chunk's worth of records, and then reads its fields column by column.
 //!
-//! A field that is not of its column's type, and a record with the wrong number of fields, are errors that name file,
-//! line, column and value; with `ignore_errors` the row is left out.
+//! A field that is not of its column's type, a record with the wrong number of fields and a quote that is not closed are
+//! errors that name file, line, column and value; with `ignore_errors` the row is left out, and with
+//! `store_rejects` kept elsewhere. Which rows these are must not
+//! depend on the query, so all columns are read then.
 
-use super::CsvOptions;
+use super::encoding::Input;
 use super::field::{Texts, read_column};
+use super::open::preamble;
 use super::record::{Scanner, Span, last_record_end};
-use super::sniff::{Sniffed, sniff};
+use super::reject::{Reject, RejectKind};
+use super::{CsvOptions, Dialect};
+use crate::files::columns::Origin;
+use crate::files::prune::{Bounds, may_hold};
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
-use entasis_vector::{Chunk, Error, Result, Schema, Selection, Vector};
+use entasis_vector::{Chunk, ColumnId, Error, Result, Schema, Selection, Vector};
 use std::fmt;
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes that are looked at to guess.
-const SAMPLE_BYTES: usize = 8 << 20;
 /// Bytes of the first blocks of a scan: a `LIMIT` needs no more.
 const BLOCK_BYTES_MIN: usize = 1 << 20;
 /// Bytes of later blocks: enough rows for a row group of their own when they are loaded.
@@ -30,64 +31,55 @@ const BLOCK_BYTES_MAX: usize = 8 << 20;
 /// A record may be as long as this.
 const RECORD_BYTES_MAX: usize = 1 << 30;
 
-/// The files at `paths` as one relation that is called `name`. They are written alike and have the same columns.
-///
-/// # Errors
-/// I/O, if a file cannot be read; input, if the columns cannot be told.
-pub fn open(name: &str, paths: Vec<PathBuf>, options: &CsvOptions) -> Result<Arc<dyn Relation>> {
-    let mut bytes = 0;
-    for path in &paths {
-        bytes += std::fs::metadata(path).map_err(|e| io_error(path, &e))?.len();
-    }
-    let sniffed = sniff(name, &sample(&paths[0], options)?, options)?;
-    Ok(Arc::new(CsvRelation(Arc::new(Inner {
-        name: name.to_owned(),
-        paths,
-        bytes,
-        options: options.clone(),
-        sniffed,
-    }))))
-}
-
-fn io_error(path: &Path, error: &std::io::Error) -> Error {
-    Error::io(format!("'{}'", path.display()), error)
-}
-
-/// The start of a file, from its first row to the end of a row.
-fn sample(path: &Path, options: &CsvOptions) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|e| io_error(path, &e))?;
-    file.take(SAMPLE_BYTES as u64).read_to_end(&mut bytes).map_err(|e| io_error(path, &e))?;
-    let cut = bytes.len() == SAMPLE_BYTES;
-    bytes.drain(..preamble(&bytes, options.skip).0);
-    if cut {
-        let end = bytes.iter().rposition(|&b| b == b'\n').map_or(bytes.len(), |at| at + 1);
-        bytes.truncate(end);
-    }
-    Ok(bytes)
-}
-
-/// Bytes and lines before the first row: the byte order mark and the lines that are skipped.
-fn preamble(bytes: &[u8], skip: usize) -> (usize, usize) {
-    let mut at = if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
-    for line in 0..skip {
-        match bytes[at..].iter().position(|&b| b == b'\n') {
-            Some(length) => at += length + 1,
-            None => return (bytes.len(), line),
-        }
-    }
-    (at, skip)
+/// One file, and what is known of it.
+#[derive(Debug)]
+pub(super) struct CsvFile {
+    pub(super) path: PathBuf,
+    pub(super) dialect: Dialect,
+    /// Whether the first record holds names.
+    pub(super) header: bool,
+    /// Fields of a record; 0 for a file without records.
+    pub(super) width: usize,
+    /// Where the values of each column of the relation are.
+    pub(super) columns: Vec<Origin>,
 }
 
 struct Inner {
     name: String,
-    paths: Vec<PathBuf>,
+    schema: Schema,
+    /// By column: whether its type was guessed, so that a later value may not fit.
+    guessed: Vec<bool>,
+    files: Vec<CsvFile>,
     bytes: u64,
+    row_bytes: f64,
     options: CsvOptions,
-    sniffed: Sniffed,
 }
 
-struct CsvRelation(Arc<Inner>);
+/// Files that have been looked at, as a relation.
+pub(super) struct CsvRelation(Arc<Inner>);
+
+impl CsvRelation {
+    /// The relation of `files`, which have `bytes` bytes in all and `row_bytes` a row.
+    pub(super) fn new(
+        name: &str,
+        schema: Schema,
+        guessed: Vec<bool>,
+        files: Vec<CsvFile>,
+        bytes: u64,
+        row_bytes: f64,
+        options: CsvOptions,
+    ) -> Arc<dyn Relation> {
+        Arc::new(CsvRelation(Arc::new(Inner {
+            name: name.to_owned(),
+            schema,
+            guessed,
+            files,
+            bytes,
+            row_bytes,
+            options,
+        })))
+    }
+}
 
 impl fmt::Debug for CsvRelation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -101,19 +93,38 @@ impl Relation for CsvRelation {
     }
 
     fn schema(&self) -> &Schema {
-        &self.0.sniffed.schema
+        &self.0.schema
     }
 
     fn statistics(&self) -> Statistics {
-        let rows = self.0.bytes as f64 / self.0.sniffed.row_bytes.max(1.0);
+        let rows = self.0.bytes as f64 / self.0.row_bytes.max(1.0);
         Statistics { rows: Some(rows as u64), columns: Vec::new() }
     }
 
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
+        let relation = &self.0;
+        let mut columns: Vec<usize> = request.columns.iter().map(|(_, column)| *column).collect();
+        let given = columns.len();
+        if relation.options.leaves_out() {
+            columns.extend(
+                (0..relation.schema.len()).filter(|column| !columns[..given].contains(column)).collect::<Vec<_>>(),
+            );
+        }
+        let column_of = |id: ColumnId| request.columns.iter().find(|(own, _)| *own == id).map(|(_, column)| *column);
+        // What a file's path says may rule it out.
+        let wanted = |file: &CsvFile| {
+            let bounds = |id: ColumnId| match &file.columns[column_of(id)?] {
+                Origin::Value(value) => Some(Bounds::constant(value, 1)),
+                Origin::Column(_) => None,
+            };
+            file.width > 0 && request.filters.iter().all(|filter| may_hold(filter, &bounds))
+        };
+        let files = (0..relation.files.len()).filter(|file| wanted(&relation.files[*file])).collect();
         let splitter = Splitter {
-            relation: self.0.clone(),
+            relation: relation.clone(),
+            files,
             next_file: 0,
-            file: None,
+            input: None,
             fresh: false,
             carry: Vec::new(),
             line: 1,
@@ -121,8 +132,10 @@ impl Relation for CsvRelation {
             bytes: 0,
         };
         Ok(Arc::new(CsvSource {
-            relation: self.0.clone(),
-            columns: request.columns.iter().map(|(_, column)| *column).collect(),
+            relation: relation.clone(),
+            columns,
+            given,
+            number: relation.options.rejects.as_ref().map_or(0, |rejects| rejects.begin()),
             chunk_rows: context.settings.chunk_rows.max(1),
             splitter: Arc::new(Mutex::new(splitter)),
         }))
@@ -132,8 +145,10 @@ impl Relation for CsvRelation {
 /// Cuts the files into blocks of whole records.
 struct Splitter {
     relation: Arc<Inner>,
+    /// Those to read, in order.
+    files: Vec<usize>,
     next_file: usize,
-    file: Option<File>,
+    input: Option<Input>,
     /// Whether nothing of it has been read yet.
     fresh: bool,
     /// What stood behind the last record that ended in the block before.
@@ -161,22 +176,28 @@ impl Splitter {
     fn next(&mut self, block: &mut Block) -> Result<bool> {
         block.bytes.clear();
         block.header = false;
-        let wanted = (BLOCK_BYTES_MIN << (self.blocks / 4).min(8)).min(BLOCK_BYTES_MAX);
+        let usual = (BLOCK_BYTES_MIN << (self.blocks / 4).min(8)).min(BLOCK_BYTES_MAX);
         loop {
-            if self.file.is_none() {
-                let Some(path) = self.relation.paths.get(self.next_file) else { return Ok(false) };
-                self.file = Some(File::open(path).map_err(|e| io_error(path, &e))?);
+            if self.input.is_none() {
+                let Some(&index) = self.files.get(self.next_file) else { return Ok(false) };
+                let file = &self.relation.files[index];
+                self.input = Some(Input::open(&file.path, self.relation.options.encoding)?);
                 self.next_file += 1;
                 self.fresh = true;
                 self.carry.clear();
                 self.line = 1;
-                block.header = self.relation.sniffed.header;
+                block.header = file.header;
             }
-            let index = self.next_file - 1;
-            let path = &self.relation.paths[index];
-            let Some(file) = &mut self.file else { continue };
+            let index = self.files[self.next_file - 1];
+            let CsvFile { path, dialect, .. } = &self.relation.files[index];
+            let Some(input) = &mut self.input else { continue };
             block.bytes.append(&mut self.carry);
-            let read = file.take(wanted as u64).read_to_end(&mut block.bytes).map_err(|e| io_error(path, &e))?;
+            // A record that is longer than a block is looked at anew each time: so each time there is twice as much of it.
+            let wanted = usual.max(block.bytes.len());
+            let read = input.read(path, wanted, &mut block.bytes).map_err(|error| {
+                let line = self.line + lines(&block.bytes);
+                error.with_context(format!("'{}', line {line}", path.display()))
+            })?;
             self.bytes += read as u64;
             let ended = read < wanted;
             if std::mem::take(&mut self.fresh) {
@@ -185,9 +206,9 @@ impl Splitter {
                 self.line += lines;
             }
             if ended {
-                self.file = None;
+                self.input = None;
             } else {
-                match last_record_end(&block.bytes, self.relation.sniffed.dialect) {
+                match last_record_end(&block.bytes, *dialect) {
                     Some(end) => self.carry = block.bytes.split_off(end),
                     None if block.bytes.len() < RECORD_BYTES_MAX => {
                         self.carry = std::mem::take(&mut block.bytes);
@@ -213,7 +234,7 @@ impl Splitter {
 }
 
 /// Line ends, counted in bytes first, many side by side.
-fn lines(bytes: &[u8]) -> usize {
+pub(super) fn lines(bytes: &[u8]) -> usize {
     let count = |part: &[u8]| part.iter().map(|&b| u8::from(b == b'\n')).sum::<u8>();
     bytes.chunks(u8::MAX as usize).map(|part| usize::from(count(part))).sum()
 }
@@ -221,19 +242,22 @@ fn lines(bytes: &[u8]) -> usize {
 struct CsvSource {
     relation: Arc<Inner>,
     columns: Vec<usize>,
+    given: usize,
+    /// By which rejects are told from those of other scans.
+    number: u64,
     chunk_rows: usize,
     splitter: Arc<Mutex<Splitter>>,
 }
 
 impl Source for CsvSource {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
-        let schema = &self.relation.sniffed.schema;
+        let schema = &self.relation.schema;
         Ok(Box::new(CsvWorker {
             relation: self.relation.clone(),
             splitter: self.splitter.clone(),
             chunk_rows: self.chunk_rows,
             block: Block::default(),
-            scanner: Scanner::new(self.relation.sniffed.dialect, 0),
+            scanner: None,
             record: Vec::new(),
             copies: Vec::new(),
             starts: Vec::new(),
@@ -241,6 +265,8 @@ impl Source for CsvSource {
             vectors: self.columns.iter().map(|&column| Vector::new(schema[column].ty.physical())).collect(),
             bad: Vec::new(),
             columns: self.columns.clone(),
+            given: self.given,
+            number: self.number,
         }))
     }
 
@@ -254,9 +280,13 @@ struct CsvWorker {
     relation: Arc<Inner>,
     splitter: Arc<Mutex<Splitter>>,
     columns: Vec<usize>,
+    /// How many of the columns are asked for; the others are only looked at.
+    given: usize,
+    number: u64,
     chunk_rows: usize,
     block: Block,
-    scanner: Scanner,
+    /// In the block; `None` before the first.
+    scanner: Option<Scanner>,
     /// The fields of the record that was scanned last.
     record: Vec<Span>,
     copies: Vec<u8>,
@@ -275,66 +305,154 @@ impl CsvWorker {
         self.starts.clear();
         self.copies.clear();
         self.spans.iter_mut().for_each(Vec::clear);
-        let width = self.relation.sniffed.schema.len();
+        let Some(mut scanner) = self.scanner else { return Ok(()) };
+        let relation = self.relation.clone();
+        let file = &relation.files[self.block.file];
+        let options = &relation.options;
         while self.starts.len() < self.chunk_rows {
-            if !self.scanner.record(&self.block.bytes, &mut self.record, &mut self.copies) {
+            if !scanner.record(&self.block.bytes, &mut self.record, &mut self.copies) {
                 break;
+            }
+            if let Some(quote) = scanner.unclosed {
+                self.leave_out(RejectKind::UnclosedQuote, scanner.start(), None, |worker| worker.unclosed(quote))?;
+                scanner.skip_line(&self.block.bytes);
+                self.block.header = false;
+                continue;
             }
             if self.block.header {
                 self.block.header = false;
                 continue;
             }
-            if self.record.len() != width {
-                if self.relation.options.ignore_errors {
-                    continue;
-                }
-                return Err(self.wrong_width());
+            if options.null_padding && self.record.len() < file.width {
+                self.record.resize(file.width, Span::MISSING);
             }
-            self.starts.push(self.scanner.start());
+            if self.record.len() != file.width {
+                let kind = match self.record.len() < file.width {
+                    true => RejectKind::MissingColumns,
+                    false => RejectKind::TooManyColumns,
+                };
+                let start = scanner.start();
+                self.leave_out(kind, start, None, |worker| worker.wrong_width(start))?;
+                continue;
+            }
+            self.starts.push(scanner.start());
             for (spans, &column) in self.spans.iter_mut().zip(&self.columns) {
-                spans.push(self.record[column]);
+                if let Origin::Column(field) = file.columns[column] {
+                    spans.push(self.record[field]);
+                }
             }
+        }
+        self.scanner = Some(scanner);
+        Ok(())
+    }
+
+    /// Leaves out the row that begins at `start`, if that is wanted.
+    ///
+    /// # Errors
+    /// `error`, if not.
+    fn leave_out(
+        &self,
+        kind: RejectKind,
+        start: usize,
+        column: Option<usize>,
+        error: impl FnOnce(&CsvWorker) -> Error,
+    ) -> Result<()> {
+        let options = &self.relation.options;
+        if !options.leaves_out() {
+            return Err(error(self));
+        }
+        if let Some(rejects) = &options.rejects {
+            let line = self.block.bytes[start..].split(|b| matches!(b, b'\n' | b'\r')).next().unwrap_or_default();
+            let reject = Reject {
+                scan: self.number,
+                file: self.file().path.display().to_string(),
+                line: self.block.line + lines(&self.block.bytes[..start]),
+                column: column.map(|column| self.relation.schema[column].name.to_string()),
+                kind,
+                text: String::from_utf8_lossy(line).into_owned(),
+                message: error(self).message().to_owned(),
+            };
+            rejects.add(reject, options.rejects_limit);
         }
         Ok(())
     }
 
-    fn place(&self, start: usize) -> String {
-        let path = self.relation.paths[self.block.file].display();
-        format!("'{path}', line {}", self.block.line + lines(&self.block.bytes[..start]))
+    fn file(&self) -> &CsvFile {
+        &self.relation.files[self.block.file]
     }
 
-    fn wrong_width(&self) -> Error {
+    fn place(&self, at: usize) -> String {
+        let path = self.file().path.display();
+        format!("'{path}', line {}", self.block.line + lines(&self.block.bytes[..at]))
+    }
+
+    /// What field number `field` of a record is called.
+    fn column_of(&self, field: usize) -> String {
+        let column = self.file().columns.iter().position(|origin| *origin == Origin::Column(field));
+        match column {
+            Some(column) => format!("column \"{}\"", self.relation.schema[column].name),
+            None => format!("field {}", field + 1),
+        }
+    }
+
+    fn unclosed(&self, at: usize) -> Error {
+        let column = self.column_of(self.record.len() - 1);
+        Error::input(format!("{}, {column}: a quote opens here and is never closed", self.place(at))).with_hint(
+            "close it; if quotes are text like any other, say quote => \'\', or leave such rows out with ignore_errors => true",
+        )
+    }
+
+    fn wrong_width(&self, start: usize) -> Error {
         let found = self.record.len();
-        let width = self.relation.sniffed.schema.len();
+        let width = self.file().width;
         let fields = if found == 1 { "field" } else { "fields" };
-        Error::input(format!("{}: {found} {fields} where {width} are expected", self.place(self.scanner.start())))
-            .with_hint(
-                "say how the file is written with delim, quote and skip, or leave such rows out with ignore_errors",
-            )
+        let (place, last) = (self.place(start), self.column_of(found.min(width - 1)));
+        let text = match found < width {
+            true => format!("{place}: {found} {fields} where {width} are expected, {last} is missing"),
+            false => format!("{place}: {found} {fields} where {width} are expected, {last} is the last"),
+        };
+        Error::input(text).with_hint(
+            "say how the file is written with delim, quote and skip, fill short rows with null_padding => true, or leave \
+             such rows out with ignore_errors => true",
+        )
     }
 
     fn wrong_value(&self, row: usize, slot: usize) -> Error {
         let column = self.columns[slot];
-        let field = &self.relation.sniffed.schema[column];
+        let field = &self.relation.schema[column];
         let text = self.spans[slot][row].text(&self.block.bytes, &self.copies);
         let mut shown = String::from_utf8_lossy(text).into_owned();
         if let Some((end, _)) = shown.char_indices().nth(100) {
             shown.replace_range(end.., "…");
         }
         let place = self.place(self.starts[row]);
-        let wrong = match std::str::from_utf8(text) {
-            Ok(_) => format!("{place}, column \"{}\": '{shown}' is not a {}", field.name, field.ty),
-            Err(_) => format!("{place}, column \"{}\": '{shown}' is not UTF-8 text", field.name),
-        };
-        let hint = if self.relation.sniffed.guessed {
-            format!(
-                "the type was guessed from the first rows; say it with types => '{}: VARCHAR', or use all_varchar => true",
+        if std::str::from_utf8(text).is_err() {
+            return Error::input(format!("{place}, column \"{}\": '{shown}' is not UTF-8 text", field.name))
+                .with_hint("say how text stands in the file, as in encoding => 'latin-1'");
+        }
+        let hint = match self.relation.guessed[column] {
+            true => format!(
+                "the type was guessed from the first rows; say it with types => {{'{}': 'VARCHAR'}}, or use \
+                 all_varchar => true",
                 field.name
-            )
-        } else {
-            "leave such rows out with ignore_errors => true".to_owned()
+            ),
+            false => "leave such rows out with ignore_errors => true".to_owned(),
         };
-        Error::input(wrong).with_hint(hint)
+        Error::input(format!("{place}, column \"{}\": '{shown}' is no {}", field.name, field.ty)).with_hint(hint)
+    }
+
+    /// Makes the vectors of the columns that have one value in the whole file.
+    fn write_constants(&mut self) -> Result<()> {
+        let file = &self.relation.files[self.block.file];
+        for (vector, &column) in self.vectors.iter_mut().zip(&self.columns) {
+            let ty = self.relation.schema[column].ty.physical();
+            *vector = match &file.columns[column] {
+                Origin::Value(value) => Vector::constant(ty, value)?,
+                Origin::Column(_) if vector.is_constant() => Vector::new(ty),
+                Origin::Column(_) => continue,
+            };
+        }
+        Ok(())
     }
 }
 
@@ -346,21 +464,33 @@ impl SourceWorker for CsvWorker {
             if !self.starts.is_empty() {
                 break;
             }
-            let mut splitter = self.splitter.lock().unwrap_or_else(PoisonError::into_inner);
-            if !splitter.next(&mut self.block)? {
-                return Ok(false);
+            let before = self.scanner.map(|_| self.block.file);
+            {
+                let mut splitter = self.splitter.lock().unwrap_or_else(PoisonError::into_inner);
+                if !splitter.next(&mut self.block)? {
+                    return Ok(false);
+                }
             }
-            self.scanner = Scanner::new(self.relation.sniffed.dialect, 0);
+            self.scanner = Some(Scanner::new(self.file().dialect, 0));
+            if before != Some(self.block.file) {
+                self.write_constants()?;
+            }
         }
         let rows = self.starts.len();
         self.bad.clear();
-        let null = self.relation.options.null.as_bytes();
-        for slot in 0..self.columns.len() {
-            let ty = self.relation.sniffed.schema[self.columns[slot]].ty;
-            let texts = Texts { spans: &self.spans[slot], bytes: &self.block.bytes, copies: &self.copies, null };
-            read_column(&texts, ty, &mut self.vectors[slot], &mut self.bad);
-            if let (Some(&row), false) = (self.bad.first(), self.relation.options.ignore_errors) {
-                return Err(self.wrong_value(row, slot));
+        let options = &self.relation.options;
+        for (slot, &column) in self.columns.iter().enumerate() {
+            let spans = &self.spans[slot];
+            if let Origin::Value(_) = self.file().columns[column] {
+                continue;
+            }
+            let (ty, guessed) = (self.relation.schema[column].ty, self.relation.guessed[column]);
+            let texts = Texts { spans, bytes: &self.block.bytes, copies: &self.copies, ty, guessed, options };
+            let known = self.bad.len();
+            read_column(&texts, &mut self.vectors[slot], &mut self.bad);
+            for &row in &self.bad[known..] {
+                let error = |worker: &CsvWorker| worker.wrong_value(row, slot);
+                self.leave_out(RejectKind::Cast, self.starts[row], Some(column), error)?;
             }
         }
         let (selection, rows) = if self.bad.is_empty() {
@@ -371,7 +501,7 @@ impl SourceWorker for CsvWorker {
         };
         chunk.reset(rows);
         let group = chunk.push_group(selection);
-        self.vectors.iter().for_each(|vector| chunk.push_column(vector.clone(), group));
+        self.vectors[..self.given].iter().for_each(|vector| chunk.push_column(vector.clone(), group));
         Ok(true)
     }
 
@@ -383,6 +513,7 @@ impl SourceWorker for CsvWorker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::files::options::plain;
     use crate::files::test_files::{Directory, read};
     use crate::files::{Format, Options, read_function};
     use entasis_vector::{DataType, ErrorKind, Value};
@@ -392,9 +523,9 @@ mod tests {
     }
 
     fn open_with(path: &str, options: &[(&str, Value)]) -> Result<Arc<dyn Relation>> {
-        let named = options.iter().map(|(name, value)| (Some((*name).to_owned()), value.clone(), DataType::Varchar));
-        let path = (None, Value::Text(path.into()), DataType::Varchar);
-        read_function(Format::Csv, &std::iter::once(path).chain(named).collect::<Vec<_>>())
+        let named = options.iter().map(|(name, value)| (Some((*name).to_owned()), plain(value)));
+        let path = (None, plain(&Value::Text(path.into())));
+        read_function("read_csv", Format::Csv, &std::iter::once(path).chain(named).collect::<Vec<_>>(), &Arc::default())
     }
 
     fn text(value: &str) -> Value {
@@ -446,8 +577,8 @@ mod tests {
         let path = directory.write("a.csv", &content);
         let error = read(&*open(&path).unwrap(), vec![], 2048).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Input);
-        assert!(error.message().ends_with("a.csv', line 30002, column \"id\": 'oops' is not a BIGINT"), "{error}");
-        assert!(error.hint().unwrap().contains("id: VARCHAR"));
+        assert!(error.message().ends_with("a.csv', line 30002, column \"id\": 'oops' is no BIGINT"), "{error}");
+        assert!(error.hint().unwrap().contains("'id': 'VARCHAR'"));
 
         let ignoring = open_with(&path, &[("ignore_errors", Value::Boolean(true))]).unwrap();
         assert_eq!(read(&*ignoring, vec![], 2048).unwrap().len(), 30_000);
@@ -460,7 +591,10 @@ mod tests {
         let directory = Directory::new();
         let path = directory.write("a.csv", "a,b\n1,2\n3\n4,5\n");
         let error = read(&*open(&path).unwrap(), vec![], 2048).unwrap_err();
-        assert!(error.message().ends_with("a.csv', line 3: 1 field where 2 are expected"), "{error}");
+        assert!(
+            error.message().ends_with("a.csv', line 3: 1 field where 2 are expected, column \"b\" is missing"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -493,6 +627,6 @@ mod tests {
         let error = read(&*open(&path).unwrap(), vec![], 2048).unwrap_err();
         assert!(error.message().contains("line 2") && error.message().contains("UTF-8"), "{error}");
         let header = open(&directory.write("header.csv", "a,b\n")).unwrap();
-        assert!(read(&*header, vec![], 2048).unwrap().len() <= 1);
+        assert!(read(&*header, vec![], 2048).unwrap().is_empty());
     }
 }

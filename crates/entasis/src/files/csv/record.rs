@@ -3,6 +3,9 @@
 //! A field that begins with a quote ends at the next quote that is neither doubled nor escaped; text up to the delimiter
 //! that follows is part of it. A quote elsewhere is text. A record ends at `\n`, `\r\n` or `\r` outside of quotes. This is
 //! what RFC 4180 asks for, and for what it does not say the usual readings (Python's `csv`, the crate `csv`).
+//!
+//! A quote that is never closed makes the rest of the bytes one field; the scanner says where it stands
+//! ([`Scanner::unclosed`]). A line that begins with the character of comments is none.
 
 use super::Dialect;
 
@@ -11,15 +14,42 @@ use super::Dialect;
 pub(super) struct Span {
     start: u32,
     end: u32,
-    /// True if it had quotes inside and was copied without them.
-    copied: bool,
+    form: Form,
+}
+
+/// How a field is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Without quotes.
+    Plain,
+    /// In quotes.
+    Quoted,
+    /// In quotes, with quotes inside, and copied without them.
+    Copied,
+    /// Not at all: the record ends before it.
+    Missing,
 }
 
 impl Span {
+    /// The field of a record that ends before it.
+    pub(super) const MISSING: Span = Span { start: 0, end: 0, form: Form::Missing };
+
+    /// True if it is written in quotes.
+    #[inline]
+    pub(super) fn is_quoted(self) -> bool {
+        matches!(self.form, Form::Quoted | Form::Copied)
+    }
+
+    /// True if it is not written at all.
+    #[inline]
+    pub(super) fn is_missing(self) -> bool {
+        self.form == Form::Missing
+    }
+
     /// The text of the field, in the bytes that were scanned or in the copies.
     #[inline]
     pub(super) fn text<'a>(self, bytes: &'a [u8], copies: &'a [u8]) -> &'a [u8] {
-        let source = if self.copied { copies } else { bytes };
+        let source = if self.form == Form::Copied { copies } else { bytes };
         &source[self.start as usize..self.end as usize]
     }
 }
@@ -33,11 +63,18 @@ pub(super) struct Scanner {
     start: usize,
     /// Whether a line end closed the last record, rather than the end of the bytes.
     closed: bool,
+    /// Where a quote opened in the last record that was not closed before the end of the bytes.
+    pub(super) unclosed: Option<usize>,
 }
 
 impl Scanner {
     pub(super) fn new(dialect: Dialect, at: usize) -> Scanner {
-        Scanner { dialect, at, start: at, closed: false }
+        Scanner { dialect, at, start: at, closed: false, unclosed: None }
+    }
+
+    /// Goes back to the line after the one on which the last record began.
+    pub(super) fn skip_line(&mut self, bytes: &[u8]) {
+        self.at = line_end(bytes, self.start);
     }
 
     /// Where the last record began.
@@ -49,9 +86,12 @@ impl Scanner {
     pub(super) fn record(&mut self, bytes: &[u8], fields: &mut Vec<Span>, copies: &mut Vec<u8>) -> bool {
         fields.clear();
         self.closed = false;
-        if !self.dialect.blank_rows {
-            while self.at < bytes.len() && matches!(bytes[self.at], b'\n' | b'\r') {
-                self.at += 1;
+        self.unclosed = None;
+        loop {
+            match bytes.get(self.at) {
+                Some(b'\n' | b'\r') if !self.dialect.blank_rows => self.at += 1,
+                Some(_) if bytes.get(self.at).copied() == self.dialect.comment => self.at = line_end(bytes, self.at),
+                _ => break,
             }
         }
         if self.at >= bytes.len() {
@@ -77,7 +117,7 @@ impl Scanner {
     fn plain(&mut self, bytes: &[u8]) -> Span {
         let start = self.at;
         self.at = field_end(bytes, start, self.dialect.delimiter);
-        Span { start: start as u32, end: self.at as u32, copied: false }
+        Span { start: start as u32, end: self.at as u32, form: Form::Plain }
     }
 
     fn quoted(&mut self, bytes: &[u8], copies: &mut Vec<u8>) -> Span {
@@ -108,6 +148,9 @@ impl Scanner {
             }
         }
         let end = at.min(bytes.len());
+        if bytes.get(at) != Some(&quote) {
+            self.unclosed = Some(start - 1);
+        }
         // Past the closing quote; an unclosed field goes to the end.
         self.at = (end + 1).min(bytes.len());
         let rest = field_end(bytes, self.at, delimiter);
@@ -115,10 +158,16 @@ impl Scanner {
             copies.extend_from_slice(&bytes[from..end]);
             copies.extend_from_slice(&bytes[self.at..rest]);
             self.at = rest;
-            return Span { start: copies_start as u32, end: copies.len() as u32, copied: true };
+            return Span { start: copies_start as u32, end: copies.len() as u32, form: Form::Copied };
         }
-        Span { start: start as u32, end: end as u32, copied: false }
+        Span { start: start as u32, end: end as u32, form: Form::Quoted }
     }
+}
+
+/// Where the line behind the one at `at` begins.
+fn line_end(bytes: &[u8], at: usize) -> usize {
+    let end = bytes[at..].iter().position(|&b| matches!(b, b'\n' | b'\r')).map_or(bytes.len(), |length| at + length);
+    end + if bytes[end..].starts_with(b"\r\n") { 2 } else { usize::from(end < bytes.len()) }
 }
 
 /// The place of the first delimiter or line end from `at` on, or the end of the bytes.
@@ -170,7 +219,8 @@ pub(super) fn last_record_end(bytes: &[u8], dialect: Dialect) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const COMMAS: Dialect = Dialect { delimiter: b',', quote: Some(b'"'), escape: None, blank_rows: false };
+    const COMMAS: Dialect =
+        Dialect { delimiter: b',', quote: Some(b'"'), escape: None, comment: None, blank_rows: false };
 
     fn records(bytes: &[u8], dialect: Dialect) -> Vec<Vec<String>> {
         let (mut scanner, mut fields, mut copies) = (Scanner::new(dialect, 0), Vec::new(), Vec::new());
@@ -220,6 +270,37 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn quotes_that_are_not_closed_are_told() {
+        let (mut fields, mut copies) = (Vec::new(), Vec::new());
+        let escaping = Dialect { escape: Some(b'\\'), ..COMMAS };
+        for (bytes, dialect, unclosed) in [
+            (&b"a,\"b"[..], COMMAS, Some(2)),
+            (b"\"", COMMAS, Some(0)),
+            (b"\"a\"\"", COMMAS, Some(0)),
+            (b"\"a\"\"\"", COMMAS, None),
+            (b"\"a\" b", COMMAS, None),
+            (b"a\"", COMMAS, None),
+            (b"\"a\\\"", escaping, Some(0)),
+            (b"\"a\\", escaping, Some(0)),
+            (b"\"a\\\"\"", escaping, None),
+        ] {
+            let mut scanner = Scanner::new(dialect, 0);
+            scanner.record(bytes, &mut fields, &mut copies);
+            assert_eq!(scanner.unclosed, unclosed, "{:?}", String::from_utf8_lossy(bytes));
+        }
+    }
+
+    #[test]
+    fn lines_that_are_comments_are_no_records() {
+        let dialect = Dialect { comment: Some(b'#'), ..COMMAS };
+        let bytes = b"# \"x\r\na,#b\n#\n\n#,\n\"#c\",d\n# end";
+        assert_eq!(records(bytes, dialect), [["a", "#b"], ["#c", "d"]]);
+        assert_eq!(last_record_end(bytes, dialect), Some(bytes.len() - 5));
+        let one = Dialect { blank_rows: true, ..dialect };
+        assert_eq!(records(b"#\n\na\n", one), [[""], ["a"]]);
     }
 
     #[test]

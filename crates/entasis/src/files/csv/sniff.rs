@@ -1,124 +1,96 @@
 //! Guessing how a file is written from its first rows.
 //!
 //! 1. **Delimiter and quote**: each combination cuts the sample; the one that gives most rows the same number of fields
-//!    wins, then the one with more fields, then the more usual one.
-//! 2. **Types**: a column starts with all candidate types and loses those that a value is not of. The first that is left
-//!    in the order BOOLEAN, BIGINT, DOUBLE, DATE, TIME, TIMESTAMP, TIMESTAMPTZ, VARCHAR is its type; a column without
-//!    values is VARCHAR.
-//! 3. **Header**: the first row is one if it does not fit the types of the rows that follow, or if all are text, which
-//!    decides nothing.
+//!    wins, then the one with more fields, then the more usual one. A quote other than `"` must quote something.
+//! 2. **Types**: a column starts with all candidate types and loses those that do not take a value ([`Guess`]). The first
+//!    that is left is its type; a column without values is VARCHAR.
+//! 3. **Header**: the first row is one if it has a name where the rows that follow have another type, or if all is text
+//!    and the first row has no value in it.
 
-use super::field::{date, float, integer, time, timestamp, timestamp_tz};
+use super::guess::{Guess, is_value};
 use super::record::{Scanner, Span};
 use super::{CsvOptions, Dialect};
-use entasis_vector::{DataType, Error, Field, Result, Schema};
+use entasis_vector::{DataType, Error, Result};
 
 const DELIMITERS: [u8; 4] = *b",\t|;";
 const QUOTES: [u8; 2] = *b"\"'";
-const CANDIDATES: [DataType; 7] = [
-    DataType::Boolean,
-    DataType::Int64,
-    DataType::Float64,
-    DataType::Date,
-    DataType::Time,
-    DataType::Timestamp,
-    DataType::TimestampTz,
-];
 /// Rows that are looked at to find the delimiter.
 const DIALECT_ROWS: usize = 500;
 
-/// What was found.
-#[derive(Debug)]
+/// What was found in a file.
+#[derive(Debug, Clone)]
 pub(super) struct Sniffed {
     pub(super) dialect: Dialect,
+    /// Whether the first row holds names.
     pub(super) header: bool,
-    pub(super) schema: Schema,
+    /// Those of the header, or `column0` and so on.
+    pub(super) names: Vec<String>,
+    /// What each column may be.
+    pub(super) guesses: Vec<Guess>,
     /// Bytes of a row, on average.
     pub(super) row_bytes: f64,
-    /// Whether the types were guessed, so that a later value may not fit.
-    pub(super) guessed: bool,
 }
 
-/// Looks at the first rows of a file. `sample` begins with the first row and ends with a row.
+/// Looks at the first rows of a file. `sample` begins with the first row and ends with a row. `None` if there is none.
 ///
 /// # Errors
-/// Input, if there is nothing to tell the columns from, or not the columns that the options say.
-pub(super) fn sniff(name: &str, sample: &[u8], options: &CsvOptions) -> Result<Sniffed> {
+/// Input, if nothing but a quote that is not closed is there.
+pub(super) fn sniff(name: &str, sample: &[u8], options: &CsvOptions) -> Result<Option<Sniffed>> {
     let mut dialect = find_dialect(sample, options);
     let rows = Rows::scan(sample, dialect, options.sample_rows);
     let Some(first) = rows.get(0) else {
-        return match &options.columns {
-            Some(schema) => {
-                Ok(Sniffed { dialect, header: false, schema: schema.clone(), row_bytes: 1.0, guessed: false })
-            }
-            None => Err(Error::input(format!("'{name}' is empty, so that its columns are unknown"))
-                .with_hint("say them: columns => 'name: TYPE, …'")),
-        };
+        if rows.unclosed {
+            return Err(Error::input(format!("'{name}': a quote opens in the first row and is never closed"))
+                .with_hint("say the quote, or that there is none: quote => ''"));
+        }
+        return Ok(None);
     };
-    let width = options.columns.as_ref().map_or(first.len(), |columns| columns.len());
+    let width = match &options.columns {
+        Some(columns) => columns.len(),
+        None if options.null_padding => (0..rows.len()).map(|row| rows.width(row)).max().unwrap_or(0),
+        None => first.len(),
+    };
     dialect.blank_rows = width == 1;
     let row_bytes = rows.bytes as f64 / rows.len() as f64;
+    let narrow = |guesses: &mut Vec<Guess>, row: &[(Span, &[u8])]| {
+        for (guess, (span, text)) in guesses.iter_mut().zip(row) {
+            if !options.is_null(*span, text, DataType::Null) {
+                guess.narrow(text, &options.formats);
+            }
+        }
+    };
+    let mut guesses = vec![Guess::NOTHING; width];
+    for row in 1..rows.len() {
+        narrow(&mut guesses, &rows.get(row).unwrap_or_default());
+    }
+    let texts: Vec<&[u8]> = first.iter().map(|(_, text)| *text).collect();
+    let header = options.header.unwrap_or_else(|| is_header(&texts, &guesses, options));
+    if !header {
+        narrow(&mut guesses, &first);
+    }
+    let names = match header {
+        true => header_names(&texts, width),
+        false => (0..width).map(|i| format!("column{i}")).collect(),
+    };
+    Ok(Some(Sniffed { dialect, header, names, guesses, row_bytes }))
+}
 
-    // Types of the rows that are not the header, if there may be one.
-    let body = if options.header == Some(false) { 0 } else { 1 };
-    let mut viable = vec![u8::MAX; width];
-    let mut seen = vec![false; width];
-    for row in body..rows.len() {
-        for (column, text) in rows.get(row).unwrap_or_default().iter().take(width).enumerate() {
-            if !text.is_empty() && *text != options.null.as_bytes() {
-                seen[column] = true;
-                viable[column] &= kinds(text, viable[column]);
-            }
-        }
-    }
-    let guess = |column: usize| match CANDIDATES.iter().enumerate().find(|(bit, _)| viable[column] & (1 << bit) != 0) {
-        Some((_, ty)) if seen[column] => *ty,
-        _ => DataType::Varchar,
-    };
-    let header = options.header.unwrap_or_else(|| {
-        let differs = |column: usize| {
-            let text = first[column];
-            guess(column) != DataType::Varchar && !text.is_empty() && kinds(text, viable[column]) & viable[column] == 0
-        };
-        let columns = 0..width.min(first.len());
-        if let Some(schema) = &options.columns {
-            // Names that are known tell a header even among texts.
-            let named = |column: usize| schema[column].name.as_bytes().eq_ignore_ascii_case(first[column]);
-            return columns.clone().all(named) || columns.clone().any(differs);
-        }
-        let all_text = columns.clone().all(|column| guess(column) == DataType::Varchar);
-        let all_named = columns.clone().all(|column| !first[column].is_empty());
-        columns.clone().any(differs) || (all_text && all_named && rows.len() > 1)
+/// Whether the first row, with these texts, holds the names of the columns that follow.
+fn is_header(first: &[&[u8]], below: &[Guess], options: &CsvOptions) -> bool {
+    let columns = || first.iter().zip(below);
+    let mut differing = columns().filter(|(text, guess)| {
+        !text.is_empty() && !is_value(text, &options.formats) && guess.is_refuted_by(text, &options.formats)
     });
+    if differing.next().is_some() {
+        return true;
+    }
     if let Some(schema) = &options.columns {
-        return Ok(Sniffed { dialect, header, schema: schema.clone(), row_bytes, guessed: false });
+        // Names that are known tell a header even among texts.
+        return first.len() == schema.len()
+            && first.iter().zip(schema).all(|(text, field)| field.name.as_bytes().eq_ignore_ascii_case(text));
     }
-    if !header && body == 1 {
-        // What was taken for a header perhaps is a row like the others.
-        for (column, text) in first.iter().enumerate() {
-            if !text.is_empty() && *text != options.null.as_bytes() {
-                seen[column] = true;
-                viable[column] &= kinds(text, viable[column]);
-            }
-        }
-    }
-    let guess = |column: usize| match CANDIDATES.iter().enumerate().find(|(bit, _)| viable[column] & (1 << bit) != 0) {
-        Some((_, ty)) if seen[column] => *ty,
-        _ => DataType::Varchar,
-    };
-    let names = if header { header_names(first) } else { (0..width).map(|i| format!("column{i}")).collect() };
-    for (name_of_type, _) in &options.types {
-        if !names.iter().any(|name| name.eq_ignore_ascii_case(name_of_type)) {
-            return Err(Error::input(format!("'{name}' has no column \"{name_of_type}\" to give a type")));
-        }
-    }
-    let field = |(column, own): (usize, String)| {
-        let guessed = if options.all_varchar { DataType::Varchar } else { guess(column) };
-        let ty = options.type_of(&own).unwrap_or(guessed);
-        Field::new(own, ty)
-    };
-    let schema = names.into_iter().enumerate().map(field).collect();
-    Ok(Sniffed { dialect, header, schema, row_bytes, guessed: !options.all_varchar })
+    let all_text = columns().all(|(_, guess)| guess.ty() == DataType::Varchar);
+    all_text && first.iter().all(|text| !text.is_empty() && !is_value(text, &options.formats))
 }
 
 /// The records of a sample.
@@ -128,18 +100,25 @@ struct Rows<'a> {
     copies: Vec<u8>,
     ends: Vec<usize>,
     bytes: usize,
+    /// Whether a quote of the record behind them is not closed.
+    unclosed: bool,
 }
 
 impl<'a> Rows<'a> {
     fn scan(sample: &'a [u8], dialect: Dialect, limit: usize) -> Rows<'a> {
-        let mut rows = Rows { sample, fields: Vec::new(), copies: Vec::new(), ends: Vec::new(), bytes: 0 };
+        let mut rows =
+            Rows { sample, fields: Vec::new(), copies: Vec::new(), ends: Vec::new(), bytes: 0, unclosed: false };
         let mut scanner = Scanner::new(dialect, 0);
         let mut record = Vec::new();
         while rows.ends.len() < limit && scanner.record(sample, &mut record, &mut rows.copies) {
+            if scanner.unclosed.is_some() {
+                rows.unclosed = true;
+                break;
+            }
             rows.fields.extend_from_slice(&record);
             rows.ends.push(rows.fields.len());
+            rows.bytes = scanner.at;
         }
-        rows.bytes = scanner.at;
         rows
     }
 
@@ -147,19 +126,28 @@ impl<'a> Rows<'a> {
         self.ends.len()
     }
 
+    fn start(&self, row: usize) -> usize {
+        if row == 0 { 0 } else { self.ends[row - 1] }
+    }
+
     /// The fields of a row.
-    fn get(&self, row: usize) -> Option<Vec<&[u8]>> {
+    fn get(&self, row: usize) -> Option<Vec<(Span, &[u8])>> {
         let end = *self.ends.get(row)?;
-        let start = if row == 0 { 0 } else { self.ends[row - 1] };
-        Some(self.fields[start..end].iter().map(|span| span.text(self.sample, &self.copies)).collect())
+        let spans = &self.fields[self.start(row)..end];
+        Some(spans.iter().map(|span| (*span, span.text(self.sample, &self.copies))).collect())
     }
 
     fn width(&self, row: usize) -> usize {
-        self.ends[row] - if row == 0 { 0 } else { self.ends[row - 1] }
+        self.ends[row] - self.start(row)
     }
 
-    /// How well the dialect explains the sample: rows that have the most frequent number of fields, and that number.
-    fn score(&self) -> (usize, usize) {
+    /// How well the dialect explains the sample: rows that have the most frequent number of fields, and that number. Where
+    /// rows may be short, those that have several fields, and the greatest number.
+    fn score(&self, padding: bool) -> (usize, usize) {
+        if padding {
+            let widths = || (0..self.len()).map(|row| self.width(row));
+            return (widths().filter(|width| *width > 1).count(), widths().max().unwrap_or(0));
+        }
         let mut widths: Vec<usize> = (0..self.len()).map(|row| self.width(row)).collect();
         widths.sort_unstable();
         let runs = widths.chunk_by(|a, b| a == b).map(|run| (run.len(), run[0]));
@@ -173,47 +161,30 @@ fn find_dialect(sample: &[u8], options: &CsvOptions) -> Dialect {
     let mut best: Option<((bool, f64, usize), Dialect)> = None;
     for &delimiter in &delimiters {
         for &quote in &quotes {
-            let dialect = Dialect { delimiter, quote, escape: options.escape, blank_rows: false };
+            let dialect =
+                Dialect { delimiter, quote, escape: options.escape, comment: options.comment, blank_rows: false };
             let rows = Rows::scan(sample, dialect, DIALECT_ROWS);
-            let (agreeing, width) = rows.score();
+            if quote != quotes[0] && !rows.fields.iter().any(|span| span.is_quoted()) {
+                continue;
+            }
+            let (agreeing, width) = rows.score(options.null_padding);
             let share = agreeing as f64 / rows.len().max(1) as f64;
             // Text that happens to hold a delimiter here and there is one column.
-            let columns = width > 1 && share > 0.5 && rows.width(0) == width;
+            let columns = width > 1 && share > 0.5 && (options.null_padding || rows.width(0) == width);
             let score = (columns, share, width);
             if best.as_ref().is_none_or(|(other, _)| score > *other) {
                 best = Some((score, dialect));
             }
         }
     }
-    best.expect("there are combinations").1
-}
-
-/// Which of the candidates, as bits, the text is a value of, among those that `wanted` has.
-fn kinds(text: &[u8], wanted: u8) -> u8 {
-    let text = text.trim_ascii();
-    let is = |ty: DataType| match ty {
-        DataType::Boolean => text.eq_ignore_ascii_case(b"true") || text.eq_ignore_ascii_case(b"false"),
-        DataType::Int64 => integer(text).is_some() || is_long_integer(text),
-        DataType::Float64 => float::<f64>(text).is_some(),
-        DataType::Date => date(text).is_some(),
-        DataType::Time => time(text).is_some(),
-        DataType::Timestamp => timestamp(text).is_some() || date(text).is_some(),
-        _ => timestamp_tz(text).is_some(),
-    };
-    let candidates = CANDIDATES.iter().enumerate();
-    candidates.filter(|(bit, ty)| wanted & (1 << bit) != 0 && is(**ty)).fold(0, |bits, (bit, _)| bits | 1 << bit)
-}
-
-/// Nineteen digits may still fit a BIGINT.
-fn is_long_integer(text: &[u8]) -> bool {
-    std::str::from_utf8(text).is_ok_and(|text| text.parse::<i64>().is_ok())
+    best.expect("the first quote is tried").1
 }
 
 /// Names of columns: those that are missing or there already get a number.
-fn header_names(header: Vec<&[u8]>) -> Vec<String> {
-    let mut names: Vec<String> = Vec::with_capacity(header.len());
-    for (i, text) in header.into_iter().enumerate() {
-        let text = String::from_utf8_lossy(text.trim_ascii()).into_owned();
+fn header_names(header: &[&[u8]], width: usize) -> Vec<String> {
+    let mut names: Vec<String> = Vec::with_capacity(width);
+    for i in 0..width {
+        let text = header.get(i).map_or(String::new(), |text| String::from_utf8_lossy(text.trim_ascii()).into_owned());
         let wanted = if text.is_empty() { format!("column{i}") } else { text };
         let mut name = wanted.clone();
         let mut number = 0;
@@ -230,39 +201,59 @@ fn header_names(header: Vec<&[u8]>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn columns(sample: &str) -> (Dialect, bool, Vec<(String, DataType)>) {
-        let sniffed = sniff("x.csv", sample.as_bytes(), &CsvOptions::default()).unwrap();
-        let columns = sniffed.schema.iter().map(|field| (field.name.to_string(), field.ty)).collect();
-        (sniffed.dialect, sniffed.header, columns)
+    fn sniffed(sample: &str) -> Sniffed {
+        sniff("x.csv", sample.as_bytes(), &CsvOptions::default()).unwrap().unwrap()
+    }
+
+    fn types(sample: &str) -> Vec<DataType> {
+        sniffed(sample).guesses.iter().map(|guess| guess.ty()).collect()
     }
 
     #[test]
     fn delimiters_headers_and_types_are_found() {
         for delimiter in [",", ";", "\t", "|"] {
             let text = "id,name,price,day,at,ok,empty\n1,Ann,1.5,2024-01-01,2024-01-01 10:00:00,true,\n,Bob,2,2024-01-02,2024-01-02,false,\n";
-            let (dialect, header, columns) = columns(&text.replace(',', delimiter));
-            assert_eq!((dialect.delimiter, header), (delimiter.as_bytes()[0], true));
-            let types: Vec<DataType> = columns.iter().map(|(_, ty)| *ty).collect();
+            let found = sniffed(&text.replace(',', delimiter));
+            assert_eq!((found.dialect.delimiter, found.header), (delimiter.as_bytes()[0], true));
             use DataType::*;
-            assert_eq!(types, [Int64, Varchar, Float64, Date, Timestamp, Boolean, Varchar]);
-            assert_eq!(columns[3].0, "day");
+            let expected = [Int64, Varchar, Float64, Date, Timestamp, Boolean, Varchar];
+            assert!(found.guesses.iter().map(|guess| guess.ty()).eq(expected));
+            assert_eq!(found.names[3], "day");
         }
         for (text, ty) in [("12:00:00", DataType::Time), ("2024-01-01T10:00:00Z", DataType::TimestampTz)] {
-            assert_eq!(columns(&format!("a,b\n1,{text}\n2,\n")).2[1].1, ty);
+            assert_eq!(types(&format!("a,b\n1,{text}\n2,\n"))[1], ty);
         }
     }
 
     #[test]
-    fn a_first_row_like_the_others_is_no_header() {
-        let (_, header, found) = columns("1,a\n2,b\n");
-        assert_eq!((header, found[0].clone()), (false, ("column0".into(), DataType::Int64)));
-        let (_, header, found) = columns("a,a\nx,y\nz,w\n");
-        assert_eq!((header, found[1].0.as_str()), (true, "a_1"));
+    fn a_first_row_of_names_is_a_header() {
+        for (text, header) in [
+            ("1,a\n2,b\n", false),
+            ("a,a\nx,y\nz,w\n", true),
+            ("id,name\n", true),
+            ("1,ann\n", false),
+            ("007,ann\n12,ben\n", false),
+            ("007,ann\n012,ben\n", false),
+            ("id,2020\n1,5\n", true),
+            ("2020,2021\n1,5\n", false),
+            ("zip\n01234\n", true),
+            ("\"\",b\nx,y\n", false),
+        ] {
+            assert_eq!(sniffed(text).header, header, "{text:?}");
+        }
+        assert_eq!(sniffed("1,a\n").names, ["column0", "column1"]);
+        assert_eq!(sniffed("a,a\nx,y\nz,w\n").names, ["a", "a_1"]);
     }
 
     #[test]
     fn quotes_hide_delimiters_and_line_ends() {
-        let (dialect, _, found) = columns("name,text\n'a,b','x\ny'\n'c','d,e'\n");
-        assert_eq!((dialect.quote, found.len()), (Some(b'\''), 2));
+        let found = sniffed("name,text\n'a,b','x\ny'\n'c','d,e'\n");
+        assert_eq!((found.dialect.quote, found.names.len()), (Some(b'\''), 2));
+        // An open quote does not make another one likely.
+        let found = sniffed("a,b,c\n1,\"x,2\n3,y,4\n");
+        assert_eq!((found.dialect.quote, found.dialect.delimiter, found.names.len()), (Some(b'"'), b',', 3));
+        let error = sniff("x.csv", b"\"a,b\n", &CsvOptions::default()).unwrap_err();
+        assert!(error.message().contains("never closed"), "{error}");
+        assert!(sniff("x.csv", b"\n\n", &CsvOptions::default()).unwrap().is_none());
     }
 }

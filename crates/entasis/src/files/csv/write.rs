@@ -3,8 +3,10 @@
 //! A field is quoted if it would be read as something else otherwise: if it holds a delimiter, a quote or a line end, or
 //! is written like NULL. So `NULL` and the empty string stay apart in the file.
 
-use super::{byte_option, text_option};
-use crate::files::flag_option;
+use super::TimeFormats;
+use super::time_format::TimeFormat;
+use crate::files::options::{byte_option, flag_option, text_option};
+use entasis_sql::Argument;
 use entasis_vector::{Chunk, DataType, PhysicalType, Result, Schema, StringView, Value, Vector};
 use std::io::Write;
 
@@ -15,22 +17,31 @@ pub(in crate::files) struct WriteOptions {
     quote: u8,
     header: bool,
     null: String,
+    formats: TimeFormats,
 }
 
 impl Default for WriteOptions {
     fn default() -> WriteOptions {
-        WriteOptions { delimiter: b',', quote: b'"', header: true, null: String::new() }
+        WriteOptions {
+            delimiter: b',',
+            quote: b'"',
+            header: true,
+            null: String::new(),
+            formats: TimeFormats::default(),
+        }
     }
 }
 
 impl WriteOptions {
-    /// Sets an option by its SQL name. False if there is no such option.
-    pub(in crate::files) fn set(&mut self, name: &str, value: &Value) -> Result<bool> {
-        match name.to_ascii_lowercase().as_str() {
+    /// Sets an option by its SQL name, in lower case. False if there is no such option.
+    pub(in crate::files) fn set(&mut self, name: &str, value: &Argument) -> Result<bool> {
+        match name {
             "delim" | "delimiter" | "sep" | "separator" => self.delimiter = byte_option(name, value)?,
             "quote" => self.quote = byte_option(name, value)?,
             "header" => self.header = flag_option(name, value)?,
             "nullstr" | "null" => self.null = text_option(name, value)?.to_owned(),
+            "dateformat" | "date_format" => self.formats.date = TimeFormat::of_option(name, value)?,
+            "timestampformat" | "timestamp_format" => self.formats.timestamp = TimeFormat::of_option(name, value)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -76,6 +87,11 @@ impl WriteOptions {
             return self.text(view.as_bytes(), out);
         }
         let value = vector.value(position, ty);
+        if let Value::Integer(number) = value
+            && let Some(text) = self.formatted(number, ty)
+        {
+            return self.text(text.as_bytes(), out);
+        }
         match value {
             // Neither holds anything that needs quotes, unless digits or points part the fields.
             Value::Integer(_) | Value::Float(_) | Value::Boolean(_) if self.delimiter.is_ascii_punctuation() => {
@@ -87,6 +103,20 @@ impl WriteOptions {
             }
             value => self.text(value.display(ty).to_string().as_bytes(), out),
         }
+    }
+
+    /// A date or timestamp in the format that the options say.
+    fn formatted(&self, number: i128, ty: DataType) -> Option<String> {
+        let number = i64::try_from(number).ok()?;
+        let mut text = String::new();
+        let written = match (ty, &self.formats) {
+            (DataType::Date, TimeFormats { date: Some(format), .. }) => format.write_date(number, &mut text),
+            (DataType::Timestamp | DataType::TimestampTz, TimeFormats { timestamp: Some(format), .. }) => {
+                format.write_timestamp(number, &mut text)
+            }
+            _ => false,
+        };
+        written.then_some(text)
     }
 
     fn text(&self, text: &[u8], out: &mut Vec<u8>) {

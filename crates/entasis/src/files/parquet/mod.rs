@@ -1,40 +1,40 @@
 //! Parquet files as a relation.
 //!
-//! 1. Opening reads the footers: schema, row counts, statistics. Several files must agree on the columns of the first
-//!    one by name; a column that has another type elsewhere is converted.
-//! 2. A scan lists the row groups that may hold wanted rows, by the statistics of the columns that filters name.
-//! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time. Where there are several workers, the last
-//!    row groups are cut into parts, so that none waits long for another. Each opens files of its own, because a file's read position
-//!    is shared by all who hold it.
+//! 1. Opening reads the footers: schema, row counts, statistics. [`unite`] makes one list of columns of them.
+//! 2. A scan lists the row groups that may hold wanted rows, by the statistics of the columns that filters name and by what
+//!    the paths say.
+//! 3. Workers take row groups, in order, and decode the requested columns a chunk at a time ([`scan`]). Where there are several
+//!    workers, the last row groups are cut into parts, so that none waits long for another. Each opens files of its own, because a
+//!    file's read position is shared by all who hold it.
 //! 4. Values are read as they stand in the file: text in short dictionaries stays coded, so that strings are copied and hashed once
 //!    for an entry and not for a row; other text stays in its pages; decimals that stand in 32 or 64 bits take 64.
 //!
-//! Pages are not pruned and filters are not run while decoding; the engine filters the chunks.
+//! Columns that a query does not read do not matter, whatever is in them. Pages are not pruned and filters are not run while
+//! decoding; the engine filters the chunks.
 
+mod footer;
+mod scan;
+mod unite;
+
+use super::columns::Origin;
+use super::options::FileOptions;
+use super::paths;
 use super::prune::{Bounds, may_hold};
-use arrow_array::{Array, ArrayRef, RecordBatch};
-use arrow_cast::cast;
-use arrow_schema::{DECIMAL64_MAX_PRECISION, DataType as ArrowType, Field, Schema as ArrowSchema, SchemaRef};
-use entasis_arrow::{Importer, array_to_vector, schema_from_arrow, to_arrow_type};
+use arrow_array::{Array, ArrayRef};
+use entasis_arrow::array_to_vector;
 use entasis_engine::exec::QueryContext;
-use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, SourceWorker, Statistics};
+use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, Statistics};
 use entasis_storage::ROW_GROUP_ROWS;
-use entasis_vector::{Chunk, ColumnId, DataType, Error, Result, Schema, Selection, Value, Vector};
-use parquet::arrow::ProjectionMask;
+use entasis_vector::{ColumnId, DataType, Error, Result, Schema, Value, Vector};
+use footer::{as_they_stand, guarded, load};
+use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
-use parquet::arrow::arrow_reader::{
-    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
-};
-use parquet::basic::{Encoding, Type as PhysicalType};
-use parquet::file::metadata::ParquetMetaData;
-use std::any::Any;
+use parquet::basic::{Compression, Type as PhysicalType};
+use scan::{Morsel, ParquetSource};
 use std::fmt;
-use std::fs::File;
-use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
+use unite::{United, unite};
 
 /// Bytes of a dictionary in a file, as it is compressed, up to which columns are read as codes.
 const DICTIONARY_BYTES: i64 = 16 << 10;
@@ -47,106 +47,69 @@ const PART_ROWS: u64 = ROW_GROUP_ROWS as u64;
 /// The files at `paths` as one relation that is called `name`.
 ///
 /// # Errors
-/// I/O, if a file cannot be read; input, if it is malformed or its columns are not those of the first file.
-pub fn open(name: &str, paths: Vec<PathBuf>) -> Result<Arc<dyn Relation>> {
-    let mut files: Vec<ParquetFile> = Vec::with_capacity(paths.len());
-    let mut schema = Schema::new();
-    let mut arrow: Option<SchemaRef> = None;
-    for path in paths {
-        let metadata = load(&path)?;
-        let names = metadata.schema().clone();
-        if arrow.is_none() {
-            schema = schema_from_arrow(&names).map_err(|e| e.with_context(format!("'{}'", path.display())))?;
-            arrow = Some(names.clone());
+/// I/O, if a file cannot be read; input, if it is malformed.
+pub fn open(name: &str, paths: Vec<PathBuf>, options: &FileOptions) -> Result<Arc<dyn Relation>> {
+    let footers = paths.iter().map(|path| load(path)).collect::<Result<Vec<_>>>()?;
+    let schemas: Vec<_> = paths.iter().map(|path| &**path).zip(footers.iter().map(|f| f.schema().clone())).collect();
+    let United { mut schema, mut problems, mut origins } = unite(&schemas, options.union_by_name);
+    paths::add_columns(&paths, options, &mut schema, origins.iter_mut().collect())?;
+    problems.resize(schema.len(), None);
+    // A column of the files that is hidden by one that the paths give is not read.
+    for (column, problem) in problems.iter_mut().enumerate() {
+        if origins.iter().all(|columns| matches!(columns[column], Origin::Value(_))) {
+            *problem = None;
         }
-        let columns = schema.iter().map(|field| names.index_of(&field.name).map_err(|_| &field.name));
-        let columns = columns.collect::<Result<Vec<usize>, _>>().map_err(|missing| {
-            Error::input(format!(
-                "'{}' has no column \"{missing}\", which other files of '{name}' have",
-                path.display()
-            ))
-        })?;
-        let reading = guarded(&path, || Ok::<_, String>(as_they_stand(&metadata)))?.unwrap_or_else(|| metadata.clone());
-        files.push(ParquetFile { path, metadata, reading, columns });
     }
-    // Files may hold NULL even where the first one says that it does not.
-    schema.iter_mut().for_each(|field| field.nullable = true);
+    let mut files: Vec<ParquetFile> = Vec::with_capacity(paths.len());
+    for ((path, metadata), columns) in paths.into_iter().zip(footers).zip(origins) {
+        let reading = guarded(|| footer::place(&path), || Ok::<_, String>(as_they_stand(&metadata)))?;
+        files.push(ParquetFile { reading: reading.unwrap_or_else(|| metadata.clone()), path, metadata, columns });
+    }
     let bounds = schema.iter().map(|_| OnceLock::new()).collect();
-    Ok(Arc::new(ParquetRelation(Arc::new(Inner { name: name.to_owned(), schema, files, bounds }))))
+    Ok(Arc::new(ParquetRelation(Arc::new(Inner { name: name.to_owned(), schema, problems, files, bounds }))))
 }
 
-/// One file: where it is, its footer, and which of its columns are the relation's.
+/// One file: where it is, its footer, and where the relation's columns are in it.
 struct ParquetFile {
     path: PathBuf,
     metadata: ArrowReaderMetadata,
     /// The same footer, for readers: some columns are to be read as arrays of other types.
     reading: ArrowReaderMetadata,
-    columns: Vec<usize>,
+    columns: Vec<Origin>,
 }
 
-fn load(path: &Path) -> Result<ArrowReaderMetadata> {
-    let file = File::open(path).map_err(|e| Error::io(format!("'{}'", path.display()), &e))?;
-    guarded(path, || ArrowReaderMetadata::load(&file, ArrowReaderOptions::new()))
-}
-
-/// The footer of a file whose columns are read as arrays of the types that are made with the least work. `None` if the library
-/// refuses them.
-fn as_they_stand(metadata: &ArrowReaderMetadata) -> Option<ArrowReaderMetadata> {
-    let (footer, schema) = (metadata.metadata(), metadata.schema());
-    let columns = footer.file_metadata().schema_descr();
-    let mut fields: Vec<Arc<Field>> = schema.fields().iter().cloned().collect();
-    for leaf in 0..columns.num_columns() {
-        let field = &mut fields[columns.get_column_root_idx(leaf)];
-        let integers = matches!(columns.column(leaf).physical_type(), PhysicalType::INT32 | PhysicalType::INT64);
-        let ty = match field.data_type() {
-            ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8 if is_coded(footer, leaf) => {
-                ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(ArrowType::Utf8))
-            }
-            ArrowType::Utf8 | ArrowType::LargeUtf8 => ArrowType::Utf8View,
-            ArrowType::Decimal128(precision @ ..=DECIMAL64_MAX_PRECISION, scale) if integers => {
-                ArrowType::Decimal64(*precision, *scale)
-            }
-            _ => continue,
-        };
-        *field = Arc::new(field.as_ref().clone().with_data_type(ty));
+impl ParquetFile {
+    /// Which of its columns a column of the relation is.
+    fn column(&self, column: usize) -> Option<usize> {
+        match self.columns[column] {
+            Origin::Column(place) => Some(place),
+            Origin::Value(_) => None,
+        }
     }
-    let schema = Arc::new(ArrowSchema::new_with_metadata(fields, schema.metadata().clone()));
-    let options = ArrowReaderOptions::new().with_schema(schema);
-    ArrowReaderMetadata::try_new(footer.clone(), options).ok()
-}
 
-/// True if each row group has a column in a short dictionary and nothing beside it.
-fn is_coded(footer: &ParquetMetaData, leaf: usize) -> bool {
-    let mut chunks = footer.row_groups().iter().map(|group| group.column(leaf));
-    footer.num_row_groups() > 0
-        && chunks.all(|chunk| {
-            let is_only = |encoding| chunk.page_encoding_stats_mask().is_some_and(|mask| mask.is_only(encoding));
-            let length = chunk.dictionary_page_offset().and_then(|start| chunk.data_page_offset().checked_sub(start));
-            length.is_some_and(|length| (1..=DICTIONARY_BYTES).contains(&length))
-                && (is_only(Encoding::RLE_DICTIONARY) || is_only(Encoding::PLAIN_DICTIONARY))
-        })
-}
-
-/// Runs a call of the Parquet library on `path`. It reads bytes that nobody vouches for, so a panic is an answer too.
-fn guarded<T, E: fmt::Display>(path: &Path, call: impl FnOnce() -> Result<T, E>) -> Result<T> {
-    let malformed = |what: &dyn fmt::Display| {
-        Error::input(format!("'{}' is not a sound Parquet file: {what}", path.display()))
-            .with_hint("the file may be truncated or damaged; write it again")
-    };
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(result) => result.map_err(|error| malformed(&error)),
-        Err(panic) => Err(malformed(&panic_text(&*panic))),
+    /// A row group, in messages.
+    fn place(&self, group: usize) -> String {
+        format!("{}, row group {group}", footer::place(&self.path))
     }
-}
 
-fn panic_text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
-    text.unwrap_or("the decoder gave up").to_owned()
+    /// Refuses columns that are compressed in a way that nobody reads any more.
+    fn check_codecs(&self, group: usize, columns: &[Option<usize>]) -> Result<()> {
+        let parts = self.metadata.parquet_schema();
+        for (leaf, chunk) in self.metadata.metadata().row_group(group).columns().iter().enumerate() {
+            if chunk.compression() == Compression::LZO && columns.contains(&Some(parts.get_column_root_idx(leaf))) {
+                let (place, column) = (self.place(group), chunk.column_path());
+                return Err(Error::not_supported(format!("the compression LZO ({place}, column {column})")));
+            }
+        }
+        Ok(())
+    }
 }
 
 struct Inner {
     name: String,
     schema: Schema,
+    /// By column: why it cannot be read.
+    problems: Vec<Option<Error>>,
     files: Vec<ParquetFile>,
     /// By column: the bounds in each row group of all files, read when first asked for.
     bounds: Box<[OnceLock<Vec<Bounds>>]>,
@@ -191,20 +154,29 @@ impl Inner {
             .map(|group| Bounds { min: None, max: None, nulls: None, rows: self.rows(file_index, group) })
             .collect();
         let ty = self.schema[column].ty;
-        let field = file.metadata.schema().field(file.columns[column]);
+        let place = match &file.columns[column] {
+            Origin::Column(place) => *place,
+            Origin::Value(value) => {
+                return bounds.into_iter().map(|known| Bounds::constant(value, known.rows)).collect();
+            }
+        };
+        let field = file.metadata.schema().field(place);
         if !entasis_arrow::from_arrow_type(field.data_type()).is_ok_and(|own| own == ty) {
             return bounds;
         }
-        let statistics = guarded(&file.path, || {
-            let groups = metadata.row_groups();
-            let schema = file.metadata.schema();
-            let converter = StatisticsConverter::try_new(field.name(), schema, file.metadata.parquet_schema())?;
-            let index = converter.parquet_column_index();
-            let mins = converter.row_group_mins(groups)?;
-            let maxs = converter.row_group_maxes(groups)?;
-            let nulls = converter.with_missing_null_counts_as_zero(false).row_group_null_counts(groups)?;
-            Ok::<_, parquet::errors::ParquetError>((index, mins, maxs, nulls))
-        });
+        let statistics = guarded(
+            || footer::place(&file.path),
+            || {
+                let groups = metadata.row_groups();
+                let schema = file.metadata.schema();
+                let converter = StatisticsConverter::try_new(field.name(), schema, file.metadata.parquet_schema())?;
+                let index = converter.parquet_column_index();
+                let mins = converter.row_group_mins(groups)?;
+                let maxs = converter.row_group_maxes(groups)?;
+                let nulls = converter.with_missing_null_counts_as_zero(false).row_group_null_counts(groups)?;
+                Ok::<_, parquet::errors::ParquetError>((index, mins, maxs, nulls))
+            },
+        );
         let Ok((Some(index), mins, maxs, nulls)) = statistics else { return bounds };
         let (mins, maxs) = (values(&mins, ty), values(&maxs, ty));
         for (group, bounds) in bounds.iter_mut().enumerate() {
@@ -266,6 +238,9 @@ impl Relation for ParquetRelation {
 
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
         let inner = &self.0;
+        if let Some(problem) = request.columns.iter().find_map(|(_, column)| inner.problems[*column].clone()) {
+            return Err(problem);
+        }
         let column_of = |id: ColumnId| request.columns.iter().find(|(own, _)| *own == id).map(|(_, column)| *column);
         let mut morsels = Vec::new();
         for (index, (file, group)) in inner.row_groups().enumerate() {
@@ -282,191 +257,9 @@ impl Relation for ParquetRelation {
             let part = (rows / (workers as u64 * PARTS) + PART_ROWS / 2) / PART_ROWS * PART_ROWS;
             morsels.extend(last.iter().flat_map(|morsel| morsel.parts(part.max(PART_ROWS))));
         }
-        Ok(Arc::new(ParquetSource {
-            relation: inner.clone(),
-            columns: request.columns.iter().map(|(_, column)| *column).collect(),
-            chunk_rows: context.settings.chunk_rows.max(1),
-            shared: Arc::new(Shared { morsels, next: AtomicUsize::new(0) }),
-        }))
+        let columns = request.columns.iter().map(|(_, column)| *column).collect();
+        Ok(Arc::new(ParquetSource::new(inner.clone(), columns, context.settings.chunk_rows.max(1), morsels)))
     }
-}
-
-/// Rows of one row group, to be read.
-struct Morsel {
-    file: usize,
-    group: usize,
-    rows: Range<u64>,
-}
-
-impl Morsel {
-    /// It, cut into parts of `length` rows.
-    fn parts(&self, length: u64) -> impl Iterator<Item = Morsel> {
-        let Morsel { file, group, rows: Range { start, end } } = *self;
-        let part = move |from: u64| Morsel { file, group, rows: from..end.min(from.saturating_add(length)) };
-        (start..end).step_by(length as usize).map(part)
-    }
-}
-
-/// What the workers share: which rows are next.
-struct Shared {
-    morsels: Vec<Morsel>,
-    next: AtomicUsize,
-}
-
-struct ParquetSource {
-    relation: Arc<Inner>,
-    columns: Vec<usize>,
-    chunk_rows: usize,
-    shared: Arc<Shared>,
-}
-
-impl Source for ParquetSource {
-    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
-        Ok(Box::new(ParquetWorker {
-            relation: self.relation.clone(),
-            columns: self.columns.clone(),
-            chunk_rows: self.chunk_rows,
-            shared: self.shared.clone(),
-            morsel: 0,
-            state: State::Between,
-            importers: self.columns.iter().map(|_| Importer::default()).collect(),
-            vectors: self.columns.iter().map(|&c| Vector::new(self.relation.schema[c].ty.physical())).collect(),
-        }))
-    }
-
-    fn progress(&self) -> Option<f64> {
-        let total = self.shared.morsels.len().max(1) as f64;
-        Some((self.shared.next.load(Ordering::Relaxed) as f64 / total).min(1.0))
-    }
-}
-
-/// Where a worker is in its rows.
-enum State {
-    /// It has none.
-    Between,
-    /// No column is wanted: only rows are counted.
-    Counting { rows: u64 },
-    /// It decodes. The batch is handed out from `offset` on.
-    Reading {
-        file: usize,
-        reader: Box<ParquetRecordBatchReader>,
-        places: Vec<usize>,
-        batch: RecordBatch,
-        offset: usize,
-    },
-}
-
-struct ParquetWorker {
-    relation: Arc<Inner>,
-    columns: Vec<usize>,
-    chunk_rows: usize,
-    shared: Arc<Shared>,
-    morsel: u64,
-    state: State,
-    importers: Vec<Importer>,
-    vectors: Vec<Vector>,
-}
-
-impl ParquetWorker {
-    /// Takes the next rows. False if there are none.
-    fn take_morsel(&mut self) -> Result<bool> {
-        let next = self.shared.next.fetch_add(1, Ordering::Relaxed);
-        let Some(morsel) = self.shared.morsels.get(next) else {
-            self.state = State::Between;
-            return Ok(false);
-        };
-        self.morsel = next as u64;
-        let rows = morsel.rows.end - morsel.rows.start;
-        if self.columns.is_empty() {
-            self.state = State::Counting { rows };
-            return Ok(true);
-        }
-        let file = &self.relation.files[morsel.file];
-        let mut wanted: Vec<usize> = self.columns.iter().map(|&column| file.columns[column]).collect();
-        let mask = ProjectionMask::roots(file.metadata.parquet_schema(), wanted.iter().copied());
-        // Batches have the wanted columns in the file's order, each once.
-        let mut order = wanted.clone();
-        order.sort_unstable();
-        order.dedup();
-        wanted.iter_mut().for_each(|column| *column = order.binary_search(column).expect("it is one of them"));
-        let handle = File::open(&file.path).map_err(|e| Error::io(format!("'{}'", file.path.display()), &e))?;
-        let reader = guarded(&file.path, || {
-            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(handle, file.reading.clone())
-                .with_row_groups(vec![morsel.group])
-                .with_projection(mask)
-                .with_batch_size(self.chunk_rows);
-            // PERF: readers of whole row groups do not keep a list of rows.
-            if rows == self.relation.rows(morsel.file, morsel.group) {
-                return builder.build();
-            }
-            builder.with_offset(morsel.rows.start as usize).with_limit(rows as usize).build()
-        })?;
-        self.state = State::Reading {
-            file: morsel.file,
-            batch: RecordBatch::new_empty(file.reading.schema().clone()),
-            reader: Box::new(reader),
-            places: wanted,
-            offset: 0,
-        };
-        Ok(true)
-    }
-}
-
-impl SourceWorker for ParquetWorker {
-    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
-        chunk.reset(0);
-        loop {
-            match &mut self.state {
-                State::Between | State::Counting { rows: 0 } => {}
-                State::Counting { rows } => {
-                    let now = (*rows).min(self.chunk_rows as u64);
-                    *rows -= now;
-                    chunk.reset(now as usize);
-                    return Ok(true);
-                }
-                State::Reading { file, reader, places, batch, offset } => {
-                    let file = &self.relation.files[*file];
-                    if *offset == batch.num_rows() {
-                        match guarded(&file.path, || reader.next().transpose())? {
-                            Some(next) => (*batch, *offset) = (next, 0),
-                            None => self.state = State::Between,
-                        }
-                        continue;
-                    }
-                    let rows = (batch.num_rows() - *offset).min(self.chunk_rows);
-                    chunk.reset(rows);
-                    let group = chunk.push_group(Selection::ALL);
-                    for (slot, &place) in places.iter().enumerate() {
-                        let field = &self.relation.schema[self.columns[slot]];
-                        let array = converted(batch.column(place), field.ty)?;
-                        let vector = &mut self.vectors[slot];
-                        self.importers[slot].import(&*array, *offset, rows, field.ty, vector).map_err(|e| {
-                            e.with_context(format!("'{}', column \"{}\"", file.path.display(), field.name))
-                        })?;
-                        chunk.push_column(vector.clone(), group);
-                    }
-                    *offset += rows;
-                    return Ok(true);
-                }
-            }
-            if !self.take_morsel()? {
-                return Ok(false);
-            }
-        }
-    }
-
-    fn morsel(&self) -> u64 {
-        self.morsel
-    }
-}
-
-/// The array as one that becomes a vector of `ty`: a file may hold a column in another type than the first file does.
-fn converted(array: &ArrayRef, ty: DataType) -> Result<ArrayRef> {
-    let own: &ArrowType = array.data_type();
-    if entasis_arrow::from_arrow_type(own).is_ok_and(|own| own == ty) {
-        return Ok(array.clone());
-    }
-    cast(array, &to_arrow_type(ty)).map_err(entasis_arrow::arrow_error)
 }
 
 #[cfg(test)]
@@ -474,12 +267,20 @@ mod tests {
     use super::*;
     use crate::files::test_files::{Directory, read};
     use crate::files::{Options, open};
-    use arrow_array::{Date32Array, Float64Array, Int32Array, Int64Array, StringArray};
+    use arrow_array::RecordBatch;
+    use arrow_array::types::Int64Type;
+    use arrow_array::{Date32Array, Float64Array, Int32Array, Int64Array, ListArray, StringArray, StructArray};
+    use arrow_cast::cast;
+    use arrow_schema::DataType as ArrowType;
+    use arrow_schema::Field as ArrowField;
     use entasis_engine::exec::Settings;
+    use entasis_vector::Chunk;
     use entasis_vector::ErrorKind;
     use entasis_vector::expr::{CompareOp, Expr};
     use parquet::arrow::ArrowWriter;
     use parquet::file::properties::WriterProperties;
+    use std::fs::File;
+    use std::path::Path;
 
     fn write(path: &str, columns: Vec<(&str, ArrayRef)>, group_rows: usize) {
         let batch = RecordBatch::try_from_iter(columns).unwrap();
@@ -598,8 +399,91 @@ mod tests {
         let relation = open(&directory.path("*.parquet"), &Options::default()).unwrap();
         assert_eq!(read(&*relation, vec![], 2048).unwrap(), [["1"], ["2"], ["3"]]);
         write(&directory.path("c.parquet"), vec![("m", Arc::new(Int32Array::from(vec![3])))], 10);
-        let error = open(&directory.path("*.parquet"), &Options::default()).unwrap_err();
+        let relation = open(&directory.path("*.parquet"), &Options::default()).unwrap();
+        let error = read(&*relation, vec![], 2048).unwrap_err();
         assert!(error.message().contains("c.parquet") && error.message().contains("\"n\""), "{error}");
+    }
+
+    #[test]
+    fn columns_that_are_not_read_do_not_matter() {
+        let directory = Directory::new();
+        let id: ArrayRef = Arc::new(Int64Array::from(vec![1, 2]));
+        let lists = [Some(vec![Some(1), Some(2)]), None];
+        let list: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists));
+        let part = Arc::new(ArrowField::new("part", ArrowType::Int64, true));
+        let parts: ArrayRef = Arc::new(StructArray::from(vec![(part, id.clone())]));
+        let wide = cast(&id, &ArrowType::Decimal256(60, 2)).unwrap();
+        let path = directory.path("a.parquet");
+        let text: ArrayRef = Arc::new(StringArray::from(vec!["x", "y"]));
+        write(&path, vec![("list", list), ("parts", parts), ("wide", wide), ("id", id), ("t", text)], 10);
+        let relation = open(&path, &Options::default()).unwrap();
+        let columns = |columns: &[usize]| {
+            let columns = columns.iter().map(|column| (ColumnId(*column as u32), *column)).collect();
+            relation.scan(&ScanRequest { columns, filters: vec![] }, &QueryContext::default())
+        };
+        let mut worker = columns(&[4, 3]).unwrap().worker().unwrap();
+        let mut chunk = Chunk::new();
+        assert!(worker.next(&mut chunk).unwrap());
+        assert_eq!(chunk.value(1, 0, DataType::Varchar), Value::Text("y".into()));
+        assert_eq!(chunk.value(1, 1, DataType::Int64), Value::Integer(2));
+        for (column, what) in [(0, "nested types"), (1, "nested types"), (2, "decimals of more than 38 digits")] {
+            let error = columns(&[3, column]).err().unwrap();
+            let name = relation.schema()[column].name.clone();
+            assert_eq!(error.kind(), ErrorKind::NotSupported);
+            assert_eq!(error.message(), format!("'{path}', column \"{name}\": {what}"));
+        }
+    }
+
+    #[test]
+    fn directories_rule_files_out() {
+        let directory = Directory::new();
+        for year in ["2023", "2024", "__HIVE_DEFAULT_PARTITION__"] {
+            std::fs::create_dir_all(directory.path(&format!("year={year}"))).unwrap();
+            sample(&directory.path(&format!("year={year}/a.parquet")), 0, 150);
+        }
+        // What is not to be read may be damaged.
+        let damaged = directory.path("year=2023/a.parquet");
+        let mut bytes = std::fs::read(&damaged).unwrap();
+        bytes[..1000].fill(0);
+        std::fs::write(&damaged, bytes).unwrap();
+        let relation = open(&directory.path("*/*.parquet"), &Options::default()).unwrap();
+        let year = relation.schema().iter().position(|field| &*field.name == "year").unwrap();
+        assert_eq!(relation.schema()[year].ty, DataType::Int64);
+        let after = |year_is: i128| {
+            let column = Expr::column(ColumnId(year as u32), DataType::Int64);
+            Expr::compare(CompareOp::Gt, column, Expr::literal(Value::Integer(year_is), DataType::Int64))
+        };
+        let rows = read(&*relation, vec![after(2023)], 100).unwrap();
+        assert_eq!((rows.len(), rows[149][year].as_str()), (150, "2024"));
+        assert!(read(&*relation, vec![after(2022)], 100).is_err());
+        let bounds = &relation.statistics().columns[year];
+        assert_eq!((bounds.min.clone(), bounds.nulls), (Some(Value::Integer(2023)), Some(150)));
+    }
+
+    #[test]
+    fn every_codec_is_read() {
+        use parquet::basic::{BrotliLevel, GzipLevel, ZstdLevel};
+        let directory = Directory::new();
+        for codec in [
+            Compression::UNCOMPRESSED,
+            Compression::SNAPPY,
+            Compression::GZIP(GzipLevel::default()),
+            Compression::BROTLI(BrotliLevel::default()),
+            Compression::LZ4,
+            Compression::LZ4_RAW,
+            Compression::ZSTD(ZstdLevel::default()),
+        ] {
+            let path = directory.path("a.parquet");
+            let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1000));
+            let batch = RecordBatch::try_from_iter([("n", numbers)]).unwrap();
+            let properties = WriterProperties::builder().set_compression(codec).build();
+            let mut writer =
+                ArrowWriter::try_new(File::create(&path).unwrap(), batch.schema(), Some(properties)).unwrap();
+            writer.write(&batch).unwrap();
+            writer.close().unwrap();
+            let rows = read(&*open(&path, &Options::default()).unwrap(), vec![], 2048).unwrap();
+            assert!(rows.len() == 1000 && rows[999] == ["999"], "{codec:?}");
+        }
     }
 
     #[test]

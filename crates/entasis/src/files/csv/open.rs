@@ -1,0 +1,237 @@
+//! Opening CSV files: what the first rows of each say, as one relation.
+//!
+//! 1. **Dialect**: guessed from the first file that has rows; the others are written alike.
+//! 2. **Columns**: with headers they go by name, without by position. Files have the same names, in any order, unless
+//!    `union_by_name` is said; the error names both files.
+//! 3. **Types**: a column is of the first candidate that takes its values in the first rows of all files.
+//! 4. Columns that the paths give follow.
+
+use super::encoding::Input;
+use super::guess::Guess;
+use super::read::{CsvFile, CsvRelation, lines};
+use super::sniff::{Sniffed, sniff};
+use super::{CsvOptions, Dialect};
+use crate::files::columns::{Origin, place_of};
+use crate::files::options::Options;
+use crate::files::paths;
+use entasis_engine::relation::Relation;
+use entasis_vector::{DataType, Error, Field, Result, Schema, Value};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Bytes of a file that are looked at to guess, at most, and those that are read at once.
+const SAMPLE_BYTES: usize = 8 << 20;
+const SAMPLE_STEP: usize = 256 << 10;
+/// Files of which as many rows are looked at as the options say; of more files it is as many in all.
+const WHOLE_SAMPLES: usize = 8;
+
+/// The files at `paths` as one relation that is called `name`.
+///
+/// # Errors
+/// I/O, if a file cannot be read; input, if the columns cannot be told or are not the same.
+pub fn open(name: &str, paths: Vec<PathBuf>, options: &Options) -> Result<Arc<dyn Relation>> {
+    let mut bytes = 0;
+    let mut csv = options.csv.clone();
+    if paths.len() > WHOLE_SAMPLES && csv.sample_rows < usize::MAX / WHOLE_SAMPLES {
+        csv.sample_rows = (csv.sample_rows * WHOLE_SAMPLES / paths.len()).max(csv.sample_rows.min(500));
+    }
+    let mut found: Vec<Option<Sniffed>> = Vec::with_capacity(paths.len());
+    for path in &paths {
+        bytes += std::fs::metadata(path).map_err(|e| Error::io(format!("'{}'", path.display()), &e))?.len();
+        let (sample, ended) = sample(path, &csv)?;
+        let sniffed = sniff(&path.display().to_string(), &sample, &csv)?;
+        if sniffed.is_none() && !ended {
+            return Err(Error::input(format!("'{}' begins with no row but much else", path.display()))
+                .with_hint("say how the file is written with skip, comment and encoding"));
+        }
+        if let Some(Sniffed { dialect, .. }) = &sniffed {
+            (csv.delimiter, csv.quote) = (Some(dialect.delimiter), Some(dialect.quote));
+        }
+        found.push(sniffed);
+    }
+    let sniffed = || paths.iter().zip(&found).filter_map(|(path, found)| Some((&**path, found.as_ref()?)));
+    let (mut schema, guessed) = columns(name, &sniffed().collect::<Vec<_>>(), options)?;
+    let width = schema.len();
+    let mut files = Vec::with_capacity(paths.len());
+    for (path, found) in paths.iter().zip(&found) {
+        files.push(file(path, found.as_ref(), &schema, options));
+    }
+    paths::add_columns(&paths, &options.files, &mut schema, files.iter_mut().map(|file| &mut file.columns).collect())?;
+    let rows = sniffed().map(|(_, found)| found.row_bytes);
+    let row_bytes = rows.clone().sum::<f64>() / rows.count().max(1) as f64;
+    let guessed = guessed.into_iter().chain(std::iter::repeat_n(false, schema.len() - width)).collect();
+    Ok(CsvRelation::new(name, schema, guessed, files, bytes, row_bytes, options.csv.clone()))
+}
+
+/// The start of a file, from its first row to the end of a row, and whether that is all of it.
+fn sample(path: &Path, options: &CsvOptions) -> Result<(Vec<u8>, bool)> {
+    let mut bytes = Vec::new();
+    let mut input = Input::open(path, options.encoding)?;
+    let (mut seen, mut ended) = (0, false);
+    let wanted = options.sample_rows.saturating_add(options.skip).saturating_add(1);
+    while !ended && bytes.len() < SAMPLE_BYTES && seen < wanted {
+        let start = bytes.len();
+        let read = input.read(path, SAMPLE_STEP, &mut bytes);
+        let read = read.map_err(|e| e.with_context(format!("'{}', line {}", path.display(), lines(&bytes) + 1)))?;
+        ended = read < SAMPLE_STEP;
+        seen += lines(&bytes[start..]);
+    }
+    bytes.drain(..preamble(&bytes, options.skip).0);
+    if !ended {
+        let end = bytes.iter().rposition(|&b| b == b'\n').map_or(bytes.len(), |at| at + 1);
+        bytes.truncate(end);
+    }
+    Ok((bytes, ended))
+}
+
+/// Bytes and lines before the first row: the byte order mark and the lines that are skipped.
+pub(super) fn preamble(bytes: &[u8], skip: usize) -> (usize, usize) {
+    let mut at = if bytes.starts_with(b"\xEF\xBB\xBF") { 3 } else { 0 };
+    for line in 0..skip {
+        match bytes[at..].iter().position(|&b| b == b'\n') {
+            Some(length) => at += length + 1,
+            None => return (bytes.len(), line),
+        }
+    }
+    (at, skip)
+}
+
+/// The columns of the relation, and which of their types were guessed.
+fn columns(name: &str, found: &[(&Path, &Sniffed)], options: &Options) -> Result<(Schema, Vec<bool>)> {
+    let csv = &options.csv;
+    if found.is_empty() && csv.columns.is_none() {
+        return Err(Error::input(format!("'{name}' is empty, so that its columns are unknown"))
+            .with_hint("say them: columns => {'name': 'TYPE', …}"));
+    }
+    let mut by_file = Vec::with_capacity(found.len());
+    for (path, sniffed) in found {
+        let names = match csv.columns {
+            Some(_) => sniffed.names.clone(),
+            None => names_of(sniffed, csv, path)?,
+        };
+        by_file.push(Found { path, header: sniffed.header, names });
+    }
+    if let Some((first, others)) = by_file.split_first() {
+        others.iter().try_for_each(|other| check_alike(first, other, options))?;
+    }
+    if let Some(schema) = &csv.columns {
+        return Ok((schema.clone(), vec![false; schema.len()]));
+    }
+    let mut names: Vec<&str> = Vec::new();
+    let mut guesses: Vec<Guess> = Vec::new();
+    for (file, (_, sniffed)) in by_file.iter().zip(found) {
+        for (name, guess) in file.names.iter().zip(&sniffed.guesses) {
+            match place_of(name, names.iter().copied()) {
+                Some(place) => guesses[place] = guesses[place].and(*guess),
+                None => {
+                    names.push(name);
+                    guesses.push(*guess);
+                }
+            }
+        }
+    }
+    let types = types(name, &names, csv)?;
+    let guessed: Vec<bool> = types.iter().map(|ty| ty.is_none() && !csv.all_varchar).collect();
+    let types = types.into_iter().zip(&guesses).map(|(ty, guess)| match ty {
+        Some(ty) => ty,
+        None if csv.all_varchar => DataType::Varchar,
+        None => guess.ty(),
+    });
+    Ok((names.iter().zip(types).map(|(name, ty)| Field::new(*name, ty)).collect(), guessed))
+}
+
+/// The types of columns that the options say.
+fn types(file: &str, names: &[&str], options: &CsvOptions) -> Result<Vec<Option<DataType>>> {
+    let mut types = vec![None; names.len()];
+    if options.first_types.len() > names.len() {
+        let (given, has) = (options.first_types.len(), names.len());
+        return Err(Error::input(format!("option types has {given} types, but '{file}' has {has} columns")));
+    }
+    types.iter_mut().zip(&options.first_types).for_each(|(ty, given)| *ty = Some(*given));
+    for (name, given) in &options.types {
+        match place_of(name, names.iter().copied()) {
+            Some(place) => types[place] = Some(*given),
+            None => return Err(Error::input(format!("'{file}' has no column \"{name}\" to give a type"))),
+        }
+    }
+    Ok(types)
+}
+
+/// What the columns of a file are called: as the options say, the rest as the file says.
+fn names_of(sniffed: &Sniffed, options: &CsvOptions, path: &Path) -> Result<Vec<String>> {
+    let (given, has) = (options.names.len(), sniffed.names.len());
+    if given > has {
+        let path = path.display();
+        return Err(Error::input(format!("option names has {given} names, but '{path}' has {has} columns")));
+    }
+    let mut names = options.names.clone();
+    // The others must not be called the same.
+    for name in &sniffed.names[given..] {
+        let mut own = name.clone();
+        let mut number = 0;
+        while place_of(&own, names.iter().map(String::as_str)).is_some() {
+            number += 1;
+            own = format!("{name}_{number}");
+        }
+        names.push(own);
+    }
+    match (1..given).find(|at| place_of(&names[*at], names[..*at].iter().map(String::as_str)).is_some()) {
+        Some(twice) => Err(Error::input(format!("option names has \"{}\" twice", names[twice]))),
+        None => Ok(names),
+    }
+}
+
+/// A file with rows, and what its columns are called.
+struct Found<'a> {
+    path: &'a Path,
+    header: bool,
+    names: Vec<String>,
+}
+
+/// Refuses files that do not go together as they are.
+fn check_alike(first: &Found<'_>, other: &Found<'_>, options: &Options) -> Result<()> {
+    let [first_path, path] = [first.path, other.path].map(Path::display);
+    if first.header != other.header {
+        let (with, without) = if first.header { (first_path, path) } else { (path, first_path) };
+        let text = format!("'{with}' seems to begin with the names of its columns, but '{without}' does not");
+        return Err(Error::input(text).with_hint("say it: header => true, or header => false"));
+    }
+    let same = if options.csv.columns.is_some() {
+        // They go by position, so the header must say the same.
+        !first.header || first.names == other.names
+    } else if !first.header && options.csv.null_padding {
+        true
+    } else {
+        let has = |name: &String| place_of(name, other.names.iter().map(String::as_str)).is_some();
+        first.names.len() == other.names.len() && first.names.iter().all(has)
+    };
+    if same || options.files.union_by_name {
+        return Ok(());
+    }
+    let (first_names, names) = (first.names.join(", "), other.names.join(", "));
+    Err(Error::input(format!("'{path}' has the columns {names}, but '{first_path}' has {first_names}")).with_hint(
+        match options.csv.columns {
+            Some(_) => "read the files apart",
+            None => "read what they have by name: union_by_name => true",
+        },
+    ))
+}
+
+/// One file of the relation, whose columns are `schema`.
+fn file(path: &Path, sniffed: Option<&Sniffed>, schema: &Schema, options: &Options) -> CsvFile {
+    let path = path.to_owned();
+    let Some(sniffed) = sniffed else {
+        // It has no rows, so it does not matter how they are cut.
+        let dialect = Dialect { delimiter: b',', quote: None, escape: None, comment: None, blank_rows: false };
+        let columns = vec![Origin::Value(Value::Null); schema.len()];
+        return CsvFile { path, dialect, header: false, width: 0, columns };
+    };
+    let columns = match names_of(sniffed, &options.csv, &path) {
+        Ok(names) if options.csv.columns.is_none() => {
+            let place = |field: &Field| place_of(&field.name, names.iter().map(String::as_str));
+            schema.iter().map(|field| place(field).map_or(Origin::Value(Value::Null), Origin::Column)).collect()
+        }
+        _ => (0..schema.len()).map(Origin::Column).collect(),
+    };
+    CsvFile { path, dialect: sniffed.dialect, header: sniffed.header, width: sniffed.names.len(), columns }
+}

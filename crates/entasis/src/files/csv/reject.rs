@@ -1,0 +1,80 @@
+//! Rows that were left out, kept to be looked at: `read_csv('f', store_rejects => true)`, then `FROM reject_errors`.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// What is wrong with a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RejectKind {
+    /// A field is not of the type of its column.
+    Cast,
+    /// There are too few fields.
+    MissingColumns,
+    /// There are too many.
+    TooManyColumns,
+    /// A quote is not closed.
+    UnclosedQuote,
+}
+
+impl RejectKind {
+    /// How the table of rejects calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            RejectKind::Cast => "CAST",
+            RejectKind::MissingColumns => "MISSING COLUMNS",
+            RejectKind::TooManyColumns => "TOO MANY COLUMNS",
+            RejectKind::UnclosedQuote => "UNCLOSED QUOTE",
+        }
+    }
+}
+
+/// One thing that was wrong with a row.
+#[derive(Debug, Clone)]
+pub struct Reject {
+    /// The number of the scan.
+    pub scan: u64,
+    /// The path of the file.
+    pub file: String,
+    /// The line on which the row begins, from 1.
+    pub line: usize,
+    /// The column, if it is one's fault.
+    pub column: Option<String>,
+    /// What it is.
+    pub kind: RejectKind,
+    /// The line.
+    pub text: String,
+    /// What the error would have said.
+    pub message: String,
+}
+
+/// What the scans of a connection have left out.
+#[derive(Debug, Default)]
+pub struct Rejects {
+    scans: AtomicU64,
+    by_scan: Mutex<BTreeMap<u64, Vec<Reject>>>,
+}
+
+impl Rejects {
+    /// The number of a scan that begins.
+    pub(super) fn begin(&self) -> u64 {
+        self.scans.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Keeps a reject, unless there are `limit` of its scan.
+    pub(super) fn add(&self, reject: Reject, limit: usize) {
+        let mut by_scan = self.by_scan.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = by_scan.entry(reject.scan).or_default();
+        if known.len() < limit {
+            known.push(reject);
+        }
+    }
+
+    /// All of them, in the order of scans and of the rows in their files.
+    pub fn all(&self) -> Vec<Reject> {
+        let by_scan = self.by_scan.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<Reject> = by_scan.values().flatten().cloned().collect();
+        all.sort_by(|a, b| (a.scan, &a.file, a.line).cmp(&(b.scan, &b.file, b.line)));
+        all
+    }
+}
