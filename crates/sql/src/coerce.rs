@@ -1,8 +1,10 @@
-//! Types of operands: DataFusion's coercion, and before it, at every expression, one rule of ours.
+//! Types of operands: DataFusion's coercion, and before it, at every expression, two rules of ours.
 //!
 //! **A float wins over a decimal.** Where operands, results of a `CASE`, rows of `VALUES` or inputs of a `UNION` mix the
 //! two, DataFusion makes decimals of them, which cannot hold what a float may be; PostgreSQL and DuckDB make DOUBLEs of
 //! them, and so do we: the decimals are cast before DataFusion's rule looks. A REAL beside a decimal becomes a DOUBLE.
+//!
+//! **A text beside a boolean is one**, as in comparisons (`crate::context`).
 //!
 //! Expressions and nodes are visited inputs first, so that each sees the types that its inputs really have.
 
@@ -69,9 +71,15 @@ fn mixes<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> bool {
     types.clone().any(ArrowType::is_floating) && types.clone().any(ArrowType::is_decimal)
 }
 
-/// Casts the decimals among `exprs`, if there is a float among them.
+/// Casts the decimals among `exprs`, if there is a float among them, and the texts, if there is a boolean.
 fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
     let types = exprs.iter().map(|expr| expr.get_type(schema)).collect::<DfResult<Vec<_>>>()?;
+    if types.contains(&ArrowType::Boolean) {
+        for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| ty.is_string()) {
+            let text = std::mem::take(*expr);
+            **expr = cast(text, ArrowType::Boolean);
+        }
+    }
     if mixes(types.iter()) {
         for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| ty.is_decimal()) {
             let decimal = std::mem::take(*expr);

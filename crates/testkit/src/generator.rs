@@ -625,7 +625,7 @@ impl Generator {
                 ),
                 _ => {
                     let span = self.random.pick(&["1 day", "1 month", "-2 months", "1 year"]);
-                    format!("({} + INTERVAL '{span}')", self.leaf(Date, scope, true))
+                    format!("CAST({} + INTERVAL '{span}' AS DATE)", self.leaf(Date, scope, true))
                 }
             },
             Timestamp => match self.random.below(3) {

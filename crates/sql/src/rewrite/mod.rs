@@ -7,11 +7,13 @@
 //!   the binder as a `UNION ALL`, which coerces the columns of both sides, under a table alias that no user can write
 //!   ([`set_marker`]); lowering turns them back.
 //! * **A `WITH` may hide another** of the same name ([`ctes`]), and **rows may be compared** ([`rows`]).
+//! * **`INTERVAL` literals** and **`AT TIME ZONE`** become casts and calls ([`intervals`]).
 //! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it; a call of
 //!   [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
 //! * **Features that are not there yet** are refused here, by name and place.
 
 mod ctes;
+mod intervals;
 mod rows;
 
 use crate::functions::Library;
@@ -96,25 +98,31 @@ fn first_operand(expr: &mut Expr) -> Option<&mut Expr> {
     }
 }
 
-/// `CAST('digits' AS DOUBLE)`.
-fn as_double(digits: &str) -> Expr {
-    let mut template =
-        parse_query(&format!("SELECT CAST('{digits}' AS DOUBLE)")).expect("a constant but for the digits");
+/// `CAST(expr AS ty)`, for a type by its name.
+fn as_type(expr: Expr, ty: &str) -> Expr {
+    let mut template = parse_query(&format!("SELECT CAST(NULL AS {ty})")).expect("a constant but for the type");
     match &mut *template.body {
         SetExpr::Select(select) => match select.projection.pop() {
-            Some(SelectItem::UnnamedExpr(cast)) => cast,
+            Some(SelectItem::UnnamedExpr(Expr::Cast { kind, data_type, array, format, .. })) => {
+                Expr::Cast { kind, expr: Box::new(expr), data_type, array, format }
+            }
             _ => unreachable!("the template has one item"),
         },
         _ => unreachable!("the template is a SELECT"),
     }
 }
 
-/// `exact(expr)`
-fn exact(expr: Expr) -> Expr {
-    let arg = FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
-    let args = FunctionArgumentList { duplicate_treatment: None, args: vec![arg], clauses: Vec::new() };
+/// `CAST('digits' AS DOUBLE)`.
+fn as_double(digits: &str) -> Expr {
+    as_type(Expr::Value(Value::SingleQuotedString(digits.into()).into()), "DOUBLE")
+}
+
+/// `name(args)`
+fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    let args = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
     Expr::Function(Function {
-        name: ObjectName::from(Ident::with_quote('"', EXACT)),
+        name: ObjectName::from(Ident::with_quote('"', name)),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(args),
@@ -123,6 +131,11 @@ fn exact(expr: Expr) -> Expr {
         over: None,
         within_group: Vec::new(),
     })
+}
+
+/// `exact(expr)`
+fn exact(expr: Expr) -> Expr {
+    call(EXACT, vec![expr])
 }
 
 /// `nextval('s')` under the name that the binder finds the sequence by.
@@ -243,6 +256,10 @@ impl VisitorMut for Rewriter {
                     *expr = std::mem::replace(right, *nothing());
                     return self.pre_visit_expr(expr);
                 }
+            }
+            Expr::Interval(_) | Expr::AtTimeZone { .. } => {
+                flow(intervals::expression(expr))?;
+                return self.pre_visit_expr(expr);
             }
             Expr::Identifier(ident) => fold(ident),
             Expr::CompoundIdentifier(idents) => idents.iter_mut().for_each(fold),
