@@ -4,7 +4,8 @@
 //! two, DataFusion makes decimals of them, which cannot hold what a float may be; PostgreSQL and DuckDB make DOUBLEs of
 //! them, and so do we: the decimals are cast before DataFusion's rule looks. A REAL beside a decimal becomes a DOUBLE.
 //!
-//! **A text beside a boolean is one**, as in comparisons (`crate::context`).
+//! **A text beside a boolean, an interval or a time of day is one**, as in comparisons (`crate::context`); beside a date it is
+//! one by DataFusion's rules.
 //!
 //! Expressions and nodes are visited inputs first, so that each sees the types that its inputs really have.
 
@@ -71,13 +72,15 @@ fn mixes<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> bool {
     types.clone().any(ArrowType::is_floating) && types.clone().any(ArrowType::is_decimal)
 }
 
-/// Casts the decimals among `exprs`, if there is a float among them, and the texts, if there is a boolean.
+/// Casts the decimals among `exprs`, if there is a float among them, and the texts, if there is a boolean, an
+/// interval or a time of day.
 fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
     let types = exprs.iter().map(|expr| expr.get_type(schema)).collect::<DfResult<Vec<_>>>()?;
-    if types.contains(&ArrowType::Boolean) {
+    let is_said = |ty: &&ArrowType| matches!(ty, ArrowType::Boolean | ArrowType::Interval(_) | ArrowType::Time64(_));
+    if let Some(said) = types.iter().find(is_said) {
         for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| ty.is_string()) {
             let text = std::mem::take(*expr);
-            **expr = cast(text, ArrowType::Boolean);
+            **expr = cast(text, said.clone());
         }
     }
     if mixes(types.iter()) {

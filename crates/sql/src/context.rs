@@ -13,7 +13,7 @@ use crate::parse::DESCRIBE;
 use crate::{Catalog, Session};
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, IntervalUnit, Schema, SchemaRef};
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, TableReference};
+use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, ScalarValue, TableReference};
 use datafusion_expr::expr::ScalarFunction;
 use datafusion_expr::planner::{
     ContextProvider, ExprPlanner, PlannedRelation, PlannerResult, RawAggregateExpr, RawBinaryExpr, RelationPlanner,
@@ -612,7 +612,11 @@ impl ExprPlanner for Operators {
         Ok(PlannerResult::Original(expr))
     }
 
-    fn plan_extract(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
+    fn plan_extract(&self, mut args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
+        // `extract('year' FROM x)` comes with its quotes.
+        if let Some(Expr::Literal(ScalarValue::Utf8(Some(field)), _)) = args.first_mut() {
+            *field = field.trim_matches('\'').to_owned();
+        }
         library_call("date_part", args)
     }
 

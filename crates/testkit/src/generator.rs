@@ -636,7 +636,9 @@ impl Generator {
                 }
                 _ => {
                     let span = self.random.pick(&["1 day", "1 month", "-90 minutes", "1 second"]);
-                    format!("({} + INTERVAL '{span}')", self.leaf(Timestamp, scope, true))
+                    // A day becomes a moment.
+                    let family = if self.random.chance(30) { Date } else { Timestamp };
+                    format!("({} + INTERVAL '{span}')", self.leaf(family, scope, true))
                 }
             },
             Time | Interval | Uuid | Blob => self.leaf(family, scope, tame),

@@ -310,7 +310,11 @@ impl ScalarUDFImpl for TimeFunction {
     }
 
     fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
-        Ok(self.overload(args)?.0.iter().map(|ty| to_arrow_type(*ty)).collect())
+        // What is wrong with them is told with the result type: here, the binder would wrap words of its own around it.
+        Ok(match self.overload(args) {
+            Ok((types, _)) => types.iter().map(|ty| to_arrow_type(*ty)).collect(),
+            Err(_) => args.to_vec(),
+        })
     }
 
     fn return_type(&self, args: &[ArrowType]) -> DfResult<ArrowType> {

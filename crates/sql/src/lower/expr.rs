@@ -302,7 +302,7 @@ impl Lowering<'_> {
             {
                 return match arg.ty() {
                     DataType::TimestampTz => Ok(zoned::offset(self.session.zone, arg.clone(), unit, within)),
-                    other => Err(Error::input(format!("a {other} has no {part}"))),
+                    other => Err(Error::input(format!("a {other} has no {part}").to_lowercase())),
                 };
             }
             if let (Kind::DateTrunc, [part, instant, zone]) = (kind, args.as_slice()) {

@@ -6,6 +6,23 @@ use entasis_vector::expr::calendar::{add_interval, is_finite, negate_interval, t
 use entasis_vector::expr::{DatePart, Expr};
 use entasis_vector::{DataType, Error, Interval, Result, Value};
 
+/// In UTC the two are the same number. They are calls all the same until [`same_number`], as a cast would be the session's.
+const CLOCK_IN_UTC: &str = "clock in UTC";
+const INSTANT_IN_UTC: &str = "instant in UTC";
+
+/// A call that gives its argument under another type, as a cast, which costs nothing; others as they are.
+pub(super) fn same_number(expr: Expr) -> Expr {
+    match expr {
+        Expr::External { function, mut args, ty } if [CLOCK_IN_UTC, INSTANT_IN_UTC].contains(&function.name()) => {
+            match args.pop() {
+                Some(input) => Expr::Cast { input: Box::new(input), ty, lenient: false },
+                None => Expr::External { function, args, ty },
+            }
+        }
+        other => other,
+    }
+}
+
 fn moment(micros: Option<i64>, ty: DataType) -> Result<Value> {
     let micros = micros.ok_or_else(|| Error::input(format!("the result is out of range for {ty}")))?;
     Ok(Value::Integer(micros.into()))
@@ -28,7 +45,7 @@ pub(crate) fn zone_of(value: &Value) -> Result<Zone> {
 pub(crate) fn local(zone: Zone, instant: Expr) -> Expr {
     let ty = DataType::Timestamp;
     if zone.is_utc() {
-        return Expr::Cast { input: Box::new(instant), ty, lenient: false };
+        return call(CLOCK_IN_UTC, vec![instant], ty, |args| Ok(args[0].clone()));
     }
     call(format!("clock in {zone}"), vec![instant], ty, move |args| moment(zone.local(integer(&args[0])?), ty))
 }
@@ -37,7 +54,7 @@ pub(crate) fn local(zone: Zone, instant: Expr) -> Expr {
 pub(crate) fn instant(zone: Zone, local: Expr) -> Expr {
     let ty = DataType::TimestampTz;
     if zone.is_utc() {
-        return Expr::Cast { input: Box::new(local), ty, lenient: false };
+        return call(INSTANT_IN_UTC, vec![local], ty, |args| Ok(args[0].clone()));
     }
     call(format!("instant in {zone}"), vec![local], ty, move |args| moment(zone.instant(integer(&args[0])?), ty))
 }
@@ -64,7 +81,7 @@ pub(crate) fn at_time_zone(zone: Expr, input: Expr) -> Result<Expr> {
 /// The TIMESTAMPTZ that a text says; NULL if it says none and `lenient`.
 pub(crate) fn read(zone: Zone, text: Expr, lenient: bool) -> Expr {
     let ty = DataType::TimestampTz;
-    let name = if lenient { "try instant in" } else { "instant in" };
+    let name = if lenient { "try to read in" } else { "read in" };
     call(format!("{name} {zone}"), vec![text], ty, move |args| match &args[0] {
         Value::Text(text) => match zone.read(text) {
             Ok(micros) => Ok(Value::Integer(micros.into())),

@@ -55,6 +55,7 @@ fn one(expr: Expr, zone: Zone) -> Expr {
         Expr::Cast { input, ty: TimestampTz, lenient } if input.ty() == Varchar => {
             functions::read(zone, *input, lenient)
         }
+        other @ Expr::External { .. } => functions::same_number(other),
         other if zone.is_utc() => other,
         Expr::Cast { input, ty, lenient } => match (input.ty(), ty) {
             (TimestampTz, Varchar) => functions::write(zone, *input),

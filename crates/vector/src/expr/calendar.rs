@@ -408,7 +408,10 @@ mod tests {
 
     #[test]
     fn intervals_leave_their_range_as_none() {
-        assert_eq!(add_interval(i64::MAX, Interval { months: 0, days: 0, micros: 1 }), None);
+        let micros = |micros| Interval { months: 0, days: 0, micros };
+        assert_eq!(add_interval(i64::MAX - 5, micros(4)), Some(i64::MAX - 1));
+        assert_eq!(add_interval(i64::MAX - 5, micros(5)), None, "the end of the range is infinity");
+        assert_eq!(add_interval(INFINITE_TIMESTAMP, micros(-5)), Some(INFINITE_TIMESTAMP));
         assert_eq!(scale_interval(Interval { months: 1, days: 0, micros: 0 }, 0.5).unwrap().days, 15);
         assert_eq!(timestamp_difference(MICROS_PER_DAY * 2 + 5, 0).unwrap().days, 2);
     }
