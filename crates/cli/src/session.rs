@@ -9,7 +9,7 @@ use crate::report;
 use crate::script::{self, Piece};
 use crate::style::Style;
 use clap::ValueEnum;
-use entasis::{Connection, Error, Rows};
+use entasis::{Connection, Error, Rows, Zone};
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -98,7 +98,8 @@ impl Session {
                 Ok(rows) => rows,
                 Err(error) => return Ok(Err(error)),
             };
-            let view = View { sql, mode: self.mode, timer: self.timer, terminal: self.terminal };
+            let zone = self.connection.time_zone();
+            let view = View { sql, mode: self.mode, zone, timer: self.timer, terminal: self.terminal };
             view.write(&rows, start.elapsed(), &mut interrupts.output(&mut self.out))?;
             if let Some(note) = rows.note() {
                 eprintln!("Note: {note}");
@@ -233,6 +234,7 @@ fn quoted_name(name: &str) -> String {
 struct View<'a> {
     sql: &'a str,
     mode: Mode,
+    zone: Zone,
     timer: bool,
     terminal: bool,
 }
@@ -246,7 +248,7 @@ impl View<'_> {
             let what = rows.changed().map_or_else(|| "done".to_owned(), |n| count(n, "row changed", "rows changed"));
             return if self.terminal { writeln!(out, "{}", style.dim(what + &time)) } else { Ok(()) };
         }
-        let answer = Answer::new(rows.schema(), rows.chunks());
+        let answer = Answer::new(rows.schema(), rows.chunks()).in_zone(self.zone);
         if self.mode != Mode::Table {
             render::write(self.mode, &answer, Screen { width: None, style: Style::PLAIN }, out)?;
             out.flush()?;

@@ -65,7 +65,11 @@ fn is_good(node: &mut Node) -> bool {
     };
     for_each_expr(node, &mut |expr, _| {
         expr.visit(&mut |expr| {
-            let converts = |side: &Expr| matches!(side, Expr::Cast { .. });
+            let converts = |side: &Expr| match side {
+                Expr::Cast { .. } => true,
+                Expr::External { .. } => has_parameter(side),
+                _ => false,
+            };
             match expr {
                 Expr::Compare { left, right, .. } if has_parameter(expr) => good &= !converts(left) && !converts(right),
                 Expr::External { function, .. } => good &= !function.is_volatile(),

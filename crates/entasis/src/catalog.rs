@@ -8,7 +8,7 @@ use crate::relations::TableRelation;
 use crate::work::Work;
 use crate::{files, relations, settings};
 use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
-use entasis_sql::Argument;
+use entasis_sql::{Argument, Session};
 use entasis_storage::index::index_columns;
 use entasis_storage::{CatalogVersion, Entry, Sequence, TableSnapshot};
 use entasis_vector::{Error, Field, Result, Value};
@@ -19,12 +19,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Names<'a> {
     connection: &'a Connection,
     names: CatalogVersion,
+    session: Session,
     work: Mutex<&'a mut Work>,
 }
 
 impl<'a> Names<'a> {
     pub(crate) fn new(connection: &'a Connection, work: &'a mut Work) -> Names<'a> {
-        Names { connection, names: work.names.clone(), work: Mutex::new(work) }
+        let session =
+            Session { transaction: work.began, statement: entasis_sql::clock(), zone: connection.time_zone() };
+        Names { connection, names: work.names.clone(), session, work: Mutex::new(work) }
     }
 
     /// What a name stands for.
@@ -120,6 +123,10 @@ impl entasis_sql::Catalog for Names<'_> {
 
     fn setting(&self, name: &str) -> Option<String> {
         settings::get(self.connection, name).ok()
+    }
+
+    fn session(&self) -> Session {
+        self.session
     }
 }
 

@@ -8,6 +8,7 @@ use entasis_engine::exec::{
     FilterKind, JoinLate, JoinSpill, Readings, Spilling, Swapping, TempCompression, parse_wanted, show_wanted,
 };
 use entasis_engine::relation::Compression;
+use entasis_sql::Zone;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -55,6 +56,15 @@ const SETTINGS: &[Setting] = &[
             let name = text.trim().to_ascii_lowercase();
             let compression = Compression::parse(&name).ok_or_else(|| Compression::unknown(&name))?;
             *connection.compression.lock().unwrap_or_else(PoisonError::into_inner) = compression;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "timezone",
+        description: "where clocks are: a zone of the IANA database, as 'Europe/Berlin', or hours to the east",
+        get: |connection| connection.time_zone().to_string(),
+        set: |connection, text| {
+            connection.set_time_zone(Zone::setting(text)?);
             Ok(())
         },
     },

@@ -36,6 +36,8 @@ pub(crate) struct Work {
     /// The names as it sees and changes them.
     pub(crate) names: CatalogVersion,
     rows: Transaction,
+    /// When it began, in microseconds since 1970-01-01 00:00:00 UTC.
+    pub(crate) began: i64,
     /// True if it is a transaction of several statements.
     is_transaction: bool,
     /// What the names that the statement has looked up stood for.
@@ -122,6 +124,7 @@ impl Work {
             base: names.clone(),
             names,
             rows,
+            began: entasis_sql::clock(),
             is_transaction: false,
             seen: Vec::new(),
             used: Vec::new(),

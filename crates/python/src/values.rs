@@ -192,6 +192,8 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
                 Some((year, month, day)) => PyDate::new(py, year, month, day)?.into_any(),
                 None => text(py, value, ty),
             },
+            // Python's days end a microsecond earlier.
+            DataType::Time if *v == i128::from(MICROS_PER_DAY) => text(py, value, ty),
             DataType::Time => {
                 let (hour, minute, second, micros) = clock(*v as i64);
                 PyTime::new(py, hour, minute, second, micros, None)?.into_any()

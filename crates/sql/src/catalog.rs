@@ -1,5 +1,6 @@
 //! What the binder asks of whoever owns the tables.
 
+use crate::Session;
 use entasis_engine::relation::{Definition, Relation};
 use entasis_vector::{DataType, Field, Result, Value};
 use std::sync::Arc;
@@ -77,6 +78,11 @@ pub trait Catalog: Sync {
 
     /// The value of a setting, as `SHOW` prints it; `None` if there is no such setting.
     fn setting(&self, name: &str) -> Option<String>;
+
+    /// The time, and the time zone.
+    fn session(&self) -> Session {
+        Session::now()
+    }
 }
 
 /// A sequence of numbers, shared by all connections. What a transaction takes stays taken.

@@ -1,4 +1,4 @@
-//! Types of operands: DataFusion's coercion, and before it, at every expression, one rule of ours.
+//! Types of operands: DataFusion's coercion, and before it, at every expression, two rules of ours.
 //!
 //! **A float wins over a decimal.** Where operands, results of a `CASE`, rows of `VALUES` or inputs of a `UNION` mix the
 //! two, DataFusion makes decimals of them, which cannot hold what a float may be; PostgreSQL and DuckDB make DOUBLEs of
@@ -6,6 +6,9 @@
 //!
 //! **Exact numbers of which no one decimal holds both** are left as they are: lowering compares them exactly
 //! ([`crate::lower::exact`]).
+//!
+//! **A text beside a boolean, an interval or a time of day is one**, as in comparisons (`crate::context`); beside a date it is
+//! one by DataFusion's rules.
 //!
 //! Expressions and nodes are visited inputs first, so that each sees the types that its inputs really have.
 
@@ -90,9 +93,17 @@ fn is_beyond_decimals(left: &ArrowType, right: &ArrowType) -> bool {
     types.is_some_and(|(left, right)| exact::is_beyond_decimals(left, right))
 }
 
-/// Casts the decimals among `exprs`, if there is a float among them.
+/// Casts the decimals among `exprs`, if there is a float among them, and the texts, if there is a boolean, an
+/// interval or a time of day.
 fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
     let types = exprs.iter().map(|expr| expr.get_type(schema)).collect::<DfResult<Vec<_>>>()?;
+    let is_said = |ty: &&ArrowType| matches!(ty, ArrowType::Boolean | ArrowType::Interval(_) | ArrowType::Time64(_));
+    if let Some(said) = types.iter().find(is_said) {
+        for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| ty.is_string()) {
+            let text = std::mem::take(*expr);
+            **expr = cast(text, said.clone());
+        }
+    }
     if mixes(types.iter()) {
         for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| ty.is_decimal()) {
             let decimal = std::mem::take(*expr);

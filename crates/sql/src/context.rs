@@ -12,10 +12,10 @@ use crate::functions::sequence;
 use crate::lower;
 use crate::parameters::Parameters;
 use crate::parse::DESCRIBE;
-use crate::{Argument, Catalog};
+use crate::{Argument, Catalog, Session};
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, IntervalUnit, Schema, SchemaRef};
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, TableReference};
+use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, ScalarValue, TableReference};
 use datafusion_expr::expr::{GroupingSet, ScalarFunction};
 use datafusion_expr::planner::{
     ContextProvider, ExprPlanner, PlannedRelation, PlannerResult, RawAggregateExpr, RawBinaryExpr, RelationPlanner,
@@ -138,6 +138,7 @@ pub(crate) struct Context<'a> {
     catalog: &'a dyn Catalog,
     params: Parameters<'a>,
     given: Given,
+    session: Session,
     options: ConfigOptions,
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
@@ -156,6 +157,7 @@ impl<'a> Context<'a> {
             catalog,
             params,
             given,
+            session: catalog.session(),
             options,
             expr_planners: vec![
                 Arc::new(Operators),
@@ -221,6 +223,10 @@ impl<'a> Context<'a> {
         &self.options
     }
 
+    pub(crate) fn session(&self) -> Session {
+        self.session
+    }
+
     pub(crate) fn params(&self) -> Parameters<'a> {
         self.params
     }
@@ -282,7 +288,9 @@ impl<'a> Context<'a> {
                 };
                 fields.into_iter().map(field).collect::<Result<_>>().map(Argument::Struct)
             }
-            constant => lower::constant(&constant, self.params).map(|(value, ty)| Argument::Value(value, ty)),
+            constant => {
+                lower::constant(&constant, self.params, self.session).map(|(value, ty)| Argument::Value(value, ty))
+            }
         }
     }
 
@@ -664,6 +672,7 @@ impl ExprPlanner for Operators {
         let number = |t: &ArrowType| t.is_numeric();
         let text = |t: &ArrowType| matches!(t, ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8);
         let uuid = ArrowType::FixedSizeBinary(16);
+        let says = |t: &ArrowType| number(t) || *t == uuid || *t == ArrowType::Boolean || t.is_temporal();
         let planned = match (&op, &left_type, &right_type) {
             // A decimal divided is a DOUBLE.
             (Op::Divide, l, r) if number(l) && number(r) && (l.is_decimal() || r.is_decimal()) => {
@@ -692,20 +701,29 @@ impl ExprPlanner for Operators {
                 let args = vec![left, cast(right, ArrowType::Int64)];
                 call("subtract days", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Date), args)
             }
-            (Op::Multiply, l, r) if *l == interval && number(r) => times(left, right, r),
-            (Op::Multiply, l, r) if number(l) && *r == interval => times(right, left, l),
-            // A text beside a number is a number, beside a UUID a UUID.
-            (_, l, r) if comparison(&op).is_some() && number(l) && text(r) => {
+            // A literal of the other side is a date, too.
+            (Op::Minus, ArrowType::Date32, r) if text(r) && matches!(right, Expr::Literal(..)) => {
+                let args = vec![left, cast(right, ArrowType::Date32)];
+                call("days between", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Days), args)
+            }
+            (Op::Multiply, l, r) if *l == interval && (number(r) || r.is_null()) => times(left, right, r),
+            (Op::Multiply, l, r) if (number(l) || l.is_null()) && *r == interval => times(right, left, l),
+            (Op::Divide, l, r) if *l == interval && (number(r) || r.is_null()) => {
+                let args = vec![left, cast(right, ArrowType::Float64)];
+                call("divided", Kind::Operator(ArithmeticOp::Divide, OperatorResult::Interval), args)
+            }
+            (Op::Plus | Op::Minus, l, r) if moved(&op, l, r).is_some() => {
+                let (result, swapped) = moved(&op, l, r).expect("tested");
+                let arithmetic = if op == Op::Plus { ArithmeticOp::Add } else { ArithmeticOp::Subtract };
+                let args = if swapped { vec![right, left] } else { vec![left, right] };
+                call("moved", Kind::Operator(arithmetic, result), args)
+            }
+            // A text beside a number is a number, beside a UUID a UUID; likewise with booleans, dates and times.
+            (_, l, r) if comparison(&op).is_some() && says(l) && text(r) => {
                 binary(left, comparison(&op).expect("tested"), cast(right, l.clone()))
             }
-            (_, l, r) if comparison(&op).is_some() && text(l) && number(r) => {
+            (_, l, r) if comparison(&op).is_some() && text(l) && says(r) => {
                 binary(cast(left, r.clone()), comparison(&op).expect("tested"), right)
-            }
-            (_, l, r) if comparison(&op).is_some() && *l == uuid && text(r) => {
-                binary(left, comparison(&op).expect("tested"), cast(right, uuid))
-            }
-            (_, l, r) if comparison(&op).is_some() && text(l) && *r == uuid => {
-                binary(cast(left, uuid), comparison(&op).expect("tested"), right)
             }
             _ => return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
         };
@@ -725,7 +743,11 @@ impl ExprPlanner for Operators {
         Ok(PlannerResult::Original(expr))
     }
 
-    fn plan_extract(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
+    fn plan_extract(&self, mut args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
+        // `extract('year' FROM x)` comes with its quotes.
+        if let Some(Expr::Literal(ScalarValue::Utf8(Some(field)), _)) = args.first_mut() {
+            *field = field.trim_matches('\'').to_owned();
+        }
         library_call("date_part", args)
     }
 
@@ -760,6 +782,23 @@ fn bracketed(operand: Expr, around: &BinaryOperator, right: bool) -> Expr {
 fn times(interval: Expr, factor: Expr, ty: &ArrowType) -> Expr {
     let factor = cast(factor, if ty.is_integer() { ArrowType::Int64 } else { ArrowType::Float64 });
     call("times", Kind::Operator(ArithmeticOp::Multiply, OperatorResult::Interval), vec![interval, factor])
+}
+
+/// What `left + right` or `left - right` is, if one is a date or a time of day and the other an interval or a time; and
+/// whether the date has to be put first.
+fn moved(op: &BinaryOperator, left: &ArrowType, right: &ArrowType) -> Option<(OperatorResult, bool)> {
+    use ArrowType::{Date32, Interval, Time64};
+    let plus = *op == BinaryOperator::Plus;
+    Some(match (left, right) {
+        (Date32, Interval(_)) => (OperatorResult::Timestamp, false),
+        (Interval(_), Date32) if plus => (OperatorResult::Timestamp, true),
+        (Date32, Time64(_)) if plus => (OperatorResult::Timestamp, false),
+        (Time64(_), Date32) if plus => (OperatorResult::Timestamp, true),
+        (Time64(_), Interval(_)) => (OperatorResult::Time, false),
+        (Interval(_), Time64(_)) if plus => (OperatorResult::Time, true),
+        (Time64(_), Time64(_)) if !plus => (OperatorResult::Interval, false),
+        _ => return None,
+    })
 }
 
 fn comparison(op: &BinaryOperator) -> Option<Operator> {

@@ -38,12 +38,14 @@ mod parameters;
 mod parse;
 mod rewrite;
 mod sequence;
+mod session;
 mod statement;
 mod stored;
 mod targets;
 #[cfg(test)]
 mod tests;
 mod transaction;
+mod zone;
 
 pub use bind::{bind, bind_template};
 pub use catalog::{Argument, Catalog, Sequence};
@@ -52,8 +54,10 @@ pub use complete::is_complete;
 pub use context::parse_type;
 pub use keyed::{Keyed, KeyedAction, Scalar};
 pub use parse::{Parsed, on_deep_stack, parse};
+pub use session::{Session, clock};
 pub use statement::{Action, Alteration, Change, Columns, Insert, ObjectKind, Repeated, SequenceOptions, Statement};
 pub use stored::{Mentioned, called_sequences, mentioned_columns};
+pub use zone::Zone;
 
 /// Names of all scalar and aggregate functions, sorted, for completion.
 pub fn functions() -> Vec<String> {

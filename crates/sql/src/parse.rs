@@ -15,6 +15,7 @@ use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Word};
 use entasis_vector::error::Position;
+use entasis_vector::expr::parse::parse_interval;
 use entasis_vector::{Error, Result, Value};
 
 /// Brackets, `CASE`s and subqueries within each other.
@@ -313,6 +314,7 @@ fn parse_statement(sql: &str, lines: &[usize], mut tokens: Vec<TokenWithSpan>) -
     let deep = nesting > SHALLOW_NESTING || chain > SHALLOW_CHAIN;
     let parameters = number_parameters(&mut tokens)?;
     other_words(&mut tokens);
+    singular_units(&mut tokens);
     select_all_where_unsaid(&mut tokens);
     describe_in_from(&mut tokens, sql, lines);
     let start = tokens.first().map_or(Location::empty(), |t| t.span.start);
@@ -424,8 +426,55 @@ fn order_sequence_options(tokens: &mut [TokenWithSpan]) {
     }
 }
 
+/// The setting of `SET TIME ZONE`.
+const TIME_ZONE: &str = "timezone";
+
 /// The column of a `MERGE` that stands for `DO NOTHING`.
 pub(crate) const NOTHING: &str = "\u{1}nothing";
+
+/// Units of intervals that the parser knows by their singular only.
+const UNITS: [(&str, &str); 6] = [
+    ("decades", "DECADE"),
+    ("centuries", "CENTURY"),
+    ("millennia", "MILLENNIUM"),
+    ("millenniums", "MILLENNIUM"),
+    ("quarters", "QUARTER"),
+    ("weeks", "WEEK"),
+];
+
+/// `INTERVAL 3 decades`: the unit as the parser knows it, which would take it for an alias.
+fn singular_units(tokens: &mut [TokenWithSpan]) {
+    for i in 0..tokens.len() {
+        if !matches!(&tokens[i].token, Token::Word(word) if word.quote_style.is_none() && word.keyword == Keyword::INTERVAL)
+        {
+            continue;
+        }
+        // The value: a literal, with or without a sign, or something in brackets.
+        let mut end = i + 1;
+        while matches!(tokens.get(end).map(|t| &t.token), Some(Token::Minus | Token::Plus)) {
+            end += 1;
+        }
+        let mut level = 0usize;
+        for token in tokens.get(end..).unwrap_or_default() {
+            match token.token {
+                Token::LParen => level += 1,
+                Token::RParen => level = level.saturating_sub(1),
+                _ => {}
+            }
+            end += 1;
+            if level == 0 {
+                break;
+            }
+        }
+        if let Some(TokenWithSpan { token, .. }) = tokens.get_mut(end)
+            && let Token::Word(word) = &*token
+            && let Some((_, unit)) =
+                UNITS.iter().find(|(name, _)| word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name))
+        {
+            *token = Token::make_keyword(unit);
+        }
+    }
+}
 
 /// What the parser knows by other words: `ABORT` is `ROLLBACK`; `DO NOTHING` in a `MERGE` sets or inserts a column that is
 /// none; whether a `WITH` is `[NOT] MATERIALIZED` changes no result, and the rewriter decides
@@ -672,6 +721,7 @@ impl<'a> StatementParser<'a> {
         self.parser.next_token();
         let next = self.parser.peek_token();
         match self.name()?.as_str() {
+            "time" if self.parser.parse_keyword(Keyword::ZONE) => Ok(Ast::ShowSetting(ast::Ident::new(TIME_ZONE))),
             "tables" | "views" => Ok(Ast::ShowTables),
             "all" => match self.parser.parse_keyword(Keyword::TABLES) {
                 true => Ok(Ast::ShowTables),
@@ -686,6 +736,9 @@ impl<'a> StatementParser<'a> {
         self.parser.next_token();
         let _ = self.parser.parse_one_of_keywords(&[Keyword::SESSION, Keyword::LOCAL, Keyword::GLOBAL]);
         let name = self.name()?;
+        if name == "time" && self.parser.parse_keyword(Keyword::ZONE) {
+            return self.set_time_zone();
+        }
         if !self.parser.consume_token(&Token::Eq) && !self.parser.parse_keyword(Keyword::TO) {
             let next = self.parser.peek_token();
             return Err(self.unexpected("= or TO", &next));
@@ -695,6 +748,30 @@ impl<'a> StatementParser<'a> {
         }
         let value = self.value()?;
         Ok(Ast::Set { name, value })
+    }
+
+    /// What follows `SET TIME ZONE`.
+    fn set_time_zone(&mut self) -> Result<Ast> {
+        let name = TIME_ZONE.to_owned();
+        if self.parser.parse_keyword(Keyword::DEFAULT) || self.parser.parse_keyword(Keyword::LOCAL) {
+            return Ok(Ast::Reset(name));
+        }
+        if self.parser.parse_keyword(Keyword::INTERVAL) {
+            let interval = self.parser.parse_interval();
+            let ast::Expr::Interval(interval) = self.check(interval)? else {
+                return Err(Error::internal("an INTERVAL is one"));
+            };
+            let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedString(text), .. }) =
+                *interval.value
+            else {
+                return Err(Error::input("the INTERVAL of a time zone is a literal"));
+            };
+            // Hours to the east, as a number is.
+            let span = parse_interval(&text).filter(|span| span.months == 0 && span.days == 0);
+            let span = span.ok_or_else(|| Error::input(format!("'{text}' is not an INTERVAL of hours")))?;
+            return Ok(Ast::Set { name, value: Value::Float(span.micros as f64 / 3.6e9) });
+        }
+        Ok(Ast::Set { name, value: self.value()? })
     }
 
     fn copy(&mut self) -> Result<Ast> {

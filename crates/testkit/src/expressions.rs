@@ -311,9 +311,8 @@ impl Expressions {
             DataType::Decimal { .. } => self.decimal(ty, below),
             DataType::Varchar => self.text(below),
             _ if ty.is_integer() => self.integer(ty, below),
-            DataType::Date => match self.random.below(3) {
-                0 => self.arithmetic(&[ArithmeticOp::Add, ArithmeticOp::Subtract], ty, DataType::Interval, ty, below),
-                1 => self.arithmetic(&[ArithmeticOp::Add, ArithmeticOp::Subtract], ty, DataType::Int64, ty, below),
+            DataType::Date => match self.random.below(2) {
+                0 => self.arithmetic(&[ArithmeticOp::Add, ArithmeticOp::Subtract], ty, DataType::Int64, ty, below),
                 _ => self.truncate(ty, below),
             },
             DataType::Timestamp | DataType::TimestampTz => match self.random.below(3) {

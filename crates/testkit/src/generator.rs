@@ -625,7 +625,7 @@ impl Generator {
                 ),
                 _ => {
                     let span = self.random.pick(&["1 day", "1 month", "-2 months", "1 year"]);
-                    format!("({} + INTERVAL '{span}')", self.leaf(Date, scope, true))
+                    format!("CAST({} + INTERVAL '{span}' AS DATE)", self.leaf(Date, scope, true))
                 }
             },
             Timestamp => match self.random.below(3) {
@@ -636,7 +636,9 @@ impl Generator {
                 }
                 _ => {
                     let span = self.random.pick(&["1 day", "1 month", "-90 minutes", "1 second"]);
-                    format!("({} + INTERVAL '{span}')", self.leaf(Timestamp, scope, true))
+                    // A day becomes a moment.
+                    let family = if self.random.chance(30) { Date } else { Timestamp };
+                    format!("({} + INTERVAL '{span}')", self.leaf(family, scope, true))
                 }
             },
             Time | Interval | Uuid | Blob => self.leaf(family, scope, tame),

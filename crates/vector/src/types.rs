@@ -45,13 +45,13 @@ pub enum DataType {
     Varchar,
     /// `BLOB`: bytes.
     Blob,
-    /// `DATE`: days since 1970-01-01.
+    /// `DATE`: days since 1970-01-01, or infinity.
     Date,
-    /// `TIME`: microseconds since midnight.
+    /// `TIME`: microseconds since midnight, up to 24:00:00.
     Time,
-    /// `TIMESTAMP` (without time zone): microseconds since 1970-01-01 00:00:00.
+    /// `TIMESTAMP` (without time zone): microseconds since 1970-01-01 00:00:00, or infinity.
     Timestamp,
-    /// `TIMESTAMPTZ`: microseconds since 1970-01-01 00:00:00 UTC, an instant.
+    /// `TIMESTAMPTZ`: microseconds since 1970-01-01 00:00:00 UTC, an instant, or infinity.
     TimestampTz,
     /// `INTERVAL`: months, days and microseconds, kept apart.
     Interval,
@@ -303,6 +303,11 @@ pub struct Interval {
     /// Microseconds.
     pub micros: i64,
 }
+
+/// The DATE `infinity`; `-infinity` is its opposite.
+pub const INFINITE_DATE: i32 = i32::MAX;
+/// The TIMESTAMP or TIMESTAMPTZ `infinity`; `-infinity` is its opposite.
+pub const INFINITE_TIMESTAMP: i64 = i64::MAX;
 
 /// Microseconds in a day.
 pub const MICROS_PER_DAY: i64 = 86_400_000_000;

@@ -3,7 +3,7 @@
 //! A [`Value`] carries no type: the integer 5 may be a BIGINT, a DATE or 0.05 in DECIMAL(15,2). Whoever holds it knows
 //! the [`DataType`]; [`Value::display`] takes it to print.
 
-use crate::types::{DataType, Interval, MICROS_PER_DAY, pow10};
+use crate::types::{DataType, INFINITE_DATE, INFINITE_TIMESTAMP, Interval, MICROS_PER_DAY, pow10};
 use std::cmp::Ordering;
 use std::fmt;
 use std::sync::Arc;
@@ -152,7 +152,7 @@ impl fmt::Display for DisplayValue<'_> {
                 DataType::Timestamp => write_timestamp(f, *v as i64),
                 DataType::TimestampTz => {
                     write_timestamp(f, *v as i64)?;
-                    f.write_str("+00")
+                    f.write_str(if v.unsigned_abs() < INFINITE_TIMESTAMP as u128 { "+00" } else { "" })
                 }
                 DataType::Uuid => write_uuid(f, *v as u128),
                 DataType::Boolean => write!(f, "{}", *v != 0),
@@ -190,8 +190,11 @@ pub fn write_decimal(f: &mut impl fmt::Write, v: i128, scale: u8) -> fmt::Result
     write!(f, "{sign}{}.{:0width$}", digits / unit, digits % unit, width = scale as usize)
 }
 
-/// `2024-02-29`; years before 1 print as `0044-03-15 (BC)`.
+/// `2024-02-29`; years before 1 print as `0044-03-15 (BC)`, the ends as `infinity` and `-infinity`.
 pub fn write_date(f: &mut impl fmt::Write, days: i64) -> fmt::Result {
+    if days.unsigned_abs() == INFINITE_DATE as u64 {
+        return f.write_str(if days > 0 { "infinity" } else { "-infinity" });
+    }
     let (year, month, day) = civil_from_days(days);
     if year > 0 {
         write!(f, "{year:04}-{month:02}-{day:02}")
@@ -216,8 +219,11 @@ pub fn write_time(f: &mut impl fmt::Write, micros: i64) -> fmt::Result {
     Ok(())
 }
 
-/// `2024-02-29 23:59:59.5`.
+/// `2024-02-29 23:59:59.5`, `infinity`, `-infinity`.
 pub fn write_timestamp(f: &mut impl fmt::Write, micros: i64) -> fmt::Result {
+    if micros.unsigned_abs() == INFINITE_TIMESTAMP as u64 {
+        return f.write_str(if micros > 0 { "infinity" } else { "-infinity" });
+    }
     write_date(f, micros.div_euclid(MICROS_PER_DAY))?;
     f.write_char(' ')?;
     write_time(f, micros.rem_euclid(MICROS_PER_DAY))

@@ -49,7 +49,7 @@ fn value(answer: &Answer<'_>, row: usize, column: usize) -> String {
         Value::Boolean(v) => v.to_string(),
         Value::Float(v) if v.is_finite() => value.display(ty).to_string(),
         Value::Integer(_) if ty.is_integer() || ty.is_decimal() => value.display(ty).to_string(),
-        _ => string(&value.display(ty).to_string()),
+        _ => string(&answer.show(&value, column)),
     }
 }
 

@@ -10,6 +10,7 @@ mod markdown;
 mod table;
 
 use crate::style::Style;
+use entasis::Zone;
 use entasis_vector::{Chunk, DataType, Schema, Value};
 use std::io::{self, Write};
 
@@ -51,6 +52,7 @@ pub struct Answer<'a> {
     /// Row number at which each chunk starts.
     starts: Vec<usize>,
     rows: usize,
+    zone: Zone,
 }
 
 impl<'a> Answer<'a> {
@@ -65,7 +67,11 @@ impl<'a> Answer<'a> {
                 start
             })
             .collect();
-        Answer { schema, chunks, starts, rows }
+        Answer { schema, chunks, starts, rows, zone: Zone::UTC }
+    }
+    /// The same result with instants as clocks in `zone` show them.
+    pub fn in_zone(self, zone: Zone) -> Answer<'a> {
+        Answer { zone, ..self }
     }
     /// Number of rows.
     pub fn rows(&self) -> usize {
@@ -87,7 +93,18 @@ impl<'a> Answer<'a> {
     /// The text of one cell; `None` for NULL.
     pub fn text(&self, row: usize, column: usize) -> Option<String> {
         let value = self.value(row, column);
-        (!value.is_null()).then(|| value.display(self.ty(column)).to_string())
+        (!value.is_null()).then(|| self.show(&value, column))
+    }
+    /// A value of column `column` as text.
+    pub fn show(&self, value: &Value, column: usize) -> String {
+        match (value, self.ty(column)) {
+            (Value::Integer(micros), DataType::TimestampTz) => {
+                let mut text = String::new();
+                self.zone.write(&mut text, *micros as i64).expect("a String takes all");
+                text
+            }
+            (value, ty) => value.display(ty).to_string(),
+        }
     }
 }
 

@@ -430,6 +430,15 @@ impl Node {
 }
 
 impl Plan {
+    /// Calls `f` for every expression, not for parts of one.
+    pub fn for_each_expr(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        fn walk(node: &mut Node, f: &mut dyn FnMut(&mut Expr)) {
+            crate::optimizer::for_each_expr(node, &mut |expr, _| f(expr));
+            node.children_mut().into_iter().for_each(|child| walk(child, f));
+        }
+        walk(&mut self.root, f);
+    }
+
     /// All rows and columns of a relation.
     pub fn scan(relation: Arc<dyn Relation>) -> Plan {
         let mut columns = Columns::default();

@@ -3,16 +3,19 @@
 //! | | computed by |
 //! |---|---|
 //! | [`native`] | the engine's kernels |
+//! | [`time`] | us, value by value ([`by_value`]) |
 //! | [`scalar`], [`aggregate`] | DataFusion's library, over Arrow arrays |
 //! | [`sequence`] | a sequence of the catalog |
 //! | [`average`], [`sum`] | the engine; here only because the library types them otherwise |
 
 pub(crate) mod aggregate;
 pub(crate) mod average;
+pub(crate) mod by_value;
 pub(crate) mod native;
 pub(crate) mod scalar;
 pub(crate) mod sequence;
 pub(crate) mod sum;
+pub(crate) mod time;
 
 use datafusion_expr::{AggregateUDF, ScalarUDF};
 use std::collections::HashMap;
@@ -25,9 +28,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("ifnull", "nvl"),
     ("instr", "strpos"),
     ("pow", "power"),
-    ("get_current_timestamp", "now"),
-    ("current_localtimestamp", "now"),
-    ("today", "current_date"),
     ("log10", "log10"),
     ("first", "first_value"),
     ("last", "last_value"),
@@ -99,7 +99,7 @@ impl Library {
             scalar.remove(*name);
             aggregate.remove(*name);
         }
-        for (name, udf) in native::all() {
+        for (name, udf) in native::all().into_iter().chain(time::all()) {
             scalar.insert(name.to_string(), udf);
         }
         Library { scalar, aggregate }

@@ -36,7 +36,7 @@ pub(crate) enum Kind {
     DatePart,
     /// `year(x)`, `month(x)`, …
     Extract(DatePart),
-    /// `date_trunc('part', x)`
+    /// `date_trunc('part', x)`, `date_trunc('part', TIMESTAMPTZ, 'zone')`
     DateTrunc,
     /// `nullif(a, b)`
     NullIf,
@@ -77,6 +77,10 @@ pub(crate) enum OperatorResult {
     Date,
     /// INTERVAL.
     Interval,
+    /// TIMESTAMP.
+    Timestamp,
+    /// TIME.
+    Time,
 }
 
 /// A native function in the binder.
@@ -109,6 +113,9 @@ pub(crate) fn all() -> Vec<(&'static str, Arc<ScalarUDF>)> {
         (&["date_trunc", "datetrunc"], DateTrunc),
         (&["nullif"], NullIf),
         (&["uuid", "gen_random_uuid"], Uuid),
+        (&["millennium"], Extract(entasis_vector::expr::DatePart::Millennium)),
+        (&["isoyear"], Extract(entasis_vector::expr::DatePart::IsoYear)),
+        (&["julian"], Extract(entasis_vector::expr::DatePart::Julian)),
         (&["century"], Extract(entasis_vector::expr::DatePart::Century)),
         (&["decade"], Extract(entasis_vector::expr::DatePart::Decade)),
         (&["year"], Extract(entasis_vector::expr::DatePart::Year)),
@@ -167,13 +174,19 @@ fn number(of: &impl Hash) -> u64 {
 
 /// A date part by any of its names.
 pub(crate) fn date_part(name: &str) -> Option<DatePart> {
-    Some(match name.to_ascii_lowercase().trim_end_matches('s') {
-        "century" | "centurie" => DatePart::Century,
-        "decade" => DatePart::Decade,
+    let name = name.to_ascii_lowercase();
+    if name == "ms" {
+        return Some(DatePart::Millisecond);
+    }
+    Some(match name.trim_end_matches('s') {
+        "millennium" | "millenium" | "millennia" | "mil" => DatePart::Millennium,
+        "century" | "centurie" | "cent" | "c" => DatePart::Century,
+        "decade" | "dec" => DatePart::Decade,
+        "isoyear" => DatePart::IsoYear,
         "year" | "yr" | "y" => DatePart::Year,
-        "quarter" => DatePart::Quarter,
+        "quarter" | "qtr" => DatePart::Quarter,
         "month" | "mon" => DatePart::Month,
-        "week" | "w" => DatePart::Week,
+        "week" | "w" | "weekofyear" | "isoweek" => DatePart::Week,
         "day" | "d" | "dayofmonth" => DatePart::Day,
         "dow" | "dayofweek" | "weekday" => DatePart::DayOfWeek,
         "isodow" => DatePart::IsoDayOfWeek,
@@ -181,9 +194,10 @@ pub(crate) fn date_part(name: &str) -> Option<DatePart> {
         "hour" | "hr" | "h" => DatePart::Hour,
         "minute" | "min" | "m" => DatePart::Minute,
         "second" | "sec" | "" => DatePart::Second,
-        "millisecond" | "m_" | "msec" => DatePart::Millisecond,
+        "millisecond" | "msec" => DatePart::Millisecond,
         "microsecond" | "u" | "usec" => DatePart::Microsecond,
         "epoch" => DatePart::Epoch,
+        "julian" => DatePart::Julian,
         _ => return None,
     })
 }
@@ -261,6 +275,8 @@ impl ScalarUDFImpl for Native {
                 Some(ty) => vec![Utf8, ty],
                 None => return self.wrong(args),
             },
+            // Under a zone of its own.
+            (Kind::DateTrunc, [_, _, _]) => vec![Utf8, micros(true), Utf8],
             (Kind::NullIf, [a, b]) => match datafusion_expr::type_coercion::binary::comparison_coercion(a, b) {
                 Some(ty) => vec![ty.clone(), ty],
                 None => return self.wrong(args),
@@ -279,11 +295,13 @@ impl ScalarUDFImpl for Native {
             Kind::Test(_) => ArrowType::Boolean,
             Kind::Abs | Kind::NullIf | Kind::Exact => args.first().cloned().unwrap_or(ArrowType::Null),
             Kind::Float(_) => ArrowType::Float64,
-            Kind::Extract(DatePart::Epoch) => ArrowType::Float64,
+            Kind::Extract(DatePart::Epoch | DatePart::Julian) => ArrowType::Float64,
             Kind::Extract(_) | Kind::DatePart => ArrowType::Int64,
             Kind::DateTrunc => args.get(1).cloned().unwrap_or(ArrowType::Null),
             Kind::Operator(_, OperatorResult::Days) => ArrowType::Int64,
             Kind::Operator(_, OperatorResult::Date) => ArrowType::Date32,
+            Kind::Operator(_, OperatorResult::Timestamp) => micros(false),
+            Kind::Operator(_, OperatorResult::Time) => ArrowType::Time64(TimeUnit::Microsecond),
             Kind::Operator(_, OperatorResult::Interval) => {
                 ArrowType::Interval(arrow_schema::IntervalUnit::MonthDayNano)
             }
@@ -302,6 +320,10 @@ impl ScalarUDFImpl for Native {
                 Some(Some(ScalarValue::Utf8(Some(name)) | ScalarValue::Utf8View(Some(name)))) => {
                     match date_part(name) {
                         Some(part) => part,
+                        // Parts of an offset: see `crate::lower::expr`.
+                        None if self.kind == Kind::DatePart && name.to_ascii_lowercase().starts_with("timezone") => {
+                            return Ok(Arc::new(Field::new(self.name, ty, true)));
+                        }
                         None => return refuse(format!("there is no date part '{name}'")),
                     }
                 }
@@ -310,7 +332,7 @@ impl ScalarUDFImpl for Native {
                     return Err(DataFusionError::External(Box::new(error)));
                 }
             };
-            if self.kind == Kind::DatePart && part == DatePart::Epoch {
+            if self.kind == Kind::DatePart && matches!(part, DatePart::Epoch | DatePart::Julian) {
                 ty = ArrowType::Float64;
             }
         }

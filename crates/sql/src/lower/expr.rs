@@ -11,11 +11,13 @@ use crate::error::{from_datafusion, readable};
 use crate::functions::Library;
 use crate::functions::native::{FloatFunction, Kind, Native, TestFunction, TextFunction, date_part};
 use crate::functions::scalar::{External, argument_field};
+use crate::functions::time::TimeFunction;
+use crate::zone::functions as zoned;
 use arrow_schema::{DataType as ArrowType, FieldRef};
-use datafusion_common::ScalarValue;
+use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::simplify::ExprSimplifyResult;
 use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
-use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable, Operator, ReturnFieldArgs};
+use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable, Operator, ReturnFieldArgs, ScalarUDFImpl};
 use entasis_arrow::{from_arrow_type, to_arrow_type};
 use entasis_engine::plan::Node;
 use entasis_vector::expr::{ArithmeticOp, CompareOp, DatePart, Expr, ExternalFunction, Function};
@@ -191,6 +193,7 @@ impl Lowering<'_> {
             (DataType::Timestamp | DataType::TimestampTz, DataType::Timestamp | DataType::TimestampTz) => {
                 DataType::Interval
             }
+            (DataType::Date, DataType::Interval) => DataType::Timestamp,
             (_, DataType::Interval) => l,
             _ if l == r && !l.is_decimal() => l,
             _ => {
@@ -295,7 +298,34 @@ impl Lowering<'_> {
             let kind = native.kind;
             let ty = from_arrow_type(&whole.get_type(&scope.schema).map_err(from_datafusion)?)?;
             let args = self.arguments(&function.args, scope, node)?;
+            if let (Kind::DatePart, [Expr::Literal { value: Value::Text(part), .. }, arg]) = (kind, args.as_slice())
+                && let Some((unit, within)) = offset_part(part)
+            {
+                return match arg.ty() {
+                    DataType::TimestampTz => Ok(zoned::offset(self.session.zone, arg.clone(), unit, within)),
+                    other => Err(Error::input(format!("a {other} has no {part}").to_lowercase())),
+                };
+            }
+            if let (Kind::DateTrunc, [part, instant, zone]) = (kind, args.as_slice()) {
+                let part = constant_part(part)?;
+                return match zone {
+                    Expr::Literal { value: Value::Null, .. } => Ok(Expr::literal(Value::Null, ty)),
+                    Expr::Literal { value, .. } => Ok(zoned::truncated(zoned::zone_of(value)?, part, instant.clone())),
+                    _ => Err(Error::not_supported("date_trunc in a time zone that is not constant")),
+                };
+            }
             return native_call(kind, args, ty);
+        }
+        if let Some(time) = function.func.inner().downcast_ref::<TimeFunction>() {
+            if self.params.are_open() && function.func.signature().volatility == df::Volatility::Stable {
+                return Err(Error::not_supported(format!("the function {} in a template", function.func.name())));
+            }
+            let types = function.args.iter().map(|arg| arg.get_type(&scope.schema)).collect::<DfResult<Vec<_>>>();
+            let types = time.coerce_types(&types.map_err(from_datafusion)?).map_err(from_datafusion)?;
+            let ty = from_arrow_type(&whole.get_type(&scope.schema).map_err(from_datafusion)?)?;
+            let args = self.arguments(&function.args, scope, node)?.into_iter().zip(&types);
+            let args = args.map(|(arg, ty)| Ok(fold::cast_expr(arg, from_arrow_type(ty)?, false)));
+            return time.lower(args.collect::<Result<_>>()?, ty, &self.session);
         }
         if function.func.name() == "coalesce" {
             let mut args = self.arguments(&function.args, scope, node)?;
@@ -451,15 +481,31 @@ fn extract(part: DatePart, arg: Expr, ty: DataType) -> Result<Expr> {
                 | DatePart::Microsecond
                 | DatePart::Epoch
         ),
-        DataType::Interval => {
-            !matches!(part, DatePart::Week | DatePart::DayOfWeek | DatePart::IsoDayOfWeek | DatePart::DayOfYear)
-        }
+        DataType::Interval => !matches!(
+            part,
+            DatePart::Week
+                | DatePart::DayOfWeek
+                | DatePart::IsoDayOfWeek
+                | DatePart::DayOfYear
+                | DatePart::IsoYear
+                | DatePart::Julian
+        ),
         _ => true,
     };
     if !fits {
         return Err(Error::input(format!("a {} has no {part:?}", arg.ty()).to_lowercase()));
     }
     Ok(Expr::Function { function: Function::Extract(part), args: vec![arg], ty })
+}
+
+/// The unit of a part of a zone's offset, in seconds, and the longer unit that it is a part of.
+fn offset_part(part: &str) -> Option<(i64, i64)> {
+    match part.to_ascii_lowercase().as_str() {
+        "timezone" => Some((1, i64::MAX)),
+        "timezone_hour" => Some((3600, i64::MAX)),
+        "timezone_minute" => Some((60, 3600)),
+        _ => None,
+    }
 }
 
 fn constant_part(arg: &Expr) -> Result<DatePart> {

@@ -3,9 +3,10 @@
 //! Nothing is folded that the engine might do differently: a conversion that rounds, overflows or fails stays in the
 //! plan, and so does its error, which is raised only for rows that reach it.
 
-use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
+use entasis_vector::expr::calendar::{add_interval, midnight, negate_interval};
+use entasis_vector::expr::moment_text::parse_timestamp;
+use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr, parse_value};
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
-use entasis_vector::value::{civil_from_days, days_from_civil};
 use entasis_vector::{DataType, Interval, Value};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ pub(super) fn cast(value: &Value, from: DataType, to: DataType) -> Option<Value>
         Value::Text(text) if from == DataType::Varchar => parse(text, to),
         // Blobs print through an escape, floats in several ways.
         Value::Bytes(_) | Value::Float(_) if to == DataType::Varchar => None,
+        _ if from == DataType::TimestampTz => None,
         _ if to == DataType::Varchar => Some(Value::Text(Arc::from(value.display(from).to_string()))),
         Value::Integer(v) => cast_integer(*v, from, to),
         Value::Float(v) => match to {
@@ -64,12 +66,8 @@ fn cast_integer(value: i128, from: DataType, to: DataType) -> Option<Value> {
             // Both exact, so that the quotient is rounded once.
             (value.unsigned_abs() < 1 << 53 && scale <= 22).then(|| Value::Float(value as f64 / pow10(scale) as f64))
         }
-        (DataType::Date, DataType::Timestamp | DataType::TimestampTz) => {
-            in_range(value.checked_mul(MICROS_PER_DAY.into())?, to)
-        }
-        (DataType::Timestamp, DataType::TimestampTz) | (DataType::TimestampTz, DataType::Timestamp) => {
-            Some(Value::Integer(value))
-        }
+        // What becomes of a TIMESTAMPTZ is said by the session's zone, later.
+        (DataType::Date, DataType::Timestamp) => in_range(value.checked_mul(MICROS_PER_DAY.into())?, to),
         (DataType::Timestamp, DataType::Date) if value % i128::from(MICROS_PER_DAY) == 0 => {
             in_range(value / i128::from(MICROS_PER_DAY), to)
         }
@@ -91,15 +89,12 @@ fn parse(text: &str, to: DataType) -> Option<Value> {
             "false" | "f" | "no" | "n" | "off" | "0" => Some(Value::Boolean(false)),
             _ => None,
         },
-        DataType::Date => parse_date(trimmed).map(|days| Value::Integer(days.into())),
-        DataType::Timestamp => {
-            let (date, time) = match trimmed.split_once([' ', 'T']) {
-                Some((date, time)) => (parse_date(date)?, parse_time(time)?),
-                None => (parse_date(trimmed)?, 0),
-            };
-            Some(Value::Integer(i128::from(date) * i128::from(MICROS_PER_DAY) + i128::from(time)))
-        }
-        DataType::Time => parse_time(trimmed).map(|micros| Value::Integer(micros.into())),
+        // Without an offset, the session's zone says what it is.
+        DataType::TimestampTz => match parse_timestamp(trimmed.as_bytes())? {
+            (micros, true) => Some(Value::Integer(micros.into())),
+            (_, false) => None,
+        },
+        DataType::Date | DataType::Time | DataType::Timestamp | DataType::Interval => parse_value(text, to).ok(),
         DataType::Uuid => {
             let digits: String = trimmed.chars().filter(|c| *c != '-').collect();
             let bits = u128::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 32)?;
@@ -124,42 +119,6 @@ fn parse_decimal(text: &str, scale: u8) -> Option<i128> {
     let value: i128 = format!("{whole}{fraction}").parse().ok()?;
     let value = value.checked_mul(pow10(scale - fraction.len() as u8))?;
     Some(if negative { -value } else { value })
-}
-
-/// `2024-02-29`
-fn parse_date(text: &str) -> Option<i32> {
-    let mut parts = text.splitn(3, '-');
-    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
-    if year.len() != 4 || ![month, day].iter().all(|part| matches!(part.len(), 1 | 2)) {
-        return None;
-    }
-    let number = |part: &str| part.bytes().all(|b| b.is_ascii_digit()).then(|| part.parse::<u32>().ok()).flatten();
-    let (year, month, day) = (number(year)?, number(month)?, number(day)?);
-    if !(1..=12).contains(&month) || day == 0 {
-        return None;
-    }
-    let days = days_from_civil(year.into(), month, day);
-    (civil_from_days(days) == (year.into(), month, day)).then_some(days as i32)
-}
-
-/// `23:59[:59[.123456]]` in microseconds.
-fn parse_time(text: &str) -> Option<i64> {
-    let (clock, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let parts: Vec<&str> = clock.split(':').collect();
-    if !(2..=3).contains(&parts.len()) || parts.iter().any(|p| p.len() != 2 || !p.bytes().all(|b| b.is_ascii_digit())) {
-        return None;
-    }
-    let number = |i: usize| parts.get(i).map_or(Some(0), |part| part.parse::<i64>().ok());
-    let (hours, minutes, seconds) = (number(0)?, number(1)?, number(2)?);
-    if hours > 23 || minutes > 59 || seconds > 59 || fraction.len() > 6 {
-        return None;
-    }
-    let micros: i64 = match fraction {
-        "" => 0,
-        digits if digits.bytes().all(|b| b.is_ascii_digit()) => format!("{digits:0<6}").parse().ok()?,
-        _ => return None,
-    };
-    Some(((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + micros)
 }
 
 /// `ab\xFF` as bytes.
@@ -236,7 +195,7 @@ pub(super) fn is_embedding(from: DataType, to: DataType) -> bool {
         (DataType::Decimal { precision: p, scale: s }, DataType::Decimal { precision, scale }) => {
             scale >= s && precision - scale >= p - s
         }
-        (DataType::Date, DataType::Timestamp | DataType::TimestampTz) => true,
+        (DataType::Date, DataType::Timestamp) => true,
         (DataType::Float32, DataType::Float64) => true,
         _ if from.is_integer() => match (from.integer_range(), to) {
             (Some((low, high)), DataType::Decimal { precision, scale }) => {
@@ -306,39 +265,25 @@ fn compute(op: ArithmeticOp, left: (&Value, DataType), right: (&Value, DataType)
             _ => return None,
         })),
         (Value::Integer(date), Value::Interval(span)) => {
-            let sign = match op {
-                ArithmeticOp::Add => 1,
-                ArithmeticOp::Subtract => -1,
+            let span = match op {
+                ArithmeticOp::Add => *span,
+                ArithmeticOp::Subtract => negate_interval(*span)?,
                 _ => return None,
             };
-            shift(*date, left.1, *span, sign, ty)
+            shift(*date, left.1, span, ty)
         }
         _ => None,
     }
 }
 
-/// A date or timestamp plus an interval.
-fn shift(value: i128, from: DataType, span: Interval, sign: i128, ty: DataType) -> Option<Value> {
-    let day = i128::from(MICROS_PER_DAY);
-    let (days, micros) = match from {
-        DataType::Date => (value, 0),
-        DataType::Timestamp | DataType::TimestampTz => (value.div_euclid(day), value.rem_euclid(day)),
+/// A date or timestamp plus an interval. What a TIMESTAMPTZ becomes is said by the session's zone, later.
+fn shift(value: i128, from: DataType, span: Interval, ty: DataType) -> Option<Value> {
+    let at = match from {
+        DataType::Date => midnight(i32::try_from(value).ok()?)?,
+        DataType::Timestamp => i64::try_from(value).ok()?,
         _ => return None,
     };
-    let (year, month, day_of_month) = civil_from_days(i64::try_from(days).ok()?);
-    let months = i128::from(year) * 12 + i128::from(month) - 1 + sign * i128::from(span.months);
-    let (year, month) = (i64::try_from(months.div_euclid(12)).ok()?, months.rem_euclid(12) as u32 + 1);
-    let next = if month == 12 { days_from_civil(year + 1, 1, 1) } else { days_from_civil(year, month + 1, 1) };
-    let first = days_from_civil(year, month, 1);
-    let days = first + i64::from(day_of_month.min((next - first) as u32)) - 1;
-    let days = i128::from(days) + sign * i128::from(span.days);
-    match ty {
-        DataType::Date => in_range(days, ty),
-        DataType::Timestamp | DataType::TimestampTz => {
-            in_range(days * day + micros + sign * i128::from(span.micros), ty)
-        }
-        _ => None,
-    }
+    in_range(add_interval(at, span)?.into(), ty)
 }
 
 /// `-x`
@@ -348,9 +293,7 @@ pub(super) fn negate(input: Expr) -> Expr {
             Value::Null => Some(Value::Null),
             Value::Integer(v) => in_range(-v, *ty),
             Value::Float(v) => Some(Value::Float(-v)),
-            Value::Interval(v) => {
-                Some(Value::Interval(Interval { months: -v.months, days: -v.days, micros: -v.micros }))
-            }
+            Value::Interval(v) => negate_interval(*v).map(Value::Interval),
             _ => None,
         };
         if let Some(value) = value {
@@ -412,14 +355,14 @@ mod tests {
 
     #[test]
     fn months_clip_the_day() {
-        let date = |text: &str| parse(text, DataType::Date).unwrap();
-        let add = |text: &str, months, sign| {
-            let Value::Integer(days) = date(text) else { panic!() };
-            shift(days, DataType::Date, Interval { months, days: 0, micros: 0 }, sign, DataType::Date).unwrap()
+        let moment = |text: &str| parse(text, DataType::Timestamp).unwrap();
+        let add = |text: &str, months| {
+            let Some(Value::Integer(days)) = parse(text, DataType::Date) else { panic!() };
+            shift(days, DataType::Date, Interval { months, days: 0, micros: 0 }, DataType::Timestamp).unwrap()
         };
-        assert_eq!(add("2024-01-31", 1, 1), date("2024-02-29"));
-        assert_eq!(add("1998-12-01", 3, -1), date("1998-09-01"));
-        assert_eq!(add("1994-01-01", 12, 1), date("1995-01-01"));
+        assert_eq!(add("2024-01-31", 1), moment("2024-02-29"));
+        assert_eq!(add("1998-12-01", -3), moment("1998-09-01"));
+        assert_eq!(add("1994-01-01", 12), moment("1995-01-01"));
     }
 
     #[test]

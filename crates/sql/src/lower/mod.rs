@@ -23,6 +23,8 @@ use crate::error::readable;
 use crate::hidden::visible;
 use crate::parameters::Parameters;
 use crate::rewrite::marked_set;
+use crate::session::Session;
+use crate::zone::session::in_zone;
 use datafusion_common::DFSchemaRef;
 use datafusion_common::config::ConfigOptions;
 use datafusion_expr::simplify::SimplifyContext;
@@ -54,6 +56,7 @@ struct Lowering<'a> {
     /// Scopes of the queries around the one that is lowered, outermost first.
     outer: Vec<Scope>,
     params: Parameters<'a>,
+    session: Session,
     simplify: SimplifyContext,
     config: Arc<ConfigOptions>,
 }
@@ -63,7 +66,7 @@ struct Lowering<'a> {
 /// # Errors
 /// Not supported, naming the feature; input, for values that are wrong already.
 pub(crate) fn lower(plan: &LogicalPlan, context: &Context) -> Result<Plan> {
-    let mut lowering = Lowering::new(context.options(), context.params());
+    let mut lowering = Lowering::new(context.options(), context.params(), context.session());
     if let Some(rows) = context.rows() {
         lowering.columns = rows.plan.columns.clone();
     }
@@ -84,11 +87,11 @@ pub(crate) fn lower(plan: &LogicalPlan, context: &Context) -> Result<Plan> {
 ///
 /// # Errors
 /// Input, if it does.
-pub(crate) fn constant(expr: &DfExpr, params: Parameters<'_>) -> Result<(Value, DataType)> {
-    let mut lowering = Lowering::new(&ConfigOptions::default(), params);
+pub(crate) fn constant(expr: &DfExpr, params: Parameters<'_>, session: Session) -> Result<(Value, DataType)> {
+    let mut lowering = Lowering::new(&ConfigOptions::default(), params, session);
     let scope = Scope { schema: Arc::new(datafusion_common::DFSchema::empty()), columns: Vec::new() };
     let mut node = one_row();
-    match lowering.expr(expr, &scope, &mut node)? {
+    match in_zone(lowering.expr(expr, &scope, &mut node)?, session.zone) {
         Expr::Literal { value, ty } => Ok((value, ty)),
         _ => Err(Error::input(readable(&format!("{expr} is not a constant")))),
     }
@@ -174,10 +177,10 @@ fn take(node: &mut Node) -> Box<Node> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(options: &ConfigOptions, params: Parameters<'a>) -> Lowering<'a> {
+    fn new(options: &ConfigOptions, params: Parameters<'a>, session: Session) -> Lowering<'a> {
         let config = Arc::new(options.clone());
         let simplify = SimplifyContext::builder().with_config_options(config.clone()).with_current_time().build();
-        Lowering { columns: Columns::default(), outer: Vec::new(), params, simplify, config }
+        Lowering { columns: Columns::default(), outer: Vec::new(), params, session, simplify, config }
     }
 
     fn plan(&mut self, plan: &LogicalPlan) -> Result<Lowered> {
@@ -390,7 +393,7 @@ impl<'a> Lowering<'a> {
     /// The number of rows that LIMIT or OFFSET gives; `None` for none and for NULL.
     fn row_count(&self, expr: Option<&DfExpr>, clause: &str) -> Result<Option<usize>> {
         let Some(expr) = expr else { return Ok(None) };
-        let (value, ty) = constant(expr, self.params).map_err(|e| e.with_context(clause))?;
+        let (value, ty) = constant(expr, self.params, self.session).map_err(|e| e.with_context(clause))?;
         match fold::cast(&value, ty, DataType::Int64) {
             Some(Value::Null) => Ok(None),
             Some(Value::Integer(count)) if count < 0 => Err(Error::input(format!("{clause} is negative"))),

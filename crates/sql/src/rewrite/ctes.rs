@@ -14,6 +14,7 @@ use crate::functions::Library;
 use crate::functions::sequence;
 use crate::hidden::hidden;
 use crate::parse::parse_query;
+use crate::zone;
 use datafusion_expr::Volatility;
 use datafusion_sql::sqlparser::ast::{
     Cte, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier,
@@ -57,7 +58,8 @@ impl<'a> Ctes<'a> {
                 }
             }
         }
-        let plan = self.context.bind(query).ok()?;
+        let mut plan = self.context.bind(query).ok()?;
+        zone::session::apply_to_plan(&mut plan, self.context.session().zone);
         let mut schema = plan.schema();
         if cte.alias.columns.len() > schema.len() {
             return None;

@@ -9,11 +9,13 @@
 //! * **`USING` and `NATURAL`** merge columns; the binder is given conditions and lists ([`using`]).
 //! * **A table of an outer query** may be called like a column ([`outer_names`]).
 //! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]), and **rows may be compared** ([`rows`]).
+//! * **`INTERVAL` literals** and **`AT TIME ZONE`** become casts and calls ([`intervals`]).
 //! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it; a call of
 //!   [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
 //! * **Features that are not there yet** are refused here, by name and place.
 
 mod ctes;
+mod intervals;
 mod outer_names;
 mod rows;
 mod using;
@@ -133,25 +135,31 @@ fn base_of_power(expr: &mut Expr) -> Option<&mut Expr> {
     }
 }
 
-/// `CAST('digits' AS DOUBLE)`.
-fn as_double(digits: &str) -> Expr {
-    let mut template =
-        parse_query(&format!("SELECT CAST('{digits}' AS DOUBLE)")).expect("a constant but for the digits");
+/// `CAST(expr AS ty)`, for a type by its name.
+fn as_type(expr: Expr, ty: &str) -> Expr {
+    let mut template = parse_query(&format!("SELECT CAST(NULL AS {ty})")).expect("a constant but for the type");
     match &mut *template.body {
         SetExpr::Select(select) => match select.projection.pop() {
-            Some(SelectItem::UnnamedExpr(cast)) => cast,
+            Some(SelectItem::UnnamedExpr(Expr::Cast { kind, data_type, array, format, .. })) => {
+                Expr::Cast { kind, expr: Box::new(expr), data_type, array, format }
+            }
             _ => unreachable!("the template has one item"),
         },
         _ => unreachable!("the template is a SELECT"),
     }
 }
 
-/// `exact(expr)`
-fn exact(expr: Expr) -> Expr {
-    let arg = FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
-    let args = FunctionArgumentList { duplicate_treatment: None, args: vec![arg], clauses: Vec::new() };
+/// `CAST('digits' AS DOUBLE)`.
+fn as_double(digits: &str) -> Expr {
+    as_type(Expr::Value(Value::SingleQuotedString(digits.into()).into()), "DOUBLE")
+}
+
+/// `name(args)`
+fn call(name: &str, args: Vec<Expr>) -> Expr {
+    let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
+    let args = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
     Expr::Function(Function {
-        name: ObjectName::from(Ident::with_quote('"', EXACT)),
+        name: ObjectName::from(Ident::with_quote('"', name)),
         uses_odbc_syntax: false,
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(args),
@@ -160,6 +168,11 @@ fn exact(expr: Expr) -> Expr {
         over: None,
         within_group: Vec::new(),
     })
+}
+
+/// `exact(expr)`
+fn exact(expr: Expr) -> Expr {
+    call(EXACT, vec![expr])
 }
 
 /// `nextval('s')` under the name that the binder finds the sequence by.
@@ -296,6 +309,10 @@ impl VisitorMut for Rewriter {
                     *base = Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(taken) };
                     *expr = std::mem::replace(&mut **power, Expr::Value(Value::Null.into()));
                 }
+            }
+            Expr::Interval(_) | Expr::AtTimeZone { .. } => {
+                flow(intervals::expression(expr))?;
+                return self.pre_visit_expr(expr);
             }
             Expr::Identifier(ident) => fold(ident),
             Expr::CompoundIdentifier(idents) => idents.iter_mut().for_each(fold),

@@ -464,8 +464,8 @@ fn names_are_as_they_are_written() {
 
 #[test]
 fn constants_are_computed() {
-    assert_eq!(value("date '1994-01-01' + interval '1' year"), "1995-01-01 DATE");
-    assert_eq!(value("date '1998-12-01' - interval '90' day"), "1998-09-02 DATE");
+    assert_eq!(value("date '1994-01-01' + interval '1' year"), "1995-01-01 00:00:00 TIMESTAMP");
+    assert_eq!(value("date '1998-12-01' - interval '90' day"), "1998-09-02 00:00:00 TIMESTAMP");
     assert_eq!(value("1 + 2 * 3"), "7 BIGINT");
     assert_eq!(value("0.06 - 0.01"), "0.05 DECIMAL(3,2)");
     assert!(value("lower(upper('x') || 'Y')").contains("lower"));
@@ -586,7 +586,7 @@ fn intervals_stand_on_the_right() {
     let Expr::Arithmetic { op, left, right, ty } = &project.exprs[0].1 else { panic!("{plan:?}") };
     assert_eq!(
         (*op, left.ty(), right.ty(), *ty),
-        (ArithmeticOp::Add, DataType::Date, DataType::Interval, DataType::Date)
+        (ArithmeticOp::Add, DataType::Date, DataType::Interval, DataType::Timestamp)
     );
 }
 

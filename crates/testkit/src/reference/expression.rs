@@ -319,7 +319,7 @@ fn shift(at: i128, at_ty: DataType, span: Interval, ty: DataType) -> Result<Valu
     let (date, time) = if at_ty == DataType::Date { (at, 0) } else { (at.div_euclid(day), at.rem_euclid(day)) };
     let date = i64::try_from(date).map_err(|_| overflow(ty))?;
     let date = i128::from(add_months(date, span.months)) + i128::from(span.days);
-    if ty == DataType::Date { in_range(date, ty) } else { in_range(date * day + time + i128::from(span.micros), ty) }
+    in_range(date * day + time + i128::from(span.micros), ty)
 }
 
 fn add_months(date: i64, months: i32) -> i64 {

@@ -2,15 +2,47 @@
 //!
 //! Dates are days since 1970-01-01, times microseconds since midnight, timestamps microseconds since 1970-01-01 00:00:00
 //! (TIMESTAMPTZ likewise, in UTC). All in the proleptic Gregorian calendar, with a year 0. Functions that can leave the
-//! range of their type return `None`.
+//! range of their type return `None`. Infinity is the end of each range: [`is_finite`] tells; what moves or cuts a
+//! moment leaves it as it is.
 
 use super::DatePart;
-use crate::types::{Interval, MICROS_PER_DAY};
+use crate::types::{INFINITE_DATE, INFINITE_TIMESTAMP, Interval, MICROS_PER_DAY};
 use crate::value::{civil_from_days, days_from_civil};
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_MINUTE: i64 = 60 * MICROS_PER_SECOND;
 const MICROS_PER_HOUR: i64 = 60 * MICROS_PER_MINUTE;
+
+/// The Julian day of 1970-01-01.
+const JULIAN_EPOCH: i64 = 2_440_588;
+
+/// Whether a timestamp is neither `infinity` nor `-infinity`.
+pub fn is_finite(micros: i64) -> bool {
+    micros.unsigned_abs() < INFINITE_TIMESTAMP as u64
+}
+
+/// Whether a date is neither `infinity` nor `-infinity`.
+pub fn is_finite_date(days: i32) -> bool {
+    days.unsigned_abs() < INFINITE_DATE as u32
+}
+
+/// Midnight of a date; `None` beyond the range of timestamps.
+pub fn midnight(days: i32) -> Option<i64> {
+    match days {
+        days if is_finite_date(days) => i64::from(days).checked_mul(MICROS_PER_DAY),
+        days if days > 0 => Some(INFINITE_TIMESTAMP),
+        _ => Some(-INFINITE_TIMESTAMP),
+    }
+}
+
+/// The day of a timestamp.
+pub fn day_of(micros: i64) -> i32 {
+    match micros {
+        micros if is_finite(micros) => micros.div_euclid(MICROS_PER_DAY) as i32,
+        micros if micros > 0 => INFINITE_DATE,
+        _ => -INFINITE_DATE,
+    }
+}
 
 /// A field of a date.
 pub fn extract_date(part: DatePart, days: i64) -> i64 {
@@ -18,12 +50,15 @@ pub fn extract_date(part: DatePart, days: i64) -> i64 {
         DatePart::DayOfWeek => (days + 4).rem_euclid(7),
         DatePart::IsoDayOfWeek => (days + 3).rem_euclid(7) + 1,
         DatePart::Week => iso_week(days),
+        DatePart::IsoYear => civil_from_days(thursday_of(days)).0,
         DatePart::Epoch => days * 86_400,
+        DatePart::Julian => days + JULIAN_EPOCH,
         DatePart::Hour | DatePart::Minute | DatePart::Second | DatePart::Millisecond | DatePart::Microsecond => 0,
         _ => {
             let (year, month, day) = civil_from_days(days);
             match part {
                 DatePart::Year => year,
+                DatePart::Millennium => (year + if year > 0 { 999 } else { -1000 }) / 1000,
                 DatePart::Century => (year + if year > 0 { 99 } else { -100 }) / 100,
                 DatePart::Decade => year.div_euclid(10),
                 DatePart::Quarter => i64::from(month - 1) / 3 + 1,
@@ -37,9 +72,14 @@ pub fn extract_date(part: DatePart, days: i64) -> i64 {
 
 /// The week of the ISO year, 1 to 53: the week that holds the date's Thursday.
 fn iso_week(days: i64) -> i64 {
-    let thursday = days - (days + 3).rem_euclid(7) + 3;
+    let thursday = thursday_of(days);
     let (year, _, _) = civil_from_days(thursday);
     (thursday - days_from_civil(year, 1, 1)) / 7 + 1
+}
+
+/// The Thursday of a date's week.
+fn thursday_of(days: i64) -> i64 {
+    days - (days + 3).rem_euclid(7) + 3
 }
 
 /// A field of a time of day; those of dates are 0.
@@ -70,6 +110,7 @@ pub fn extract_timestamp(part: DatePart, micros: i64) -> i64 {
 pub fn extract_interval(part: DatePart, interval: Interval) -> i64 {
     let Interval { months, days, micros } = interval;
     match part {
+        DatePart::Millennium => i64::from(months / 12_000),
         DatePart::Century => i64::from(months / 1200),
         DatePart::Decade => i64::from(months / 120),
         DatePart::Year => i64::from(months / 12),
@@ -83,8 +124,14 @@ pub fn extract_interval(part: DatePart, interval: Interval) -> i64 {
         DatePart::Millisecond => micros % MICROS_PER_MINUTE / 1000,
         DatePart::Microsecond => micros % MICROS_PER_MINUTE,
         DatePart::Epoch => epoch_interval(interval) as i64,
-        DatePart::DayOfWeek | DatePart::IsoDayOfWeek | DatePart::DayOfYear => 0,
+        DatePart::DayOfWeek | DatePart::IsoDayOfWeek | DatePart::DayOfYear | DatePart::IsoYear | DatePart::Julian => 0,
     }
+}
+
+/// Days since 4714-11-24 BC, with the time as a fraction.
+pub fn julian_timestamp(micros: i64) -> f64 {
+    let (days, time) = (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
+    (days + JULIAN_EPOCH) as f64 + time as f64 / MICROS_PER_DAY as f64
 }
 
 /// Seconds since 1970, with the fraction.
@@ -100,6 +147,9 @@ pub fn epoch_interval(interval: Interval) -> f64 {
 
 /// The start of the field that a timestamp lies in. `None` outside the range.
 pub fn truncate(part: DatePart, micros: i64) -> Option<i64> {
+    if !is_finite(micros) {
+        return Some(micros);
+    }
     let unit = match part {
         DatePart::Microsecond => return Some(micros),
         DatePart::Millisecond => 1000,
@@ -111,10 +161,39 @@ pub fn truncate(part: DatePart, micros: i64) -> Option<i64> {
     micros.div_euclid(unit).checked_mul(unit)
 }
 
+/// An interval without what is finer than the field.
+pub fn truncate_interval(part: DatePart, interval: Interval) -> Interval {
+    let Interval { months, days, micros } = interval;
+    let whole = |unit: i32| Interval { months: months / unit * unit, days: 0, micros: 0 };
+    let time = |unit: i64| Interval { months, days, micros: micros / unit * unit };
+    match part {
+        DatePart::Millennium => whole(12_000),
+        DatePart::Century => whole(1200),
+        DatePart::Decade => whole(120),
+        DatePart::Year => whole(12),
+        DatePart::Quarter => whole(3),
+        DatePart::Month => whole(1),
+        DatePart::Hour => time(MICROS_PER_HOUR),
+        DatePart::Minute => time(MICROS_PER_MINUTE),
+        DatePart::Second => time(MICROS_PER_SECOND),
+        DatePart::Millisecond => time(1000),
+        DatePart::Microsecond => interval,
+        _ => Interval { micros: 0, ..interval },
+    }
+}
+
 /// The first day of the field that a date lies in.
 pub fn truncate_date(part: DatePart, days: i64) -> i64 {
+    if days.unsigned_abs() >= INFINITE_DATE as u64 {
+        return days;
+    }
     let (year, month, _) = civil_from_days(days);
     match part {
+        DatePart::Millennium => days_from_civil((year - 1).div_euclid(1000) * 1000 + 1, 1, 1),
+        DatePart::IsoYear => {
+            let (year, _, _) = civil_from_days(thursday_of(days));
+            truncate_date(DatePart::Week, days_from_civil(year, 1, 4))
+        }
         DatePart::Century => days_from_civil((year - 1).div_euclid(100) * 100 + 1, 1, 1),
         DatePart::Decade => days_from_civil(year.div_euclid(10) * 10, 1, 1),
         DatePart::Year => days_from_civil(year, 1, 1),
@@ -145,12 +224,15 @@ pub fn days_in_month(year: i64, month: u32) -> u32 {
 
 /// A timestamp and an interval: months first, then days, then microseconds.
 pub fn add_interval(micros: i64, interval: Interval) -> Option<i64> {
+    if !is_finite(micros) {
+        return Some(micros);
+    }
     let (mut days, time) = (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
     if interval.months != 0 {
         days = add_months(days, interval.months);
     }
     days = days.checked_add(i64::from(interval.days))?;
-    days.checked_mul(MICROS_PER_DAY)?.checked_add(time)?.checked_add(interval.micros)
+    days.checked_mul(MICROS_PER_DAY)?.checked_add(time)?.checked_add(interval.micros).filter(|sum| is_finite(*sum))
 }
 
 /// `-interval`.
@@ -173,18 +255,94 @@ pub fn add_intervals(a: Interval, b: Interval) -> Option<Interval> {
 
 /// The product with a number. Fractions flow down: of a month into 30 days, of a day into 24 hours, as in PostgreSQL.
 pub fn scale_interval(interval: Interval, factor: f64) -> Option<Interval> {
-    let months = f64::from(interval.months) * factor;
-    let days = f64::from(interval.days) * factor + months.fract() * 30.0;
-    let micros = interval.micros as f64 * factor + days.fract() * MICROS_PER_DAY as f64;
-    let fits = months.abs() < 2e9 && days.abs() < 2e9 && micros.abs() < 9e18;
-    fits.then_some(Interval { months: months as i32, days: days as i32, micros: micros.round() as i64 })
+    scaled(interval, |part| part * factor)
+}
+
+/// The quotient by a number other than 0. Fractions flow down as in [`scale_interval`].
+pub fn divide_interval(interval: Interval, divisor: f64) -> Option<Interval> {
+    scaled(interval, |part| part / divisor)
+}
+
+fn scaled(interval: Interval, scale: impl Fn(f64) -> f64) -> Option<Interval> {
+    /// What is lost on the way is below a microsecond.
+    fn rounded(v: f64) -> f64 {
+        (v * 1e6).round_ties_even() / 1e6
+    }
+    const SECONDS_PER_DAY: f64 = 86_400.0;
+    let (months, days) = (scale(interval.months.into()), scale(interval.days.into()));
+    let rest_days = rounded(months.fract() * 30.0);
+    let rest_seconds = rounded((days.fract() + rest_days.fract()) * SECONDS_PER_DAY);
+    let whole_days = days.trunc() + rest_days.trunc() + (rest_seconds / SECONDS_PER_DAY).trunc();
+    let micros = (scale(interval.micros as f64) + rest_seconds % SECONDS_PER_DAY * 1e6).round_ties_even();
+    let fits = months.abs() < 2_147_483_648.0 && whole_days.abs() < 2_147_483_648.0 && micros.abs() < 9e18;
+    fits.then_some(Interval { months: months as i32, days: whole_days as i32, micros: micros as i64 })
 }
 
 /// `a - b` as whole days and the rest, both of one sign.
 pub fn timestamp_difference(a: i64, b: i64) -> Option<Interval> {
+    if !is_finite(a) || !is_finite(b) {
+        return None;
+    }
     let micros = a.checked_sub(b)?;
     let days = i32::try_from(micros / MICROS_PER_DAY).ok()?;
     Some(Interval { months: 0, days, micros: micros % MICROS_PER_DAY })
+}
+
+/// `a - b` in years, months, days and a time of one sign. Days that are borrowed from a month are those of the month of
+/// the earlier.
+pub fn age(a: i64, b: i64) -> Option<Interval> {
+    if !is_finite(a) || !is_finite(b) {
+        return None;
+    }
+    let (earlier, later, sign) = if a < b { (a, b, -1) } else { (b, a, 1) };
+    let civil = |micros: i64| {
+        let (year, month, day) = civil_from_days(micros.div_euclid(MICROS_PER_DAY));
+        (year * 12 + i64::from(month), day, micros.rem_euclid(MICROS_PER_DAY))
+    };
+    let ((first_month, first_day, first_time), (last_month, last_day, last_time)) = (civil(earlier), civil(later));
+    let mut months = last_month - first_month;
+    let mut days = i64::from(last_day) - i64::from(first_day);
+    let mut micros = last_time - first_time;
+    if micros < 0 {
+        micros += MICROS_PER_DAY;
+        days -= 1;
+    }
+    if days < 0 {
+        days += i64::from(days_in_month((first_month - 1).div_euclid(12), (first_month - 1).rem_euclid(12) as u32 + 1));
+        months -= 1;
+    }
+    Some(Interval {
+        months: i32::try_from(sign * months).ok()?,
+        days: i32::try_from(sign * days).ok()?,
+        micros: sign * micros,
+    })
+}
+
+/// The start of the bin that `micros` lies in, of bins of `stride` one of which starts at `origin`. Months do not mix
+/// with days and times in a stride. `None` outside the range.
+pub fn bin(stride: Interval, micros: i64, origin: i64) -> Option<i64> {
+    if !is_finite(micros) {
+        return Some(micros);
+    }
+    if stride.months != 0 {
+        let month = |micros: i64| {
+            let (year, month, _) = civil_from_days(micros.div_euclid(MICROS_PER_DAY));
+            year * 12 + i64::from(month)
+        };
+        let width = i64::from(stride.months);
+        let mut bins = (month(micros) - month(origin)).div_euclid(width);
+        loop {
+            let start =
+                add_interval(origin, Interval { months: i32::try_from(bins * width).ok()?, days: 0, micros: 0 })?;
+            if start <= micros {
+                return Some(start);
+            }
+            bins -= 1;
+        }
+    }
+    let width = i128::from(stride.days) * i128::from(MICROS_PER_DAY) + i128::from(stride.micros);
+    let offset = (i128::from(micros) - i128::from(origin)).rem_euclid(width);
+    i64::try_from(i128::from(micros) - offset).ok().filter(|start| is_finite(*start))
 }
 
 #[cfg(test)]
@@ -226,8 +384,34 @@ mod tests {
     }
 
     #[test]
+    fn intervals_are_scaled_as_postgresql_does() {
+        let month = Interval { months: 1, ..Interval::default() };
+        let parts = |v: Interval| (v.months, v.days, v.micros);
+        assert_eq!(parts(divide_interval(month, 2.0).unwrap()), (0, 15, 0));
+        assert_eq!(parts(divide_interval(month, 7.0).unwrap()), (0, 4, 24_685_689_600));
+        let mixed = Interval { months: 12, days: 1, micros: 0 };
+        assert_eq!(parts(divide_interval(mixed, 3.0).unwrap()), (4, 0, 28_800_000_000));
+        assert_eq!(parts(scale_interval(month, 1.5).unwrap()), (1, 15, 0));
+    }
+
+    #[test]
+    fn bins_start_at_their_origin() {
+        let at = |y, m, d| days_from_civil(y, m, d) * MICROS_PER_DAY;
+        let months = |n| Interval { months: n, ..Interval::default() };
+        assert_eq!(bin(months(2), at(2024, 2, 29), at(2000, 1, 1)), Some(at(2024, 1, 1)));
+        assert_eq!(bin(months(1), at(2024, 2, 29), at(2000, 1, 31)), Some(at(2024, 2, 29)));
+        assert_eq!(bin(months(1), at(2024, 2, 28), at(2000, 1, 31)), Some(at(2024, 1, 31)));
+        assert_eq!(bin(months(1), at(1600, 2, 28), at(2000, 1, 1)), Some(at(1600, 2, 1)));
+        let weeks = Interval { days: 14, ..Interval::default() };
+        assert_eq!(bin(weeks, at(2020, 2, 11), at(2000, 1, 3)), Some(at(2020, 2, 3)));
+    }
+
+    #[test]
     fn intervals_leave_their_range_as_none() {
-        assert_eq!(add_interval(i64::MAX, Interval { months: 0, days: 0, micros: 1 }), None);
+        let micros = |micros| Interval { months: 0, days: 0, micros };
+        assert_eq!(add_interval(i64::MAX - 5, micros(4)), Some(i64::MAX - 1));
+        assert_eq!(add_interval(i64::MAX - 5, micros(5)), None, "the end of the range is infinity");
+        assert_eq!(add_interval(INFINITE_TIMESTAMP, micros(-5)), Some(INFINITE_TIMESTAMP));
         assert_eq!(scale_interval(Interval { months: 1, days: 0, micros: 0 }, 0.5).unwrap().days, 15);
         assert_eq!(timestamp_difference(MICROS_PER_DAY * 2 + 5, 0).unwrap().days, 2);
     }

@@ -24,7 +24,7 @@ use super::kernels::arithmetic::{Check, Single};
 use super::kernels::list::List;
 use super::pattern::Pattern;
 use super::{ArithmeticOp, ColumnMeta, CompareOp, DatePart, Expr, ExternalFunction, Function, Program};
-use crate::types::PhysicalType;
+use crate::types::{INFINITE_DATE, INFINITE_TIMESTAMP, PhysicalType};
 use crate::{ColumnId, DataType, Error, Result, Value};
 use std::collections::HashMap;
 use std::mem::Discriminant;
@@ -497,7 +497,12 @@ impl<'a> Graph<'a> {
         Ok(match function {
             Function::Extract(part) => {
                 let args = vec![self.natural(args[0])];
-                self.strict(Kind::Extract(part), args, ty)
+                if self.is_null(args[0]) {
+                    return Ok(self.literal(&Value::Null, ty));
+                }
+                let input = self.node(args[0]);
+                let nullable = input.nullable || may_be_infinite(input.ty, input.range);
+                self.finish(Kind::Extract(part), args, ty, ty.physical(), nullable, ty.integer_range())
             }
             Function::Truncate(part) => {
                 let args = vec![self.natural(args[0])];
@@ -522,6 +527,16 @@ impl<'a> Graph<'a> {
             _ => self.strict(Kind::String(function), args, ty),
         })
     }
+}
+
+/// True if a value may be infinity, which has no fields.
+fn may_be_infinite(ty: DataType, range: Option<Range>) -> bool {
+    let infinity = match ty {
+        DataType::Date => i128::from(INFINITE_DATE),
+        DataType::Timestamp | DataType::TimestampTz => i128::from(INFINITE_TIMESTAMP),
+        _ => return false,
+    };
+    range.is_none_or(|(low, high)| low <= -infinity || high >= infinity)
 }
 
 fn both(low: Option<i128>, high: Option<i128>) -> Option<Range> {

@@ -14,8 +14,10 @@ mod compile;
 pub mod display;
 mod entries;
 pub mod fold;
+pub mod interval_text;
 mod kernels;
 pub mod machine;
+pub mod moment_text;
 pub mod parse;
 pub mod pattern;
 pub mod program;
@@ -185,17 +187,19 @@ impl CompareOp {
 /// | two of one float type | `Add` … `Modulo` | that type, IEEE 754; division by zero is an error |
 /// | two decimals | `Add`, `Subtract`, `Modulo` | decimal of the larger scale: operands are scaled up first |
 /// | two decimals | `Multiply` | decimal whose scale is the sum of theirs |
-/// | DATE, INTERVAL | `Add`, `Subtract` | DATE (time parts of the interval are dropped) or TIMESTAMP, as `ty` says |
+/// | DATE, INTERVAL | `Add`, `Subtract` | TIMESTAMP |
 /// | TIMESTAMP[TZ], INTERVAL | `Add`, `Subtract` | of the first type |
 /// | TIME, INTERVAL | `Add`, `Subtract` | TIME, wrapping at midnight |
 /// | INTERVAL, INTERVAL | `Add`, `Subtract` | INTERVAL |
-/// | INTERVAL, BIGINT or DOUBLE | `Multiply` | INTERVAL |
+/// | INTERVAL, BIGINT or DOUBLE | `Multiply`, `Divide` | INTERVAL |
+/// | DATE, TIME | `Add` | TIMESTAMP |
+/// | two of TIME | `Subtract` | INTERVAL |
 /// | DATE, DATE | `Subtract` | BIGINT, days |
 /// | DATE, BIGINT | `Add`, `Subtract` | DATE |
 /// | two of TIMESTAMP[TZ] | `Subtract` | INTERVAL of days and microseconds |
 ///
 /// Adding months clips the day to the length of the month. INTERVAL stands on the right; the front end turns
-/// `interval + date` around.
+/// `interval + date` around. Infinity stays infinity whatever is added to it; it cannot be subtracted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ArithmeticOp {
     /// `+`
@@ -224,10 +228,10 @@ pub enum ArithmeticOp {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Function {
     /// Field of a DATE, TIMESTAMP[TZ], TIME or INTERVAL; result `ty` is an integer type, or DOUBLE for
-    /// [`DatePart::Epoch`]. TIMESTAMPTZ is read in UTC.
+    /// [`DatePart::Epoch`] and [`DatePart::Julian`]. TIMESTAMPTZ is read in UTC. NULL of infinity.
     Extract(DatePart),
     /// DATE or TIMESTAMP[TZ] cut to the start of the field; type of the argument, or TIMESTAMP for a DATE argument if
-    /// `ty` says so.
+    /// `ty` says so. An INTERVAL without what is finer than the field.
     Truncate(DatePart),
     /// `substring(VARCHAR, start BIGINT[, count BIGINT])`, from 1, in characters, as in PostgreSQL: a start before the
     /// text counts into the length; a negative count is an error.
@@ -265,9 +269,12 @@ pub enum Function {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum DatePart {
+    Millennium,
     Century,
     Decade,
     Year,
+    /// The year that the ISO week belongs to.
+    IsoYear,
     Quarter,
     Month,
     Week,
@@ -286,6 +293,8 @@ pub enum DatePart {
     Microsecond,
     /// Seconds since 1970.
     Epoch,
+    /// Days since 4714-11-24 BC, with the time as a fraction.
+    Julian,
 }
 
 /// A scalar function that another library computes, over whole vectors.

@@ -7,6 +7,7 @@
 use super::arithmetic::{Integer, Wide, with_integer};
 use super::{Operand, Rows, operand, row_by_row, strict, unary, unary_checked};
 use crate::buffer::Native;
+use crate::expr::calendar::{day_of, is_finite, midnight};
 use crate::expr::parse::{parse_date, parse_i64, parse_value};
 use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
 use crate::vector::Vector;
@@ -272,9 +273,11 @@ pub fn convert(value: &Value, from: DataType, to: DataType) -> Result<Value> {
         (Value::Boolean(v), _, _) if to.is_numeric() => in_range(rescale((*v).into(), 0, scale(to)), value, from, to)?,
         (Value::Integer(v), _, Boolean) if from.is_numeric() => Value::Boolean(*v != 0),
         (Value::Float(v), _, Boolean) => Value::Boolean(*v != 0.0),
-        (Value::Integer(v), Date, Timestamp | TimestampTz) => in_range(v.checked_mul(day), value, from, to)?,
-        (Value::Integer(v), Timestamp | TimestampTz, Date) => in_range(Some(v.div_euclid(day)), value, from, to)?,
-        (Value::Integer(v), Timestamp | TimestampTz, Time) => Value::Integer(v.rem_euclid(day)),
+        (Value::Integer(v), Date, Timestamp | TimestampTz) => {
+            in_range(midnight(*v as i32).map(i128::from), value, from, to)?
+        }
+        (Value::Integer(v), Timestamp | TimestampTz, Date) => Value::Integer(day_of(*v as i64).into()),
+        (Value::Integer(v), Timestamp | TimestampTz, Time) if is_finite(*v as i64) => Value::Integer(v.rem_euclid(day)),
         (Value::Integer(v), Timestamp | TimestampTz, Timestamp | TimestampTz) => Value::Integer(*v),
         (Value::Integer(v), Time, DataType::Interval) => {
             Value::Interval(Interval { months: 0, days: 0, micros: *v as i64 })

@@ -2,8 +2,9 @@
 
 use super::{Rows, operand, row_by_row, strict, unary};
 use crate::expr::calendar::{
-    add_interval, add_intervals, epoch_interval, epoch_timestamp, extract_date, extract_interval, extract_time,
-    extract_timestamp, negate_interval, scale_interval, timestamp_difference, truncate, truncate_date,
+    add_interval, add_intervals, divide_interval, epoch_interval, epoch_timestamp, extract_date, extract_interval,
+    extract_time, extract_timestamp, is_finite, is_finite_date, julian_timestamp, midnight, negate_interval,
+    scale_interval, timestamp_difference, truncate, truncate_date, truncate_interval,
 };
 use crate::expr::{ArithmeticOp, DatePart};
 use crate::types::{Interval, MICROS_PER_DAY, PhysicalType};
@@ -17,11 +18,16 @@ use crate::{DataType, Error, Result, Value};
 pub fn extract(part: DatePart, a: &Vector, from: DataType, rows: Rows<'_>, out: &mut Vector) -> Result<()> {
     let physical = out.physical();
     strict(&[a], rows, out, |rows, out| {
-        if part == DatePart::Epoch && physical == PhysicalType::F64 {
+        let all_near = from == DataType::Date && all_near(a, rows);
+        if !all_near {
+            nullify_infinite(a, from, rows, out);
+        }
+        if physical == PhysicalType::F64 && matches!(part, DatePart::Epoch | DatePart::Julian) {
             let out = out.values_mut::<f64>();
-            match from {
-                DataType::Date => unary(operand(a), rows, out, |d: i32| f64::from(d) * 86_400.0),
-                DataType::Interval => unary(operand(a), rows, out, epoch_interval),
+            match (from, part) {
+                (DataType::Date, _) => unary(operand(a), rows, out, |d: i32| extract_date(part, d.into()) as f64),
+                (DataType::Interval, _) => unary(operand(a), rows, out, epoch_interval),
+                (_, DatePart::Julian) => unary(operand(a), rows, out, julian_timestamp),
                 _ => unary(operand(a), rows, out, epoch_timestamp),
             }
             return Ok(());
@@ -30,7 +36,7 @@ pub fn extract(part: DatePart, a: &Vector, from: DataType, rows: Rows<'_>, out: 
             ($t:ty) => {{
                 let out = out.values_mut::<$t>();
                 match (from, part) {
-                    (DataType::Date, DatePart::Year) if all_near(a, rows) => {
+                    (DataType::Date, DatePart::Year) if all_near => {
                         unary(operand(a), rows.widened(), out, |d| year_of(d) as $t);
                     }
                     (DataType::Date, _) => unary(operand(a), rows, out, |d: i32| extract_date(part, d.into()) as $t),
@@ -51,6 +57,29 @@ pub fn extract(part: DatePart, a: &Vector, from: DataType, rows: Rows<'_>, out: 
         }
         Ok(())
     })
+}
+
+/// Infinity has no fields: makes NULL of it.
+fn nullify_infinite(a: &Vector, from: DataType, rows: Rows<'_>, out: &mut Vector) {
+    if from == DataType::Date {
+        let days = operand::<i32>(a);
+        nullify(rows, out, |p| !is_finite_date(days.get(p)));
+    } else if matches!(from, DataType::Timestamp | DataType::TimestampTz) {
+        let micros = operand::<i64>(a);
+        nullify(rows, out, |p| !is_finite(micros.get(p)));
+    }
+}
+
+fn nullify(rows: Rows<'_>, out: &mut Vector, is_infinite: impl Fn(usize) -> bool) {
+    let mut any = false;
+    rows.each(|p| any |= is_infinite(p));
+    if any {
+        rows.each(|p| {
+            if is_infinite(p) {
+                out.set_null(p);
+            }
+        });
+    }
 }
 
 /// Days that [`year_of`] covers: the years -30,000 to 30,000 and more.
@@ -99,8 +128,11 @@ pub fn truncated(
         });
     }
     row_by_row(&[(a, from)], to, rows, out, |values| {
+        if let Value::Interval(span) = &values[0] {
+            return Ok(Value::Interval(truncate_interval(part, *span)));
+        }
         let at = integer(&values[0])?;
-        let at = if from == DataType::Date { at.checked_mul(MICROS_PER_DAY) } else { Some(at) };
+        let at = if from == DataType::Date { midnight(at as i32) } else { Some(at) };
         let start = at.and_then(|at| truncate(part, at)).ok_or_else(|| out_of_range(to))?;
         Ok(Value::Integer(if to == DataType::Date { start.div_euclid(MICROS_PER_DAY) } else { start }.into()))
     })
@@ -111,6 +143,11 @@ fn integer(value: &Value) -> Result<i64> {
         Value::Integer(v) => i64::try_from(*v).map_err(|_| Error::input(format!("{v} does not fit BIGINT"))),
         other => Err(Error::internal(format!("{other:?} where an integer is expected"))),
     }
+}
+
+/// Whether a number of days is a date that is finite.
+fn is_day(days: i128) -> bool {
+    i32::try_from(days).is_ok_and(is_finite_date)
 }
 
 fn out_of_range(ty: DataType) -> Error {
@@ -133,7 +170,7 @@ pub fn arithmetic(
 }
 
 fn combine(op: ArithmeticOp, a: (&Value, DataType), b: (&Value, DataType), ty: DataType) -> Result<Value> {
-    use ArithmeticOp::{Add, Multiply, Subtract};
+    use ArithmeticOp::{Add, Divide, Multiply, Subtract};
     let signed = |b: Interval| if op == Subtract { negate_interval(b) } else { Some(b) };
     let result = match (op, a.0, b.0) {
         (Add | Subtract, Value::Interval(a), Value::Interval(b)) => {
@@ -147,12 +184,8 @@ fn combine(op: ArithmeticOp, a: (&Value, DataType), b: (&Value, DataType), ty: D
                     Some(Value::Integer(moved))
                 }
                 DataType::Date => {
-                    let whole = if ty == DataType::Date { Interval { micros: 0, ..span } } else { span };
-                    let micros = (*at as i64).checked_mul(MICROS_PER_DAY).and_then(|at| add_interval(at, whole));
-                    match ty {
-                        DataType::Date => micros.map(|m| Value::Integer((m / MICROS_PER_DAY).into())),
-                        _ => micros.map(|m| Value::Integer(m.into())),
-                    }
+                    let moved = midnight(*at as i32).and_then(|at| add_interval(at, span));
+                    moved.map(|m| Value::Integer(m.into()))
                 }
                 _ => add_interval(*at as i64, span).map(|m| Value::Integer(m.into())),
             }
@@ -169,13 +202,34 @@ fn combine(op: ArithmeticOp, a: (&Value, DataType), b: (&Value, DataType), ty: D
             product().map(Value::Interval)
         }
         (Multiply, Value::Interval(span), Value::Float(factor)) => scale_interval(*span, *factor).map(Value::Interval),
+        (Divide, Value::Interval(_), Value::Float(0.0) | Value::Integer(0)) => {
+            return Err(Error::input("division by zero"));
+        }
+        (Divide, Value::Interval(span), Value::Float(divisor)) => divide_interval(*span, *divisor).map(Value::Interval),
+        (Divide, Value::Interval(span), Value::Integer(n)) => divide_interval(*span, *n as f64).map(Value::Interval),
+        (Subtract, Value::Integer(a), Value::Integer(b))
+            if ty == DataType::Interval && !(is_finite(*a as i64) && is_finite(*b as i64)) =>
+        {
+            return Err(Error::input("infinite timestamps cannot be subtracted"));
+        }
         (Subtract, Value::Integer(a), Value::Integer(b)) if ty == DataType::Interval => {
             timestamp_difference(*a as i64, *b as i64).map(Value::Interval)
         }
-        (Add | Subtract, Value::Integer(a), Value::Integer(b)) => {
-            let moved = if op == Add { a.checked_add(*b) } else { a.checked_sub(*b) };
-            let (low, high) = ty.integer_range().unwrap_or((0, -1));
-            moved.filter(|m| (low..=high).contains(m)).map(Value::Integer)
+        // A date and a time of day.
+        (Add, Value::Integer(day), Value::Integer(time)) if ty == DataType::Timestamp => {
+            let span = Interval { months: 0, days: 0, micros: *time as i64 };
+            midnight(*day as i32).and_then(|at| add_interval(at, span)).map(|at| Value::Integer(at.into()))
+        }
+        // Days, or days between dates.
+        (Add | Subtract, Value::Integer(day), Value::Integer(_)) if ty == DataType::Date && !is_day(*day) => {
+            Some(Value::Integer(*day))
+        }
+        (Subtract, Value::Integer(a), Value::Integer(b)) if ty != DataType::Date && !(is_day(*a) && is_day(*b)) => {
+            return Err(Error::input("infinite dates cannot be subtracted"));
+        }
+        (Add | Subtract, Value::Integer(day), Value::Integer(days)) => {
+            let moved = if op == Add { day.checked_add(*days) } else { day.checked_sub(*days) };
+            moved.filter(|moved| ty != DataType::Date || is_day(*moved)).map(Value::Integer)
         }
         _ => return Err(Error::not_supported(format!("{} {op} {}", a.1, b.1))),
     };

@@ -1,0 +1,85 @@
+//! The session's zone in bound plans.
+//!
+//! The binder and the kernels take TIMESTAMPTZ as UTC. Here every expression whose result depends on where the session's
+//! clocks are is replaced by one that says so: casts between TIMESTAMPTZ and TIMESTAMP, DATE, TIME or VARCHAR; fields of a
+//! TIMESTAMPTZ and the beginnings of its days; and INTERVALs that are added to it. In UTC only text remains to be done, as
+//! it may name a zone.
+
+use super::{Zone, functions};
+use crate::Statement;
+use crate::statement::Alteration;
+use entasis_engine::plan::Plan;
+use entasis_vector::DataType;
+use entasis_vector::expr::{ArithmeticOp, DatePart, Expr, Function};
+
+/// Puts `zone` into all plans of a statement.
+pub(crate) fn apply(statement: &mut Statement, zone: Zone) {
+    for plan in plans(statement) {
+        apply_to_plan(plan, zone);
+    }
+}
+
+/// Puts `zone` into a plan.
+pub(crate) fn apply_to_plan(plan: &mut Plan, zone: Zone) {
+    plan.for_each_expr(&mut |expr| {
+        let taken = std::mem::replace(expr, Expr::boolean(false));
+        *expr = in_zone(taken, zone);
+    });
+}
+
+fn plans(statement: &mut Statement) -> Vec<&mut Plan> {
+    match statement {
+        Statement::Query(plan)
+        | Statement::CreateTableAs { plan, .. }
+        | Statement::Summarize { plan }
+        | Statement::CopyTo { plan, .. } => vec![plan],
+        Statement::Insert(insert) => vec![&mut insert.plan],
+        Statement::Change(change) => vec![&mut change.plan],
+        Statement::Explain { statement, .. } => plans(statement),
+        Statement::AlterTable { alteration: Alteration::Columns(columns), .. } => {
+            let violations = columns.violations.iter_mut().map(|(_, plan)| plan);
+            columns.rows.iter_mut().chain(violations).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// The expression with the session's zone in it.
+pub(crate) fn in_zone(expr: Expr, zone: Zone) -> Expr {
+    expr.transform(&mut |part| one(part, zone))
+}
+
+fn one(expr: Expr, zone: Zone) -> Expr {
+    use DataType::{Date, Interval, Time, Timestamp, TimestampTz, Varchar};
+    match expr {
+        Expr::Cast { input, ty: TimestampTz, lenient } if input.ty() == Varchar => {
+            functions::read(zone, *input, lenient)
+        }
+        other @ Expr::External { .. } => functions::same_number(other),
+        other if zone.is_utc() => other,
+        Expr::Cast { input, ty, lenient } => match (input.ty(), ty) {
+            (TimestampTz, Varchar) => functions::write(zone, *input),
+            (TimestampTz, Timestamp) => functions::local(zone, *input),
+            (TimestampTz, Date | Time) => Expr::Cast { input: Box::new(functions::local(zone, *input)), ty, lenient },
+            (Timestamp, TimestampTz) => functions::instant(zone, *input),
+            (Date, TimestampTz) => functions::instant(zone, functions::midnight(*input)),
+            _ => Expr::Cast { input, ty, lenient },
+        },
+        Expr::Function { function, mut args, ty } if args.first().is_some_and(|arg| arg.ty() == TimestampTz) => {
+            match function {
+                Function::Extract(part) if part != DatePart::Epoch => {
+                    let local = functions::local(zone, args.remove(0));
+                    Expr::Function { function, args: vec![local], ty }
+                }
+                Function::Truncate(part) => functions::truncated(zone, part, args.remove(0)),
+                _ => Expr::Function { function, args, ty },
+            }
+        }
+        Expr::Arithmetic { op: op @ (ArithmeticOp::Add | ArithmeticOp::Subtract), left, right, .. }
+            if left.ty() == TimestampTz && right.ty() == Interval =>
+        {
+            functions::shifted(zone, *left, *right, op == ArithmeticOp::Subtract)
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,276 @@
+//! Text to dates, times of day and timestamps.
+//!
+//! [`parse_date`], [`parse_time`] and [`parse_timestamp`] are the fast path, for the plain forms that come by the million.
+//! [`parse_moment`] reads all forms: years before 1 (`0044-03-15 (BC)`, `0044-03-15 10:00:00 BC`), `infinity` and
+//! `-infinity`, `epoch`, the end of a day as `24:00:00`, and a zone, whose name is left to whoever knows zones.
+
+use super::calendar::{day_of, days_in_month, is_finite};
+use crate::types::{INFINITE_DATE, INFINITE_TIMESTAMP, MICROS_PER_DAY};
+use crate::value::days_from_civil;
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+
+/// Takes an unsigned number of `min` to `max` digits off the front.
+#[inline]
+fn take_number(bytes: &mut &[u8], min: usize, max: usize) -> Option<i64> {
+    let digits = bytes.iter().take(max).take_while(|b| b.is_ascii_digit()).count();
+    if digits < min {
+        return None;
+    }
+    let number = bytes[..digits].iter().fold(0i64, |number, digit| number * 10 + i64::from(digit - b'0'));
+    *bytes = &bytes[digits..];
+    Some(number)
+}
+
+#[inline]
+fn take(bytes: &mut &[u8], wanted: u8) -> Option<()> {
+    let (first, rest) = bytes.split_first()?;
+    *bytes = rest;
+    (*first == wanted).then_some(())
+}
+
+/// `2024-02-29`: year, month and day with one separator, `-` or `/`. A year may have up to seven digits and a sign, or
+/// be followed by ` (BC)`.
+#[inline]
+pub fn parse_date(mut bytes: &[u8]) -> Option<i32> {
+    let days = take_date(&mut bytes)?;
+    bytes.is_empty().then_some(days)
+}
+
+#[inline]
+fn take_date(bytes: &mut &[u8]) -> Option<i32> {
+    let (year, month, day) = take_civil(bytes)?;
+    let year = match bytes.strip_prefix(b" (BC)") {
+        Some(rest) => {
+            *bytes = rest;
+            1 - year
+        }
+        None => year,
+    };
+    date_of(year, month, day)
+}
+
+/// Year, month and day as they are written.
+#[inline]
+fn take_civil(bytes: &mut &[u8]) -> Option<(i64, u32, u32)> {
+    let negative = bytes.first() == Some(&b'-');
+    if matches!(bytes.first(), Some(b'-' | b'+')) {
+        *bytes = &bytes[1..];
+    }
+    let year = take_number(bytes, 1, 7)?;
+    let separator = *bytes.first().filter(|b| matches!(b, b'-' | b'/'))?;
+    take(bytes, separator)?;
+    let month = take_number(bytes, 1, 2)? as u32;
+    take(bytes, separator)?;
+    let day = take_number(bytes, 1, 2)? as u32;
+    Some((if negative { -year } else { year }, month, day))
+}
+
+#[inline]
+fn date_of(year: i64, month: u32, day: u32) -> Option<i32> {
+    if !(1..=12).contains(&month) || day == 0 || day > days_in_month(year, month) {
+        return None;
+    }
+    // The ends of the range stand for infinity.
+    i32::try_from(days_from_civil(year, month, day)).ok().filter(|days| days.unsigned_abs() < INFINITE_DATE as u32)
+}
+
+/// `23:59[:59[.999999]]`, up to `24:00:00`; digits of fraction after the sixth are cut.
+#[inline]
+pub fn parse_time(mut bytes: &[u8]) -> Option<i64> {
+    let micros = take_time(&mut bytes)?;
+    bytes.is_empty().then_some(micros)
+}
+
+fn take_time(bytes: &mut &[u8]) -> Option<i64> {
+    let hour = take_number(bytes, 1, 2)?;
+    take(bytes, b':')?;
+    let minute = take_number(bytes, 2, 2)?;
+    let mut second = 0;
+    if bytes.first() == Some(&b':') {
+        take(bytes, b':')?;
+        second = take_number(bytes, 2, 2)?;
+    }
+    let fraction = take_fraction(bytes);
+    let micros = (hour * 3600 + minute * 60 + second) * MICROS_PER_SECOND + fraction;
+    (minute < 60 && second < 60 && micros <= MICROS_PER_DAY).then_some(micros)
+}
+
+/// Microseconds of `.25`; 0 without a point.
+fn take_fraction(bytes: &mut &[u8]) -> i64 {
+    let Some(rest) = bytes.strip_prefix(b".") else { return 0 };
+    let digits = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+    let mut micros = 0;
+    let padded = rest[..digits].iter().map(|digit| i64::from(digit - b'0')).chain(std::iter::repeat(0));
+    padded.take(6).for_each(|digit| micros = micros * 10 + digit);
+    *bytes = &rest[digits..];
+    micros
+}
+
+/// A moment, in all forms. Offsets are taken into account: microseconds are in UTC if there is one, and whether there is.
+/// `None` where the zone has a name.
+#[inline]
+pub fn parse_timestamp(bytes: &[u8]) -> Option<(i64, bool)> {
+    let moment = parse_moment(bytes)?;
+    match moment.zone {
+        TextZone::None => Some((moment.micros, false)),
+        TextZone::Offset(seconds) => {
+            let micros = moment.micros.checked_sub(seconds * MICROS_PER_SECOND)?;
+            is_finite(micros).then_some((micros, true))
+        }
+        TextZone::Named(_) => None,
+    }
+}
+
+/// What a text says of a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment<'a> {
+    /// Date and time as they are written, in microseconds since 1970-01-01 00:00:00; or infinity.
+    pub micros: i64,
+    /// Where clocks show that.
+    pub zone: TextZone<'a>,
+}
+
+/// The zone of a [`Moment`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextZone<'a> {
+    /// The text has none.
+    None,
+    /// Seconds east of Greenwich.
+    Offset(i64),
+    /// Its name.
+    Named(&'a str),
+}
+
+impl Moment<'_> {
+    /// The day that is written, whatever the zone.
+    pub fn date(&self) -> i32 {
+        day_of(self.micros)
+    }
+}
+
+/// `2024-02-29[( |T)23:59[:59[.9]][ ][zone]][ BC]`, where the zone is `Z`, `±hh[[:]mm[:ss]]` or a name; `infinity`,
+/// `-infinity`, `epoch`.
+#[inline]
+pub fn parse_moment(text: &[u8]) -> Option<Moment<'_>> {
+    let plain = |micros| Some(Moment { micros, zone: TextZone::None });
+    let mut bytes = text;
+    let Some((mut year, month, day)) = take_civil(&mut bytes) else {
+        return match text {
+            _ if text.eq_ignore_ascii_case(b"infinity") || text.eq_ignore_ascii_case(b"+infinity") => {
+                plain(INFINITE_TIMESTAMP)
+            }
+            _ if text.eq_ignore_ascii_case(b"-infinity") => plain(-INFINITE_TIMESTAMP),
+            _ if text.eq_ignore_ascii_case(b"epoch") => plain(0),
+            _ => None,
+        };
+    };
+    if let Some(rest) = bytes.strip_prefix(b" (BC)") {
+        bytes = rest;
+        year = 1 - year;
+    } else if let [rest @ .., b'b' | b'B', b'c' | b'C'] = bytes
+        && rest.last().is_some_and(|b| !b.is_ascii_alphabetic())
+    {
+        bytes = rest.trim_ascii_end();
+        year = 1 - year;
+    }
+    let midnight = i64::from(date_of(year, month, day)?).checked_mul(MICROS_PER_DAY)?;
+    if bytes.is_empty() {
+        return plain(midnight);
+    }
+    if !matches!(bytes[0], b' ' | b'T' | b't') {
+        return None;
+    }
+    bytes = bytes[1..].trim_ascii_start();
+    let micros = midnight.checked_add(take_time(&mut bytes)?)?;
+    if !is_finite(micros) {
+        return None;
+    }
+    let zone = bytes.trim_ascii_start();
+    Some(Moment { micros, zone: if zone.is_empty() { TextZone::None } else { parse_zone(zone)? } })
+}
+
+fn parse_zone(bytes: &[u8]) -> Option<TextZone<'_>> {
+    match bytes[0] {
+        b'+' | b'-' => parse_offset(bytes).map(TextZone::Offset),
+        _ if bytes.eq_ignore_ascii_case(b"z") || bytes.eq_ignore_ascii_case(b"utc") => Some(TextZone::Offset(0)),
+        b'a'..=b'z' | b'A'..=b'Z' => std::str::from_utf8(bytes).ok().map(TextZone::Named),
+        _ => None,
+    }
+}
+
+/// `±hh[[:]mm[[:]ss]]` in seconds.
+pub fn parse_offset(bytes: &[u8]) -> Option<i64> {
+    let (sign, mut rest) = match bytes.split_first()? {
+        (b'+', rest) => (1, rest),
+        (b'-', rest) => (-1, rest),
+        _ => return None,
+    };
+    let hours = take_number(&mut rest, 1, 2)?;
+    let mut part = || {
+        if rest.is_empty() {
+            return Some(0);
+        }
+        rest = rest.strip_prefix(b":").unwrap_or(rest);
+        take_number(&mut rest, 2, 2).filter(|number| *number < 60)
+    };
+    let (minutes, seconds) = (part()?, part()?);
+    (rest.is_empty() && hours < 19).then_some(sign * (hours * 3600 + minutes * 60 + seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{DataType, Value};
+
+    fn read(text: &str) -> String {
+        match parse_moment(text.as_bytes()) {
+            Some(Moment { micros, zone }) => {
+                let moment = Value::Integer(micros.into());
+                let text = moment.display(DataType::Timestamp).to_string();
+                match zone {
+                    TextZone::None => text,
+                    TextZone::Offset(seconds) => format!("{text} at {seconds}"),
+                    TextZone::Named(name) => format!("{text} in {name}"),
+                }
+            }
+            None => "none".into(),
+        }
+    }
+
+    #[test]
+    fn all_forms() {
+        for (text, expected) in [
+            ("2024-02-29", "2024-02-29 00:00:00"),
+            ("2024-02-29T23:59", "2024-02-29 23:59:00"),
+            ("2024-02-29 24:00:00", "2024-03-01 00:00:00"),
+            ("2024-02-29 10:00:00.1234567 Z", "2024-02-29 10:00:00.123456 at 0"),
+            ("2024-02-29 10:00:00-0230", "2024-02-29 10:00:00 at -9000"),
+            ("1890-01-01 00:00:00+00:53:28", "1890-01-01 00:00:00 at 3208"),
+            ("2024-02-29 10:00 Europe/Berlin", "2024-02-29 10:00:00 in Europe/Berlin"),
+            ("0044-03-15 (BC)", "0044-03-15 (BC) 00:00:00"),
+            ("0044-03-15 BC", "0044-03-15 (BC) 00:00:00"),
+            ("0044-03-15 10:00:00 BC", "0044-03-15 (BC) 10:00:00"),
+            ("0044-03-15 10:00:00+01 bc", "0044-03-15 (BC) 10:00:00 at 3600"),
+            ("294247-01-10 04:00:54.775806", "294247-01-10 04:00:54.775806"),
+            ("294247-01-10 04:00:54.775807", "none"),
+            ("Infinity", "infinity"),
+            ("-infinity", "-infinity"),
+            ("epoch", "1970-01-01 00:00:00"),
+            ("2023-02-29", "none"),
+            ("0001-02-29 BC", "0001-02-29 (BC) 00:00:00"),
+            ("2024-02-29 10:00:00 ?", "none"),
+            ("2024-02-29x", "none"),
+            ("", "none"),
+        ] {
+            assert_eq!(read(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn times_end_with_the_day() {
+        assert_eq!(parse_time(b"24:00:00"), Some(MICROS_PER_DAY));
+        assert_eq!(parse_time(b"24:00:01"), None);
+        assert_eq!(parse_time(b"23:60"), None);
+    }
+}
