@@ -9,16 +9,29 @@ use entasis_vector::{Chunk, DataType, PhysicalType, Result, Schema, Selection, V
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A relation called `name` over `batches`, which all have `schema`.
+/// The columns of a relation over Arrow data of this schema. A column of bare NULLs, which has no type in Arrow, is an INTEGER, as
+/// in a table that is created from a query.
 ///
 /// # Errors
 /// Not supported, for a column of a type that Entasis does not have (yet); the message names it.
+pub fn arrow_relation_schema(schema: &arrow_schema::Schema) -> Result<Schema> {
+    let mut schema = entasis_arrow::schema_from_arrow(schema)?;
+    for field in schema.iter_mut().filter(|field| field.ty == DataType::Null) {
+        field.ty = DataType::Int32;
+    }
+    Ok(schema)
+}
+
+/// A relation called `name` over `batches`, which all have `schema`.
+///
+/// # Errors
+/// As [`arrow_relation_schema`].
 pub fn arrow_relation(
     name: &str,
     schema: &arrow_schema::Schema,
     batches: Vec<RecordBatch>,
 ) -> Result<Arc<dyn Relation>> {
-    let schema = entasis_arrow::schema_from_arrow(schema)?;
+    let schema = arrow_relation_schema(schema)?;
     Ok(Arc::new(ArrowRelation { name: name.to_string(), schema, batches: batches.into() }))
 }
 

@@ -6,7 +6,7 @@ mod inspect;
 mod series;
 mod table;
 
-pub use arrow::arrow_relation;
+pub use arrow::{arrow_relation, arrow_relation_schema};
 pub(crate) use table::TableRelation;
 
 use crate::files;

@@ -9,14 +9,15 @@
 
 use super::finish::{Returning, returned};
 use super::{ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, and, case, cast_to, is_default, is_null, join, named};
-use super::{not, number, qualified, refuse, table_alias};
+use super::{not, number, qualified, table_alias};
 use crate::bind::{Binder, find_column};
+use crate::clauses::refuse;
 use crate::parse::{NOTHING, parse_query};
 use crate::statement::Repeated;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
     AssignmentTarget, BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction, MergeClauseKind,
-    MergeInsertExpr, MergeInsertKind, ObjectName, SetExpr, TableAlias, TableFactor, TableWithJoins,
+    MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, ObjectName, SetExpr, TableAlias, TableFactor, TableWithJoins,
 };
 use entasis_engine::relation::ColumnDefault;
 use entasis_vector::{DataType, Error, Result};
@@ -36,6 +37,9 @@ struct Clause {
 
 impl Binder<'_> {
     pub(crate) fn merge(&self, merge: &Merge) -> Result<Statement> {
+        let Merge { merge_token: _, optimizer_hints, into: _, table: _, source: _, on: _, clauses: _, output: _ } =
+            merge;
+        refuse([(!optimizer_hints.is_empty(), "hints for the optimizer")])?;
         let target = self.target(&merge.table)?;
         let returning = Returning::new(returned(merge.output.as_ref())?, &target, true)?;
         let has = |kinds: &[MergeClauseKind]| merge.clauses.iter().any(|clause| kinds.contains(&clause.clause_kind));
@@ -109,8 +113,11 @@ impl Binder<'_> {
         match action {
             MergeAction::Delete { .. } => Ok((3, Vec::new())),
             MergeAction::Update(update) => {
-                refuse(update.update_predicate.is_some(), "WHERE in a clause of MERGE")?;
-                refuse(update.delete_predicate.is_some(), "DELETE WHERE in a clause of MERGE")?;
+                let MergeUpdateExpr { update_token: _, assignments: _, update_predicate, delete_predicate } = update;
+                refuse([
+                    (update_predicate.is_some(), "WHERE in a clause of MERGE"),
+                    (delete_predicate.is_some(), "DELETE WHERE in a clause of MERGE"),
+                ])?;
                 if let [only] = update.assignments.as_slice()
                     && matches!(&only.target, AssignmentTarget::ColumnName(name) if is_nothing(name))
                 {
@@ -119,7 +126,8 @@ impl Binder<'_> {
                 Ok((2, self.assignments(target, &update.assignments)?))
             }
             MergeAction::Insert(insert) => {
-                refuse(insert.insert_predicate.is_some(), "WHERE in a clause of MERGE")?;
+                let MergeInsertExpr { insert_token: _, columns: _, kind_token: _, kind: _, insert_predicate } = insert;
+                refuse([(insert_predicate.is_some(), "WHERE in a clause of MERGE")])?;
                 if insert.columns.iter().any(is_nothing) {
                     return Ok((0, Vec::new()));
                 }

@@ -5,6 +5,7 @@
 //! for all types but VARCHAR and BLOB.
 
 use super::calendar::{add_intervals, days_in_month, negate_interval};
+use crate::error::sqlstate;
 use crate::types::{DataType, Interval, MICROS_PER_DAY, pow10};
 use crate::value::{Value, days_from_civil};
 use crate::{Error, Result};
@@ -44,11 +45,14 @@ pub fn parse_value(text: &str, ty: DataType) -> Result<Value> {
             None => None,
         },
     };
-    value.ok_or_else(|| Error::input(format!("cannot cast '{}' to {ty}", shorten(text))))
+    value.ok_or_else(|| {
+        Error::input(format!("cannot cast '{}' to {ty}", shorten(text))).with_sqlstate(sqlstate::INVALID_TEXT)
+    })
 }
 
 fn out_of_range(text: &str, ty: DataType) -> Error {
     Error::input(format!("value {} is out of range for {ty}", shorten(text.trim())))
+        .with_sqlstate(sqlstate::OUT_OF_RANGE)
 }
 
 /// Long texts are cut in messages.
