@@ -32,11 +32,8 @@ pub struct Table {
 
 impl Table {
     /// The table as a relation called `name`.
-    ///
-    /// # Errors
-    /// For types that Entasis does not have.
-    pub fn relation(self, name: &str) -> PyResult<Arc<dyn Relation>> {
-        entasis::arrow_relation(name, &self.schema, self.batches).map_err(|error| raised(&error.with_context(name)))
+    pub fn relation(self, name: &str) -> Arc<dyn Relation> {
+        entasis::arrow_relation(name, &self.schema, self.batches)
     }
 }
 
@@ -80,7 +77,7 @@ pub fn find(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Found>> {
 /// As [`find`]; a type error, if the object is no table.
 pub fn relation(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<dyn Relation>> {
     match find(object, name)? {
-        Some(Found::Table(table)) => table.relation(name),
+        Some(Found::Table(table)) => Ok(table.relation(name)),
         Some(Found::Reader(reader)) => object.py().detach(|| reader.take()).map_err(|error| raised(&error)),
         None => {
             let class = object.get_type().name().map(|n| n.to_string()).unwrap_or_default();

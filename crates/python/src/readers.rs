@@ -5,7 +5,7 @@
 //! that they are gone, and to name the reader again is an error rather than a table without rows.
 
 use crate::arrow;
-use crate::errors::{ProgrammingError, raised};
+use crate::errors::ProgrammingError;
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::ArrowArrayStreamReader;
 use entasis_engine::exec::QueryContext;
@@ -19,12 +19,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What is known of each reader: a `weakref.WeakKeyDictionary` of [`Known`].
 static KNOWN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
-/// True for an object that gives its rows once: a stream that is an iterator, other than results of Entasis.
+/// True for an object that gives its rows once: a stream that is an iterator, other than results of Entasis; and that can be
+/// remembered.
 ///
 /// # Errors
 /// What the object raises.
 pub fn is_reader(object: &Bound<'_, PyAny>, library: &str) -> PyResult<bool> {
-    Ok(library != "entasis" && object.hasattr("__arrow_c_stream__")? && object.hasattr("__next__")?)
+    if library == "entasis" || !object.hasattr("__arrow_c_stream__")? || !object.hasattr("__next__")? {
+        return Ok(false);
+    }
+    let reference = object.py().import("weakref")?.getattr("ref")?;
+    Ok(object.hash().is_ok() && reference.call1((object,)).is_ok())
 }
 
 /// A reader as a relation.
@@ -50,7 +55,7 @@ struct Known(Arc<Reader>);
 /// The relation of a reader that has its rows still, called `name` if nobody has named it yet.
 ///
 /// # Errors
-/// Programming, if the rows are gone; not supported, for types that Entasis does not have; what the reader raises.
+/// Programming, if the rows are gone; what the reader raises.
 pub fn reader(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<Reader>> {
     let py = object.py();
     let make = || py.import("weakref")?.call_method0("WeakKeyDictionary").map(Bound::unbind);
@@ -64,7 +69,7 @@ pub fn reader(object: &Bound<'_, PyAny>, name: &str) -> PyResult<Arc<Reader>> {
         };
     }
     let stream = arrow::open(object)?;
-    let schema = entasis::arrow_relation_schema(&stream.schema()).map_err(|error| raised(&error.with_context(name)))?;
+    let schema = entasis::arrow_relation_schema(&stream.schema());
     let reader = Arc::new(Reader { name: name.to_owned(), schema, rows: Mutex::new(Rows::Unread(stream)) });
     known.set_item(object, Py::new(py, Known(reader.clone()))?)?;
     Ok(reader)
@@ -95,7 +100,7 @@ impl Reader {
         let schema = stream.schema();
         let batches = stream.collect::<std::result::Result<Vec<_>, _>>();
         let batches = batches.map_err(|error| Error::input(format!("reading {}: {error}", self.name)))?;
-        let relation = entasis::arrow_relation(&self.name, &schema, batches)?;
+        let relation = entasis::arrow_relation(&self.name, &schema, batches);
         *rows = Rows::Read(relation.clone());
         Ok(relation)
     }

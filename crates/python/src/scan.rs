@@ -83,7 +83,7 @@ impl Scope {
         }
         let (relation, reader): (Arc<dyn Relation>, _) = match arrow::find(object, name)? {
             None => return Ok(None),
-            Some(Found::Table(table)) => (table.relation(name)?, None),
+            Some(Found::Table(table)) => (table.relation(name), None),
             Some(Found::Reader(reader)) => (reader.clone(), Some(reader)),
         };
         let mut search = self.search();

@@ -110,7 +110,12 @@ fn position_of(error: &DataFusionError) -> Option<Position> {
 /// Takes the binder's jargon out of a message.
 fn clean(message: &str) -> String {
     let mut text = message.split("\n\nbacktrace:").next().unwrap_or(message);
+    // What a function says of its arguments is within what the binder says of it.
+    text = text.split("user-defined coercion failed with: ").last().unwrap_or(text);
     for prefix in [
+        "External error: ",
+        "Internal error: ",
+        "Error: ",
         "Error during planning: ",
         "Execution error: ",
         "Schema error: ",

@@ -294,3 +294,58 @@ fn rows(values: Vec<Expr>) -> Expr {
     let values = Values { explicit_row: false, value_keyword: false, rows: values.into_iter().map(row).collect() };
     Expr::Subquery(Box::new(query_of(SetExpr::Values(values))))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::parse::{Parsed, parse};
+
+    fn parsed(sql: &str) -> Parsed {
+        parse(sql).unwrap().pop().unwrap()
+    }
+
+    #[test]
+    fn places_are_numbered() {
+        for (sql, parameters, names) in [
+            ("SELECT ?, ?", 2, Vec::<&str>::new()),
+            ("SELECT $2 - $1 - $2", 2, vec![]),
+            ("SELECT $b - $a - :B", 2, vec!["b", "a"]),
+            ("SELECT $b; SELECT $a", 2, vec!["b", "a"]),
+            ("SELECT ?; SELECT ?", 1, vec![]),
+            ("SELECT 'a:b', x::INTEGER, \":c\" FROM t", 0, vec![]),
+            ("SELECT a[x:y], {'a':b} FROM t", 0, vec![]),
+            ("SELECT x=:x, (:y)", 2, vec!["x", "y"]),
+        ] {
+            let Ok(mut statements) = parse(sql) else { panic!("{sql}") };
+            let last = statements.pop().unwrap();
+            assert_eq!(last.parameters(), parameters, "{sql}");
+            assert_eq!(last.parameter_names(), names, "{sql}");
+        }
+        assert!(parse("SELECT ?, $1").is_err());
+        assert!(parse("SELECT $a; SELECT ?").is_err());
+        assert!(parse("SELECT $0").is_err());
+    }
+
+    #[test]
+    fn lists_become_a_place_for_each_value() {
+        let list = Some(2);
+        for (sql, lengths, expected) in [
+            ("SELECT 1 IN ?, ?", [list, None], "SELECT 1 IN ($1, $2), $3"),
+            ("SELECT ?, 1 NOT IN ?", [None, list], "SELECT $1, 1 NOT IN ($2, $3)"),
+            ("SELECT 1 IN (?, 7), 2 = ANY(?)", [list, list], "SELECT 1 IN ($1, $2, 7), 2 IN ($3, $4)"),
+            ("SELECT 1 < ALL(?), ?", [list, None], "SELECT 1 < ALL((VALUES ($1), ($2))), $3"),
+            ("SELECT 1 < ALL(?), ?", [Some(0), None], "SELECT true, $1"),
+            ("SELECT 1 IN ?, 1 NOT IN ?", [Some(0), Some(0)], "SELECT false, true"),
+            ("SELECT position('a' IN ?), ?", [None, None], "SELECT POSITION('a' IN $1), $2"),
+        ] {
+            let spread = parsed(sql).with_lists(&lengths).unwrap();
+            match &spread.ast {
+                crate::parse::Ast::Sql(statement) => assert_eq!(statement.to_string(), expected, "{sql}"),
+                other => panic!("{other:?}"),
+            }
+            let given: usize = lengths.iter().map(|length| length.unwrap_or(1)).sum();
+            assert_eq!(spread.parameters(), given, "{sql}");
+        }
+        assert!(parsed("SELECT 1 + ?").with_lists(&[list]).is_err());
+        assert!(parsed("SELECT 1 IN ?").with_lists(&[]).is_err());
+    }
+}

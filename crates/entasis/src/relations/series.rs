@@ -27,8 +27,8 @@ pub(super) fn series(
 ) -> Result<Arc<dyn Relation>> {
     let numbers = args
         .iter()
-        .map(|(_, value, _)| match value {
-            Value::Integer(v) => {
+        .map(|(_, value, ty)| match value {
+            Value::Integer(v) if ty.is_integer() => {
                 i64::try_from(*v).map_err(|_| Error::input(format!("{name}: {v} is out of range for BIGINT")))
             }
             _ => Err(Error::input(format!("{name} takes integers"))),

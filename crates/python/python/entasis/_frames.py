@@ -9,6 +9,7 @@ Out: pandas' plain integers know no NULL. A column of integers that has one is o
 
 from __future__ import annotations
 
+import datetime
 import decimal
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ def from_pandas(frame: pandas.DataFrame) -> pyarrow.Table:
         pass
     else:
         if not any(_is_foreign(column_type) for column_type in table.schema.types):
+            cut = [place for place, field in enumerate(table.schema) if _is_cut(frame.iloc[:, place], field.type)]
+            for place in cut:
+                table = table.set_column(place, table.field(place).name, _column(frame.iloc[:, place]))
             return table
     # One by one; two may have the same name.
     columns = [_column(values) for _, values in frame.items()]
@@ -47,13 +51,15 @@ def _column(values: pandas.Series) -> pyarrow.Array:
         column = pyarrow.array(values, from_pandas=True)
     except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
         return _objects(values)
+    if _is_cut(values, column.type):
+        return pyarrow.array([None if value is None else _time(value) for value in _present(values)], pyarrow.timestamp("us"))
     return _objects(values) if _is_foreign(column.type) else column
 
 
 def _objects(values: pandas.Series) -> pyarrow.Array:
     import pyarrow
 
-    present = [None if missing else value for value, missing in zip(values, values.isna())]
+    present = _present(values)
     given = [value for value in present if value is not None]
     if given and all(_is_long_integer(value) for value in given):
         digits = [None if value is None else decimal.Decimal(int(value)) for value in present]
@@ -61,8 +67,25 @@ def _objects(values: pandas.Series) -> pyarrow.Array:
     return pyarrow.array([None if value is None else str(value) for value in present], pyarrow.string())
 
 
+def _present(values: pandas.Series) -> list[Any]:
+    """The values, None for what pandas takes for missing."""
+    return [None if missing else value for value, missing in zip(values, values.isna())]
+
+
+def _time(value: datetime.date) -> datetime.datetime:
+    return value if isinstance(value, datetime.datetime) else datetime.datetime.combine(value, datetime.time())
+
+
 def _is_long_integer(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**_DIGITS
+
+
+def _is_cut(values: pandas.Series, column_type: pyarrow.DataType) -> bool:
+    """True if there are times of day among dates, which pyarrow would leave out."""
+    import pyarrow
+
+    is_date = pyarrow.types.is_date(column_type) and values.dtype == object
+    return is_date and any(isinstance(value, datetime.datetime) for value in values)
 
 
 def _is_foreign(column_type: pyarrow.DataType) -> bool:
@@ -104,4 +127,22 @@ def from_polars(frame: polars.DataFrame) -> polars.DataFrame:
             columns.append(polars.Series(column.name, text, dtype=polars.String))
         elif column.dtype == polars.Null:
             columns.append(column.cast(polars.Int32))
+        elif column.dtype in _long_integers():
+            columns.append(_narrowed(column))
     return frame.with_columns(columns) if columns else frame
+
+
+def _long_integers() -> set[Any]:
+    """The integers of polars that Arrow does not have."""
+    import polars
+
+    return {getattr(polars, name) for name in ("Int128", "UInt128") if hasattr(polars, name)}
+
+
+def _narrowed(column: polars.Series) -> polars.Series:
+    import polars
+
+    try:
+        return column.cast(polars.Decimal(_DIGITS, 0))
+    except polars.exceptions.PolarsError:
+        return column.cast(polars.String)

@@ -33,7 +33,6 @@ pub(crate) fn expression(expr: &Expr) -> Result<()> {
         | Expr::AtTimeZone { .. }
         | Expr::Extract { .. }
         | Expr::Position { .. }
-        | Expr::Substring { .. }
         | Expr::Trim { .. }
         | Expr::Overlay { .. }
         | Expr::Nested(_)
@@ -58,6 +57,10 @@ pub(crate) fn expression(expr: &Expr) -> Result<()> {
         | Expr::GroupingSets(_)
         | Expr::Cube(_)
         | Expr::Rollup(_) => Ok(()),
+        Expr::Substring { substring_from: None, substring_for: None, .. } => {
+            Err(Error::input("substring takes a text, where the part starts, and how long it is"))
+        }
+        Expr::Substring { .. } => Ok(()),
         Expr::Like { any, .. } | Expr::ILike { any, .. } => refuse([(*any, "LIKE ANY")]),
         Expr::Cast { kind: _, expr: _, data_type: _, array, format } => {
             refuse([(*array, "nested types"), (format.is_some(), "CAST with FORMAT")])
