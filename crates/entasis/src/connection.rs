@@ -21,6 +21,7 @@ use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Compression, Relation};
 use entasis_sql::{Parsed, Statement};
 use entasis_storage::{CatalogVersion, Entry, TableEntry, Waiter, WriterName};
+use entasis_vector::error::sqlstate;
 use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -194,7 +195,11 @@ impl Connection {
         match rows {
             None if prepared.is_short() => {
                 self.cancel.clear();
-                self.run(&prepared.parsed, Some(&prepared), parameters).map(Some)
+                match self.run(&prepared.parsed, Some(&prepared), parameters) {
+                    // It may be a variable of the program by now, which is looked for only where there is time.
+                    Err(error) if error.sqlstate() == sqlstate::NO_TABLE => Ok(None),
+                    rows => rows.map(Some),
+                }
             }
             rows => Ok(rows),
         }

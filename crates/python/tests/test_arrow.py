@@ -63,6 +63,16 @@ def test_tables_of_the_catalog_come_before_variables(con):
     assert con.sql("SELECT n FROM stock").fetchall() == [(99,)]
 
 
+def test_a_variable_takes_the_name_of_a_table_that_is_gone(con):
+    con.execute("CREATE TABLE taken AS SELECT 99 AS n")
+    for _ in range(4):
+        assert con.execute("SELECT max(n) FROM taken").fetchone() == (99,)
+    con.execute("DROP TABLE taken")
+    taken = TABLE  # noqa: F841
+    for _ in range(2):
+        assert con.execute("SELECT max(n) FROM taken").fetchone() == (2,)
+
+
 def test_results_are_tables(con):
     first = con.sql("SELECT * FROM (VALUES (1), (2)) v(i)")
     assert con.sql("SELECT sum(i) FROM first").fetchone() == (3,)

@@ -103,10 +103,9 @@ impl Places {
 fn join_colons(tokens: &mut Vec<TokenWithSpan>) {
     for i in (0..tokens.len()).rev() {
         let Some(Token::Word(word)) = tokens.get(i + 1).map(|next| &next.token) else { continue };
-        let ends_operand = |token: &Token| match token {
-            Token::Word(_) | Token::Number(..) | Token::SingleQuotedString(_) | Token::Placeholder(_) => true,
-            Token::RParen | Token::RBracket | Token::RBrace => true,
-            _ => false,
+        let ends_operand = |token: &Token| {
+            matches!(token, Token::Word(_) | Token::Number(..) | Token::SingleQuotedString(_) | Token::Placeholder(_))
+                || matches!(token, Token::RParen | Token::RBracket | Token::RBrace)
         };
         let within = i
             .checked_sub(1)

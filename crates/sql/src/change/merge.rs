@@ -8,16 +8,18 @@
 //! A column of the target keeps its value where no clause sets it, so that a row to remove is still there for `RETURNING`.
 
 use super::finish::{Returning, returned};
+use super::outer::for_each_outer;
 use super::{ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, and, case, cast_to, is_default, is_null, join, named};
-use super::{not, number, qualified, table_alias};
+use super::{not, number, qualified, select_from, table_alias};
 use crate::bind::{Binder, find_column};
 use crate::clauses::refuse;
 use crate::parse::{NOTHING, parse_query};
 use crate::statement::Repeated;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction, MergeClauseKind,
-    MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, ObjectName, SetExpr, TableAlias, TableFactor, TableWithJoins,
+    AssignmentTarget, BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction, MergeClause,
+    MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, ObjectName, SetExpr, TableAlias, TableFactor,
+    TableWithJoins,
 };
 use entasis_engine::relation::ColumnDefault;
 use entasis_vector::{DataType, Error, Result};
@@ -61,6 +63,11 @@ impl Binder<'_> {
                     and(in_target.into_iter().chain(in_source.clone().map(|source| not(is_null(source)))))
                 }
             };
+            let mut clause = clause.clone();
+            if matches!(clause.clause_kind, MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget) {
+                self.judge_new(&merge.source, &clause)?;
+                qualify_new(&target, &merge.source, &mut clause);
+            }
             let predicate = clause.predicate.clone().map(|predicate| Expr::Nested(Box::new(predicate)));
             let condition = and(side.into_iter().chain(predicate));
             let (action, values) = self.merge_action(&target, &clause.action)?;
@@ -107,6 +114,24 @@ impl Binder<'_> {
             select.selection = Some(something);
         })?;
         self.change_by_row(rows, target, returning, Repeated::Error, Vec::new())
+    }
+
+    /// Refuses columns of the target for a row that it does not have.
+    fn judge_new(&self, source: &TableFactor, clause: &MergeClause) -> Result<()> {
+        let values = match &clause.action {
+            MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) => &values.rows[..],
+            _ => &[],
+        };
+        let given = values.iter().flat_map(|row| &row.content).filter(|value| !is_default(value));
+        let items: Vec<_> = given.chain(&clause.predicate).map(|value| named(value.clone(), "value")).collect();
+        if items.is_empty() {
+            return Ok(());
+        }
+        let query = select_from("source", table_alias(Ident::new("source")), |select| {
+            select.projection = items;
+            select.from[0].relation = source.clone();
+        })?;
+        self.query(&self.behind_with(query)).map(drop)
     }
 
     fn merge_action(&self, target: &Target, action: &MergeAction) -> Result<(u8, Vec<(usize, Expr)>)> {
@@ -203,22 +228,44 @@ fn choose(clauses: &[Clause], value: impl Fn(&Clause) -> Result<Expr>, otherwise
     Ok(case(branches, otherwise))
 }
 
+/// Puts the source in front of columns that the target has, too: a new row has those of the source alone.
+fn qualify_new(target: &Target, source: &TableFactor, clause: &mut MergeClause) {
+    let Some(source) = name_of(source) else { return };
+    let qualify = |expr: &mut Expr| {
+        for_each_outer(expr, |expr| {
+            if let Expr::Identifier(name) = expr
+                && target.columns().iter().any(|field| field.name.eq_ignore_ascii_case(&name.value))
+            {
+                *expr = Expr::CompoundIdentifier(vec![source.clone(), name.clone()]);
+            }
+        });
+    };
+    clause.predicate.iter_mut().for_each(qualify);
+    if let MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) = &mut clause.action {
+        let values = values.rows.iter_mut().flat_map(|row| &mut row.content);
+        values.filter(|value| !is_default(value)).for_each(qualify);
+    }
+}
+
+/// What a source is called.
+fn name_of(source: &TableFactor) -> Option<Ident> {
+    match source {
+        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
+            Some(alias.name.clone())
+        }
+        TableFactor::Table { name, alias: None, .. } => name.0.last().and_then(|part| part.as_ident()).cloned(),
+        _ => None,
+    }
+}
+
 fn is_nothing(name: &ObjectName) -> bool {
     matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|ident| ident.value == NOTHING))
 }
 
 /// `(SELECT *, TRUE AS "entasis:source" FROM source) AS name`, and the name.
 fn marked(source: &TableFactor) -> Result<(TableFactor, Option<Ident>)> {
-    let alias = match source {
-        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
-            alias.name.clone()
-        }
-        TableFactor::Table { name, alias: None, .. } => {
-            let name = name.0.last().and_then(|part| part.as_ident()).cloned();
-            name.ok_or_else(|| Error::input("the source of MERGE needs a name"))?
-        }
-        _ => return Err(Error::input("the source of MERGE needs a name: USING (…) AS name")),
-    };
+    let alias = name_of(source);
+    let alias = alias.ok_or_else(|| Error::input("the source of MERGE needs a name: USING (…) AS name"))?;
     let text = format!("SELECT * FROM (SELECT *, TRUE AS \"{SOURCE}\" FROM t) AS q");
     let mut query = *parse_query(&text)?;
     if let SetExpr::Select(select) = &mut *query.body
