@@ -85,3 +85,49 @@ impl Connection {
         Ok(changed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Argument, Arguments, Config, Connection, DataType, Database, Value};
+
+    fn int(value: i128) -> (Value, DataType) {
+        (Value::Integer(value), DataType::Int64)
+    }
+
+    fn count(connection: &Connection) -> Value {
+        connection.execute("SELECT count(*) FROM t").unwrap().row_values().next().unwrap()[0].clone()
+    }
+
+    #[test]
+    fn all_or_nothing() {
+        let database = Database::in_memory(Config::default()).unwrap();
+        let connection = database.connect();
+        connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY)").unwrap();
+        let sets = |keys: &[i128]| keys.iter().map(|&key| Arguments::Values(vec![int(key)])).collect::<Vec<_>>();
+        // By key, and the long way.
+        for sql in ["INSERT INTO t VALUES (?)", "INSERT INTO t SELECT ?"] {
+            assert!(connection.execute_many(sql, &sets(&[1, 2, 1])).is_err());
+            assert_eq!(count(&connection), Value::Integer(0));
+        }
+        assert_eq!(connection.execute_many("INSERT INTO t VALUES (?)", &sets(&[1, 2, 3])).unwrap(), 3);
+        connection.execute("BEGIN").unwrap();
+        assert!(connection.execute_many("INSERT INTO t VALUES (?)", &sets(&[4, 1])).is_err());
+        assert_eq!(connection.execute_many("INSERT INTO t VALUES (?)", &sets(&[5])).unwrap(), 1);
+        connection.execute("COMMIT").unwrap();
+        assert_eq!(count(&connection), Value::Integer(4));
+    }
+
+    #[test]
+    fn lists_are_compared_with() {
+        let database = Database::in_memory(Config::default()).unwrap();
+        let connection = database.connect();
+        connection.execute("CREATE TABLE t AS SELECT * FROM range(10) r(k)").unwrap();
+        let list = |keys: &[i128]| Argument::List(keys.iter().map(|&key| int(key)).collect());
+        let sets = [&[1, 2][..], &[], &[3]].map(|keys| Arguments::from(vec![list(keys)]));
+        assert_eq!(connection.execute_many("DELETE FROM t WHERE k IN ?", &sets).unwrap(), 3);
+        let arguments = Arguments::from(vec![list(&[3, 4, 5]), Argument::Value(Value::Integer(4), DataType::Int64)]);
+        let rows = connection.query_with("SELECT k FROM t WHERE k = ANY(?) AND k > ?", &arguments).unwrap();
+        assert_eq!(rows.row_values().collect::<Vec<_>>(), [[Value::Integer(5)]]);
+        assert!(connection.query_with("SELECT ? + ?", &arguments).is_err());
+    }
+}

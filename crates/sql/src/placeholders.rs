@@ -331,7 +331,7 @@ mod tests {
             ("SELECT 1 IN ?, ?", [list, None], "SELECT 1 IN ($1, $2), $3"),
             ("SELECT ?, 1 NOT IN ?", [None, list], "SELECT $1, 1 NOT IN ($2, $3)"),
             ("SELECT 1 IN (?, 7), 2 = ANY(?)", [list, list], "SELECT 1 IN ($1, $2, 7), 2 IN ($3, $4)"),
-            ("SELECT 1 < ALL(?), ?", [list, None], "SELECT 1 < ALL((VALUES ($1), ($2))), $3"),
+            ("SELECT 1 < ALL(?), ?", [list, None], "SELECT 1 < ALL(VALUES ($1), ($2)), $3"),
             ("SELECT 1 < ALL(?), ?", [Some(0), None], "SELECT true, $1"),
             ("SELECT 1 IN ?, 1 NOT IN ?", [Some(0), Some(0)], "SELECT false, true"),
             ("SELECT position('a' IN ?), ?", [None, None], "SELECT POSITION('a' IN $1), $2"),
