@@ -37,8 +37,8 @@ impl<'a> Names<'a> {
         Some(entry)
     }
 
-    /// What it sees of a table and of its indexes.
-    fn snapshot(&self, name: &str) -> Option<(TableSnapshot, Vec<Index>)> {
+    /// The name of a table, and what it sees of it and of its indexes.
+    fn snapshot(&self, name: &str) -> Option<(&str, TableSnapshot, Vec<Index>)> {
         let Entry::Table(entry) = self.entry(name)? else { return None };
         let mut work = self.work.lock().unwrap_or_else(PoisonError::into_inner);
         work.pin(entry);
@@ -52,7 +52,7 @@ impl<'a> Names<'a> {
             })
         });
         let indexes = indexes.collect();
-        Some((work.snapshot(&entry.table), indexes))
+        Some((&entry.name, work.snapshot(&entry.table), indexes))
     }
 }
 
@@ -62,8 +62,8 @@ impl entasis_sql::Catalog for Names<'_> {
         if let Some(relation) = connection.registered.read().expect("no panic while locked").get(&name.to_lowercase()) {
             return Some(relation.clone());
         }
-        if let Some((snapshot, indexes)) = self.snapshot(name) {
-            return Some(Arc::new(TableRelation::new(snapshot, indexes, connection.shared.costs())));
+        if let Some((name, snapshot, indexes)) = self.snapshot(name) {
+            return Some(Arc::new(TableRelation::new(name, snapshot, indexes, connection.shared.costs())));
         }
         if self.names.view(name).is_some() {
             return None;
@@ -75,8 +75,8 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
-        let (snapshot, indexes) = self.snapshot(name)?;
-        Some(Arc::new(TableRelation::with_row_ids(snapshot, indexes, self.connection.shared.costs())))
+        let (name, snapshot, indexes) = self.snapshot(name)?;
+        Some(Arc::new(TableRelation::with_row_ids(name, snapshot, indexes, self.connection.shared.costs())))
     }
 
     fn definition(&self, name: &str) -> Option<Arc<Definition>> {
@@ -113,7 +113,7 @@ impl entasis_sql::Catalog for Names<'_> {
 
     fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>> {
         relations::table_function(name, args, &self.connection.rejects, |table| {
-            self.snapshot(table).map(|(rows, _)| rows)
+            self.snapshot(table).map(|(_, rows, _)| rows)
         })
     }
 

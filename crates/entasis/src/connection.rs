@@ -6,6 +6,7 @@
 //! Outside a transaction a statement is one by itself. Within one, a statement that fails undoes itself, and the transaction
 //! goes on.
 
+use crate::arguments::{self, Arguments};
 use crate::catalog::Names;
 use crate::database::{Database, Shared};
 use crate::files::csv::Rejects;
@@ -21,6 +22,7 @@ use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Compression, Relation};
 use entasis_sql::{Parsed, Statement, Zone};
 use entasis_storage::{CatalogVersion, Entry, TableEntry, Waiter, WriterName};
+use entasis_vector::error::sqlstate;
 use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -31,8 +33,8 @@ use std::time::{Duration, Instant};
 /// Asked for names that the catalog does not have: variables of the host program.
 pub type Replacement = Arc<dyn Fn(&str) -> Option<Arc<dyn Relation>> + Send + Sync>;
 
-/// How often a statement by itself is run again that is in conflict with others.
-const TRIES: usize = 10;
+/// How often a statement by itself, or a batch, is run again that is in conflict with others.
+pub(crate) const TRIES: usize = 10;
 /// How long a statement waits for its turn that nobody could interrupt.
 const AT_ONCE: Duration = Duration::from_millis(2);
 /// Bytes of a statement's text that others are shown who wait for it.
@@ -58,17 +60,17 @@ pub struct Connection {
     /// The transaction that is open.
     pub(crate) transaction: Mutex<Option<Work>>,
     /// Statements by their texts.
-    remembered: Remembered,
+    pub(crate) remembered: Remembered,
     /// By sequence, the value that was taken last.
     pub(crate) taken: Arc<Mutex<HashMap<String, i64>>>,
     /// Rows of files that its statements have left out.
     pub(crate) rejects: Arc<Rejects>,
-    cancel: CancelFlag,
+    pub(crate) cancel: CancelFlag,
     progress: Arc<Progress>,
 }
 
 /// What became of a statement.
-enum Done {
+pub(crate) enum Done {
     /// It was run.
     Rows(Rows),
     /// It begins or ends a transaction, or something in one.
@@ -119,7 +121,7 @@ impl Connection {
     }
 
     /// Calls `work` with what a statement of this connection waits for its turn by.
-    fn waiting<R>(&self, statement: Option<&str>, work: impl FnOnce(&Waiter<'_>) -> R) -> R {
+    pub(crate) fn waiting<R>(&self, statement: Option<&str>, work: impl FnOnce(&Waiter<'_>) -> R) -> R {
         let is_interrupted = || self.cancel.is_raised();
         let limit = match self.lock_timeout.load(Ordering::Relaxed) {
             0 => None,
@@ -147,34 +149,48 @@ impl Connection {
     /// As [`Connection::execute`], with values for the parameters `?` or `$1` of the statements.
     ///
     /// # Errors
-    /// As there; input, if a parameter has no value.
+    /// As there; input, if there are more or fewer values than parameters.
     pub fn query(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Rows> {
         self.cancel.clear();
         match self.remembered.prepare(sql)? {
-            Ok(prepared) => self.run_prepared(&prepared, parameters),
+            Ok(prepared) => {
+                entasis_sql::check_arguments(prepared.parsed.parameters(), parameters.len())?;
+                self.run_prepared(&prepared, parameters)
+            }
             Err(statements) => {
+                let most = statements.iter().map(Parsed::parameters).max().unwrap_or(0);
+                entasis_sql::check_arguments(most, parameters.len())?;
                 statements.iter().try_fold(Rows::empty(), |_, parsed| self.run(parsed, None, parameters))
             }
         }
     }
 
-    /// Runs one statement once for each set of parameters. Returns the rows that were changed in all.
+    /// As [`Connection::query`], for one statement whose arguments may be lists.
     ///
     /// # Errors
-    /// As [`Connection::query`]; earlier sets stay done.
-    pub fn execute_many(&self, sql: &str, sets: &[Vec<(Value, DataType)>]) -> Result<u64> {
+    /// As there; input, if a list stands where only one value can.
+    pub fn query_with(&self, sql: &str, arguments: &Arguments) -> Result<Rows> {
+        let arguments = match arguments {
+            Arguments::Values(values) => return self.query(sql, values),
+            Arguments::Lists(arguments) => arguments,
+        };
         self.cancel.clear();
         let Ok(prepared) = self.remembered.prepare(sql)? else {
-            return Err(Error::input("a batch takes exactly one statement"));
+            return Err(Error::not_supported("lists as parameters of several statements"));
         };
-        let mut changed = 0;
-        for parameters in sets {
-            if self.cancel.is_raised() {
-                return Err(Error::interrupted());
-            }
-            changed += self.run_prepared(&prepared, parameters)?.changed().unwrap_or(0);
-        }
-        Ok(changed)
+        let (parsed, values) = arguments::spread(&prepared.parsed, arguments)?;
+        self.run(&parsed, None, &values)
+    }
+
+    /// The names of the parameters in `sql`, in order and in lower case; none, if they are written `?` or `$1`.
+    ///
+    /// # Errors
+    /// Those of parsing.
+    pub fn parameter_names(&self, sql: &str) -> Result<Vec<String>> {
+        Ok(match self.remembered.prepare(sql)? {
+            Ok(prepared) => prepared.parsed.parameter_names().to_vec(),
+            Err(statements) => statements.last().map(|last| last.parameter_names().to_vec()).unwrap_or_default(),
+        })
     }
 
     /// Runs a statement that is done in no time: that names rows by their key, or a query that took a few milliseconds when it
@@ -185,6 +201,7 @@ impl Connection {
     /// As [`Connection::query`].
     pub fn query_at_once(&self, sql: &str, parameters: &[(Value, DataType)]) -> Result<Option<Rows>> {
         let Ok(prepared) = self.remembered.prepare(sql)? else { return Ok(None) };
+        entasis_sql::check_arguments(prepared.parsed.parameters(), parameters.len())?;
         // Who has to wait for long may have to be interrupted.
         let name = WriterName { connection: self.id, statement: None };
         let waiter = Waiter { name, limit: Some(AT_ONCE), is_interrupted: None };
@@ -195,7 +212,11 @@ impl Connection {
         match rows {
             None if prepared.is_short() => {
                 self.cancel.clear();
-                self.run(&prepared.parsed, Some(&prepared), parameters).map(Some)
+                match self.run(&prepared.parsed, Some(&prepared), parameters) {
+                    // It may be a variable of the program by now, which is looked for only where there is time.
+                    Err(error) if error.sqlstate() == sqlstate::NO_TABLE => Ok(None),
+                    rows => rows.map(Some),
+                }
             }
             rows => Ok(rows),
         }
@@ -208,8 +229,13 @@ impl Connection {
         parameters: &[(Value, DataType)],
         waiter: &Waiter<'_>,
     ) -> Result<Option<Rows>> {
+        if !prepared.is_keyed() {
+            return Ok(None);
+        }
         guarded(|| {
-            let rows = keyed::run(self, prepared, parameters, waiter)?;
+            let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+            let rows = keyed::run(self, &mut open, prepared, parameters, waiter)?;
+            drop(open);
             if rows.is_some() {
                 resting::after_statement(self);
             }
@@ -232,8 +258,7 @@ impl Connection {
 
     /// Runs one statement, with a stack that suits it: by itself, or in the transaction that is open.
     fn run(&self, parsed: &Parsed, prepared: Option<&Prepared>, parameters: &[(Value, DataType)]) -> Result<Rows> {
-        let began = Instant::now();
-        let result = entasis_sql::on_deep_stack(parsed.is_deep(), || {
+        self.settled(parsed, || {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
             let rows = match &mut *open {
                 None => match self.run_by_itself(parsed, prepared, parameters)? {
@@ -251,7 +276,13 @@ impl Connection {
                 }
             };
             self.control(&mut open, rows)
-        });
+        })
+    }
+
+    /// Does `work` for a statement, with a stack that suits it, and then what is due after statements.
+    pub(crate) fn settled<T: Send>(&self, parsed: &Parsed, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+        let began = Instant::now();
+        let result = entasis_sql::on_deep_stack(parsed.is_deep(), work);
         if result.as_ref().is_err_and(|error| error.kind() == ErrorKind::Resource) {
             self.shared.config.when_short.iter().for_each(|when_short| when_short());
         }
@@ -291,7 +322,7 @@ impl Connection {
     }
 
     /// Binds a statement and runs it on `work`, unless it begins or ends something.
-    fn step(
+    pub(crate) fn step(
         &self,
         work: &mut Work,
         parsed: &Parsed,
@@ -497,7 +528,7 @@ impl Connection {
 }
 
 /// A panic below is an error of the statement.
-fn guarded<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
+pub(crate) fn guarded<R>(run: impl FnOnce() -> Result<R>) -> Result<R> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
         let what = panic.downcast_ref::<String>().map(String::as_str);
         let what = what.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic");

@@ -332,7 +332,7 @@ fn rebuilt(
 
 /// A query for the rows of a table.
 fn rows_of(work: &mut Work, entry: &TableEntry) -> Plan {
-    Plan::scan(Arc::new(TableRelation::new(work.snapshot(&entry.table), Vec::new(), Arc::default())))
+    Plan::scan(Arc::new(TableRelation::new(&entry.name, work.snapshot(&entry.table), Vec::new(), Arc::default())))
 }
 
 /// Puts a table with other keys in the place of what it was. Others go on writing to it while indexes are built, which catch up at

@@ -16,7 +16,7 @@ use entasis_engine::relation::ColumnDefault;
 use entasis_sql::{Keyed, KeyedAction, Scalar};
 use entasis_storage::{CatalogVersion, Datum, RowId, TableEntry, TableWriter, Waiter};
 use entasis_vector::{DataType, Field, Result, Schema, Value};
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// A keyed statement on a table.
 pub(crate) struct Program {
@@ -160,21 +160,18 @@ impl Source {
     }
 }
 
-/// Runs a statement, if it is keyed and its values fit; else `None`.
+/// Runs a statement, in the transaction that is open or by itself, if it is keyed and its values fit; else `None`.
 ///
 /// # Errors
 /// Constraint, if one is violated; resource, if the memory limit is reached; interrupted; conflict, if the time is up. Nothing is
 /// changed then.
 pub(crate) fn run(
     connection: &Connection,
+    open: &mut Option<Work>,
     prepared: &Prepared,
     parameters: &[(Value, DataType)],
     waiter: &Waiter<'_>,
 ) -> Result<Option<Rows>> {
-    if !prepared.is_keyed() {
-        return Ok(None);
-    }
-    let mut open = connection.transaction.lock().unwrap_or_else(PoisonError::into_inner);
     let catalog = &connection.shared.catalog;
     // A transaction that has changed names sees others than the rest.
     if open.as_ref().is_some_and(|work| !catalog.at_rest(|newest| work.has_names(newest))) {
@@ -193,7 +190,7 @@ pub(crate) fn run(
             Some(datum) => key.push(datum),
         }
     }
-    match &mut *open {
+    match open {
         Some(work) => program.run_in(work, &key, parameters),
         None => program.run_by_itself(connection, changes, &key, parameters, waiter),
     }

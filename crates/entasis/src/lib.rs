@@ -25,9 +25,12 @@
 //! | `catalog` | how names become relations |
 //! | [`rows`] | results |
 //! | [`files`] | Parquet and CSV, in and out |
+//! | `arguments`, `batch` | values for parameters; one statement with many sets of them |
 //! | [`append`] | loading Arrow batches |
 
 pub mod append;
+mod arguments;
+mod batch;
 mod catalog;
 mod catch_up;
 mod change;
@@ -49,6 +52,7 @@ pub mod tpch;
 mod upkeep;
 mod work;
 
+pub use arguments::{Argument, Arguments};
 pub use config::Config;
 pub use connection::{Connection, Replacement};
 pub use database::Database;
@@ -56,5 +60,5 @@ pub use entasis_engine::exec::{CancelFlag, Progress};
 pub use entasis_engine::relation::Relation;
 pub use entasis_sql::{Zone, functions, keywords};
 pub use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
-pub use relations::arrow_relation;
+pub use relations::{arrow_relation, arrow_relation_schema};
 pub use rows::Rows;

@@ -4,7 +4,6 @@ use crate::arrow;
 use crate::cursor::{Cursor, Relation};
 use crate::errors::raised;
 use crate::run::Session;
-use crate::values;
 use entasis::{Config, Database};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyTuple};
@@ -64,7 +63,7 @@ impl Connection {
         Ok(cursor)
     }
 
-    /// Runs one statement once for each set of parameters, on a new cursor, and returns that.
+    /// Runs one statement once for each set of parameters, all or nothing, on a new cursor, and returns that.
     fn executemany(slf: &Bound<'_, Self>, operation: &str, seq_of_parameters: &Bound<'_, PyAny>) -> PyResult<Cursor> {
         let cursor = Self::cursor(slf)?;
         cursor.run_many(slf.py(), operation, seq_of_parameters)?;
@@ -74,13 +73,13 @@ impl Connection {
     /// Runs a query and returns its whole result.
     #[pyo3(signature = (query, parameters=None))]
     fn sql(&self, py: Python<'_>, query: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<Relation> {
-        let parameters = values::parameters(parameters)?;
-        self.session.run(py, |connection| connection.query(query, &parameters)).map(Relation::new)
+        let arguments = self.session.arguments(query, parameters)?;
+        self.session.run(py, |connection| connection.query_with(query, &arguments)).map(Relation::new)
     }
 
     /// Makes a pandas, polars or Arrow object a table called `name`. Its data are not copied.
     fn register(slf: PyRef<'_, Self>, name: &str, table: &Bound<'_, PyAny>) -> PyResult<()> {
-        let relation = arrow::required_table(table)?.relation(name)?;
+        let relation = arrow::relation(table, name)?;
         slf.session.connection()?.register(name, relation);
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Results: a `Cursor` runs statements and hands out rows; a `Relation` is one result, whole.
 
+use crate::arrow::{self, FrameStream};
 use crate::connection::Connection;
 use crate::errors::{InterfaceError, NotSupportedError, ProgrammingError, raised};
 use crate::run::Session;
-use crate::{arrow, show, values};
+use crate::{show, values};
 use entasis::Rows;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
@@ -85,13 +86,19 @@ fn to_arrow<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     package(result.py(), "pyarrow", "arrow")?.call_method1("table", (result,))
 }
 
-fn to_pandas<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    package(result.py(), "pandas", "df")?;
-    to_arrow(result)?.call_method0("to_pandas")
+fn to_pandas<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyAny>> {
+    package(py, "pandas", "df")?;
+    package(py, "pyarrow", "df")?;
+    py.import("entasis._frames")?.call_method1("to_pandas", (frame_stream(py, rows)?,))
 }
 
-fn to_polars<'py>(result: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    package(result.py(), "polars", "pl")?.call_method1("DataFrame", (result,))
+fn to_polars<'py>(py: Python<'py>, rows: &Rows) -> PyResult<Bound<'py, PyAny>> {
+    package(py, "polars", "pl")?.call_method1("DataFrame", (frame_stream(py, rows)?,))
+}
+
+fn frame_stream(py: Python<'_>, rows: &Rows) -> PyResult<FrameStream> {
+    let batches = py.detach(|| rows.record_batches()).map_err(|error| raised(&error))?;
+    FrameStream::new(&rows.arrow_schema(), batches)
 }
 
 /// Runs statements and hands out the rows of the last one.
@@ -153,10 +160,10 @@ impl Cursor {
     /// As the method below, for the connection's shortcut.
     pub fn run(&self, py: Python<'_>, operation: &str, parameters: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         drop(self.open()?);
-        let parameters = values::parameters(parameters)?;
-        let rows = match self.session.run_at_once(py, operation, &parameters)? {
+        let arguments = self.session.arguments(operation, parameters)?;
+        let rows = match self.session.run_at_once(py, operation, &arguments)? {
             Some(rows) => rows,
-            None => self.session.run(py, |connection| connection.query(operation, &parameters))?,
+            None => self.session.run(py, |connection| connection.query_with(operation, &arguments))?,
         };
         let note = rows.note();
         self.finish(rows);
@@ -169,7 +176,7 @@ impl Cursor {
     /// As the method below, for the connection's shortcut.
     pub fn run_many(&self, py: Python<'_>, operation: &str, sets: &Bound<'_, PyAny>) -> PyResult<()> {
         drop(self.open()?);
-        let sets: Vec<_> = sets.try_iter()?.map(|set| values::parameters(Some(&set?))).collect::<PyResult<_>>()?;
+        let sets = self.session.many_arguments(operation, sets)?;
         let changed = self.session.run(py, |connection| connection.execute_many(operation, &sets))?;
         let mut state = self.state();
         state.rowcount = changed as i64;
@@ -184,7 +191,7 @@ fn no_result() -> PyErr {
 
 #[pymethods]
 impl Cursor {
-    /// Runs SQL, with values for its parameters `?` or `$1`, and returns the cursor itself.
+    /// Runs SQL, with values for its parameters `?` or `$1`, or a dict of them for `$name`, and returns the cursor itself.
     #[pyo3(signature = (operation, parameters=None))]
     fn execute<'py>(
         slf: PyRef<'py, Self>,
@@ -195,7 +202,7 @@ impl Cursor {
         Ok(slf)
     }
 
-    /// Runs one statement once for each set of parameters.
+    /// Runs one statement once for each set of parameters, all or nothing.
     fn executemany<'py>(
         slf: PyRef<'py, Self>,
         operation: &str,
@@ -228,13 +235,13 @@ impl Cursor {
     }
 
     /// The whole result as a pandas data frame.
-    fn df<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        to_pandas(slf)
+    fn df<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_pandas(py, &*self.rows()?)
     }
 
     /// The whole result as a polars data frame.
-    fn pl<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        to_polars(slf)
+    fn pl<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_polars(py, &*self.rows()?)
     }
 
     #[pyo3(signature = (requested_schema=None))]
@@ -381,13 +388,13 @@ impl Relation {
     }
 
     /// As a pandas data frame.
-    fn df<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        to_pandas(slf)
+    fn df<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_pandas(py, &self.rows)
     }
 
     /// As a polars data frame.
-    fn pl<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        to_polars(slf)
+    fn pl<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        to_polars(py, &self.rows)
     }
 
     #[pyo3(signature = (requested_schema=None))]

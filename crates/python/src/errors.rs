@@ -1,4 +1,5 @@
-//! The exceptions of DB-API 2.0, and which of ours becomes which.
+//! The exceptions of DB-API 2.0, and which of ours becomes which. All have the attribute `sqlstate`, which is `None` for what
+//! went wrong before the database was asked.
 
 use entasis_vector::{Error as Failure, ErrorKind};
 use pyo3::create_exception;
@@ -16,20 +17,31 @@ create_exception!(
     DatabaseError,
     "Memory, files, cancellation, conflicts: not the statement's fault."
 );
+create_exception!(
+    entasis,
+    ConflictError,
+    OperationalError,
+    "Another transaction was first: roll back, and try this one again."
+);
 create_exception!(entasis, IntegrityError, DatabaseError, "A constraint refuses the change.");
 create_exception!(entasis, InternalError, DatabaseError, "A defect of Entasis.");
 create_exception!(entasis, ProgrammingError, DatabaseError, "The statement or its data are wrong.");
 create_exception!(entasis, NotSupportedError, DatabaseError, "Entasis does not do this yet.");
+
+/// The attribute of exceptions for PostgreSQL's code of what went wrong.
+const SQLSTATE: &str = "sqlstate";
 
 /// Adds the exceptions to the module.
 pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("Warning", py.get_type::<Warning>())?;
     module.add("Error", py.get_type::<Error>())?;
+    py.get_type::<Error>().setattr(SQLSTATE, py.None())?;
     module.add("InterfaceError", py.get_type::<InterfaceError>())?;
     module.add("DatabaseError", py.get_type::<DatabaseError>())?;
     module.add("DataError", py.get_type::<DataError>())?;
     module.add("OperationalError", py.get_type::<OperationalError>())?;
+    module.add("ConflictError", py.get_type::<ConflictError>())?;
     module.add("IntegrityError", py.get_type::<IntegrityError>())?;
     module.add("InternalError", py.get_type::<InternalError>())?;
     module.add("ProgrammingError", py.get_type::<ProgrammingError>())?;
@@ -40,6 +52,7 @@ pub fn add_to(module: &Bound<'_, PyModule>) -> PyResult<()> {
 pub fn raised(error: &Failure) -> PyErr {
     let mut text = match error.kind() {
         ErrorKind::NotSupported => format!("not supported yet: {}", error.message()),
+        ErrorKind::Conflict => format!("Conflict: {}", error.message()),
         _ => error.message().to_owned(),
     };
     if let Some(place) = error.position() {
@@ -48,14 +61,17 @@ pub fn raised(error: &Failure) -> PyErr {
     if let Some(hint) = error.hint() {
         text += &format!("\nHint: {hint}");
     }
-    match error.kind() {
+    let raised = match error.kind() {
         ErrorKind::Input => ProgrammingError::new_err(text),
         ErrorKind::NotSupported => NotSupportedError::new_err(text),
         ErrorKind::Constraint => IntegrityError::new_err(text),
-        ErrorKind::Conflict | ErrorKind::Resource | ErrorKind::Interrupted | ErrorKind::Io => {
-            OperationalError::new_err(text)
-        }
+        ErrorKind::Conflict => ConflictError::new_err(text),
+        ErrorKind::Resource | ErrorKind::Interrupted | ErrorKind::Io => OperationalError::new_err(text),
         ErrorKind::Corruption => DatabaseError::new_err(text),
         ErrorKind::Internal => InternalError::new_err(text),
-    }
+    };
+    Python::attach(|py| match raised.value(py).setattr(SQLSTATE, error.sqlstate()) {
+        Ok(()) => raised,
+        Err(error) => error,
+    })
 }

@@ -7,16 +7,18 @@
 //! | `run` | runs a statement without the GIL, and turns Ctrl-C into cancellation |
 //! | `scan` | names that the catalog does not have: variables of the caller |
 //! | `arrow` | the Arrow PyCapsule interface, in and out |
+//! | `readers` | objects that give their rows once |
 //! | `values` | single values, in and out |
 //! | `show` | a result as text |
 //! | `errors` | the exceptions |
 //!
-//! What needs no Rust is Python: `python/entasis/__init__.py`.
+//! What needs no Rust is Python: `python/entasis/__init__.py`, and data frames in `_frames.py`.
 
 mod arrow;
 mod connection;
 mod cursor;
 mod errors;
+mod readers;
 mod run;
 mod scan;
 mod show;

@@ -6,9 +6,11 @@
 
 use crate::errors::raised;
 use crate::scan::Scope;
-use entasis::Connection;
+use crate::values;
+use entasis::{Arguments, Connection};
 use entasis_vector::{Error, Result};
 use pyo3::prelude::*;
+use pyo3::types::PyMapping;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -60,18 +62,55 @@ impl Session {
         self.connection.cancel_flag().raise();
     }
 
+    /// What is given for the parameters of a statement: a sequence in their order, or a dict by their names.
+    ///
+    /// # Errors
+    /// If it is neither, or names what is no parameter, or leaves one out; those of parsing.
+    pub fn arguments(&self, sql: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Arguments> {
+        match given.filter(|given| !given.is_none()) {
+            None => Ok(Arguments::Values(Vec::new())),
+            Some(given) => match given.cast::<PyMapping>() {
+                Ok(given) => values::named(given, &self.names(sql)?),
+                Err(_) => values::in_order(given),
+            },
+        }
+    }
+
+    /// The same for several runs.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn many_arguments(&self, sql: &str, sets: &Bound<'_, PyAny>) -> PyResult<Vec<Arguments>> {
+        let mut names = None;
+        let mut many = Vec::new();
+        for given in sets.try_iter()? {
+            let given = given?;
+            many.push(match given.cast::<PyMapping>() {
+                Err(_) => values::in_order(&given)?,
+                Ok(given) => {
+                    let known = match names.take() {
+                        Some(known) => known,
+                        None => self.names(sql)?,
+                    };
+                    values::named(given, names.insert(known))?
+                }
+            });
+        }
+        Ok(many)
+    }
+
+    fn names(&self, sql: &str) -> PyResult<Vec<String>> {
+        self.connection()?.parameter_names(sql).map_err(|error| raised(&error))
+    }
+
     /// Runs a statement on this very thread, if it is done before a signal could matter. `None`, if it is not, or another one
     /// is running.
     ///
     /// # Errors
     /// Those of the statement.
-    pub fn run_at_once(
-        &self,
-        py: Python<'_>,
-        sql: &str,
-        parameters: &[(entasis::Value, entasis::DataType)],
-    ) -> PyResult<Option<entasis::Rows>> {
+    pub fn run_at_once(&self, py: Python<'_>, sql: &str, arguments: &Arguments) -> PyResult<Option<entasis::Rows>> {
         let connection = self.connection()?;
+        let Arguments::Values(parameters) = arguments else { return Ok(None) };
         let result = py.detach(|| {
             let Ok(_turn) = self.turn.try_lock() else { return Ok(None) };
             connection.query_at_once(sql, parameters)

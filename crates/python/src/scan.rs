@@ -3,11 +3,15 @@
 //! A statement's names are looked up in the frame that called, its locals and then its globals, and outward from there.
 //! What can be a table: anything with the Arrow PyCapsule interface (pyarrow, polars, results of Entasis), pandas data
 //! frames, lazy polars frames. Other variables are passed over.
+//!
+//! A statement sees each object once, however often it names it and under whatever names: a reader has its rows once, and a lazy
+//! frame is collected once.
 
-use crate::arrow;
+use crate::arrow::{self, Found};
+use crate::readers::Reader;
 use entasis_engine::relation::Relation;
 use pyo3::prelude::*;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Where the running statement looks for variables.
 #[derive(Default)]
@@ -19,48 +23,74 @@ struct Search {
     frame: Option<Py<PyAny>>,
     /// What went wrong with a variable that was found.
     error: Option<PyErr>,
+    /// Objects that the statement has named, and what they are to it.
+    found: Vec<(Py<PyAny>, Arc<dyn Relation>)>,
+    /// The readers among them.
+    readers: Vec<Arc<Reader>>,
 }
 
 impl Scope {
+    fn search(&self) -> MutexGuard<'_, Search> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A statement starts that `frame` called.
     pub fn enter(&self, frame: Option<Py<PyAny>>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Search { frame, error: None };
+        *self.search() = Search { frame, ..Search::default() };
     }
 
     /// The statement has ended. Returns what went wrong with its variables.
     pub fn leave(&self) -> Option<PyErr> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner)).error
+        let search = std::mem::take(&mut *self.search());
+        search.readers.iter().for_each(|reader| reader.forget());
+        search.error
     }
 
     /// The variable `name` as a relation, if there is one.
     pub fn find(&self, name: &str) -> Option<Arc<dyn Relation>> {
         Python::attach(|py| {
             // The lock is not held while Python runs: another thread may then wait for it with the GIL.
-            let frame = self.0.lock().unwrap_or_else(PoisonError::into_inner).frame.as_ref()?.clone_ref(py);
-            match search(frame.bind(py), name) {
+            let frame = self.search().frame.as_ref()?.clone_ref(py);
+            match self.look(frame.bind(py), name) {
                 Ok(found) => found,
                 Err(error) => {
-                    self.0.lock().unwrap_or_else(PoisonError::into_inner).error = Some(error);
+                    self.search().error = Some(error);
                     None
                 }
             }
         })
     }
-}
 
-fn search(frame: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Arc<dyn Relation>>> {
-    let mut frame = frame.clone();
-    while !frame.is_none() {
-        for variables in ["f_locals", "f_globals"] {
-            for candidate in named(&frame.getattr(variables)?, name)? {
-                if let Some(table) = arrow::table(&candidate)? {
-                    return Ok(Some(table.relation(name)?));
+    fn look(&self, frame: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Arc<dyn Relation>>> {
+        let mut frame = frame.clone();
+        while !frame.is_none() {
+            for variables in ["f_locals", "f_globals"] {
+                for candidate in named(&frame.getattr(variables)?, name)? {
+                    if let Some(relation) = self.relation(&candidate, name)? {
+                        return Ok(Some(relation));
+                    }
                 }
             }
+            frame = frame.getattr("f_back")?;
         }
-        frame = frame.getattr("f_back")?;
+        Ok(None)
     }
-    Ok(None)
+
+    /// What an object is to the statement, if it is a table.
+    fn relation(&self, object: &Bound<'_, PyAny>, name: &str) -> PyResult<Option<Arc<dyn Relation>>> {
+        if let Some((_, relation)) = self.search().found.iter().find(|(known, _)| known.is(object)) {
+            return Ok(Some(relation.clone()));
+        }
+        let (relation, reader): (Arc<dyn Relation>, _) = match arrow::find(object, name)? {
+            None => return Ok(None),
+            Some(Found::Table(table)) => (table.relation(name), None),
+            Some(Found::Reader(reader)) => (reader.clone(), Some(reader)),
+        };
+        let mut search = self.search();
+        search.found.push((object.clone().unbind(), relation.clone()));
+        search.readers.extend(reader);
+        Ok(Some(relation))
+    }
 }
 
 /// The variable `name`, and those that differ from it only in case, since SQL names have none.

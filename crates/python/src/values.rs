@@ -10,15 +10,17 @@
 //!
 //! Dates that Python does not have (before the year 1, after 9999) come out as text.
 
-use crate::errors::{DataError, InterfaceError};
+use crate::errors::{DataError, InterfaceError, raised};
+use entasis::{Argument, Arguments};
+use entasis_vector::error::sqlstate;
 use entasis_vector::types::{MICROS_PER_DAY, pow10};
 use entasis_vector::value::{civil_from_days, days_from_civil};
-use entasis_vector::{DataType, Interval, Value};
+use entasis_vector::{DataType, Error, Interval, Value};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
-    PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyInt, PyMemoryView, PyString, PyTime,
-    PyType, PyTzInfo,
+    PyBool, PyByteArray, PyBytes, PyDate, PyDateTime, PyDelta, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PyMapping,
+    PyMemoryView, PySet, PyString, PyTime, PyTuple, PyType, PyTzInfo,
 };
 
 static DECIMAL: PyOnceLock<Py<PyType>> = PyOnceLock::new();
@@ -28,18 +30,79 @@ static UUID: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 const DIGITS: usize = 38;
 
 /// A value with its type, as a parameter of a statement.
-pub type Parameter = (Value, DataType);
+type Parameter = (Value, DataType);
 
-/// The parameters of one execution: a sequence, for `?` and `$1`; `None` stands for an empty one.
+/// The arguments of one execution, in the order of the parameters.
 ///
 /// # Errors
-/// If they are none, or hold what SQL has no type for.
-pub fn parameters(given: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<Parameter>> {
-    let Some(given) = given.filter(|g| !g.is_none()) else { return Ok(vec![]) };
-    if given.is_instance_of::<PyString>() || given.is_instance_of::<PyDict>() || given.try_iter().is_err() {
-        return Err(InterfaceError::new_err("parameters are a list or tuple, one value for each ? or $1, $2, …"));
+/// If they are no sequence, or hold what SQL has no type for.
+pub fn in_order(given: &Bound<'_, PyAny>) -> PyResult<Arguments> {
+    if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
+        return Err(no_sequence());
     }
-    given.try_iter()?.map(|value| from_python(&value?)).collect()
+    let values = given.try_iter().map_err(|_| no_sequence())?;
+    Ok(Arguments::from(values.map(|value| argument(&value?)).collect::<PyResult<Vec<_>>>()?))
+}
+
+fn no_sequence() -> PyErr {
+    InterfaceError::new_err(
+        "parameters are a list or tuple, one value for each ? or $1, $2, …, or a dict, one for each $name or :name",
+    )
+}
+
+/// The arguments of one execution by the names of the parameters, which are in lower case. Case does not matter.
+///
+/// # Errors
+/// If one is missing, or names no parameter, or holds what SQL has no type for.
+pub fn named(given: &Bound<'_, PyMapping>, names: &[String]) -> PyResult<Arguments> {
+    let mut arguments: Vec<Option<Argument>> = vec![None; names.len()];
+    for item in given.items()?.try_iter()? {
+        let (name, value): (Bound<'_, PyAny>, Bound<'_, PyAny>) = item?.extract()?;
+        let Ok(name) = name.extract::<String>() else {
+            return Err(InterfaceError::new_err(format!("the name of a parameter is a str, not {name}")));
+        };
+        let index = names.iter().position(|own| *own == name.to_lowercase()).ok_or_else(|| {
+            let has = match names {
+                [] => "it has none with names".to_owned(),
+                names => format!("it has {}", names.join(", ")),
+            };
+            parameters_error(format!("the statement has no parameter {name}: {has}"))
+        })?;
+        if arguments[index].replace(argument(&value)?).is_some() {
+            return Err(parameters_error(format!("the parameter {name} is given twice")));
+        }
+    }
+    let missing = arguments.iter().position(Option::is_none);
+    if let Some(index) = missing {
+        return Err(parameters_error(format!("the parameter {} has no value", names[index])));
+    }
+    Ok(Arguments::from(arguments.into_iter().flatten().collect::<Vec<_>>()))
+}
+
+fn parameters_error(text: String) -> PyErr {
+    raised(&Error::input(text).with_sqlstate(sqlstate::PARAMETERS))
+}
+
+/// One argument: a value, or several in a list.
+fn argument(value: &Bound<'_, PyAny>) -> PyResult<Argument> {
+    let is_list = value.is_instance_of::<PyList>()
+        || value.is_instance_of::<PyTuple>()
+        || value.is_instance_of::<PySet>()
+        || value.is_instance_of::<PyFrozenSet>();
+    if is_list {
+        let values = value.try_iter()?.map(|value| from_python(&value?));
+        return values.collect::<PyResult<_>>().map(Argument::List);
+    }
+    // Arrays of numpy and columns of data frames; also numpy's scalars, which are lists for no dimension.
+    for method in ["tolist", "to_list"] {
+        if value.hasattr("dtype")? && value.hasattr(method)? {
+            let plain = value.call_method0(method)?;
+            if plain.is_instance_of::<PyList>() {
+                return argument(&plain);
+            }
+        }
+    }
+    from_python(value).map(|(value, ty)| Argument::Value(value, ty))
 }
 
 /// One parameter.

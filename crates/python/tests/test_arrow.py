@@ -1,6 +1,7 @@
 """Arrow, pandas and polars: tables in, results out."""
 
 import datetime
+import decimal
 
 import pandas
 import polars
@@ -62,6 +63,16 @@ def test_tables_of_the_catalog_come_before_variables(con):
     assert con.sql("SELECT n FROM stock").fetchall() == [(99,)]
 
 
+def test_a_variable_takes_the_name_of_a_table_that_is_gone(con):
+    con.execute("CREATE TABLE taken AS SELECT 99 AS n")
+    for _ in range(4):
+        assert con.execute("SELECT max(n) FROM taken").fetchone() == (99,)
+    con.execute("DROP TABLE taken")
+    taken = TABLE  # noqa: F841
+    for _ in range(2):
+        assert con.execute("SELECT max(n) FROM taken").fetchone() == (2,)
+
+
 def test_results_are_tables(con):
     first = con.sql("SELECT * FROM (VALUES (1), (2)) v(i)")
     assert con.sql("SELECT sum(i) FROM first").fetchone() == (3,)
@@ -89,9 +100,35 @@ def test_the_index_of_a_pandas_frame_is_no_column(con):
 
 
 def test_nested_types_are_refused_by_name(con):
-    nested = pyarrow.table({"xs": [[1], [2]]})  # noqa: F841
-    with pytest.raises(entasis.NotSupportedError):
-        con.sql("SELECT * FROM nested")
+    for nested in [
+        pyarrow.table({"xs": [[1], [2]], "k": [1, 2]}),
+        pandas.DataFrame({"xs": [[1], [2]], "k": [1, 2]}),
+        polars.DataFrame({"xs": [[1], [2]], "k": [1, 2]}),
+    ]:
+        for query in ["SELECT * FROM nested", "SELECT k FROM nested WHERE xs IS NULL", "SELECT count(xs) FROM nested"]:
+            with pytest.raises(entasis.NotSupportedError, match=r"nested: nested types \(column xs\)"):
+                con.sql(query)
+        # What nobody reads does not matter.
+        assert con.sql("SELECT k FROM nested ORDER BY k").fetchall() == [(1,), (2,)]
+        assert con.sql("SELECT count(*) FROM nested").fetchone() == (2,)
+
+
+def test_dates_among_times_stay_times(con):
+    values = [datetime.date(2024, 1, 1), datetime.datetime(2024, 1, 1, 5), None]
+    frame = pandas.DataFrame({"k": [1, 2, 3], "t": pandas.Series(values, dtype=object)})  # noqa: F841
+    expected = [(datetime.datetime(2024, 1, 1),), (datetime.datetime(2024, 1, 1, 5),), (None,)]
+    assert con.sql("SELECT t FROM frame ORDER BY k").fetchall() == expected
+    mixed = frame.assign(o=["x", 1, None])  # noqa: F841
+    assert con.sql("SELECT t FROM mixed ORDER BY k").fetchall() == expected
+
+
+def test_polars_integers_beyond_64_bits(con):
+    if not hasattr(polars, "Int128"):
+        pytest.skip("an older polars")
+    frame = polars.DataFrame({"a": [2**100, -1, None]}, schema={"a": polars.Int128})
+    assert con.sql("SELECT a FROM frame WHERE a IS NOT NULL ORDER BY a").fetchall() == [(-1,), (2**100,)]
+    frame = polars.DataFrame({"a": [2**127 - 1]}, schema={"a": polars.Int128})
+    assert con.sql("SELECT a FROM frame").fetchone() == (str(2**127 - 1),)
 
 
 def test_many_rows_go_both_ways(con):
@@ -101,11 +138,157 @@ def test_many_rows_go_both_ways(con):
     assert result.sort_by("i").to_pydict() == expected.to_pydict()
 
 
-def test_streams_are_read_once(con):
-    reader = pyarrow.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches())
-    con.register("once", reader)
+def reader():
+    return pyarrow.RecordBatchReader.from_batches(TABLE.schema, TABLE.to_batches())
+
+
+def test_a_registered_reader_keeps_its_rows(con):
+    once = reader()
+    con.register("once", once)
     assert con.sql("SELECT count(*) FROM once").fetchone() == (3,)
     assert con.sql("SELECT count(*) FROM once").fetchone() == (3,)
+    with pytest.raises(entasis.ProgrammingError, match="gone"):
+        con.register("twice", once)
+
+
+def test_a_reader_is_read_once(con):
+    once = reader()  # noqa: F841
+    assert con.sql("SELECT count(*) FROM once a, once b").fetchone() == (9,)
+    for _ in range(2):
+        with pytest.raises(entasis.ProgrammingError, match="rows of once are gone"):
+            con.sql("SELECT count(*) FROM once")
+    once = reader()
+    same = once  # noqa: F841
+    assert con.sql("SELECT count(*) FROM once, same").fetchone() == (9,)
+    once = reader()
+    assert con.sql("SELECT (SELECT max(n) FROM once), count(*) FROM once WHERE n IN (SELECT n FROM once)").fetchone() == (
+        2,
+        2,
+    )
+
+
+def test_who_asks_for_the_columns_of_a_reader_takes_no_rows(con):
+    once = reader()  # noqa: F841
+    assert con.sql("DESCRIBE once").fetchall() == con.sql("DESCRIBE SELECT * FROM once").fetchall()
+    assert len(con.sql("EXPLAIN SELECT count(*) FROM once")) > 0
+    with pytest.raises(entasis.ProgrammingError, match="no_such"):
+        con.sql("SELECT no_such FROM once")
+    assert con.sql("SELECT count(*) FROM once").fetchone() == (3,)
+
+
+def test_what_a_reader_raises_is_raised(con):
+    def batches():
+        yield TABLE.to_batches()[0]
+        raise ValueError("the source broke")
+
+    once = pyarrow.RecordBatchReader.from_batches(TABLE.schema, batches())  # noqa: F841
+    with pytest.raises(entasis.ProgrammingError, match="the source broke"):
+        con.sql("SELECT count(*) FROM once")
+    with pytest.raises(entasis.ProgrammingError, match="gone"):
+        con.sql("SELECT count(*) FROM once")
+
+
+def test_a_statement_sees_an_object_once(con):
+    class Changing:
+        calls = 0
+
+        def __arrow_c_stream__(self, requested_schema=None):
+            self.calls += 1
+            return pyarrow.table({"i": [self.calls]}).__arrow_c_stream__(requested_schema)
+
+    changing = Changing()
+    assert con.sql("SELECT a.i = b.i FROM changing a, changing b").fetchone() == (True,)
+    assert changing.calls == 1
+    assert con.sql("SELECT i FROM changing").fetchone() == (2,)
+
+
+def test_integers_with_null_stay_integers_in_pandas(con):
+    types = ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"]
+    wanted = ["Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64"]
+    columns = ", ".join(f"i::{name} AS {name}" for name in types)
+    frame = con.sql(f"SELECT {columns} FROM (VALUES (1), (NULL)) v(i) ORDER BY i").df()
+    assert [str(dtype) for dtype in frame.dtypes] == wanted
+    assert frame.iloc[0].tolist() == [1] * 8 and frame.iloc[1].isna().all()
+    frame = con.sql(f"SELECT {columns} FROM (VALUES (1), (2)) v(i)").df()
+    assert [str(dtype) for dtype in frame.dtypes] == [name.lower() for name in wanted]
+    frame = con.sql("SELECT i, i FROM (VALUES (9007199254740993), (NULL)) v(i) ORDER BY i").df()
+    assert frame.iloc[0].tolist() == [9007199254740993] * 2
+    assert con.sql("SELECT i FROM (VALUES (1.5::DOUBLE), (NULL)) v(i)").df()["i"].dtype == "float64"
+
+
+def test_intervals_in_data_frames(con):
+    query = "SELECT * FROM (VALUES (1, INTERVAL '1 day 2 hours'), (2, NULL), (3, INTERVAL '1 month -1 second')) v(k, i)"
+    relation = con.sql(query + " ORDER BY k")
+    day = datetime.timedelta(days=1)
+    expected = [day + datetime.timedelta(hours=2), None, 30 * day - datetime.timedelta(seconds=1)]
+    assert relation.pl()["i"].to_list() == expected
+    assert [None if pandas.isna(i) else i for i in relation.df()["i"]] == expected
+    assert str(relation.arrow().schema.field("i").type) == "month_day_nano_interval"
+    assert relation.arrow()["i"].to_pylist()[2] == (1, 0, -1_000_000_000)
+    assert con.execute("SELECT INTERVAL '1 day' AS i WHERE 1 = 2").pl().schema["i"] == polars.Duration("us")
+    with pytest.raises(entasis.DataError, match="too long"):
+        con.sql("SELECT INTERVAL '170000000 years' AS i").df()
+
+
+def test_every_type_comes_to_every_library(con):
+    relation = con.sql(
+        "SELECT NULL AS n, true AS b, 1::TINYINT AS i, 2::UBIGINT AS u, 1.5::REAL AS r, 2.5 AS d, 'x' AS s, '\\xff'::BLOB AS x, "
+        "DATE '2024-02-29' AS day, TIME '01:02:03' AS t, TIMESTAMP '2024-02-29 01:02:03' AS ts, "
+        "TIMESTAMPTZ '2024-02-29 01:02:03+00' AS tz, INTERVAL '1 day' AS v, "
+        "'f81d4fae-7dec-11d0-a765-00a0c91e6bf6'::UUID AS id"
+    )
+    for rows in [relation.arrow().num_rows, len(relation.df()), len(relation.pl())]:
+        assert rows == 1
+    assert relation.pl().rows()[0][:3] == (None, True, 1)
+
+
+def test_columns_without_a_type_of_arrow(con):
+    frame = pandas.DataFrame(  # noqa: F841
+        {
+            "k": [1, 2, 3],
+            "mixed": pandas.Series([1, "x", None], dtype=object),
+            "long": pandas.Series([2**63, -1, None], dtype=object),
+            "longer": pandas.Series([10**40, 1, None], dtype=object),
+            "period": pandas.period_range("2024-01", periods=3, freq="M"),
+            "span": pandas.interval_range(0, 3),
+            "category": pandas.Series(["a", "b", None], dtype="category"),
+            "number": pandas.Series([7, 8, None], dtype="category"),
+            "both": pandas.Series([1, "x", None], dtype="category"),
+            "decimal": [decimal.Decimal("1.50"), decimal.Decimal("-2"), None],
+            "complex": [1j, 2j, 3j],
+        }
+    )
+    rows = con.sql("SELECT * EXCLUDE (k) FROM frame ORDER BY k").fetchall()
+    assert rows[0][:8] == ("1", decimal.Decimal(2**63), str(10**40), "2024-01", "(0, 1]", "a", 7, "1")
+    assert rows[1][:8] == ("x", -1, "1", "2024-02", "(1, 2]", "b", 8, "x")
+    assert rows[2][:3] == (None, None, None) and rows[2][5:9] == (None, None, None, None)
+    assert [row[8] for row in rows[:2]] == [decimal.Decimal("1.5"), -2]
+    assert con.sql("SELECT k FROM frame ORDER BY k").fetchall() == [(1,), (2,), (3,)]
+    assert con.sql("SELECT max(long) FROM frame").fetchone() == (2**63,)
+
+
+def test_columns_of_nulls_alone(con):
+    for table in [
+        polars.DataFrame({"n": [None, None], "k": [1, 2]}),
+        pandas.DataFrame({"n": [None, None], "k": [1, 2]}),
+        pyarrow.table({"n": pyarrow.nulls(2), "k": [1, 2]}),
+    ]:
+        con.register("named", table)
+        assert con.sql("SELECT n, k FROM named ORDER BY k").fetchall() == [(None, 1), (None, 2)]
+        assert con.sql("SELECT k FROM named WHERE n IS NULL AND n + 1 IS NULL ORDER BY k").fetchall() == [(1,), (2,)]
+        assert con.sql("SELECT count(n), sum(n), max(n) FROM named").fetchone() == (0, None, None)
+
+
+def test_frames_with_two_columns_of_one_name(con):
+    frame = pandas.DataFrame([[1, 2]], columns=["a", "a"])  # noqa: F841
+    assert con.sql("SELECT * FROM frame").fetchall() == [(1, 2)]
+
+
+def test_polars_columns_of_objects_are_text(con):
+    frame = polars.DataFrame({"o": [1 + 1j, None]}, schema={"o": polars.Object})
+    assert con.sql("SELECT o FROM frame").fetchall() == [("(1+1j)",), (None,)]
+    lazy = frame.lazy()  # noqa: F841
+    assert con.sql("SELECT count(o) FROM lazy").fetchone() == (1,)
 
 
 def test_relations_show_themselves(con, capsys):

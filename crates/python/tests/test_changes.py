@@ -89,8 +89,9 @@ def test_the_first_to_commit_wins(table):
     table.execute("UPDATE t SET a = 1 WHERE k = 1")
     other.execute("UPDATE t SET a = 2 WHERE k = 1")
     table.commit()
-    with pytest.raises(entasis.OperationalError, match="table t.*k = 1"):
+    with pytest.raises(entasis.ConflictError, match="^Conflict: .*table t.*k = 1") as raised:
         other.commit()
+    assert raised.value.sqlstate == "40001"
     assert other.execute("SELECT a FROM t WHERE k = 1").fetchone() == (1,)
 
 
@@ -132,3 +133,71 @@ def test_a_layout_that_is_not_all_there_says_so(con):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         con.execute("ALTER TABLE t SET (layout = 'sorted')")
+
+
+def test_a_batch_is_all_or_nothing(table):
+    other = table.duplicate()
+    for statement, sets in [
+        # By key, and the long way.
+        ("INSERT INTO t VALUES (?, 0, '')", [(2000,), (2001,), (5,)]),
+        ("INSERT INTO t SELECT ?, 0, ''", [(2000,), (2001,), (5,)]),
+        ("UPDATE t SET k = ? WHERE k = ?", [(3000, 1), (2, 3)]),
+        ("INSERT INTO t VALUES (?, ?, '')", [(2000, 1), (2001, "x")]),
+        ("DELETE FROM t WHERE k IN ? AND 1 / (? - 1) > 0", [([1, 2], 2), ([3], 1)]),
+    ]:
+        with pytest.raises(entasis.Error):
+            table.executemany(statement, sets)
+        assert not table.in_transaction
+        assert other.execute("SELECT count(*), sum(k) FROM t").fetchone() == (1000, 499500), statement
+    assert table.executemany("INSERT INTO t VALUES (?, 0, '')", [(2000,), (2001,)]).rowcount == 2
+    assert other.execute("SELECT count(*) FROM t").fetchone() == (1002,)
+    assert table.executemany("INSERT INTO t VALUES (?, 0, '')", []).rowcount == 0
+
+
+def test_a_batch_that_fails_within_a_transaction_undoes_itself(table):
+    table.begin()
+    table.execute("INSERT INTO t VALUES (2000, 0, '')")
+    with pytest.raises(entasis.IntegrityError):
+        table.executemany("INSERT INTO t VALUES (?, 0, '')", [(2001,), (5,)])
+    table.executemany("INSERT INTO t VALUES (?, 0, '')", [(2002,), (2003,)])
+    table.commit()
+    assert table.execute("SELECT k FROM t WHERE k > 1000 ORDER BY k").fetchall() == [(2000,), (2002,), (2003,)]
+
+
+def test_a_batch_does_not_end_a_transaction(table):
+    for statement in ["COMMIT", "BEGIN"]:
+        with pytest.raises(entasis.ProgrammingError, match="batch"):
+            table.executemany(statement, [()])
+    with pytest.raises(entasis.ProgrammingError, match="one statement"):
+        table.executemany("SELECT 1; SELECT 2", [()])
+
+
+def test_batches_beside_other_writers_are_run_again(table):
+    def add(connection):
+        for _ in range(20):
+            connection.executemany("UPDATE t SET a = a + 1 WHERE k = ?", [(k,) for k in range(5)])
+
+    table.execute("UPDATE t SET a = 0")
+    threads = [threading.Thread(target=add, args=(table.duplicate(),)) for _ in range(2)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert table.execute("SELECT sum(a) FROM t").fetchone() == (200,)
+
+
+def test_remembered_statements_survive_other_names(con):
+    con.execute("CREATE TABLE r (a INTEGER); INSERT INTO r VALUES (1)")
+    con.execute("ALTER TABLE r RENAME TO r2")
+    for _ in range(3):
+        assert con.execute("SELECT * FROM r2").fetchall() == [(1,)]
+    con.execute("CREATE TABLE r (x INTEGER); INSERT INTO r VALUES (2)")
+    for _ in range(3):
+        assert con.execute("SELECT * FROM r2").fetchall() == [(1,)]
+        assert con.execute("SELECT * FROM r").fetchall() == [(2,)]
+    con.execute("ALTER TABLE r RENAME TO r3")
+    for _ in range(3):
+        assert con.execute("SELECT * FROM r2").fetchall() == [(1,)]
+        assert con.execute("SELECT * FROM r3").fetchall() == [(2,)]
+    con.execute("DROP TABLE r2")
+    con.execute("ALTER TABLE r3 RENAME TO r2")
+    for _ in range(3):
+        assert con.execute("SELECT * FROM r2").fetchall() == [(2,)]

@@ -101,8 +101,111 @@ def test_wrong_parameters_are_refused(con):
         con.execute("SELECT ?", [object()])
     with pytest.raises(entasis.DataError):
         con.execute("SELECT ?", [10**38])
-    with pytest.raises(entasis.ProgrammingError):
-        con.execute("SELECT ?", [])
+    for parameters in [[], [1, 2], None, [1, [2]]]:
+        with pytest.raises(entasis.ProgrammingError, match="1 parameter,") as raised:
+            con.execute("SELECT ?", parameters)
+        assert raised.value.sqlstate == "07001"
+
+
+def test_the_number_of_parameters_is_judged_wherever_a_statement_runs(con):
+    con.execute("CREATE TABLE t (k INTEGER PRIMARY KEY, a INTEGER)")
+    for statement, wrong in [
+        ("INSERT INTO t VALUES (?, ?)", (1, 2, 3)),
+        ("SELECT a FROM t WHERE k = ?", (1, 2)),
+        ("SELECT 1", (1,)),
+        ("SELECT $2", (1,)),
+        ("SELECT ?; SELECT 1", (1, 2)),
+        ("EXPLAIN SELECT ?", (1, 2)),
+    ]:
+        # A statement that is remembered is judged, too.
+        for _ in range(3):
+            with pytest.raises(entasis.ProgrammingError, match="parameter"):
+                con.execute(statement, wrong)
+    with pytest.raises(entasis.ProgrammingError, match="parameter"):
+        con.executemany("INSERT INTO t VALUES (?, 0)", [(1, 2)])
+    with pytest.raises(entasis.ProgrammingError, match="parameter"):
+        con.executemany("INSERT INTO t VALUES (?, ?)", [(1, 2), (3,)])
+    assert con.execute("SELECT count(*) FROM t").fetchone() == (0,)
+
+
+def test_parameters_by_name(con):
+    assert con.execute("SELECT $a - $b, :A", {"a": 3, "B": 1}).fetchone() == (2, 3)
+    assert con.sql("SELECT :x || :x", {"x": "y"}).fetchone() == ("yy",)
+    assert con.execute("SELECT $b - $a", [3, 1]).fetchone() == (2,)
+    assert con.execute("SELECT 1", {}).fetchone() == (1,)
+    con.execute("CREATE TABLE t (a INTEGER, b VARCHAR)")
+    con.executemany("INSERT INTO t VALUES ($a, $b)", [{"a": 1, "b": "x"}, {"b": None, "a": 2}])
+    assert con.execute("SELECT * FROM t ORDER BY a").fetchall() == [(1, "x"), (2, None)]
+    assert con.execute("INSERT INTO t VALUES ($a, 'z'); SELECT $b", {"a": 3, "b": 4}).fetchone() == (4,)
+    assert con.execute("SELECT '1'::INTEGER, 'a:b', x FROM (SELECT 1 AS x) t WHERE x=:x", {"x": 1}).fetchall() == [
+        (1, "a:b", 1)
+    ]
+
+
+def test_wrong_parameters_by_name_are_refused(con):
+    for statement, parameters, text in [
+        ("SELECT $a", {"b": 1}, "no parameter b: it has a"),
+        ("SELECT $a, $b", {"a": 1}, "parameter b has no value"),
+        ("SELECT $a", {"a": 1, "b": 2}, "no parameter b"),
+        ("SELECT $a", {"a": 1, "A": 2}, "twice"),
+        ("SELECT ?", {"a": 1}, "no parameter a: it has none with names"),
+        ("SELECT $a, ?", [1, 2], "one way"),
+        ("SELECT $a, $1", [1, 2], "one way"),
+        ("SELECT $0", [1], "counted from 1"),
+    ]:
+        with pytest.raises(entasis.ProgrammingError, match=text):
+            con.execute(statement, parameters)
+    with pytest.raises(entasis.InterfaceError, match="str"):
+        con.execute("SELECT $a", {1: 1})
+
+
+def test_lists_as_parameters(con):
+    numbers = "SELECT i FROM (VALUES (1), (2), (3), (NULL)) v(i) WHERE "
+    for condition, parameter, expected in [
+        ("i IN ?", [1, 3], [1, 3]),
+        ("i IN (?)", (1, 3), [1, 3]),
+        ("i = ANY(?)", [3], [3]),
+        ("i = ANY(?)", [], []),
+        ("i NOT IN ?", [1], [2, 3]),
+        ("i NOT IN ?", [1, None], []),
+        ("NOT i IN ?", {1, 2}, [3]),
+        ("i <> ALL(?)", [1, 2], [3]),
+        ("i > ANY(?)", [1, 2], [2, 3]),
+        ("i > ALL(?)", [1, 2], [3]),
+        ("i < ANY(?)", [], []),
+        ("i IN ?", frozenset([2]), [2]),
+        ("i IN ? AND i > 0", [2], [2]),
+        ("i::VARCHAR IN ?", ["2", "4"], [2]),
+    ]:
+        rows = con.execute(numbers + condition + " ORDER BY i", [parameter]).fetchall()
+        assert rows == [(i,) for i in expected], condition
+    assert con.execute(numbers + "i > ALL(?)", [[]]).fetchall() == [(1,), (2,), (3,), (None,)]
+    query = "SELECT $a, 2 IN $b, $c"
+    assert con.execute(query, {"a": 1, "b": [2, 3], "c": "x"}).fetchone() == (1, True, "x")
+    assert con.execute("SELECT position('b' IN ?)", ["abc"]).fetchone() == (2,)
+    con.execute("CREATE TABLE t AS SELECT * FROM (VALUES (1), (2), (3), (4)) v(i)")
+    con.executemany("DELETE FROM t WHERE i IN ?", [([1, 2],), ([4],)])
+    assert con.execute("SELECT i FROM t").fetchall() == [(3,)]
+
+
+def test_arrays_as_parameters(con):
+    numpy = pytest.importorskip("numpy")
+    polars = pytest.importorskip("polars")
+    for values in [numpy.array([1, 3]), polars.Series([1, 3]), numpy.array([1.0, 3.0])]:
+        assert con.execute("SELECT 3 IN ?, 2 IN $1".replace("$1", "?"), [values, values]).fetchone() == (True, False)
+    assert con.execute("SELECT ?", [numpy.int64(7)]).fetchone() == (7,)
+
+
+def test_lists_where_only_a_value_can_stand_are_refused(con):
+    for statement in ["SELECT ?", "SELECT 1 + ?", "SELECT 1 LIMIT ?", "SELECT coalesce(?, 1)"]:
+        with pytest.raises(entasis.ProgrammingError, match="list stands after IN"):
+            con.execute(statement, [[1, 2]])
+    with pytest.raises(entasis.ProgrammingError, match="a list, not one value"):
+        con.execute("SELECT 1 IN ?", [1])
+    with pytest.raises(entasis.ProgrammingError, match="a list, not one value"):
+        con.execute("SELECT 1 = ANY(?)", [1])
+    with pytest.raises(entasis.InterfaceError, match="list"):
+        con.execute("SELECT 1 IN ?", [[[1]]])
 
 
 def test_errors_say_what_is_wrong_and_the_connection_goes_on(con):
@@ -116,6 +219,44 @@ def test_errors_say_what_is_wrong_and_the_connection_goes_on(con):
     with pytest.raises(entasis.OperationalError):
         con.execute("SELECT * FROM 'there-is-no-such.parquet'")
     assert con.execute("SELECT count(*) FROM t").fetchone() == (0,)
+
+
+@pytest.mark.parametrize(
+    "statement, exception, sqlstate",
+    [
+        ("SELEC 1", entasis.ProgrammingError, "42601"),
+        ("SELECT 'a", entasis.ProgrammingError, "42601"),
+        ("SELECT * FROM nothing_here", entasis.ProgrammingError, "42P01"),
+        ("SELECT a FROM (SELECT 1 AS b) t", entasis.ProgrammingError, "42703"),
+        ("SELECT no_such_function(1)", entasis.ProgrammingError, "42883"),
+        ("SELECT 1 / 0", entasis.ProgrammingError, "22012"),
+        ("SELECT 'x'::INTEGER", entasis.ProgrammingError, "22P02"),
+        ("SELECT 300::TINYINT", entasis.ProgrammingError, "22003"),
+        ("SELECT 1 FROM (SELECT 1) t FOR UPDATE", entasis.NotSupportedError, "0A000"),
+        ("INSERT INTO t VALUES (1, 1, 1)", entasis.IntegrityError, "23505"),
+        ("INSERT INTO t VALUES (2, NULL, 1)", entasis.IntegrityError, "23502"),
+        ("INSERT INTO t VALUES (2, -1, 1)", entasis.IntegrityError, "23514"),
+        ("INSERT INTO t VALUES (2, 1, 7)", entasis.IntegrityError, "23503"),
+        ("CREATE TABLE t (a INTEGER)", entasis.ProgrammingError, "42P07"),
+        ("SELECT * FROM 'there-is-no-such.parquet'", entasis.OperationalError, "58030"),
+        ("SELECT " + "(" * 300 + "1" + ")" * 300, entasis.OperationalError, "54001"),
+    ],
+)
+def test_errors_have_an_sqlstate(con, statement, exception, sqlstate):
+    con.execute(
+        "CREATE TABLE t (k INTEGER PRIMARY KEY, a INTEGER NOT NULL CHECK (a > 0), b INTEGER REFERENCES t)"
+    )
+    con.execute("INSERT INTO t VALUES (1, 1, 1)")
+    with pytest.raises(exception) as raised:
+        con.execute(statement)
+    assert raised.value.sqlstate == sqlstate, raised.value
+
+
+def test_errors_of_the_package_itself_have_no_sqlstate(con):
+    with pytest.raises(entasis.InterfaceError) as raised:
+        con.cursor().fetchone()
+    assert raised.value.sqlstate is None
+    assert issubclass(entasis.ConflictError, entasis.OperationalError)
 
 
 def test_database_files_are_not_there_yet(tmp_path):

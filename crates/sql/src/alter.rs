@@ -14,6 +14,7 @@ use crate::bind::{Binder, find_column, locate_ident, table_name};
 use crate::change::{
     TableView, Target, and, cast_to, equal, exists, is_null, named, not, null, qualified, select_from, table_alias,
 };
+use crate::clauses::refuse;
 use crate::context::{sql_type, unknown_table};
 use crate::definition::{Declared, read_columns, stored_expr};
 use crate::parse::parse_query;
@@ -25,7 +26,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use entasis_engine::plan::{Limit, Node, Plan};
 use entasis_engine::relation::{ColumnDefault, Definition, ForeignKey, KeyKind};
-use entasis_vector::{DataType, Error, Result};
+use entasis_vector::{DataType, Error, Field, Result};
 use std::ops::ControlFlow;
 
 /// A table as it will be.
@@ -192,6 +193,22 @@ impl Altered {
 
 impl Binder<'_> {
     pub(crate) fn alter_table(&self, alter: &AlterTable) -> Result<Statement> {
+        let AlterTable {
+            name: _,
+            if_exists: _,
+            // A table has no descendants.
+            only: _,
+            operations: _,
+            location,
+            on_cluster,
+            table_type,
+            end_token: _,
+        } = alter;
+        refuse([
+            (location.is_some(), "the format and location of a table"),
+            (on_cluster.is_some(), "ON CLUSTER"),
+            (table_type.is_some(), "tables of this kind"),
+        ])?;
         let table = table_name(&alter.name)?;
         let if_exists = alter.if_exists;
         if if_exists && self.catalog.table(&table).is_none() && self.catalog.view(&table).is_none() {
@@ -257,14 +274,14 @@ impl Binder<'_> {
     fn alter(&self, altered: &mut Altered, operation: &AlterTableOperation) -> Result<()> {
         use AlterTableOperation as Op;
         match operation {
-            Op::AddColumn { if_not_exists, column_def, column_position, .. } => {
+            Op::AddColumn { column_keyword: _, if_not_exists, column_def, column_position } => {
                 if column_position.is_some() {
                     return Err(Error::not_supported("the place of a new column"));
                 }
                 let is_there = altered.free(&column_def.name).is_err();
                 if is_there && *if_not_exists { Ok(()) } else { self.add_column(altered, column_def) }
             }
-            Op::DropColumn { column_names, if_exists, drop_behavior, .. } => {
+            Op::DropColumn { has_column_keyword: _, column_names, if_exists, drop_behavior } => {
                 let cascade = altered.drops(drop_behavior.as_ref());
                 for name in column_names {
                     let column = match altered.find(name) {
@@ -368,7 +385,7 @@ impl Binder<'_> {
                 }
                 altered.declared.columns[column].nullable = true;
             }
-            AlterColumnOperation::SetDataType { data_type, using, .. } => {
+            AlterColumnOperation::SetDataType { data_type, using, had_set: _ } => {
                 let ty = sql_type(data_type)?;
                 if ty == field.ty && using.is_none() {
                     return Ok(());
@@ -391,6 +408,7 @@ impl Binder<'_> {
                 if let ColumnDefault::Expression(sql) = altered.declared.definition.default_of(column) {
                     self.default(&stored_expr(sql)?, &altered.declared.columns[column])?;
                 }
+                self.judge_checks(altered, &field, ty)?;
                 let view = TableView { name: &altered.declared.table, columns: &altered.declared.columns };
                 for check in &altered.declared.definition.checks {
                     let expr = stored_expr(&check.sql)?;
@@ -403,6 +421,26 @@ impl Binder<'_> {
             }
         }
         altered.changed = true;
+        Ok(())
+    }
+
+    /// Refuses another kind of type for a column that checks read: they would compare other things than they say.
+    fn judge_checks(&self, altered: &Altered, field: &Field, ty: DataType) -> Result<()> {
+        let is_moment = |ty| matches!(ty, DataType::Date | DataType::Timestamp | DataType::TimestampTz);
+        let both = |is: &dyn Fn(DataType) -> bool| is(field.ty) && is(ty);
+        if field.ty == ty || both(&DataType::is_numeric) || both(&is_moment) {
+            return Ok(());
+        }
+        let name = field.name.to_lowercase();
+        for check in &altered.declared.definition.checks {
+            if read_columns(&stored_expr(&check.sql)?, "a check")?.contains(&name) {
+                let text = format!(
+                    "the column {} is {} in the constraint {}, and {ty} is of another kind",
+                    field.name, field.ty, check.name
+                );
+                return Err(Error::input(text).with_hint("drop the constraint first, and add it again"));
+            }
+        }
         Ok(())
     }
 

@@ -4,17 +4,19 @@ use crate::context::{Context, Given, sql_type, unknown_table};
 use crate::error::from_datafusion;
 use crate::parameters::Parameters;
 use crate::parse::{Ast, Parsed, on_deep_stack, parse, span_position};
+use crate::placeholders::check_arguments;
 use crate::rewrite::display_names;
 use crate::stored::named_objects;
-use crate::{Catalog, ObjectKind, Statement, layout, lower, sequence, transaction, zone};
+use crate::{Catalog, ObjectKind, Statement, clauses, layout, lower, sequence, transaction, zone};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
 use datafusion_sql::sqlparser::ast::{
     self, CreateTable, Expr, Ident, ObjectName, ObjectType, Query, SelectItem, SetExpr, TableFactor, Visit, Visitor,
+    With,
 };
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Definition, Relation};
-use entasis_vector::error::Position;
+use entasis_vector::error::{Position, sqlstate};
 use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -41,15 +43,12 @@ pub fn bind_template(query: &Parsed, catalog: &dyn Catalog, types: &[DataType]) 
 }
 
 fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<Statement> {
+    // More than that are for other statements of the script.
     if params.len() < statement.parameters() {
-        return Err(Error::input(format!(
-            "the statement has {} parameters, but {} values were given",
-            statement.parameters(),
-            params.len()
-        )));
+        check_arguments(statement.parameters(), params.len())?;
     }
     on_deep_stack(statement.is_deep(), || {
-        let binder = Binder { catalog, params, given: Given::default() };
+        let binder = Binder { catalog, params, given: Given::default(), with: None };
         let mut bound = binder.statement(&statement.ast).map_err(|error| locate(error, &statement.ast))?;
         zone::session::apply(&mut bound, catalog.session().zone);
         Ok(bound)
@@ -63,7 +62,7 @@ fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) 
 pub(crate) fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<LogicalPlan> {
     let described = parse(text)?.into_iter().next().map(|parsed| {
         on_deep_stack(parsed.is_deep(), || match &parsed.ast {
-            Ast::Describe(query) => Binder { catalog, params, given: Given::default() }.described(query),
+            Ast::Describe(query) => Binder { catalog, params, given: Given::default(), with: None }.described(query),
             _ => Err(Error::internal(format!("{text} is not DESCRIBE"))),
         })
     });
@@ -87,6 +86,8 @@ pub(crate) struct Binder<'a> {
     pub(crate) catalog: &'a dyn Catalog,
     pub(crate) params: Parameters<'a>,
     pub(crate) given: Given,
+    /// The queries before a statement that changes rows: `WITH … INSERT`.
+    pub(crate) with: Option<&'a With>,
 }
 
 impl Binder<'_> {
@@ -123,12 +124,17 @@ impl Binder<'_> {
             return statement;
         }
         match statement {
-            Sql::Query(query) => Ok(Statement::Query(self.query(query)?)),
+            Sql::Query(query) => match changed_by(query) {
+                Some(change) => {
+                    let Binder { catalog, params, ref given, .. } = *self;
+                    let with = query.with.as_ref();
+                    Binder { catalog, params, given: given.clone(), with }.sql(change)
+                }
+                None => Ok(Statement::Query(self.query(query)?)),
+            },
             Sql::CreateTable(create) => self.create_table(create),
             Sql::CreateView(create) => {
-                if create.materialized {
-                    return Err(Error::not_supported("materialized views"));
-                }
+                clauses::create_view(create)?;
                 let mut query = create.query.clone();
                 if !create.columns.is_empty() {
                     query = named_columns(query, create.columns.iter().map(|c| c.name.clone()).collect());
@@ -144,7 +150,12 @@ impl Binder<'_> {
                 })
             }
             Sql::Insert(insert) => self.insert(insert),
-            Sql::Drop { object_type, if_exists, names, cascade, .. } => {
+            Sql::Drop { object_type, if_exists, names, cascade, restrict: _, purge, temporary, table } => {
+                clauses::refuse([
+                    (*purge, "DROP … PURGE"),
+                    (*temporary, "temporary tables"),
+                    (table.is_some(), "DROP INDEX … ON"),
+                ])?;
                 let kind = match object_type {
                     ObjectType::Table => ObjectKind::Table,
                     ObjectType::View => ObjectKind::View,
@@ -184,6 +195,18 @@ impl Binder<'_> {
                 Err(Error::not_supported(words.join(" ").to_uppercase()))
             }
         }
+    }
+
+    /// A query that sees those of the `WITH` before the statement.
+    pub(crate) fn behind_with(&self, mut query: Query) -> Query {
+        let Some(with) = self.with else { return query };
+        if query.with.is_some() {
+            let mut around = crate::change::query_of(SetExpr::Query(Box::new(query)));
+            around.with = Some(with.clone());
+            return around;
+        }
+        query.with = Some(with.clone());
+        query
     }
 
     /// Binds and lowers a query.
@@ -245,18 +268,14 @@ impl Binder<'_> {
     }
 
     fn create_table(&self, create: &CreateTable) -> Result<Statement> {
-        if create.external {
-            return Err(Error::not_supported("CREATE EXTERNAL TABLE").with_hint("read files with FROM 'path'"));
-        }
-        if create.like.is_some() || create.clone.is_some() {
-            return Err(Error::not_supported("CREATE TABLE LIKE"));
-        }
+        clauses::create_table(create)?;
         let name = table_name(&create.name)?;
         let (if_not_exists, or_replace) = (create.if_not_exists, create.or_replace);
         if if_not_exists && or_replace {
             return Err(Error::input("OR REPLACE and IF NOT EXISTS exclude each other"));
         }
         if let Some(query) = &create.query {
+            clauses::named_only(create)?;
             let query = match create.columns.as_slice() {
                 [] => query.clone(),
                 columns => named_columns(query.clone(), columns.iter().map(|c| c.name.clone()).collect()),
@@ -286,6 +305,16 @@ impl Binder<'_> {
             if_not_exists,
             or_replace,
         })
+    }
+}
+
+/// The statement that changes rows behind a `WITH`, if that is what a query is.
+pub(crate) fn changed_by(query: &Query) -> Option<&ast::Statement> {
+    match &*query.body {
+        SetExpr::Insert(change) | SetExpr::Update(change) | SetExpr::Delete(change) | SetExpr::Merge(change) => {
+            Some(change)
+        }
+        _ => None,
     }
 }
 
@@ -322,7 +351,8 @@ pub(crate) fn target_columns(table: &str, schema: &[Field], names: &[Ident]) -> 
 pub(crate) fn find_column(schema: &[Field], name: &Ident) -> Result<usize> {
     let found = schema.iter().position(|field| field.name.eq_ignore_ascii_case(&name.value));
     found.ok_or_else(|| {
-        let error = locate_ident(Error::input(format!("there is no column {}", name.value)), name);
+        let error = Error::input(format!("there is no column {}", name.value)).with_sqlstate(sqlstate::NO_COLUMN);
+        let error = locate_ident(error, name);
         match crate::names::nearest(&name.value, schema.iter().map(|field| &*field.name)) {
             Some(near) => error.with_hint(format!("did you mean {near}?")),
             None => error,

@@ -12,6 +12,8 @@
 //!
 //! Expressions and nodes are visited inputs first, so that each sees the types that its inputs really have.
 
+use crate::context::external;
+use crate::error::type_name;
 use crate::lower::exact;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
@@ -19,9 +21,11 @@ use datafusion_common::{DFSchema, Result as DfResult};
 use datafusion_expr::expr::{InSubquery, SetComparison};
 use datafusion_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion_expr::expr_schema::cast_subquery;
+use datafusion_expr::type_coercion::binary::comparison_coercion;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Join, LogicalPlan, Operator, Union, Values, cast};
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
+use entasis_vector::Error;
 use std::sync::Arc;
 
 const DOUBLE: ArrowType = ArrowType::Float64;
@@ -34,6 +38,16 @@ const UNIFYING: [&str; 6] = ["coalesce", "greatest", "least", "nullif", "nvl", "
 /// Those of DataFusion's coercion: operands that fit no operator.
 pub(crate) fn coerce(plan: LogicalPlan) -> DfResult<LogicalPlan> {
     Ok(plan.transform_up_with_subqueries(coerce_node)?.data)
+}
+
+/// An expression over no rows with the types of its operands settled.
+///
+/// # Errors
+/// As [`coerce`].
+pub(crate) fn coerce_constant(expr: Expr) -> DfResult<Expr> {
+    let schema = DFSchema::empty();
+    let mut rewriter = Rewriter { schema: &schema, coercion: TypeCoercionRewriter::new(&schema) };
+    Ok(expr.rewrite(&mut rewriter)?.data)
 }
 
 fn coerce_node(plan: LogicalPlan) -> DfResult<Transformed<LogicalPlan>> {
@@ -120,6 +134,7 @@ fn settle(mut expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
         }
         Expr::Between(between) => {
             settle_all(vec![&mut *between.expr, &mut *between.low, &mut *between.high], schema)?;
+            judge_between([&*between.expr, &*between.low, &*between.high], schema)?;
         }
         Expr::InList(list) => settle_all([&mut *list.expr].into_iter().chain(&mut list.list).collect(), schema)?,
         Expr::Case(case) => {
@@ -155,6 +170,21 @@ fn settle(mut expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
     Ok(expr)
 }
 
+/// Refuses a value and bounds that are of no common type.
+fn judge_between(operands: [&Expr; 3], schema: &DFSchema) -> DfResult<()> {
+    let types = operands.map(|operand| operand.get_type(schema));
+    let [value, low, high] = [&types[0], &types[1], &types[2]];
+    let (Ok(value), Ok(low), Ok(high)) = (value, low, high) else { return Ok(()) };
+    let with_low = comparison_coercion(value, low);
+    let with_high = comparison_coercion(value, high);
+    let meet = with_low.zip(with_high).is_some_and(|(low, high)| comparison_coercion(&low, &high).is_some());
+    if meet {
+        return Ok(());
+    }
+    let text = format!("{} is not BETWEEN {} AND {}", type_name(value), type_name(low), type_name(high));
+    Err(external(Error::input(text).with_hint("compare values of one type: CAST(value AS type)")))
+}
+
 /// The binder has cast the rows of `VALUES` already. The casts at the top are its own: a user's are wrapped
 /// (`functions::native::exact`).
 fn settle_values(mut values: Values) -> DfResult<Values> {
@@ -187,6 +217,11 @@ fn bare(expr: &Expr) -> &Expr {
 
 fn settle_union(mut union: Union) -> DfResult<Union> {
     let columns = union.schema.fields().len();
+    // The binder adds what an ORDER BY names to the inputs that have it.
+    if union.inputs.iter().any(|input| input.schema().fields().len() != columns) {
+        let text = "ORDER BY behind a set operation names a column that is not in its result";
+        return Err(external(Error::input(text)));
+    }
     let ty = |input: &LogicalPlan, column: usize| input.schema().field(column).data_type().clone();
     let mixed: Vec<bool> = (0..columns)
         .map(|column| mixes(union.inputs.iter().map(|input| ty(input, column)).collect::<Vec<_>>().iter()))

@@ -5,6 +5,7 @@
 //! among its arguments is a ROLLUP and a struct a CUBE, and an operator that DataFusion would type otherwise is a call of
 //! a native function.
 
+use crate::coerce::coerce_constant;
 use crate::dialect::EntasisDialect;
 use crate::functions::Library;
 use crate::functions::native::{self, EXACT, Kind, OperatorResult, exact};
@@ -33,6 +34,7 @@ use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::Token;
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::Relation;
+use entasis_vector::error::sqlstate;
 use entasis_vector::expr::ArithmeticOp;
 use entasis_vector::{DataType, Error, Result, Value};
 use std::borrow::Cow;
@@ -289,6 +291,7 @@ impl<'a> Context<'a> {
                 fields.into_iter().map(field).collect::<Result<_>>().map(Argument::Struct)
             }
             constant => {
+                let constant = coerce_constant(constant).map_err(crate::error::from_datafusion)?;
                 lower::constant(&constant, self.params, self.session).map(|(value, ty)| Argument::Value(value, ty))
             }
         }
@@ -316,7 +319,7 @@ impl<'a> Context<'a> {
 
 /// What there is no table of that name, with advice.
 pub(crate) fn unknown_table(name: &str, catalog: &dyn Catalog) -> Error {
-    let error = Error::input(format!("there is no table {name}"));
+    let error = Error::input(format!("there is no table {name}")).with_sqlstate(sqlstate::NO_TABLE);
     let names = catalog.names();
     match crate::names::nearest(name, names.iter().map(String::as_str)) {
         Some(near) => error.with_hint(format!("did you mean {near}?")),
@@ -557,6 +560,9 @@ pub fn parse_type(name: &str) -> Result<DataType> {
 /// As [`parse_type`].
 pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
     use ast::DataType as Sql;
+    if let Some(part) = disobeyed(ty) {
+        return Err(Error::not_supported(format!("{part} ({ty})")));
+    }
     Ok(match ty {
         Sql::Boolean | Sql::Bool => DataType::Boolean,
         Sql::TinyInt(_) => DataType::Int8,
@@ -584,8 +590,7 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
         | Sql::Nvarchar(_)
         | Sql::Text
         | Sql::String(_)
-        | Sql::Clob(_)
-        | Sql::JSON => DataType::Varchar,
+        | Sql::Clob(_) => DataType::Varchar,
         Sql::Bytea | Sql::Blob(_) | Sql::Binary(_) | Sql::Varbinary(_) | Sql::Bytes(_) => DataType::Blob,
         Sql::Date | Sql::Date32 => DataType::Date,
         Sql::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => DataType::Time,
@@ -602,12 +607,56 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             "UINTEGER" | "UINT" => DataType::UInt32,
             "LONG" => DataType::Int64,
             "TIMESTAMPTZ" => DataType::TimestampTz,
-            "TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_US" | "TIMESTAMP_NS" => DataType::Timestamp,
+            "TIMESTAMP_US" => DataType::Timestamp,
+            name @ ("TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS") => {
+                return Err(Error::not_supported(name).with_hint("TIMESTAMP has microseconds"));
+            }
+            "JSON" | "JSONB" => return Err(Error::not_supported("JSON").with_hint("VARCHAR holds its text")),
             "GUID" => DataType::Uuid,
             "BPCHAR" => DataType::Varchar,
             name => return Err(Error::input(format!("there is no type {name}"))),
         },
     })
+}
+
+/// What a type is written with that nobody obeys, if anything. (The lengths of texts are one of DuckDB's habits: VARCHAR(n) takes
+/// longer ones, too.)
+fn disobeyed(ty: &ast::DataType) -> Option<&'static str> {
+    use ast::DataType as Sql;
+    // The digits of a fraction of a second; there are six.
+    let seconds =
+        |digits: &Option<u64>| digits.is_some_and(|digits| digits != 6).then_some("seconds of this precision");
+    match ty {
+        Sql::Time(digits, _) | Sql::Timestamp(digits, _) | Sql::Datetime(digits) | Sql::TimestampNtz(digits) => {
+            seconds(digits)
+        }
+        Sql::TinyInt(width)
+        | Sql::SmallInt(width)
+        | Sql::Int2(width)
+        | Sql::Int(width)
+        | Sql::Integer(width)
+        | Sql::Int4(width)
+        | Sql::MediumInt(width)
+        | Sql::BigInt(width)
+        | Sql::Int8(width)
+        | Sql::TinyIntUnsigned(width)
+        | Sql::SmallIntUnsigned(width)
+        | Sql::Int2Unsigned(width)
+        | Sql::IntUnsigned(width)
+        | Sql::IntegerUnsigned(width)
+        | Sql::Int4Unsigned(width)
+        | Sql::BigIntUnsigned(width)
+        | Sql::Int8Unsigned(width) => width.is_some().then_some("integers of a width"),
+        Sql::Double(ExactNumberInfo::Precision(_) | ExactNumberInfo::PrecisionAndScale(..))
+        | Sql::Float(ExactNumberInfo::PrecisionAndScale(..)) => Some("floats with a number of digits"),
+        Sql::Binary(Some(_)) | Sql::Varbinary(Some(_)) | Sql::Blob(Some(_)) | Sql::Bytes(Some(_)) => {
+            Some("a length of bytes")
+        }
+        Sql::Interval { fields, precision } => {
+            (fields.is_some() || precision.is_some()).then_some("an INTERVAL of some units")
+        }
+        _ => None,
+    }
 }
 
 fn decimal(precision: u64, scale: i64) -> Result<DataType> {

@@ -14,11 +14,10 @@ use crate::change::TableView;
 use crate::context::{sql_type, unknown_table};
 use crate::parse::parse_query;
 use crate::stored::called_sequences;
-use crate::{Catalog, SequenceOptions, layout, lower, sequence};
+use crate::{Catalog, SequenceOptions, clauses, layout, lower, sequence};
 use datafusion_sql::sqlparser::ast::{
     self, CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs, Ident,
-    IndexColumn, NullsDistinctOption, Query, ReferentialAction, SelectItem, SetExpr, TableConstraint, Visit, VisitMut,
-    Visitor, VisitorMut,
+    IndexColumn, Query, SelectItem, SetExpr, TableConstraint, Visit, VisitMut, Visitor, VisitorMut,
 };
 use entasis_engine::relation::{Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind};
 use entasis_vector::{DataType, Error, Field, Result};
@@ -59,11 +58,14 @@ impl Binder<'_> {
         for option in &column.options {
             let name = option.name.as_ref();
             match &option.option {
-                ColumnOption::Null | ColumnOption::Comment(_) => {}
+                ColumnOption::Null => {}
                 ColumnOption::NotNull => declared.columns[i].nullable = false,
-                ColumnOption::PrimaryKey(_) => declared.add_key(self.catalog, KeyKind::Primary, name, vec![i])?,
+                ColumnOption::PrimaryKey(key) => {
+                    clauses::primary_key(key)?;
+                    declared.add_key(self.catalog, KeyKind::Primary, name, vec![i])?;
+                }
                 ColumnOption::Unique(unique) => {
-                    refuse_not_distinct(&unique.nulls_distinct)?;
+                    clauses::unique(unique)?;
                     declared.add_key(self.catalog, KeyKind::Unique, name, vec![i])?;
                 }
                 ColumnOption::Check(check) => self.add_check(declared, name.or(check.name.as_ref()), check, Some(i))?,
@@ -74,7 +76,13 @@ impl Binder<'_> {
                     let default = self.default(expr, &declared.columns[i])?;
                     declared.set_default(i, default, &column.name)?;
                 }
-                ColumnOption::Generated { generated_as, sequence_options, generation_expr: None, .. } => {
+                ColumnOption::Generated {
+                    generated_as,
+                    sequence_options,
+                    generation_expr: None,
+                    generation_expr_mode: _,
+                    generated_keyword: _,
+                } => {
                     let always = match generated_as {
                         GeneratedAs::Always => true,
                         GeneratedAs::ByDefault => false,
@@ -100,11 +108,12 @@ impl Binder<'_> {
     pub(crate) fn constraint(&self, declared: &mut Declared, constraint: &TableConstraint) -> Result<()> {
         match constraint {
             TableConstraint::PrimaryKey(key) => {
+                clauses::primary_key(key)?;
                 let columns = key_columns(&declared.columns, &key.columns)?;
                 declared.add_key(self.catalog, KeyKind::Primary, key.name.as_ref(), columns)
             }
             TableConstraint::Unique(unique) => {
-                refuse_not_distinct(&unique.nulls_distinct)?;
+                clauses::unique(unique)?;
                 let columns = key_columns(&declared.columns, &unique.columns)?;
                 declared.add_key(self.catalog, KeyKind::Unique, unique.name.as_ref(), columns)
             }
@@ -125,9 +134,7 @@ impl Binder<'_> {
         check: &CheckConstraint,
         column: Option<usize>,
     ) -> Result<()> {
-        if check.enforced == Some(false) {
-            return Err(Error::not_supported("constraints that are NOT ENFORCED"));
-        }
+        clauses::check(check)?;
         let what = "a CHECK constraint";
         let read = read_columns(&check.expr, what)?;
         // Binding tells what is wrong with it; it must be a condition.
@@ -175,19 +182,7 @@ impl Binder<'_> {
         columns: Vec<usize>,
         key: &ForeignKeyConstraint,
     ) -> Result<()> {
-        for (event, action) in [("DELETE", &key.on_delete), ("UPDATE", &key.on_update)] {
-            match action {
-                None | Some(ReferentialAction::NoAction | ReferentialAction::Restrict) => {}
-                Some(other) => return Err(Error::not_supported(format!("ON {event} {other}"))),
-            }
-        }
-        let characteristics = key.characteristics.as_ref();
-        if characteristics.is_some_and(|c| c.deferrable == Some(true) || c.enforced == Some(false)) {
-            return Err(Error::not_supported("foreign keys that are DEFERRABLE or NOT ENFORCED"));
-        }
-        if key.match_kind.as_ref().is_some_and(|kind| !matches!(kind, ast::ConstraintReferenceMatchKind::Simple)) {
-            return Err(Error::not_supported("foreign keys with MATCH FULL or MATCH PARTIAL"));
-        }
+        clauses::foreign_key(key)?;
         let parent = table_name(&key.foreign_table)?;
         // A table may refer to itself.
         let (parent_columns, parent_definition) = if parent == declared.table {
@@ -366,13 +361,6 @@ fn are_comparable(own: DataType, other: DataType) -> bool {
         _ => None,
     };
     own == other || own.is_integer() && other.is_integer() || scale(own).is_some() && scale(own) == scale(other)
-}
-
-fn refuse_not_distinct(nulls: &NullsDistinctOption) -> Result<()> {
-    match nulls {
-        NullsDistinctOption::NotDistinct => Err(Error::not_supported("UNIQUE NULLS NOT DISTINCT")),
-        _ => Ok(()),
-    }
 }
 
 /// The columns that a key is made of.

@@ -4,7 +4,7 @@ use crate::functions::native::EXACT;
 use crate::hidden::visible;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::{DataFusionError, SchemaError};
-use entasis_vector::error::Position;
+use entasis_vector::error::{Position, sqlstate};
 use entasis_vector::{Error, ErrorKind};
 
 /// An error of the binder or the library as one of ours.
@@ -35,30 +35,27 @@ fn translate(error: DataFusionError) -> Error {
         DataFusionError::ArrowError(inner, _) => entasis_arrow::arrow_error(*inner),
         DataFusionError::NotImplemented(message) => Error::not_supported(clean(&message)),
         DataFusionError::Internal(message) => match no_signature(&message) {
-            Some(message) => Error::input(message),
+            Some(error) => error,
             None => Error::internal(clean(&message)),
         },
         DataFusionError::ResourcesExhausted(message) => Error::resource(clean(&message)),
         DataFusionError::IoError(inner) => Error::new(ErrorKind::Io, inner.to_string()),
         DataFusionError::SchemaError(inner, _) => schema_error(*inner),
-        DataFusionError::Plan(message) if no_signature(&message).is_some() => {
-            Error::input(no_signature(&message).unwrap_or_default())
-        }
-        DataFusionError::Plan(message)
-        | DataFusionError::Execution(message)
-        | DataFusionError::Configuration(message) => Error::input(clean(&message)),
+        DataFusionError::Plan(message) => no_signature(&message).unwrap_or_else(|| Error::input(clean(&message))),
+        DataFusionError::Execution(message) | DataFusionError::Configuration(message) => Error::input(clean(&message)),
         other => Error::input(clean(&other.to_string())),
     }
 }
 
 /// "there is no function sum(VARCHAR)", of the library's list of all the ways in which the arguments do not fit.
-fn no_signature(message: &str) -> Option<String> {
+fn no_signature(message: &str) -> Option<Error> {
     if !message.contains("failed to match any signature") {
         return None;
     }
     let function = message.split("Function '").nth(1)?.split('\'').next()?;
     let ty = message.split("(DataType: ").nth(1)?.split(").").next()?.split(')').next()?;
-    Some(format!("there is no function {function}({})", sql_types(ty)))
+    let text = format!("there is no function {function}({})", sql_types(ty));
+    Some(Error::input(text).with_sqlstate(sqlstate::NO_FUNCTION))
 }
 
 fn schema_error(error: SchemaError) -> Error {
@@ -68,7 +65,7 @@ fn schema_error(error: SchemaError) -> Error {
                 Some(relation) => format!("{relation}.{}", field.name),
                 None => field.name.clone(),
             };
-            let error = Error::input(format!("there is no column {shown}"));
+            let error = Error::input(format!("there is no column {shown}")).with_sqlstate(sqlstate::NO_COLUMN);
             let names = valid_fields.iter().map(|column| column.name.as_str());
             match crate::names::nearest(&field.name, names) {
                 Some(near) if near != field.name => error.with_hint(format!("did you mean {near}?")),
@@ -113,7 +110,12 @@ fn position_of(error: &DataFusionError) -> Option<Position> {
 /// Takes the binder's jargon out of a message.
 fn clean(message: &str) -> String {
     let mut text = message.split("\n\nbacktrace:").next().unwrap_or(message);
+    // What a function says of its arguments is within what the binder says of it.
+    text = text.split("user-defined coercion failed with: ").last().unwrap_or(text);
     for prefix in [
+        "External error: ",
+        "Internal error: ",
+        "Error: ",
         "Error during planning: ",
         "Execution error: ",
         "Schema error: ",

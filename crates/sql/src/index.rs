@@ -3,29 +3,16 @@
 //! A unique index is a unique key by another name. What is not there: indexes of expressions, of a part of the rows, and with
 //! other columns beside the key.
 
-use crate::Statement;
 use crate::bind::{Binder, locate_ident, table_name};
 use crate::definition::{has_constraint, key_columns};
-use datafusion_sql::sqlparser::ast::{CreateIndex, IndexType};
+use crate::{Statement, clauses};
+use datafusion_sql::sqlparser::ast::CreateIndex;
 use entasis_engine::relation::{Key, KeyKind};
 use entasis_vector::{Error, Result};
 
 impl Binder<'_> {
     pub(crate) fn create_index(&self, index: &CreateIndex) -> Result<Statement> {
-        if index.predicate.is_some() {
-            return Err(Error::not_supported("indexes with WHERE"));
-        }
-        if !index.include.is_empty() {
-            return Err(Error::not_supported("indexes with INCLUDE"));
-        }
-        if index.nulls_distinct == Some(false) {
-            return Err(Error::not_supported("UNIQUE NULLS NOT DISTINCT"));
-        }
-        if !matches!(index.using, None | Some(IndexType::BTree)) {
-            return Err(
-                Error::not_supported("CREATE INDEX … USING").with_hint("there is one kind of index: leave it out")
-            );
-        }
+        clauses::create_index(index)?;
         let table = table_name(&index.table_name)?;
         let relation = self.table(&table)?;
         let definition = self.catalog.definition(&table).unwrap_or_default();

@@ -10,11 +10,12 @@
 //! large stack ([`on_deep_stack`]), all others on the caller's.
 
 use crate::dialect::EntasisDialect;
+use crate::placeholders::Places;
 use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Word};
-use entasis_vector::error::Position;
+use entasis_vector::error::{Position, sqlstate};
 use entasis_vector::expr::parse::parse_interval;
 use entasis_vector::{Error, Result, Value};
 
@@ -192,7 +193,9 @@ pub(crate) const DESCRIBE: &str = "\u{1}describe";
 pub struct Parsed {
     pub(crate) ast: Ast,
     text: String,
-    parameters: usize,
+    pub(crate) parameters: usize,
+    /// Of the parameters, if they have any.
+    pub(crate) names: Vec<String>,
     deep: bool,
 }
 
@@ -234,6 +237,11 @@ impl Parsed {
     pub fn parameters(&self) -> usize {
         self.parameters
     }
+    /// The names of the parameters from the first to the last that it or a statement before it in its script has, in lower case; none,
+    /// if they are written `?` or `$1`.
+    pub fn parameter_names(&self) -> &[String] {
+        &self.names
+    }
     /// What it says, if it only names rows by values of their columns.
     pub fn keyed(&self) -> Option<crate::Keyed> {
         crate::keyed::keyed(self)
@@ -255,15 +263,17 @@ impl Parsed {
 pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
     let tokens = Tokenizer::new(&EntasisDialect, sql)
         .tokenize_with_location()
-        .map_err(|e| Error::input(tokenizer_message(&e.message)).with_position(position(e.location)))?;
+        .map_err(|e| Error::input(tokenizer_message(&e.message)).with_position(position(e.location)))
+        .map_err(|e| e.with_sqlstate(sqlstate::SYNTAX))?;
     let tokens = crate::integers::settle(tokens)?;
     let lines = line_starts(sql);
     let mut statements = Vec::new();
+    let mut places = Places::default();
     let mut current: Vec<TokenWithSpan> = Vec::new();
     let mut finish = |tokens: &mut Vec<TokenWithSpan>| -> Result<()> {
         let tokens = std::mem::take(tokens);
         if tokens.iter().any(|t| !matches!(t.token, Token::Whitespace(_))) {
-            statements.push(parse_statement(sql, &lines, tokens)?);
+            statements.push(parse_statement(sql, &lines, tokens, &mut places)?);
         }
         Ok(())
     };
@@ -295,24 +305,28 @@ pub(crate) fn parse_query(sql: &str) -> Result<Box<ast::Query>> {
 }
 
 /// Runs `f` with enough stack for a deep statement, on this thread if it is not deep.
-pub fn on_deep_stack<T: Send>(deep: bool, f: impl FnOnce() -> T + Send) -> T {
+///
+/// # Errors
+/// Those of `f`; resource, if there is no thread to be had.
+pub fn on_deep_stack<T: Send>(deep: bool, f: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     if !deep {
         return f();
     }
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("deep statement".into()).stack_size(DEEP_STACK);
-        match thread.spawn_scoped(scope, f).expect("a thread can be started").join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
+        match thread.spawn_scoped(scope, f) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(error) => Err(Error::resource(format!("a deeply nested statement needs a thread of its own: {error}"))),
         }
     })
 }
 
-fn parse_statement(sql: &str, lines: &[usize], mut tokens: Vec<TokenWithSpan>) -> Result<Parsed> {
+fn parse_statement(sql: &str, lines: &[usize], mut tokens: Vec<TokenWithSpan>, places: &mut Places) -> Result<Parsed> {
     tokens.retain(|t| !matches!(t.token, Token::Whitespace(_)));
     let (nesting, chain) = depth(&tokens)?;
     let deep = nesting > SHALLOW_NESTING || chain > SHALLOW_CHAIN;
-    let parameters = number_parameters(&mut tokens)?;
+    let parameters = places.number(&mut tokens)?;
+    refuse_swallowed(&tokens)?;
     other_words(&mut tokens);
     singular_units(&mut tokens);
     select_all_where_unsaid(&mut tokens);
@@ -321,7 +335,7 @@ fn parse_statement(sql: &str, lines: &[usize], mut tokens: Vec<TokenWithSpan>) -
     let end = tokens.last().map_or(Location::empty(), |t| t.span.end);
     let text = sql[offset(sql, lines, start)..offset(sql, lines, end)].trim().to_string();
     let ast = on_deep_stack(deep, || StatementParser::new(tokens, sql, lines).statement())?;
-    Ok(Parsed { ast, text, parameters, deep })
+    Ok(Parsed { ast, text, parameters, names: places.names(), deep })
 }
 
 // ---- depth -------------------------------------------------------------------------------------------------------
@@ -334,6 +348,7 @@ fn depth(tokens: &[TokenWithSpan]) -> Result<(usize, usize)> {
     for token in tokens {
         let too_deep = |what: &str, limit: usize| {
             Err(Error::resource(format!("the statement {what} (the limit is {limit})"))
+                .with_sqlstate(sqlstate::TOO_COMPLEX)
                 .with_position(position(token.span.start)))
         };
         match &token.token {
@@ -377,29 +392,6 @@ fn depth(tokens: &[TokenWithSpan]) -> Result<(usize, usize)> {
         }
     }
     Ok((nesting, longest))
-}
-
-/// Numbers the `?` from 1 and returns the highest number.
-fn number_parameters(tokens: &mut [TokenWithSpan]) -> Result<usize> {
-    let (mut marks, mut highest) = (0usize, 0usize);
-    for token in tokens {
-        let Token::Placeholder(name) = &mut token.token else { continue };
-        if name == "?" {
-            marks += 1;
-            *name = format!("${marks}");
-            continue;
-        }
-        let number = name.strip_prefix(['$', '?']).and_then(|n| n.parse::<usize>().ok()).filter(|&n| n > 0);
-        let Some(number) = number else {
-            return Err(Error::not_supported("named parameters").with_position(position(token.span.start)));
-        };
-        *name = format!("${number}");
-        highest = highest.max(number);
-    }
-    if marks > 0 && highest > 0 {
-        return Err(Error::input("? and $1 cannot be mixed in one statement"));
-    }
-    Ok(marks.max(highest))
 }
 
 /// Options of a sequence in the one order in which the parser reads them; the first token is none.
@@ -476,6 +468,72 @@ fn singular_units(tokens: &mut [TokenWithSpan]) {
     }
 }
 
+/// The type of a column that has none: those of `CREATE TABLE t (a, b) AS query`.
+pub(crate) const NO_TYPE: &str = "\u{1}no type";
+
+/// Columns without types have one that is none, as the parser wants one: `CREATE TABLE t (a, b) AS`.
+fn type_bare_columns(tokens: &mut Vec<TokenWithSpan>) {
+    let Some(open) = tokens.iter().position(|token| token.token == Token::LParen) else { return };
+    let names = tokens[open + 1..].iter().enumerate().take_while(|(i, token)| match (i % 2, &token.token) {
+        (0, Token::Word(_)) => true,
+        (1, separator) => *separator == Token::Comma,
+        _ => false,
+    });
+    let close = open + 1 + names.count();
+    let is_list = (close - open).is_multiple_of(2)
+        && tokens.get(close).is_some_and(|token| token.token == Token::RParen)
+        && matches!(tokens.get(close + 1).map(|t| &t.token), Some(Token::Word(word)) if word.keyword == Keyword::AS);
+    if !is_list {
+        return;
+    }
+    for i in (open + 1..close).rev().step_by(2) {
+        let span = tokens[i].span;
+        tokens.insert(i + 1, TokenWithSpan { token: Token::make_word(NO_TYPE, Some('"')), span });
+    }
+}
+
+/// Refuses words behind a column that the parser passes over without a word of its own.
+fn refuse_swallowed(tokens: &[TokenWithSpan]) -> Result<()> {
+    const SWALLOWED: [&str; 6] = ["AUTO_INCREMENT", "AUTOINCREMENT", "IDENTITY", "ASC", "DESC", "SRID"];
+    // Behind these a name may stand that is one of them.
+    const BEFORE_NAMES: [&str; 10] =
+        ["AS", "TABLE", "COLUMN", "ADD", "ALTER", "DROP", "RENAME", "TO", "EXISTS", "CONSTRAINT"];
+    let word = |token: &TokenWithSpan| match &token.token {
+        Token::Word(word) if word.quote_style.is_none() => word.value.to_ascii_uppercase(),
+        _ => String::new(),
+    };
+    let columns = match tokens.first().map(word).as_deref() {
+        Some("CREATE") => 1,
+        Some("ALTER") => 0,
+        _ => return Ok(()),
+    };
+    if !tokens.iter().take(5).any(|token| word(token) == "TABLE") {
+        return Ok(());
+    }
+    let mut level = 0usize;
+    for pair in tokens.windows(2) {
+        let [before, token] = pair else { continue };
+        match before.token {
+            Token::LParen => level += 1,
+            Token::RParen => level = level.saturating_sub(1),
+            _ => {}
+        }
+        let this = word(token);
+        if level == 0 && this == "AS" {
+            break;
+        }
+        let is_name = matches!(before.token, Token::LParen | Token::Comma) || BEFORE_NAMES.contains(&&*word(before));
+        if level == columns && !is_name && SWALLOWED.contains(&&*this) {
+            let error = Error::not_supported(format!("{this} of a column")).with_position(position(token.span.start));
+            return Err(match this.as_str() {
+                "ASC" | "DESC" | "SRID" => error,
+                _ => error.with_hint("write GENERATED BY DEFAULT AS IDENTITY"),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// What the parser knows by other words: `ABORT` is `ROLLBACK`; `DO NOTHING` in a `MERGE` sets or inserts a column that is
 /// none; whether a `WITH` is `[NOT] MATERIALIZED` changes no result, and the rewriter decides
 /// ([`crate::rewrite`]).
@@ -494,6 +552,9 @@ fn other_words(tokens: &mut Vec<TokenWithSpan>) {
         }
     }
     if is(tokens.first(), "create") {
+        if tokens.iter().take(4).any(|token| is(Some(token), "table")) {
+            type_bare_columns(tokens);
+        }
         if let Some(sequence) = tokens.iter().take(3).position(|token| is(Some(token), "sequence")) {
             order_sequence_options(tokens.get_mut(sequence + 1..).unwrap_or_default());
         }
@@ -734,7 +795,12 @@ impl<'a> StatementParser<'a> {
 
     fn set(&mut self) -> Result<Ast> {
         self.parser.next_token();
-        let _ = self.parser.parse_one_of_keywords(&[Keyword::SESSION, Keyword::LOCAL, Keyword::GLOBAL]);
+        if let Some(scope @ (Keyword::LOCAL | Keyword::GLOBAL)) =
+            self.parser.parse_one_of_keywords(&[Keyword::SESSION, Keyword::LOCAL, Keyword::GLOBAL])
+        {
+            let text = format!("SET {scope:?}");
+            return Err(Error::not_supported(text).with_hint("SET alone holds for the connection, and from now on"));
+        }
         let name = self.name()?;
         if name == "time" && self.parser.parse_keyword(Keyword::ZONE) {
             return self.set_time_zone();
@@ -873,6 +939,7 @@ impl<'a> StatementParser<'a> {
         result.map_err(|error| match error {
             ParserError::RecursionLimitExceeded => {
                 Error::resource(format!("the statement is nested too deeply (the limit is {MAX_NESTING})"))
+                    .with_sqlstate(sqlstate::TOO_COMPLEX)
             }
             ParserError::ParserError(message) | ParserError::TokenizerError(message) => self.syntax_error(&message),
         })
@@ -892,16 +959,15 @@ impl<'a> StatementParser<'a> {
             Some(expected) => Error::input(format!("syntax error at {found}: {expected} is expected")),
             None => Error::input(format!("syntax error: {message}")),
         };
-        error.with_position(place.unwrap_or_else(|| self.end()))
+        error.with_sqlstate(sqlstate::SYNTAX).with_position(place.unwrap_or_else(|| self.end()))
     }
 
     fn unexpected(&self, expected: &str, found: &TokenWithSpan) -> Error {
-        match &found.token {
-            Token::EOF => Error::input(format!("syntax error: the statement ends where {expected} is expected"))
-                .with_position(self.end()),
-            token => Error::input(format!("syntax error at {token}: {expected} is expected"))
-                .with_position(position(found.span.start)),
-        }
+        let (text, place) = match &found.token {
+            Token::EOF => (format!("syntax error: the statement ends where {expected} is expected"), self.end()),
+            token => (format!("syntax error at {token}: {expected} is expected"), position(found.span.start)),
+        };
+        Error::input(text).with_sqlstate(sqlstate::SYNTAX).with_position(place)
     }
 
     fn end(&self) -> Position {

@@ -48,6 +48,7 @@ mod tests {
             ("DROP INDEX i", vec![]),
             ("CREATE TABLE t (a INTEGER)", vec![]),
             ("DROP VIEW v", vec![]),
+            ("WITH c AS (SELECT 1) INSERT INTO t SELECT * FROM c", vec![table("t")]),
             ("SELECT * FROM t", vec![]),
         ] {
             assert_eq!(targets(sql), expected, "{sql}");

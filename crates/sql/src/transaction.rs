@@ -4,6 +4,7 @@
 //! asks for more is refused.
 
 use crate::Statement;
+use crate::clauses::refuse;
 use datafusion_sql::sqlparser::ast::{self, Ident, TransactionAccessMode, TransactionIsolationLevel, TransactionMode};
 use entasis_vector::{Error, Result};
 
@@ -11,17 +12,20 @@ use entasis_vector::{Error, Result};
 pub(crate) fn statement(statement: &ast::Statement) -> Option<Result<Statement>> {
     use ast::Statement as Sql;
     Some(match statement {
-        Sql::StartTransaction { modes, statements, exception, .. } => {
-            if statements.is_empty() && exception.is_none() {
-                begin(modes)
-            } else {
-                Err(Error::not_supported("BEGIN … END blocks"))
-            }
+        Sql::StartTransaction { modes, begin: _, transaction: _, modifier, statements, exception, has_end_keyword } => {
+            refuse([
+                (!statements.is_empty() || exception.is_some() || *has_end_keyword, "BEGIN … END blocks"),
+                (modifier.is_some(), "BEGIN DEFERRED, IMMEDIATE and EXCLUSIVE"),
+            ])
+            .and_then(|()| begin(modes))
         }
-        Sql::Commit { chain: true, .. } | Sql::Rollback { chain: true, .. } => Err(Error::not_supported("AND CHAIN")),
-        Sql::Commit { .. } => Ok(Statement::Commit),
-        Sql::Rollback { savepoint: None, .. } => Ok(Statement::Rollback),
-        Sql::Rollback { savepoint: Some(savepoint), .. } => Ok(Statement::RollbackTo { name: name(savepoint) }),
+        Sql::Commit { chain, end: _, modifier } => {
+            refuse([(*chain, "AND CHAIN"), (modifier.is_some(), "END TRY")]).map(|()| Statement::Commit)
+        }
+        Sql::Rollback { chain, savepoint } => refuse([(*chain, "AND CHAIN")]).map(|()| match savepoint {
+            None => Statement::Rollback,
+            Some(savepoint) => Statement::RollbackTo { name: name(savepoint) },
+        }),
         Sql::Savepoint { name: savepoint } => Ok(Statement::Savepoint { name: name(savepoint) }),
         Sql::ReleaseSavepoint { name: savepoint } => Ok(Statement::Release { name: name(savepoint) }),
         _ => return None,

@@ -9,6 +9,7 @@ use crate::datum::Datum;
 use crate::row_group::Piece;
 use crate::sketch::Sketch;
 use crate::table::Table;
+use entasis_vector::error::sqlstate::NOT_NULL;
 use entasis_vector::{Chunk, Error, ErrorKind, PhysicalType, Result, Vector};
 use std::sync::Arc;
 
@@ -81,10 +82,8 @@ impl Appender {
         for (column, field) in self.table.schema().iter().enumerate() {
             let vector = chunk.vector(column);
             if !field.nullable && has_null(vector, chunk.positions(column), chunk.len()) {
-                return Err(Error::new(
-                    ErrorKind::Constraint,
-                    format!("NULL in column {}.{}, which is declared NOT NULL", self.table.name(), field.name),
-                ));
+                let text = format!("NULL in column {}.{}, which is declared NOT NULL", self.table.name(), field.name);
+                return Err(Error::new(ErrorKind::Constraint, text).with_sqlstate(NOT_NULL));
             }
         }
         Ok(())

@@ -13,6 +13,7 @@ use crate::lock_order::{Held, Lock};
 use crate::sequence::Sequence;
 use crate::sync::{AtomicU64, Ordering, PoisonError, RwLock, RwLockReadGuard};
 use crate::table::Table;
+use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, ErrorKind, Result, Schema};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -179,7 +180,10 @@ impl CatalogVersion {
             match if_exists {
                 IfExists::Keep if same_kind => return Ok(false),
                 IfExists::Replace if same_kind => {}
-                _ => return Err(Error::input(format!("a {} named \"{name}\" already exists", taken.kind()))),
+                _ => {
+                    let error = Error::input(format!("a {} named \"{name}\" already exists", taken.kind()));
+                    return Err(error.with_sqlstate(sqlstate::TAKEN));
+                }
             }
         }
         Arc::make_mut(&mut self.0).insert(key(name), entry);

@@ -46,6 +46,55 @@ impl ErrorKind {
             ErrorKind::Internal => "Internal error",
         }
     }
+
+    /// The SQLSTATE of PostgreSQL for errors of this kind that have no narrower one ([`Error::with_sqlstate`]).
+    pub fn sqlstate(self) -> &'static str {
+        match self {
+            ErrorKind::Input => "42000",
+            ErrorKind::NotSupported => "0A000",
+            ErrorKind::Constraint => "23000",
+            ErrorKind::Conflict => "40001",
+            ErrorKind::Resource => "53000",
+            ErrorKind::Interrupted => "57014",
+            ErrorKind::Io => "58030",
+            ErrorKind::Corruption => "XX001",
+            ErrorKind::Internal => "XX000",
+        }
+    }
+}
+
+/// Conditions that have an SQLSTATE narrower than that of their kind.
+pub mod sqlstate {
+    /// Numbers and values of parameters do not match.
+    pub const PARAMETERS: &str = "07001";
+    /// A statement that changes one row twice.
+    pub const CARDINALITY: &str = "21000";
+    /// A value is too great for its type.
+    pub const OUT_OF_RANGE: &str = "22003";
+    /// A division by zero.
+    pub const DIVISION_BY_ZERO: &str = "22012";
+    /// A text that is none of a type.
+    pub const INVALID_TEXT: &str = "22P02";
+    /// NULL in a column that must not have it.
+    pub const NOT_NULL: &str = "23502";
+    /// A row without its partner in another table, or the other way round.
+    pub const FOREIGN_KEY: &str = "23503";
+    /// A key twice.
+    pub const UNIQUE: &str = "23505";
+    /// A row for which a CHECK is false.
+    pub const CHECK: &str = "23514";
+    /// Text that is no SQL.
+    pub const SYNTAX: &str = "42601";
+    /// A column that is not there.
+    pub const NO_COLUMN: &str = "42703";
+    /// A function that is not there.
+    pub const NO_FUNCTION: &str = "42883";
+    /// A table that is not there.
+    pub const NO_TABLE: &str = "42P01";
+    /// A name that is taken.
+    pub const TAKEN: &str = "42P07";
+    /// A limit of nesting or length.
+    pub const TOO_COMPLEX: &str = "54001";
 }
 
 /// A place in the text of a statement, both counted from 1; columns count characters.
@@ -69,12 +118,13 @@ struct Inner {
     message: String,
     hint: Option<String>,
     position: Option<Position>,
+    sqlstate: Option<&'static str>,
 }
 
 impl Error {
     /// An error of `kind` that reads `message`.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error(Box::new(Inner { kind, message: message.into(), hint: None, position: None }))
+        Error(Box::new(Inner { kind, message: message.into(), hint: None, position: None, sqlstate: None }))
     }
     /// The statement or its data are wrong.
     pub fn input(message: impl Into<String>) -> Error {
@@ -110,6 +160,11 @@ impl Error {
         self.0.position = Some(position);
         self
     }
+    /// The same error with a narrower SQLSTATE than its kind's: one of [`sqlstate`].
+    pub fn with_sqlstate(mut self, code: &'static str) -> Error {
+        self.0.sqlstate = Some(code);
+        self
+    }
     /// The same error with `context` in front of its message: where it happened.
     pub fn with_context(mut self, context: impl fmt::Display) -> Error {
         self.0.message = format!("{context}: {}", self.0.message);
@@ -126,6 +181,10 @@ impl Error {
     /// What may be done about it, if that is known.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
+    }
+    /// Its SQLSTATE, as PostgreSQL has it: of what is wrong, if that is known, else of its kind.
+    pub fn sqlstate(&self) -> &'static str {
+        self.0.sqlstate.unwrap_or(self.0.kind.sqlstate())
     }
     /// Where in the statement, if that is known.
     pub fn position(&self) -> Option<Position> {

@@ -2,6 +2,7 @@
 
 use super::rows::{datum, shown};
 use entasis_storage::{Datum, TableEntry};
+use entasis_vector::error::sqlstate;
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Value};
 
 /// Refuses a NULL in a column that is declared `NOT NULL`.
@@ -11,7 +12,7 @@ pub(crate) fn judge_null(entry: &TableEntry, column: usize, value: Datum<'_>) ->
         return Ok(());
     }
     let text = format!("NULL in column {}.{}, which is declared NOT NULL", entry.name, field.name);
-    Err(Error::new(ErrorKind::Constraint, text))
+    Err(Error::new(ErrorKind::Constraint, text).with_sqlstate(sqlstate::NOT_NULL))
 }
 
 /// The same for the values that column `source` of a chunk has for it.
@@ -50,5 +51,5 @@ fn violated(entry: &TableEntry, name: &str, chunk: &Chunk, row: usize, values: u
             text += &format!(" by a row with {}", shown(entry, &columns, &values));
         }
     }
-    Error::new(ErrorKind::Constraint, text)
+    Error::new(ErrorKind::Constraint, text).with_sqlstate(sqlstate::CHECK)
 }

@@ -11,6 +11,7 @@ use super::rows::shown;
 use crate::work::Work;
 use entasis_storage::definition::ForeignKey;
 use entasis_storage::{AppendedRows, Datum, Table, TableEntry, TableSnapshot, Transaction};
+use entasis_vector::error::sqlstate::FOREIGN_KEY;
 use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -147,14 +148,14 @@ fn first_dangling(snapshot: &TableSnapshot, child: &TableEntry, key: &ForeignKey
 fn dangling(key: &ForeignKey, parent: &TableEntry, row: &Values) -> Error {
     let shown = shown(parent, &key.references, row);
     let text = format!("foreign key {}: no row of table {} has {shown}", key.name, parent.name);
-    Error::new(ErrorKind::Constraint, text)
+    Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY)
 }
 
 fn missing(key: &ForeignKey, parent: &TableEntry, child: &TableEntry, row: &Values) -> Error {
     let shown = shown(parent, &key.references, row);
     let text =
         format!("foreign key {}: rows of table {} refer to {shown} of table {}", key.name, child.name, parent.name);
-    Error::new(ErrorKind::Constraint, text)
+    Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY)
 }
 
 /// Judges a claim about another table, or the same, now; and when the transaction commits, if that has changed by then.
@@ -293,7 +294,7 @@ pub(crate) fn refuse_truncate(work: &mut Work, entry: &TableEntry, all: &[Arc<Ta
     for (child, key) in referring(work, entry) {
         if !all.iter().any(|entry| Arc::ptr_eq(entry, &child)) && work.snapshot(&child.table).rows() > 0 {
             let text = format!("foreign key {}: table {} refers to table {}", key.name, child.name, entry.name);
-            let error = Error::new(ErrorKind::Constraint, text);
+            let error = Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY);
             return Err(error.with_hint(format!("truncate both: TRUNCATE {}, {}", entry.name, child.name)));
         }
     }

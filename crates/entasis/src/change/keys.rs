@@ -139,5 +139,5 @@ pub(crate) fn duplicate(entry: &TableEntry, number: usize, values: &[Value]) -> 
     let key = &entry.definition.keys[number];
     let shown = shown(entry, &key.columns, values);
     let text = format!("duplicate key: {shown} is in table {} already (constraint {})", entry.name, key.name);
-    Error::new(ErrorKind::Constraint, text)
+    Error::new(ErrorKind::Constraint, text).with_sqlstate(entasis_vector::error::sqlstate::UNIQUE)
 }

@@ -4,6 +4,7 @@ use crate::rows::Rows;
 use crate::work::Interrupt;
 use entasis_sql::{Action, Change, Repeated};
 use entasis_storage::{Datum, RowId, TableEntry};
+use entasis_vector::error::sqlstate::CARDINALITY;
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Value};
 use std::collections::HashMap;
 
@@ -93,7 +94,7 @@ pub(crate) fn rows_to_change<'a>(
     if change.repeated == Repeated::Error && rows.windows(2).any(is_repeated) {
         let text = format!("the statement changes a row of table {} a second time", entry.name);
         let hint = "make sure that no two rows of the source go to one row of the table";
-        return Err(Error::new(ErrorKind::Constraint, text).with_hint(hint));
+        return Err(Error::new(ErrorKind::Constraint, text).with_hint(hint).with_sqlstate(CARDINALITY));
     }
     rows.dedup_by(|b, a| b.fate != Fate::Added && a.fate != Fate::Added && a.id == b.id);
     let mut rows = RowsToChange { rows, first_value: first_value(change) };
@@ -129,7 +130,7 @@ fn refuse_equal(
             if change.repeated == Repeated::Error {
                 let text = format!("two rows that the statement adds to table {} have the same key", entry.name);
                 let hint = "make sure that no two rows of the source have one key";
-                return Err(Error::new(ErrorKind::Constraint, text).with_hint(hint));
+                return Err(Error::new(ErrorKind::Constraint, text).with_hint(hint).with_sqlstate(CARDINALITY));
             }
             is_equal[index] = true;
         } else {

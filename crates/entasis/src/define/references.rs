@@ -13,6 +13,7 @@ use crate::work::Work;
 use entasis_engine::relation::{Definition, ForeignKey};
 use entasis_sql::Columns;
 use entasis_storage::{Entry, IfExists, TableEntry};
+use entasis_vector::error::sqlstate::FOREIGN_KEY;
 use entasis_vector::{Error, ErrorKind, Result};
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ fn referred(entry: &TableEntry, child: &str, key: &ForeignKey, what: &str, hint:
     let names: Vec<&str> = key.references.iter().map(|&column| &*entry.table.schema()[column].name).collect();
     let text =
         format!("foreign key {} of table {child} refers to ({}) of table {}", key.name, names.join(", "), entry.name);
-    Error::new(ErrorKind::Constraint, format!("{text}, {what}")).with_hint(hint)
+    Error::new(ErrorKind::Constraint, format!("{text}, {what}")).with_hint(hint).with_sqlstate(FOREIGN_KEY)
 }
 
 /// Refuses to drop or replace a table that others refer to, but for those that are dropped with it.
@@ -36,7 +37,7 @@ pub(super) fn refuse_referred(work: &Work, entry: &TableEntry, together: &[Strin
                 "drop table {} or the constraint first, or use DROP TABLE {} CASCADE, which drops the constraint",
                 child.name, entry.name
             );
-            Err(Error::new(ErrorKind::Constraint, text).with_hint(hint))
+            Err(Error::new(ErrorKind::Constraint, text).with_hint(hint).with_sqlstate(FOREIGN_KEY))
         }
     }
 }

@@ -5,27 +5,47 @@
 use arrow_array::RecordBatch;
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
-use entasis_vector::{Chunk, DataType, PhysicalType, Result, Schema, Selection, Vector};
+use entasis_vector::{Chunk, DataType, Error, Field, PhysicalType, Result, Schema, Selection, Vector};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A relation called `name` over `batches`, which all have `schema`.
-///
-/// # Errors
-/// Not supported, for a column of a type that Entasis does not have (yet); the message names it.
-pub fn arrow_relation(
-    name: &str,
-    schema: &arrow_schema::Schema,
-    batches: Vec<RecordBatch>,
-) -> Result<Arc<dyn Relation>> {
-    let schema = entasis_arrow::schema_from_arrow(schema)?;
-    Ok(Arc::new(ArrowRelation { name: name.to_string(), schema, batches: batches.into() }))
+/// The columns of a relation over Arrow data of this schema, and of each why it cannot be read, if so. Such a column is an error
+/// only of a query that reads it. A column of bare NULLs, which has no type in Arrow, is an INTEGER, as in a table that is created
+/// from a query.
+fn columns(schema: &arrow_schema::Schema) -> (Schema, Vec<Option<Error>>) {
+    let column = |field: &Arc<arrow_schema::Field>| {
+        let (ty, problem) = match entasis_arrow::from_arrow_type(field.data_type()) {
+            Ok(DataType::Null) => (DataType::Int32, None),
+            Ok(ty) => (ty, None),
+            Err(error) => {
+                let text = format!("{} (column {})", error.message(), field.name());
+                (DataType::Varchar, Some(Error::new(error.kind(), text)))
+            }
+        };
+        let nullable = field.is_nullable() || problem.is_some();
+        (Field { nullable, ..Field::new(field.name().as_str(), ty) }, problem)
+    };
+    schema.fields().iter().map(column).unzip()
+}
+
+/// The columns that [`arrow_relation`] has over Arrow data of this schema.
+pub fn arrow_relation_schema(schema: &arrow_schema::Schema) -> Schema {
+    columns(schema).0
+}
+
+/// A relation called `name` over `batches`, which all have `schema`. A column of a type that Entasis does not have is an error of
+/// whoever reads it.
+pub fn arrow_relation(name: &str, schema: &arrow_schema::Schema, batches: Vec<RecordBatch>) -> Arc<dyn Relation> {
+    let (schema, problems) = columns(schema);
+    Arc::new(ArrowRelation { name: name.to_string(), schema, problems, batches: batches.into() })
 }
 
 #[derive(Debug)]
 struct ArrowRelation {
     name: String,
     schema: Schema,
+    /// By column: why it cannot be read.
+    problems: Vec<Option<Error>>,
     batches: Arc<[RecordBatch]>,
 }
 
@@ -44,6 +64,9 @@ impl Relation for ArrowRelation {
     }
 
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
+        if let Some(problem) = request.columns.iter().find_map(|&(_, index)| self.problems[index].clone()) {
+            return Err(problem.with_context(&self.name));
+        }
         let columns = request.columns.iter().map(|&(_, index)| (index, self.schema[index].ty)).collect();
         let chunk_rows = context.settings.chunk_rows;
         Ok(Arc::new(ArrowScan { batches: self.batches.clone(), next: Arc::default(), columns, chunk_rows }))

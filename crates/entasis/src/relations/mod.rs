@@ -7,7 +7,7 @@ mod rejects;
 mod series;
 mod table;
 
-pub use arrow::arrow_relation;
+pub use arrow::{arrow_relation, arrow_relation_schema};
 pub(crate) use rejects::{NAME as REJECT_ERRORS, reject_errors};
 pub(crate) use table::TableRelation;
 

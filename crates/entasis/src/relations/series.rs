@@ -29,7 +29,7 @@ pub(super) fn series(
     let numbers = args
         .iter()
         .map(|(_, value)| match value {
-            Argument::Value(Value::Integer(v), _) => {
+            Argument::Value(Value::Integer(v), ty) if ty.is_integer() => {
                 i64::try_from(*v).map_err(|_| Error::input(format!("{name}: {v} is out of range for BIGINT")))
             }
             _ => Err(Error::input(format!("{name} takes integers"))),

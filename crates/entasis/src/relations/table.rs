@@ -10,6 +10,8 @@ use std::sync::Arc;
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct TableRelation {
+    /// By which the catalog finds it; the table itself may have been made under another.
+    name: String,
     snapshot: TableSnapshot,
     indexes: Vec<Index>,
     /// The table's columns, and the row id if that is wanted.
@@ -18,13 +20,18 @@ pub(crate) struct TableRelation {
 }
 
 impl TableRelation {
-    pub(crate) fn new(snapshot: TableSnapshot, indexes: Vec<Index>, costs: Arc<Costs>) -> TableRelation {
-        TableRelation { schema: snapshot.schema().clone(), snapshot, indexes, costs }
+    pub(crate) fn new(name: &str, snapshot: TableSnapshot, indexes: Vec<Index>, costs: Arc<Costs>) -> TableRelation {
+        TableRelation { name: name.to_owned(), schema: snapshot.schema().clone(), snapshot, indexes, costs }
     }
 
     /// With [`entasis_sql::ROW_ID`] as one more column, which the engine's scan knows as that after the table's last.
-    pub(crate) fn with_row_ids(snapshot: TableSnapshot, indexes: Vec<Index>, costs: Arc<Costs>) -> TableRelation {
-        let mut relation = TableRelation::new(snapshot, indexes, costs);
+    pub(crate) fn with_row_ids(
+        name: &str,
+        snapshot: TableSnapshot,
+        indexes: Vec<Index>,
+        costs: Arc<Costs>,
+    ) -> TableRelation {
+        let mut relation = TableRelation::new(name, snapshot, indexes, costs);
         relation.schema.push(Field { nullable: false, ..Field::new(entasis_sql::ROW_ID, DataType::UInt64) });
         relation
     }
@@ -32,7 +39,7 @@ impl TableRelation {
 
 impl Relation for TableRelation {
     fn name(&self) -> &str {
-        self.snapshot.name()
+        &self.name
     }
 
     fn schema(&self) -> &Schema {

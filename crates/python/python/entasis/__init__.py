@@ -28,6 +28,7 @@ from ._dbapi import (
     TimestampFromTicks,
 )
 from ._entasis import (
+    ConflictError,
     Connection,
     Cursor,
     DatabaseError,
@@ -49,7 +50,7 @@ from ._entasis import (
 apilevel = "2.0"
 #: Threads may share the module and connections.
 threadsafety = 2
-#: Parameters are written ``?``; ``$1``, ``$2`` work too.
+#: Parameters are written ``?``; ``$1``, ``$2`` and names, ``$name`` and ``:name``, work too.
 paramstyle = "qmark"
 
 _default: Connection | None = None
@@ -73,6 +74,7 @@ def sql(query: str, parameters: Any = None) -> Relation:
 __all__ = [
     "BINARY",
     "Binary",
+    "ConflictError",
     "Connection",
     "Cursor",
     "DATETIME",

@@ -20,8 +20,8 @@ use crate::context::TARGET;
 use crate::statement::Repeated;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
-    self, ConflictTarget, Expr, Ident, JoinConstraint, JoinOperator, OnConflictAction, OnInsert, SelectItem,
-    SqliteOnConflict,
+    self, ConflictTarget, DoUpdate, Expr, Ident, JoinConstraint, JoinOperator, OnConflict, OnConflictAction, OnInsert,
+    SelectItem, SqliteOnConflict,
 };
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::KeyKind;
@@ -80,22 +80,22 @@ impl Binder<'_> {
                 Ok((keys, Resolution::Update(all.collect(), None)))
             }
             (Some(other), None) => Err(Error::not_supported(format!("INSERT {other}"))),
-            (None, Some(OnInsert::OnConflict(on))) => {
-                let named_keys = on.conflict_target.as_ref().map(|t| conflict_key(t, target)).transpose()?;
-                match &on.action {
+            (None, Some(OnInsert::OnConflict(OnConflict { conflict_target, action }))) => {
+                let named_keys = conflict_target.as_ref().map(|t| conflict_key(t, target)).transpose()?;
+                match action {
                     OnConflictAction::DoNothing => {
                         Ok((named_keys.map_or_else(unique, |key| vec![key]), Resolution::Nothing))
                     }
-                    OnConflictAction::DoUpdate(update) => {
+                    OnConflictAction::DoUpdate(DoUpdate { assignments, selection }) => {
                         let keys = match named_keys {
                             Some(key) => vec![key],
                             None => the_key("ON CONFLICT DO UPDATE")?,
                         };
-                        let mut assigned = self.assignments(target, &update.assignments)?;
+                        let mut assigned = self.assignments(target, assignments)?;
                         for (_, value) in &mut assigned {
                             qualify(target, value);
                         }
-                        let mut condition = update.selection.clone();
+                        let mut condition = selection.clone();
                         condition.iter_mut().for_each(|condition| qualify(target, condition));
                         Ok((keys, Resolution::Update(assigned, condition)))
                     }

@@ -8,15 +8,17 @@
 //! A column of the target keeps its value where no clause sets it, so that a row to remove is still there for `RETURNING`.
 
 use super::finish::{Returning, returned};
+use super::outer::for_each_outer;
 use super::{ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, and, case, cast_to, is_default, is_null, join, named};
-use super::{not, number, qualified, refuse, table_alias};
+use super::{not, number, qualified, select_from, table_alias};
 use crate::bind::{Binder, find_column};
+use crate::clauses::refuse;
 use crate::parse::{NOTHING, parse_query};
 use crate::statement::Repeated;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
     AssignmentTarget, BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction, MergeClause,
-    MergeClauseKind, MergeInsertExpr, MergeInsertKind, ObjectName, SelectItem, SetExpr, TableAlias, TableFactor,
+    MergeClauseKind, MergeInsertExpr, MergeInsertKind, MergeUpdateExpr, ObjectName, SetExpr, TableAlias, TableFactor,
     TableWithJoins,
 };
 use entasis_engine::relation::ColumnDefault;
@@ -37,6 +39,9 @@ struct Clause {
 
 impl Binder<'_> {
     pub(crate) fn merge(&self, merge: &Merge) -> Result<Statement> {
+        let Merge { merge_token: _, optimizer_hints, into: _, table: _, source: _, on: _, clauses: _, output: _ } =
+            merge;
+        refuse([(!optimizer_hints.is_empty(), "hints for the optimizer")])?;
         let target = self.target(&merge.table)?;
         let returning = Returning::new(returned(merge.output.as_ref())?, &target, true)?;
         let has = |kinds: &[MergeClauseKind]| merge.clauses.iter().any(|clause| kinds.contains(&clause.clause_kind));
@@ -58,7 +63,14 @@ impl Binder<'_> {
                     and(in_target.into_iter().chain(in_source.clone().map(|source| not(is_null(source)))))
                 }
             };
-            self.judge_names(&target, &merge.source, clause)?;
+            let mut clause = clause.clone();
+            if matches!(clause.clause_kind, MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget) {
+                self.judge_new(&merge.source, &clause)?;
+                qualify_new(&target, &merge.source, &mut clause);
+            }
+            if clause.clause_kind == MergeClauseKind::NotMatchedBySource {
+                self.judge_lone(&target, &clause)?;
+            }
             let predicate = clause.predicate.clone().map(|predicate| Expr::Nested(Box::new(predicate)));
             let condition = and(side.into_iter().chain(predicate));
             let (action, values) = self.merge_action(&target, &clause.action)?;
@@ -107,46 +119,47 @@ impl Binder<'_> {
         self.change_by_row(rows, target, returning, Repeated::Error, Vec::new())
     }
 
-    /// A clause for rows of one side means only that side's columns; the others would be NULL. So it is bound over that side
-    /// alone, for the error.
-    fn judge_names(&self, target: &Target, source: &TableFactor, clause: &MergeClause) -> Result<()> {
-        let values: Vec<&Expr> = match &clause.action {
-            MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), columns, .. })
-                if !columns.iter().any(is_nothing) =>
-            {
-                values.rows.iter().flat_map(|row| row.iter()).collect()
-            }
-            MergeAction::Update(update) => update.assignments.iter().map(|assignment| &assignment.value).collect(),
-            _ => Vec::new(),
+    /// Refuses columns of the target for a row that it does not have.
+    fn judge_new(&self, source: &TableFactor, clause: &MergeClause) -> Result<()> {
+        let values = match &clause.action {
+            MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) => &values.rows[..],
+            _ => &[],
         };
-        let values = values.into_iter().filter(|value| !is_default(value)).chain(&clause.predicate);
-        let items: Vec<SelectItem> = values.map(|value| SelectItem::UnnamedExpr(value.clone())).collect();
+        let given = values.iter().flat_map(|row| &row.content).filter(|value| !is_default(value));
+        let items: Vec<_> = given.chain(&clause.predicate).map(|value| named(value.clone(), "value")).collect();
         if items.is_empty() {
             return Ok(());
         }
-        let context = |error: Error| error.with_context(format!("in WHEN {}", clause.clause_kind));
-        match clause.clause_kind {
-            MergeClauseKind::Matched => Ok(()),
-            MergeClauseKind::NotMatchedBySource => {
-                self.over_target(target, |select| select.projection = items).map(drop).map_err(context)
-            }
-            MergeClauseKind::NotMatched | MergeClauseKind::NotMatchedByTarget => {
-                let mut template = parse_query("SELECT 1 FROM t")?;
-                if let SetExpr::Select(select) = &mut *template.body {
-                    select.projection = items;
-                    select.from[0].relation = source.clone();
-                }
-                self.query(&template).map(drop).map_err(context)
-            }
+        let query = select_from("source", table_alias(Ident::new("source")), |select| {
+            select.projection = items;
+            select.from[0].relation = source.clone();
+        })?;
+        self.query(&self.behind_with(query)).map(drop)
+    }
+
+    /// Refuses columns of the source for a row of the target that has none.
+    fn judge_lone(&self, target: &Target, clause: &MergeClause) -> Result<()> {
+        let values: Vec<&Expr> = match &clause.action {
+            MergeAction::Update(update) => update.assignments.iter().map(|assignment| &assignment.value).collect(),
+            _ => Vec::new(),
+        };
+        let given = values.into_iter().filter(|value| !is_default(value)).chain(&clause.predicate);
+        let items: Vec<_> = given.map(|value| named(value.clone(), "value")).collect();
+        if items.is_empty() {
+            return Ok(());
         }
+        self.over_target(target, |select| select.projection = items).map(drop)
     }
 
     fn merge_action(&self, target: &Target, action: &MergeAction) -> Result<(u8, Vec<(usize, Expr)>)> {
         match action {
             MergeAction::Delete { .. } => Ok((3, Vec::new())),
             MergeAction::Update(update) => {
-                refuse(update.update_predicate.is_some(), "WHERE in a clause of MERGE")?;
-                refuse(update.delete_predicate.is_some(), "DELETE WHERE in a clause of MERGE")?;
+                let MergeUpdateExpr { update_token: _, assignments: _, update_predicate, delete_predicate } = update;
+                refuse([
+                    (update_predicate.is_some(), "WHERE in a clause of MERGE"),
+                    (delete_predicate.is_some(), "DELETE WHERE in a clause of MERGE"),
+                ])?;
                 if let [only] = update.assignments.as_slice()
                     && matches!(&only.target, AssignmentTarget::ColumnName(name) if is_nothing(name))
                 {
@@ -155,7 +168,8 @@ impl Binder<'_> {
                 Ok((2, self.assignments(target, &update.assignments)?))
             }
             MergeAction::Insert(insert) => {
-                refuse(insert.insert_predicate.is_some(), "WHERE in a clause of MERGE")?;
+                let MergeInsertExpr { insert_token: _, columns: _, kind_token: _, kind: _, insert_predicate } = insert;
+                refuse([(insert_predicate.is_some(), "WHERE in a clause of MERGE")])?;
                 if insert.columns.iter().any(is_nothing) {
                     return Ok((0, Vec::new()));
                 }
@@ -231,22 +245,44 @@ fn choose(clauses: &[Clause], value: impl Fn(&Clause) -> Result<Expr>, otherwise
     Ok(case(branches, otherwise))
 }
 
+/// Puts the source in front of columns that the target has, too: a new row has those of the source alone.
+fn qualify_new(target: &Target, source: &TableFactor, clause: &mut MergeClause) {
+    let Some(source) = name_of(source) else { return };
+    let qualify = |expr: &mut Expr| {
+        for_each_outer(expr, |expr| {
+            if let Expr::Identifier(name) = expr
+                && target.columns().iter().any(|field| field.name.eq_ignore_ascii_case(&name.value))
+            {
+                *expr = Expr::CompoundIdentifier(vec![source.clone(), name.clone()]);
+            }
+        });
+    };
+    clause.predicate.iter_mut().for_each(qualify);
+    if let MergeAction::Insert(MergeInsertExpr { kind: MergeInsertKind::Values(values), .. }) = &mut clause.action {
+        let values = values.rows.iter_mut().flat_map(|row| &mut row.content);
+        values.filter(|value| !is_default(value)).for_each(qualify);
+    }
+}
+
+/// What a source is called.
+fn name_of(source: &TableFactor) -> Option<Ident> {
+    match source {
+        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
+            Some(alias.name.clone())
+        }
+        TableFactor::Table { name, alias: None, .. } => name.0.last().and_then(|part| part.as_ident()).cloned(),
+        _ => None,
+    }
+}
+
 fn is_nothing(name: &ObjectName) -> bool {
     matches!(name.0.as_slice(), [part] if part.as_ident().is_some_and(|ident| ident.value == NOTHING))
 }
 
 /// `(SELECT *, TRUE AS "entasis:source" FROM source) AS name`, and the name.
 fn marked(source: &TableFactor) -> Result<(TableFactor, Option<Ident>)> {
-    let alias = match source {
-        TableFactor::Table { alias: Some(alias), .. } | TableFactor::Derived { alias: Some(alias), .. } => {
-            alias.name.clone()
-        }
-        TableFactor::Table { name, alias: None, .. } => {
-            let name = name.0.last().and_then(|part| part.as_ident()).cloned();
-            name.ok_or_else(|| Error::input("the source of MERGE needs a name"))?
-        }
-        _ => return Err(Error::input("the source of MERGE needs a name: USING (…) AS name")),
-    };
+    let alias = name_of(source);
+    let alias = alias.ok_or_else(|| Error::input("the source of MERGE needs a name: USING (…) AS name"))?;
     let text = format!("SELECT * FROM (SELECT *, TRUE AS \"{SOURCE}\" FROM t) AS q");
     let mut query = *parse_query(&text)?;
     if let SetExpr::Select(select) = &mut *query.body

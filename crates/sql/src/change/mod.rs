@@ -21,13 +21,15 @@ mod outer;
 mod update;
 mod values;
 
-use crate::bind::{Binder, find_column, table_name};
+use crate::bind::{Binder, changed_by, find_column, table_name};
+use crate::clauses::refuse;
 use crate::context::{Given, ROWS, Rows, TARGET, unknown_table};
 use crate::parse::parse_query;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
-    self, Assignment, AssignmentTarget, Expr, FromTable, Ident, ObjectName, Query, Select, SelectItem, SetExpr,
-    TableAlias, TableFactor, TableObject, TableWithJoins, Truncate,
+    self, Assignment, AssignmentTarget, CascadeOption, Expr, FromTable, Ident, ObjectName, Query, Select, SelectItem,
+    SetExpr, TableAlias, TableFactor, TableObject, TableWithJoins, Truncate, TruncateIdentityOption,
+    TruncateTableTarget,
 };
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{ColumnDefault, Definition, Relation};
@@ -52,6 +54,7 @@ pub(crate) fn target_of(statement: &ast::Statement) -> Option<String> {
             factor_name(&from.first()?.relation)
         }
         ast::Statement::Merge(merge) => factor_name(&merge.table),
+        ast::Statement::Query(query) => target_of(changed_by(query)?),
         ast::Statement::Insert(insert) => match &insert.table {
             TableObject::TableName(name) => table_name(name).ok(),
             _ => None,
@@ -103,10 +106,18 @@ pub(crate) struct TableView<'a> {
 
 impl Binder<'_> {
     pub(crate) fn truncate(&self, truncate: &Truncate) -> Result<Statement> {
-        let names = truncate.table_names.iter().map(|target| table_name(&target.name));
+        let Truncate { table_names, partitions, table: _, if_exists, identity, cascade, on_cluster } = truncate;
+        refuse([
+            (partitions.is_some(), "TRUNCATE … PARTITION"),
+            (matches!(identity, Some(TruncateIdentityOption::Restart)), "RESTART IDENTITY"),
+            (matches!(cascade, Some(CascadeOption::Cascade)), "TRUNCATE … CASCADE"),
+            (on_cluster.is_some(), "ON CLUSTER"),
+        ])?;
+        // A table has no descendants: ONLY and * are obeyed.
+        let names = table_names.iter().map(|TruncateTableTarget { name, only: _, has_asterisk: _ }| table_name(name));
         let names = names.collect::<Result<Vec<String>>>()?;
         for name in &names {
-            if !truncate.if_exists || self.catalog.view(name).is_some() {
+            if !if_exists || self.catalog.view(name).is_some() {
                 self.table(name)?;
             }
         }
@@ -115,6 +126,7 @@ impl Binder<'_> {
 
     /// The target of a statement that asks for row ids.
     fn target(&self, table: &TableFactor) -> Result<Target> {
+        crate::clauses::table_factor(table)?;
         let TableFactor::Table { name, alias, args: None, .. } = table else {
             return Err(Error::not_supported("changing what is not a table"));
         };
@@ -203,9 +215,9 @@ impl Binder<'_> {
 
     /// Binds `SELECT items FROM target AS alias` after `edit`.
     pub(crate) fn over_target(&self, target: &Target, edit: impl FnOnce(&mut Select)) -> Result<Plan> {
-        let query = select_from(TARGET, target.alias.clone(), edit)?;
+        let query = self.behind_with(select_from(TARGET, target.alias.clone(), edit)?);
         let given = Given { target: Some(target.relation.clone()), rows: None };
-        Binder { catalog: self.catalog, params: self.params, given }.query(&query)
+        Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
     }
 
     /// Binds `SELECT items FROM rows AS alias` after `edit`; the rows are those of a plan. The target is at hand, too.
@@ -216,10 +228,10 @@ impl Binder<'_> {
         target: Option<&Target>,
         edit: impl FnOnce(&mut Select),
     ) -> Result<Plan> {
-        let query = select_from(ROWS, alias, edit)?;
+        let query = self.behind_with(select_from(ROWS, alias, edit)?);
         let given =
             Given { target: target.map(|target| target.relation.clone()), rows: Some(Arc::new(Rows::new(rows))) };
-        Binder { catalog: self.catalog, params: self.params, given }.query(&query)
+        Binder { catalog: self.catalog, params: self.params, given, with: None }.query(&query)
     }
 
     /// Binds `SELECT 1 FROM view` after `edit`, to see that it can be bound.
@@ -237,6 +249,22 @@ impl Binder<'_> {
 }
 
 // ---- syntax ------------------------------------------------------------------------------------------------------
+
+/// A query of a body and nothing else.
+pub(crate) fn query_of(body: SetExpr) -> Query {
+    Query {
+        with: None,
+        body: Box::new(body),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    }
+}
 
 /// `SELECT … FROM "table" AS alias` after `edit`.
 pub(crate) fn select_from(table: &str, alias: TableAlias, edit: impl FnOnce(&mut Select)) -> Result<Query> {
@@ -372,16 +400,13 @@ fn row_values(value: &Expr, count: usize) -> Result<Vec<Expr>> {
     Ok(values)
 }
 
-fn refuse(present: bool, what: &str) -> Result<()> {
-    if present { Err(Error::not_supported(what)) } else { Ok(()) }
-}
-
 /// The type of row ids.
 const ROW_ID_TYPE: DataType = DataType::UInt64;
 /// The type of actions.
 const ACTION_TYPE: DataType = DataType::Int8;
 
 fn no_joins(table: &TableWithJoins) -> Result<&TableFactor> {
-    refuse(!table.joins.is_empty(), "a join as the table to change")?;
-    Ok(&table.relation)
+    let TableWithJoins { relation, joins } = table;
+    refuse([(!joins.is_empty(), "a join as the table to change")])?;
+    Ok(relation)
 }

@@ -4,8 +4,9 @@
 //! `RETURNING`, the columns that are not assigned come along.
 
 use super::finish::Returning;
-use super::{ROW_ID, ROW_ID_TYPE, Target, named, no_joins, refuse};
+use super::{ROW_ID, ROW_ID_TYPE, Target, named, no_joins};
 use crate::bind::Binder;
+use crate::clauses::refuse;
 use crate::statement::{Action, Change, Repeated};
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{Delete, Expr, FromTable, TableWithJoins, Update, UpdateTableFromKind};
@@ -14,12 +15,27 @@ use entasis_vector::{DataType, Error, Result};
 
 impl Binder<'_> {
     pub(crate) fn delete(&self, delete: &Delete) -> Result<Statement> {
-        let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+        let Delete {
+            delete_token: _,
+            from,
+            using: _,
+            selection: _,
+            returning: _,
+            optimizer_hints,
+            tables,
+            output,
+            order_by,
+            limit,
+        } = delete;
+        let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = from;
         let [table] = &from[..] else { return Err(Error::not_supported("DELETE from several tables")) };
-        refuse(!delete.tables.is_empty(), "DELETE from several tables")?;
-        refuse(delete.output.is_some(), "OUTPUT")?;
-        refuse(!delete.order_by.is_empty(), "ORDER BY in DELETE")?;
-        refuse(delete.limit.is_some(), "LIMIT in DELETE")?;
+        refuse([
+            (!tables.is_empty(), "DELETE from several tables"),
+            (output.is_some(), "OUTPUT"),
+            (!order_by.is_empty(), "ORDER BY in DELETE"),
+            (limit.is_some(), "LIMIT in DELETE"),
+            (!optimizer_hints.is_empty(), "hints for the optimizer"),
+        ])?;
         let target = self.target(no_joins(table)?)?;
         let using = delete.using.clone().unwrap_or_default();
         let returning = Returning::new(delete.returning.as_deref(), &target, !using.is_empty())?;
@@ -43,10 +59,26 @@ impl Binder<'_> {
     }
 
     pub(crate) fn update(&self, update: &Update) -> Result<Statement> {
-        refuse(update.output.is_some(), "OUTPUT")?;
-        refuse(update.or.is_some(), "UPDATE OR …")?;
-        refuse(!update.order_by.is_empty(), "ORDER BY in UPDATE")?;
-        refuse(update.limit.is_some(), "LIMIT in UPDATE")?;
+        let Update {
+            update_token: _,
+            table: _,
+            assignments: _,
+            from: _,
+            selection: _,
+            returning: _,
+            optimizer_hints,
+            output,
+            or,
+            order_by,
+            limit,
+        } = update;
+        refuse([
+            (output.is_some(), "OUTPUT"),
+            (or.is_some(), "UPDATE OR …"),
+            (!order_by.is_empty(), "ORDER BY in UPDATE"),
+            (limit.is_some(), "LIMIT in UPDATE"),
+            (!optimizer_hints.is_empty(), "hints for the optimizer"),
+        ])?;
         let target = self.target(no_joins(&update.table)?)?;
         let from = match &update.from {
             None => Vec::new(),

@@ -20,6 +20,7 @@ mod outer_names;
 mod rows;
 mod using;
 
+use crate::clauses;
 use crate::context::Context;
 use crate::functions::Library;
 use crate::functions::native::EXACT;
@@ -34,6 +35,7 @@ use datafusion_sql::sqlparser::ast::{
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
+use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -211,16 +213,15 @@ impl VisitorMut for Rewriter {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        flow(clauses::query(query))?;
         if let Some(with) = &mut query.with {
             if with.recursive {
                 return ControlFlow::Break(Error::not_supported("recursive CTEs"));
             }
             for cte in &mut with.cte_tables {
+                flow(clauses::cte(cte))?;
                 fold_alias(&mut cte.alias);
             }
-        }
-        if !query.pipe_operators.is_empty() {
-            return ControlFlow::Break(Error::not_supported("pipe operators"));
         }
         // FETCH FIRST n ROWS ONLY is LIMIT n.
         if let Some(fetch) = query.fetch.take() {
@@ -247,24 +248,15 @@ impl VisitorMut for Rewriter {
     }
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        flow(clauses::table_factor(factor))?;
         match factor {
-            TableFactor::Table { alias, sample, args, .. } => {
+            TableFactor::Table { alias, args, .. } => {
                 self.in_arguments = args.is_some();
-                if sample.is_some() {
-                    return ControlFlow::Break(Error::not_supported("TABLESAMPLE"));
-                }
                 alias.iter_mut().for_each(fold_alias);
             }
-            TableFactor::Derived { alias, .. } | TableFactor::NestedJoin { alias, .. } => {
-                alias.iter_mut().for_each(fold_alias);
-            }
-            TableFactor::Function { alias, .. } | TableFactor::TableFunction { alias, .. } => {
-                alias.iter_mut().for_each(fold_alias);
-            }
-            TableFactor::UNNEST { .. } => return ControlFlow::Break(Error::not_supported("nested types")),
-            TableFactor::Pivot { .. } | TableFactor::Unpivot { .. } => {
-                return ControlFlow::Break(Error::not_supported("PIVOT"));
-            }
+            TableFactor::Derived { alias, .. }
+            | TableFactor::NestedJoin { alias, .. }
+            | TableFactor::Function { alias, .. } => alias.iter_mut().for_each(fold_alias),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -276,6 +268,7 @@ impl VisitorMut for Rewriter {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        flow(clauses::expression(expr))?;
         match expr {
             // A literal with an exponent is a DOUBLE; the binder would make a decimal of hundreds of digits of it.
             Expr::Value(literal) => {
@@ -375,7 +368,7 @@ impl Rewriter {
             if Library::is_nested(&name) {
                 return unsupported(&format!("nested types, which {name} needs"), function.name.span());
             }
-            let mut error = Error::input(format!("there is no function {name}"));
+            let mut error = Error::input(format!("there is no function {name}")).with_sqlstate(sqlstate::NO_FUNCTION);
             if let Some(position) = span_position(function.name.span()) {
                 error = error.with_position(position);
             }
@@ -385,7 +378,7 @@ impl Rewriter {
                 None => error,
             });
         }
-        ControlFlow::Continue(())
+        flow(clauses::function(function))
     }
 
     fn set_expr(&mut self, body: &mut SetExpr) -> ControlFlow<Error> {
@@ -417,8 +410,14 @@ impl Rewriter {
                 *body = *template.body;
                 ControlFlow::Continue(())
             }
+            SetExpr::Insert(_) | SetExpr::Update(_) | SetExpr::Delete(_) | SetExpr::Merge(_) => {
+                ControlFlow::Break(Error::not_supported("statements that change rows within a query"))
+            }
+            SetExpr::Table(_) => {
+                ControlFlow::Break(Error::not_supported("TABLE name as a query").with_hint("write FROM name"))
+            }
             // Queries in brackets are visited by themselves.
-            _ => ControlFlow::Continue(()),
+            SetExpr::Query(_) | SetExpr::Values(_) => ControlFlow::Continue(()),
         }
     }
 
@@ -426,14 +425,7 @@ impl Rewriter {
         if select.qualify.is_some() || !select.named_window.is_empty() {
             return unsupported("window functions", select.span());
         }
-        if select.into.is_some() {
-            return ControlFlow::Break(
-                Error::not_supported("SELECT INTO").with_hint("write CREATE TABLE name AS SELECT …"),
-            );
-        }
-        if !select.lateral_views.is_empty() {
-            return ControlFlow::Break(Error::not_supported("nested types"));
-        }
+        flow(clauses::select(select))?;
         if let GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers) = &select.group_by
             && !modifiers.is_empty()
         {
@@ -505,6 +497,7 @@ impl Rewriter {
                     aliases.insert(alias.value.clone());
                 }
                 SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => {
+                    flow(clauses::wildcard(options))?;
                     match &mut options.opt_exclude {
                         Some(ExcludeSelectItem::Single(name)) => fold_name(name),
                         Some(ExcludeSelectItem::Multiple(names)) => names.iter_mut().for_each(fold_name),

@@ -597,7 +597,7 @@ fn parameters_have_values() {
         let Statement::Query(plan) = try_bind_with(sql, &params).unwrap() else { panic!() };
         check(&plan, sql);
     }
-    assert!(refused("SELECT $1").message().contains("1 parameters"));
+    assert!(refused("SELECT $1").message().contains("1 parameter,"));
     assert_eq!(parse("SELECT ?, ?").unwrap()[0].parameters(), 2);
 }
 

@@ -4,6 +4,7 @@
 //! `None` otherwise. [`parse_value`] handles every type and makes the error message. Surrounding white space is allowed
 //! for all types but VARCHAR and BLOB.
 
+use crate::error::sqlstate;
 use crate::types::{DataType, pow10};
 use crate::value::Value;
 use crate::{Error, Result};
@@ -48,11 +49,14 @@ pub fn parse_value(text: &str, ty: DataType) -> Result<Value> {
             None => None,
         },
     };
-    value.ok_or_else(|| Error::input(format!("cannot cast '{}' to {ty}", shorten(text))))
+    value.ok_or_else(|| {
+        Error::input(format!("cannot cast '{}' to {ty}", shorten(text))).with_sqlstate(sqlstate::INVALID_TEXT)
+    })
 }
 
 fn out_of_range(text: &str, ty: DataType) -> Error {
     Error::input(format!("value {} is out of range for {ty}", shorten(text.trim())))
+        .with_sqlstate(sqlstate::OUT_OF_RANGE)
 }
 
 /// Long texts are cut in messages.

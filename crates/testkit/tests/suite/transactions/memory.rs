@@ -4,7 +4,7 @@
 //! what is charged a few thousand rows at a time. Only the database's own limit is used, not the memory of the process.
 
 use super::sessions::{query, run};
-use entasis::{Config, Connection, DataType, Database, ErrorKind, Rows, Value};
+use entasis::{Arguments, Config, Connection, DataType, Database, ErrorKind, Rows, Value};
 
 /// A megabyte.
 const MB: u64 = 1_000_000;
@@ -149,7 +149,7 @@ fn versions_that_single_updates_leave_are_counted() {
         let sql = "UPDATE t SET a = ? WHERE k = ?";
         let sets = (0..400).map(|part| {
             let number = |value: u64| (Value::Integer(value.into()), DataType::Int64);
-            vec![number(part * 1_000_000_007 + round), number(part * 500 + round)]
+            Arguments::Values(vec![number(part * 1_000_000_007 + round), number(part * 500 + round)])
         });
         let sets: Vec<_> = sets.collect();
         connection.execute_many(sql, &sets)?;

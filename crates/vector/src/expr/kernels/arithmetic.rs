@@ -6,6 +6,7 @@
 
 use super::{Operand, Rows, binary, binary_checked, first_failure, operand, strict, unary, unary_checked};
 use crate::buffer::Native;
+use crate::error::sqlstate;
 use crate::expr::ArithmeticOp;
 use crate::types::{DataType, PhysicalType};
 use crate::vector::Vector;
@@ -228,12 +229,19 @@ fn widening(op: ArithmeticOp, a: &Vector, b: &Vector, rows: Rows<'_>, out: &mut 
 fn failure<T: Integer>(op: ArithmeticOp, a: T, b: T, bound: i128, ty: DataType) -> Option<Error> {
     let (value, overflow) = T::overflowing(op, a, b);
     if matches!(op, ArithmeticOp::Divide | ArithmeticOp::Modulo) && b == T::ZERO {
-        return Some(Error::input("division by zero"));
+        return Some(division_by_zero());
     }
-    (overflow || value.into().0.unsigned_abs() >= bound.unsigned_abs()).then(|| match ty {
-        DataType::Decimal { .. } => Error::input(format!("decimal overflow: the result of {op} does not fit {ty}")),
-        _ => Error::input(format!("integer overflow: {} {op} {} does not fit {ty}", a.into().0, b.into().0)),
+    (overflow || value.into().0.unsigned_abs() >= bound.unsigned_abs()).then(|| {
+        let text = match ty {
+            DataType::Decimal { .. } => format!("decimal overflow: the result of {op} does not fit {ty}"),
+            _ => format!("integer overflow: {} {op} {} does not fit {ty}", a.into().0, b.into().0),
+        };
+        Error::input(text).with_sqlstate(sqlstate::OUT_OF_RANGE)
     })
+}
+
+fn division_by_zero() -> Error {
+    Error::input("division by zero").with_sqlstate(sqlstate::DIVISION_BY_ZERO)
 }
 
 /// What the kernels need of a float.
@@ -270,7 +278,7 @@ fn float<T: Float>(op: ArithmeticOp, a: &Vector, b: &Vector, rows: Rows<'_>, out
             Operand::Each(y) => rows.each(|p| zero |= y[p] == T::ZERO),
         }
         if zero {
-            first_failure(rows, out, |p| (y.get(p) == T::ZERO).then(|| Error::input("division by zero")))?;
+            first_failure(rows, out, |p| (y.get(p) == T::ZERO).then(division_by_zero))?;
         }
         if op == ArithmeticOp::Divide {
             binary(x, y, wide, out.values_mut(), |a, b| T::apply(ArithmeticOp::Divide, a, b));

@@ -7,6 +7,7 @@
 use super::arithmetic::{Integer, Wide, with_integer};
 use super::{Operand, Rows, operand, row_by_row, strict, unary, unary_checked};
 use crate::buffer::Native;
+use crate::error::sqlstate;
 use crate::expr::calendar::{day_of, is_finite, midnight};
 use crate::expr::parse::{parse_date, parse_i64, parse_value};
 use crate::types::{MICROS_PER_DAY, PhysicalType, pow10};
@@ -303,7 +304,8 @@ fn in_range(v: Option<i128>, value: &Value, from: DataType, to: DataType) -> Res
     let (low, high) = to.integer_range().expect("the target is held as integers");
     match v {
         Some(v) if (low..=high).contains(&v) => Ok(Value::Integer(v)),
-        _ => Err(Error::input(format!("value {} is out of range for {to}", value.display(from)))),
+        _ => Err(Error::input(format!("value {} is out of range for {to}", value.display(from)))
+            .with_sqlstate(sqlstate::OUT_OF_RANGE)),
     }
 }
 

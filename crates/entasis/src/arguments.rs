@@ -1,0 +1,56 @@
+//! What a program gives for the parameters of a statement.
+
+use entasis_sql::Parsed;
+use entasis_vector::{DataType, Result, Value};
+
+/// What is given for one parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Argument {
+    /// A value.
+    Value(Value, DataType),
+    /// Values to compare with: `x IN ?`, `x = ANY(?)`.
+    List(Vec<(Value, DataType)>),
+}
+
+/// What is given for all parameters, in their order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arguments {
+    /// A value each.
+    Values(Vec<(Value, DataType)>),
+    /// Some of them lists.
+    Lists(Vec<Argument>),
+}
+
+impl From<Vec<Argument>> for Arguments {
+    fn from(arguments: Vec<Argument>) -> Arguments {
+        if arguments.iter().any(|argument| matches!(argument, Argument::List(_))) {
+            return Arguments::Lists(arguments);
+        }
+        let values = arguments.into_iter().filter_map(|argument| match argument {
+            Argument::Value(value, ty) => Some((value, ty)),
+            Argument::List(_) => None,
+        });
+        Arguments::Values(values.collect())
+    }
+}
+
+/// A statement that takes a place for each value of the lists that it is given, and these values.
+///
+/// # Errors
+/// Input, if a list stands where only one value can.
+pub(crate) fn spread(parsed: &Parsed, arguments: &[Argument]) -> Result<(Parsed, Vec<(Value, DataType)>)> {
+    entasis_sql::check_arguments(parsed.parameters(), arguments.len())?;
+    let length = |argument: &Argument| match argument {
+        Argument::Value(..) => None,
+        Argument::List(values) => Some(values.len()),
+    };
+    let parsed = parsed.with_lists(&arguments.iter().map(length).collect::<Vec<_>>())?;
+    let mut values = Vec::with_capacity(parsed.parameters());
+    for argument in arguments {
+        match argument {
+            Argument::Value(value, ty) => values.push((value.clone(), *ty)),
+            Argument::List(list) => values.extend_from_slice(list),
+        }
+    }
+    Ok((parsed, values))
+}

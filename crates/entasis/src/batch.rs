@@ -1,0 +1,133 @@
+//! One statement with many sets of arguments, all or nothing.
+//!
+//! Outside a transaction the batch is one by itself: it sees one moment, others see all of it or none, and if another transaction
+//! was first, it is run again. Within one, a batch that fails undoes itself, and the transaction goes on.
+
+use crate::arguments::{self, Arguments};
+use crate::connection::{Connection, Done, TRIES, guarded};
+use crate::keyed;
+use crate::prepared::Prepared;
+use crate::work::Work;
+use entasis_vector::{Error, ErrorKind, Result};
+use std::sync::PoisonError;
+
+impl Connection {
+    /// Runs one statement once for each set of arguments, in one transaction. Returns the rows that were changed in all.
+    ///
+    /// # Errors
+    /// As [`Connection::query`]; nothing of the batch is done then.
+    pub fn execute_many(&self, sql: &str, sets: &[Arguments]) -> Result<u64> {
+        self.cancel.clear();
+        let Ok(prepared) = self.remembered.prepare(sql)? else {
+            return Err(Error::input("a batch takes exactly one statement"));
+        };
+        self.settled(&prepared.parsed, || {
+            let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
+            match &mut *open {
+                None => self.batch_by_itself(&prepared, sets),
+                Some(work) => {
+                    let mark = work.mark();
+                    let changed = guarded(|| self.batch(&mut open, &prepared, sets));
+                    if let Some(work) = &mut *open {
+                        if changed.is_err() {
+                            work.roll_back(&mark);
+                        }
+                        work.forget(&mark);
+                    }
+                    changed
+                }
+            }
+        })
+    }
+
+    /// A batch as a transaction of its own: once more if another one was first.
+    fn batch_by_itself(&self, prepared: &Prepared, sets: &[Arguments]) -> Result<u64> {
+        let mut tries = 0..TRIES;
+        loop {
+            let mut open = Some(Work::transaction(self));
+            let changed = guarded(|| self.batch(&mut open, prepared, sets))?;
+            let Some(work) = open else { return Err(Error::internal("a batch lost its transaction")) };
+            let committed = self.waiting(Some(prepared.parsed.sql()), |waiter| guarded(|| work.commit(waiter)));
+            match committed {
+                Err(error) if error.kind() == ErrorKind::Conflict && tries.next().is_some() => {}
+                committed => return committed.map(|()| changed),
+            }
+        }
+    }
+
+    fn batch(&self, open: &mut Option<Work>, prepared: &Prepared, sets: &[Arguments]) -> Result<u64> {
+        let mut changed = 0;
+        for arguments in sets {
+            if self.cancel.is_raised() {
+                return Err(Error::interrupted());
+            }
+            let spread;
+            let (parsed, kept, values) = match arguments {
+                Arguments::Values(values) => (&prepared.parsed, Some(prepared), values),
+                Arguments::Lists(arguments) => {
+                    spread = arguments::spread(&prepared.parsed, arguments)?;
+                    (&spread.0, None, &spread.1)
+                }
+            };
+            entasis_sql::check_arguments(parsed.parameters(), values.len())?;
+            if kept.is_some_and(Prepared::is_keyed)
+                && let Some(rows) = self.waiting(None, |waiter| keyed::run(self, open, prepared, values, waiter))?
+            {
+                changed += rows.changed().unwrap_or(0);
+                continue;
+            }
+            let Some(work) = open else { return Err(Error::internal("a batch lost its transaction")) };
+            match self.step(work, parsed, kept, values)? {
+                Done::Rows(rows) => changed += rows.changed().unwrap_or(0),
+                Done::Control(_) => return Err(Error::input("a batch neither begins nor ends a transaction")),
+            }
+        }
+        Ok(changed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Argument, Arguments, Config, Connection, DataType, Database, Value};
+
+    fn int(value: i128) -> (Value, DataType) {
+        (Value::Integer(value), DataType::Int64)
+    }
+
+    fn count(connection: &Connection) -> Value {
+        connection.execute("SELECT count(*) FROM t").unwrap().row_values().next().unwrap()[0].clone()
+    }
+
+    #[test]
+    fn all_or_nothing() {
+        let database = Database::in_memory(Config::default()).unwrap();
+        let connection = database.connect();
+        connection.execute("CREATE TABLE t (k BIGINT PRIMARY KEY)").unwrap();
+        let sets = |keys: &[i128]| keys.iter().map(|&key| Arguments::Values(vec![int(key)])).collect::<Vec<_>>();
+        // By key, and the long way.
+        for sql in ["INSERT INTO t VALUES (?)", "INSERT INTO t SELECT ?"] {
+            assert!(connection.execute_many(sql, &sets(&[1, 2, 1])).is_err());
+            assert_eq!(count(&connection), Value::Integer(0));
+        }
+        assert_eq!(connection.execute_many("INSERT INTO t VALUES (?)", &sets(&[1, 2, 3])).unwrap(), 3);
+        connection.execute("BEGIN").unwrap();
+        assert!(connection.execute_many("INSERT INTO t VALUES (?)", &sets(&[4, 1])).is_err());
+        assert_eq!(connection.execute_many("INSERT INTO t VALUES (?)", &sets(&[5])).unwrap(), 1);
+        connection.execute("COMMIT").unwrap();
+        assert_eq!(count(&connection), Value::Integer(4));
+    }
+
+    #[test]
+    fn lists_are_compared_with() {
+        let database = Database::in_memory(Config::default()).unwrap();
+        let connection = database.connect();
+        connection.execute("CREATE TABLE t AS SELECT * FROM range(10) r(k)").unwrap();
+        let list = |keys: &[i128]| Argument::List(keys.iter().map(|&key| int(key)).collect());
+        let sets = [&[1, 2][..], &[], &[3]].map(|keys| Arguments::from(vec![list(keys)]));
+        assert_eq!(connection.execute_many("DELETE FROM t WHERE k IN ?", &sets).unwrap(), 3);
+        let arguments = Arguments::from(vec![list(&[3, 4, 5]), Argument::Value(Value::Integer(4), DataType::Int64)]);
+        let rows = connection.query_with("SELECT k FROM t WHERE k = ANY(?) AND k > ?", &arguments).unwrap();
+        assert_eq!(rows.row_values().collect::<Vec<_>>(), [[Value::Integer(5)]]);
+        assert!(connection.query_with("SELECT ? + ?", &arguments).is_err());
+    }
+}

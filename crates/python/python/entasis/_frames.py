@@ -1,0 +1,148 @@
+"""Data frames in and out, where Arrow's types and theirs differ.
+
+In: a column of Python objects that Arrow has no type for becomes one of integers of up to 38 digits, if that is what they are,
+and of text otherwise; so do spans of pandas (``Period``, ``Interval``).
+
+Out: pandas' plain integers know no NULL. A column of integers that has one is of the nullable type of its width (``Int64``,
+``UInt8``, …), rather than of floats, which would change great numbers.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+#: Digits of a DECIMAL at most.
+_DIGITS = 38
+
+
+def from_pandas(frame: pandas.DataFrame) -> pyarrow.Table:
+    """The columns of a frame, without its index."""
+    import pyarrow
+
+    try:
+        table = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
+        pass
+    else:
+        if not any(_is_foreign(column_type) for column_type in table.schema.types):
+            cut = [place for place, field in enumerate(table.schema) if _is_cut(frame.iloc[:, place], field.type)]
+            for place in cut:
+                table = table.set_column(place, table.field(place).name, _column(frame.iloc[:, place]))
+            return table
+    # One by one; two may have the same name.
+    columns = [_column(values) for _, values in frame.items()]
+    return pyarrow.Table.from_arrays(columns, [str(name) for name in frame.columns])
+
+
+def _column(values: pandas.Series) -> pyarrow.Array:
+    import pandas
+    import pyarrow
+
+    if isinstance(values.dtype, pandas.SparseDtype):
+        values = values.sparse.to_dense()
+    try:
+        column = pyarrow.array(values, from_pandas=True)
+    except (pyarrow.ArrowException, OverflowError, TypeError, ValueError):
+        return _objects(values)
+    if _is_cut(values, column.type):
+        return pyarrow.array([None if value is None else _time(value) for value in _present(values)], pyarrow.timestamp("us"))
+    return _objects(values) if _is_foreign(column.type) else column
+
+
+def _objects(values: pandas.Series) -> pyarrow.Array:
+    import pyarrow
+
+    present = _present(values)
+    given = [value for value in present if value is not None]
+    if given and all(_is_long_integer(value) for value in given):
+        digits = [None if value is None else decimal.Decimal(int(value)) for value in present]
+        return pyarrow.array(digits, pyarrow.decimal128(_DIGITS, 0))
+    return pyarrow.array([None if value is None else str(value) for value in present], pyarrow.string())
+
+
+def _present(values: pandas.Series) -> list[Any]:
+    """The values, None for what pandas takes for missing."""
+    return [None if missing else value for value, missing in zip(values, values.isna())]
+
+
+def _time(value: datetime.date) -> datetime.datetime:
+    return value if isinstance(value, datetime.datetime) else datetime.datetime.combine(value, datetime.time())
+
+
+def _is_long_integer(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**_DIGITS
+
+
+def _is_cut(values: pandas.Series, column_type: pyarrow.DataType) -> bool:
+    """True if there are times of day among dates, which pyarrow would leave out."""
+    import pyarrow
+
+    is_date = pyarrow.types.is_date(column_type) and values.dtype == object
+    return is_date and any(isinstance(value, datetime.datetime) for value in values)
+
+
+def _is_foreign(column_type: pyarrow.DataType) -> bool:
+    """True for a type whose values mean something to pandas alone, or that holds longer numbers than SQL has."""
+    import pyarrow
+
+    if pyarrow.types.is_dictionary(column_type):
+        return _is_foreign(column_type.value_type)
+    if isinstance(column_type, pyarrow.BaseExtensionType):
+        return column_type.extension_name.startswith("pandas.")
+    return pyarrow.types.is_decimal(column_type) and column_type.precision > _DIGITS
+
+
+def to_pandas(result: Any) -> pandas.DataFrame:
+    """A result, which is a stream of Arrow's."""
+    import pandas
+    import pyarrow
+
+    table = pyarrow.table(result)
+    frame = table.to_pandas()
+    nullable = {
+        getattr(pyarrow, name.lower())(): getattr(pandas, f"{name}Dtype")()
+        for name in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
+    }
+    for place, column in enumerate(table.columns):
+        if column.null_count and column.type in nullable:
+            frame.isetitem(place, column.to_pandas(types_mapper=nullable.get))
+    return frame
+
+
+def from_polars(frame: polars.DataFrame) -> polars.DataFrame:
+    """The frame with a type for columns that have none: Python objects are text, NULLs alone are integers."""
+    import polars
+
+    columns = []
+    for column in frame:
+        if column.dtype == polars.Object:
+            text = [None if value is None else str(value) for value in column]
+            columns.append(polars.Series(column.name, text, dtype=polars.String))
+        elif column.dtype == polars.Null:
+            columns.append(column.cast(polars.Int32))
+        elif column.dtype in _long_integers():
+            columns.append(_narrowed(column))
+    return frame.with_columns(columns) if columns else frame
+
+
+def _long_integers() -> set[Any]:
+    """The integers of polars that Arrow does not have."""
+    import polars
+
+    return {getattr(polars, name) for name in ("Int128", "UInt128") if hasattr(polars, name)}
+
+
+def _narrowed(column: polars.Series) -> polars.Series:
+    import polars
+
+    try:
+        return column.cast(polars.Decimal(_DIGITS, 0))
+    except polars.exceptions.PolarsError:
+        return column.cast(polars.String)
