@@ -3,14 +3,15 @@
 //! Each worker has one [`GroupsAccumulator`] for all its groups: the function's own where it has one, else an adapter
 //! that keeps one accumulator a group. Groups that never saw a row get what the function gives for none.
 
+use super::scalar::without_panic;
 use crate::error::from_datafusion;
 use arrow_array::{Array, ArrayRef, new_empty_array};
-use arrow_schema::{FieldRef, Schema as ArrowSchema, SortOptions};
+use arrow_schema::{FieldRef, Schema as ArrowSchema};
 use datafusion_common::ScalarValue;
 use datafusion_expr::function::AccumulatorArgs;
 use datafusion_expr::{AggregateUDF, EmitTo, GroupsAccumulator};
 use datafusion_physical_expr::expressions::{Column, Literal};
-use datafusion_physical_expr::{GroupsAccumulatorAdapter, PhysicalExpr, PhysicalSortExpr};
+use datafusion_physical_expr::{GroupsAccumulatorAdapter, PhysicalExpr};
 use entasis_arrow::{array_to_vector, from_arrow_type, vector_to_array};
 use entasis_engine::plan::{ExternalAggregate, GroupStates};
 use entasis_vector::{DataType, Error, Result, Vector};
@@ -31,8 +32,6 @@ struct Inner {
     result: FieldRef,
     ty: DataType,
     ignore_nulls: bool,
-    /// For `WITHIN GROUP (ORDER BY …)`: the order of the first argument.
-    within_group: Vec<PhysicalSortExpr>,
 }
 
 impl fmt::Debug for External {
@@ -52,7 +51,6 @@ impl External {
         constants: Vec<Option<ScalarValue>>,
         result: FieldRef,
         ignore_nulls: bool,
-        within_group: Option<SortOptions>,
     ) -> Result<External> {
         let types = args.iter().map(|field| from_arrow_type(field.data_type())).collect::<Result<Vec<_>>>()?;
         let ty = from_arrow_type(result.data_type())?;
@@ -69,12 +67,8 @@ impl External {
                 None => Arc::new(Column::new(&format!("a{i}"), i)) as Arc<dyn PhysicalExpr>,
             })
             .collect();
-        let within_group = match (within_group, exprs.first()) {
-            (Some(options), Some(first)) => vec![PhysicalSortExpr::new(first.clone(), options)],
-            _ => vec![],
-        };
         let schema = ArrowSchema::new(named.clone());
-        Ok(External(Arc::new(Inner { udf, types, args: named, exprs, schema, result, ty, ignore_nulls, within_group })))
+        Ok(External(Arc::new(Inner { udf, types, args: named, exprs, schema, result, ty, ignore_nulls })))
     }
 }
 
@@ -84,7 +78,7 @@ impl Inner {
             return_field: self.result.clone(),
             schema: &self.schema,
             ignore_nulls: self.ignore_nulls,
-            order_bys: &self.within_group,
+            order_bys: &[],
             is_reversed: false,
             name: self.udf.name(),
             is_distinct: false,
@@ -153,7 +147,9 @@ impl GroupStates for States {
             .collect::<Result<Vec<_>>>()?;
         self.set_indices(groups[..rows].iter().copied());
         self.groups = self.groups.max(group_count);
-        self.accumulator.update_batch(&arrays, &self.indices, None, self.groups).map_err(from_datafusion)
+        without_panic(function.udf.name(), || {
+            self.accumulator.update_batch(&arrays, &self.indices, None, self.groups).map_err(from_datafusion)
+        })
     }
 
     fn merge(&mut self, other: Box<dyn GroupStates>, map: &[u32], group_count: usize) -> Result<()> {
@@ -173,7 +169,8 @@ impl GroupStates for States {
     fn finish(&mut self, start: usize, rows: usize, out: &mut Vector) -> Result<()> {
         let function = self.function.clone();
         if self.results.is_none() {
-            self.results = Some(self.accumulator.evaluate(EmitTo::All).map_err(from_datafusion)?);
+            let results = || self.accumulator.evaluate(EmitTo::All).map_err(from_datafusion);
+            self.results = Some(without_panic(function.udf.name(), results)?);
         }
         let results = self.results.as_ref().expect("just set");
         if start + rows <= results.len() {

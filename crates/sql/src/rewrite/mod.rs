@@ -6,12 +6,14 @@
 //! * **`INTERSECT` and `EXCEPT`** are bags under `ALL`; DataFusion plans them as semi and anti joins. They travel through
 //!   the binder as a `UNION ALL`, which coerces the columns of both sides, under a table alias that no user can write
 //!   ([`set_marker`]); lowering turns them back.
+//! * **`WITHIN GROUP`** becomes an argument, or the order of the rows ([`orders`]).
 //! * **A `WITH` may hide another** of the same name ([`ctes`]), and **rows may be compared** ([`rows`]).
 //! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it; a call of
 //!   [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
 //! * **Features that are not there yet** are refused here, by name and place.
 
 mod ctes;
+mod orders;
 mod rows;
 
 use crate::functions::Library;
@@ -298,6 +300,9 @@ impl Rewriter {
         }
         if let Some(kind) = sequence::Kind::of(&name) {
             return flow(name_sequence(function, kind));
+        }
+        if let Err(error) = orders::within_group(&name, function) {
+            return ControlFlow::Break(error);
         }
         let library = Library::get();
         if !library.has(&name) {

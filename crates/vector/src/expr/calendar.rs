@@ -17,14 +17,21 @@ pub fn extract_date(part: DatePart, days: i64) -> i64 {
     match part {
         DatePart::DayOfWeek => (days + 4).rem_euclid(7),
         DatePart::IsoDayOfWeek => (days + 3).rem_euclid(7) + 1,
-        DatePart::Week => iso_week(days),
+        DatePart::Week => iso_week(days).1,
+        DatePart::IsoYear => iso_week(days).0,
+        DatePart::YearWeek => {
+            let (year, week) = iso_week(days);
+            year * 100 + if year < 0 { -week } else { week }
+        }
         DatePart::Epoch => days * 86_400,
         DatePart::Hour | DatePart::Minute | DatePart::Second | DatePart::Millisecond | DatePart::Microsecond => 0,
         _ => {
             let (year, month, day) = civil_from_days(days);
             match part {
                 DatePart::Year => year,
+                DatePart::Millennium => (year + if year > 0 { 999 } else { -1000 }) / 1000,
                 DatePart::Century => (year + if year > 0 { 99 } else { -100 }) / 100,
+                DatePart::Era => i64::from(year > 0),
                 DatePart::Decade => year.div_euclid(10),
                 DatePart::Quarter => i64::from(month - 1) / 3 + 1,
                 DatePart::Month => i64::from(month),
@@ -35,11 +42,11 @@ pub fn extract_date(part: DatePart, days: i64) -> i64 {
     }
 }
 
-/// The week of the ISO year, 1 to 53: the week that holds the date's Thursday.
-fn iso_week(days: i64) -> i64 {
+/// The ISO year and its week, 1 to 53: the week that holds the date's Thursday.
+fn iso_week(days: i64) -> (i64, i64) {
     let thursday = days - (days + 3).rem_euclid(7) + 3;
     let (year, _, _) = civil_from_days(thursday);
-    (thursday - days_from_civil(year, 1, 1)) / 7 + 1
+    (year, (thursday - days_from_civil(year, 1, 1)) / 7 + 1)
 }
 
 /// A field of a time of day; those of dates are 0.
@@ -70,6 +77,7 @@ pub fn extract_timestamp(part: DatePart, micros: i64) -> i64 {
 pub fn extract_interval(part: DatePart, interval: Interval) -> i64 {
     let Interval { months, days, micros } = interval;
     match part {
+        DatePart::Millennium => i64::from(months / 12_000),
         DatePart::Century => i64::from(months / 1200),
         DatePart::Decade => i64::from(months / 120),
         DatePart::Year => i64::from(months / 12),
@@ -83,6 +91,7 @@ pub fn extract_interval(part: DatePart, interval: Interval) -> i64 {
         DatePart::Millisecond => micros % MICROS_PER_MINUTE / 1000,
         DatePart::Microsecond => micros % MICROS_PER_MINUTE,
         DatePart::Epoch => epoch_interval(interval) as i64,
+        DatePart::IsoYear | DatePart::YearWeek | DatePart::Era => 0,
         DatePart::DayOfWeek | DatePart::IsoDayOfWeek | DatePart::DayOfYear => 0,
     }
 }
@@ -115,12 +124,17 @@ pub fn truncate(part: DatePart, micros: i64) -> Option<i64> {
 pub fn truncate_date(part: DatePart, days: i64) -> i64 {
     let (year, month, _) = civil_from_days(days);
     match part {
+        DatePart::Millennium => days_from_civil((year - 1).div_euclid(1000) * 1000 + 1, 1, 1),
         DatePart::Century => days_from_civil((year - 1).div_euclid(100) * 100 + 1, 1, 1),
         DatePart::Decade => days_from_civil(year.div_euclid(10) * 10, 1, 1),
         DatePart::Year => days_from_civil(year, 1, 1),
         DatePart::Quarter => days_from_civil(year, (month - 1) / 3 * 3 + 1, 1),
         DatePart::Month => days_from_civil(year, month, 1),
-        DatePart::Week => days - (days + 3).rem_euclid(7),
+        DatePart::Week | DatePart::YearWeek => days - (days + 3).rem_euclid(7),
+        DatePart::IsoYear => {
+            let fourth = days_from_civil(iso_week(days).0, 1, 4);
+            fourth - (fourth + 3).rem_euclid(7)
+        }
         _ => days,
     }
 }

@@ -262,12 +262,19 @@ pub enum Function {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum DatePart {
+    Millennium,
     Century,
     Decade,
     Year,
+    /// Year of the ISO week.
+    IsoYear,
     Quarter,
     Month,
     Week,
+    /// ISO year and week as one number, 202501.
+    YearWeek,
+    /// 1, or 0 before Christ.
+    Era,
     Day,
     /// 0 = Sunday.
     DayOfWeek,
