@@ -5,13 +5,12 @@
 //! | [`native`] | the engine's expressions |
 //! | [`catalog`] | [`kernels`] of ours, a row at a time; it also has an entry for every function of the others |
 //! | [`aggregates`] | states of ours |
-//! | [`scalar`], [`aggregate`] | DataFusion's library, over Arrow arrays |
+//! | [`scalar`] | DataFusion's library, over Arrow arrays: the few that are left of it |
 //! | [`sequence`] | a sequence of the catalog |
-//! | [`average`] | the engine; here only because the library types it otherwise |
+//! | [`average`] and DataFusion's `count`, `sum`, `min`, `max`, `bool_and`, `bool_or`, `any_value` | the engine; here are their types |
 //!
 //! A function of DataFusion's library is there if the catalog has an entry for it.
 
-pub(crate) mod aggregate;
 pub(crate) mod aggregates;
 pub(crate) mod average;
 pub(crate) mod catalog;
@@ -30,9 +29,6 @@ const ALIASES: &[(&str, &str)] = &[
     ("current_localtimestamp", "now"),
     ("transaction_timestamp", "now"),
     ("today", "current_date"),
-    ("approx_count_distinct", "approx_distinct"),
-    ("stddev_samp", "stddev"),
-    ("variance", "var_samp"),
     ("every", "bool_and"),
     ("logical_and", "bool_and"),
     ("logical_or", "bool_or"),

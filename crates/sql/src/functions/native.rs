@@ -286,7 +286,7 @@ impl ScalarUDFImpl for Native {
             }
             (Kind::Text(_) | Kind::CharLength | Kind::OctetLength, [arg]) if !is_blob(arg) => vec![Utf8],
             (Kind::Test(_), [a, b]) if !is_blob(a) && !is_blob(b) => vec![Utf8, Utf8],
-            (Kind::Substring, [ArrowType::Utf8, ArrowType::Utf8]) => vec![Utf8, Utf8],
+            (Kind::Substring, [Utf8, Utf8]) => vec![Utf8, Utf8],
             (Kind::Substring, [text, rest @ ..]) if matches!(rest.len(), 1 | 2) && rest.iter().all(is_float) => {
                 let text = if is_blob(text) { ArrowType::Binary } else { Utf8 };
                 [text].into_iter().chain(rest.iter().map(|_| Int64)).collect()

@@ -101,7 +101,7 @@ impl ExternalFunction for External {
 ///
 /// # Errors
 /// That of the function; internal, if it panicked.
-pub(super) fn without_panic<T>(name: &str, call: impl FnOnce() -> Result<T>) -> Result<T> {
+fn without_panic<T>(name: &str, call: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().copied();
         let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));

@@ -1,13 +1,10 @@
 //! `GROUP BY`, aggregate functions and `DISTINCT ON`.
 
 use super::expr::{cast_null, settle};
-use super::literal::to_scalar;
 use super::{Lowered, Lowering, Scope, fold};
 use crate::error::from_datafusion;
-use crate::functions::aggregate::External;
 use crate::functions::aggregates::{Aggregate, Call, Kind};
 use crate::hidden::visible;
-use arrow_schema::FieldRef;
 use datafusion_expr::expr::{AggregateFunction as DfAggregate, NullTreatment};
 use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable};
 use entasis_arrow::from_arrow_type;
@@ -100,15 +97,20 @@ impl Lowering<'_> {
                 };
                 native(AggregateFunction::Count, vec![cast_null(arg, DataType::Int32)], DataType::Int64)
             }
+            "sum" | "avg" if !is_number(&args) => {
+                let kind = if name == "avg" { Kind::Mean } else { Kind::Span };
+                let given: Vec<DataType> = args.iter().map(Expr::ty).collect();
+                let (types, result) = kind.types(&given).map_err(|_| {
+                    let given: Vec<String> = given.iter().map(ToString::to_string).collect();
+                    Error::input(format!("{name} does not take ({})", given.join(", ")))
+                })?;
+                let args = args.into_iter().zip(&types).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
+                let call = Call { name: name.into(), kind, args: types, result, ignore_nulls };
+                native(AggregateFunction::External(Arc::new(call)), args, result)
+            }
             "sum" => {
                 let arg = narrow(cast_null(one(args)?, ty));
                 native(AggregateFunction::Sum, vec![arg], ty)
-            }
-            "avg" if !is_number(&args) => {
-                let (types, result) = Kind::Mean.types(&args.iter().map(Expr::ty).collect::<Vec<_>>())?;
-                let args = args.into_iter().zip(&types).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
-                let call = Call { name: name.into(), kind: Kind::Mean, args: types, result, ignore_nulls };
-                native(AggregateFunction::External(Arc::new(call)), args, result)
             }
             "avg" => {
                 let arg = narrow(cast_null(one(args)?, DataType::Float64));
@@ -131,44 +133,15 @@ impl Lowering<'_> {
                 let order_by = self.sort_keys(&params.order_by, scope, node)?;
                 AggregateCall { distinct: false, order_by, ..native(AggregateFunction::AnyValue, vec![arg], ty) }
             }
-            _ if function.func.inner().downcast_ref::<Aggregate>().is_some() => {
+            _ => {
                 let own = function.func.inner().downcast_ref::<Aggregate>();
-                let own = own.ok_or_else(|| Error::internal("just looked"))?;
+                let own = own.ok_or_else(|| Error::internal(format!("nobody computes the aggregate {name}")))?;
                 settle(&mut args, &params.args, scope)?;
                 let (types, _) = own.kind.types(&args.iter().map(Expr::ty).collect::<Vec<_>>())?;
                 let args = args.into_iter().zip(&types).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
                 let call = Call { name: name.into(), kind: own.kind, args: types, result: ty, ignore_nulls };
                 let order_by = self.sort_keys(&params.order_by, scope, node)?;
                 AggregateCall { order_by, ..native(AggregateFunction::External(Arc::new(call)), args, ty) }
-            }
-            _ => {
-                let mut fields: Vec<FieldRef> = Vec::with_capacity(params.args.len());
-                for (arg, lowered) in params.args.iter().zip(&mut args) {
-                    let (_, field) = arg.to_field(&scope.schema).map_err(from_datafusion)?;
-                    let ty = from_arrow_type(field.data_type())?;
-                    *lowered = fold::cast_expr(std::mem::replace(lowered, Expr::boolean(false)), ty, false);
-                    fields.push(field);
-                }
-                let mut constants = Vec::with_capacity(args.len());
-                for (arg, field) in args.iter().zip(&fields) {
-                    constants.push(match arg {
-                        Expr::Literal { value, ty } => {
-                            Some(to_scalar(value, *ty)?.cast_to(field.data_type()).map_err(from_datafusion)?)
-                        }
-                        _ => None,
-                    });
-                }
-                let order_by = self.sort_keys(&params.order_by, scope, node)?;
-                let (_, result) = whole.to_field(&scope.schema).map_err(from_datafusion)?;
-                let external = External::new(function.func.clone(), fields, constants, result, ignore_nulls)?;
-                AggregateCall {
-                    function: AggregateFunction::External(Arc::new(external)),
-                    args,
-                    distinct: params.distinct,
-                    filter,
-                    order_by,
-                    ty,
-                }
             }
         })
     }

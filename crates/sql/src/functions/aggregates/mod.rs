@@ -1,11 +1,13 @@
 //! Aggregate functions with states of ours, in the binder and in the engine; and the page's entries of all aggregates.
 //!
 //! A function is a [`Kind`]: what it takes and gives ([`Kind::types`]), and one of the accumulators of [`order`],
-//! [`statistics`] or [`simple`]. [`states`] keeps one accumulator for each group. Rows in which an argument is NULL do not
+//! [`statistics`], [`pairs`], [`distinct`] or [`simple`]. [`states`] keeps one accumulator for each group. Rows in which an argument is NULL do not
 //! count, unless the accumulator says so.
 
+mod distinct;
 mod order;
 mod page;
+mod pairs;
 mod simple;
 mod states;
 mod statistics;
@@ -18,6 +20,7 @@ use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Vo
 use entasis_arrow::{from_arrow_type, to_arrow_type};
 use entasis_vector::{DataType, Error, Result};
 pub(crate) use page::{FUNCTIONS, ROWS};
+use pairs::Line;
 pub(crate) use states::Call;
 use std::sync::Arc;
 
@@ -46,6 +49,8 @@ pub(crate) enum Kind {
     Product,
     /// Mean of what is no number: intervals, dates, times.
     Mean,
+    /// Sum of intervals.
+    Span,
     BitAnd,
     BitOr,
     BitXor,
@@ -60,6 +65,19 @@ pub(crate) enum Kind {
     KurtosisOfAll,
     StandardError,
     Entropy,
+    /// Variance, or its root; of a sample, or of all there is.
+    Variance {
+        sample: bool,
+        root: bool,
+    },
+    Covariance {
+        sample: bool,
+    },
+    Correlation,
+    /// `regr_…`
+    Line(Line),
+    /// An estimate of the distinct values.
+    Distinct,
 }
 
 /// All aggregates of ours by every name that they have.
@@ -94,6 +112,23 @@ pub(crate) fn all() -> impl Iterator<Item = (&'static str, Arc<AggregateUDF>)> {
         (&["kurtosis_pop"], Kind::KurtosisOfAll),
         (&["sem"], Kind::StandardError),
         (&["entropy"], Kind::Entropy),
+        (&["var_samp", "variance", "var_sample", "var"], Kind::Variance { sample: true, root: false }),
+        (&["var_pop", "var_population"], Kind::Variance { sample: false, root: false }),
+        (&["stddev", "stddev_samp"], Kind::Variance { sample: true, root: true }),
+        (&["stddev_pop"], Kind::Variance { sample: false, root: true }),
+        (&["covar_samp", "covar"], Kind::Covariance { sample: true }),
+        (&["covar_pop"], Kind::Covariance { sample: false }),
+        (&["corr"], Kind::Correlation),
+        (&["regr_avgx"], Kind::Line(Line::AverageX)),
+        (&["regr_avgy"], Kind::Line(Line::AverageY)),
+        (&["regr_count"], Kind::Line(Line::Count)),
+        (&["regr_intercept"], Kind::Line(Line::Intercept)),
+        (&["regr_r2"], Kind::Line(Line::Fit)),
+        (&["regr_slope"], Kind::Line(Line::Slope)),
+        (&["regr_sxx"], Kind::Line(Line::SquaresX)),
+        (&["regr_sxy"], Kind::Line(Line::Products)),
+        (&["regr_syy"], Kind::Line(Line::SquaresY)),
+        (&["approx_count_distinct", "approx_distinct"], Kind::Distinct),
     ];
     let named = NAMES.iter().flat_map(|(names, kind)| names.iter().map(move |name| (*name, *kind)));
     named.map(|(name, kind)| {
@@ -150,6 +185,14 @@ impl Kind {
             (Kind::Skewness | Kind::Kurtosis | Kind::KurtosisOfAll | Kind::StandardError, [_]) => {
                 one(T::Float64, T::Float64)
             }
+            (Kind::Variance { .. }, [_]) => one(T::Float64, T::Float64),
+            (Kind::Distinct, &[ty]) => Ok((vec![ty], T::Int64)),
+            (Kind::Covariance { .. } | Kind::Correlation | Kind::Line(_), &[y, x])
+                if fits(y, T::Float64) && fits(x, T::Float64) =>
+            {
+                let result = if self == Kind::Line(Line::Count) { T::Int64 } else { T::Float64 };
+                Ok((vec![T::Float64; 2], result))
+            }
             (Kind::WeightedMean, &[x, weight]) if fits(x, T::Float64) && fits(weight, T::Float64) => {
                 Ok((vec![T::Float64; 2], T::Float64))
             }
@@ -159,6 +202,7 @@ impl Kind {
                 T::TimestampTz | T::Time | T::Interval => Ok((vec![ty], ty)),
                 _ => Err(no_such_call()),
             },
+            (Kind::Span, [T::Interval]) => Ok((vec![T::Interval], T::Interval)),
             (Kind::BitAnd | Kind::BitOr | Kind::BitXor, &[ty]) => match ty {
                 ty if ty.is_integer() => Ok((vec![ty], ty)),
                 T::Null => Ok((vec![T::Int64], T::Int64)),
@@ -221,11 +265,8 @@ impl AggregateUDFImpl for Aggregate {
     }
 
     fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
-        let (types, _) = self.bind(args)?;
-        // What comes as it is stays in the units and widths that it has.
-        let same = |ty: &DataType, arg: &ArrowType| from_arrow_type(arg).is_ok_and(|t| t == *ty);
-        let coerced = types.iter().zip(args);
-        Ok(coerced.map(|(ty, arg)| if same(ty, arg) { arg.clone() } else { to_arrow_type(*ty) }).collect())
+        // Lowering casts, to types that the binder's library could not; what does not fit is refused with the result's type.
+        Ok(args.to_vec())
     }
 
     fn return_type(&self, args: &[ArrowType]) -> DfResult<ArrowType> {

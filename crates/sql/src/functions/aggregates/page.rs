@@ -20,7 +20,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         "rows for which the condition is true",
         &[("count_if(x > 1)", "2")],
     ),
-    elsewhere(&["sum"], "x", "wide number", "sum", &[("sum(x)", "9")]),
+    elsewhere(&["sum"], "x", "wide number, or INTERVAL", "sum", &[("sum(x)", "9"), ("sum(to_hours(x))", "09:00:00")]),
     elsewhere(
         &["avg", "mean"],
         "x",
@@ -191,7 +191,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     elsewhere(
         &["approx_count_distinct", "approx_distinct"],
         "value",
-        "UBIGINT",
+        "BIGINT",
         "distinct values, an estimate",
         &[("approx_count_distinct(s)", "2")],
     ),
@@ -200,7 +200,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
     elsewhere(&["covar_samp", "covar"], "y, x", "DOUBLE", "covariance of a sample", &[("covar_samp(x, x)", "7.0")]),
     elsewhere(&["regr_avgx"], "y, x", "DOUBLE", "mean of x where y is not NULL", &[("regr_avgx(2 * x, x)", "3.0")]),
     elsewhere(&["regr_avgy"], "y, x", "DOUBLE", "mean of y where x is not NULL", &[("regr_avgy(2 * x, x)", "6.0")]),
-    elsewhere(&["regr_count"], "y, x", "UBIGINT", "rows where neither is NULL", &[("regr_count(x, x)", "3")]),
+    elsewhere(&["regr_count"], "y, x", "BIGINT", "rows where neither is NULL", &[("regr_count(x, x)", "3")]),
     elsewhere(
         &["regr_intercept"],
         "y, x",

@@ -48,7 +48,7 @@ impl Accumulator for Product {
     }
 }
 
-/// The mean of intervals, dates and times.
+/// The mean of intervals, dates and times, or the sum of intervals.
 #[derive(Default)]
 pub(super) struct Mean {
     count: i128,
@@ -86,6 +86,9 @@ impl Accumulator for Mean {
             return Ok(Value::Null);
         }
         let rounded = |sum: i128| (sum + (count / 2) * sum.signum()) / count;
+        if call.kind == Kind::Span {
+            return interval(months, days, micros);
+        }
         if call.result != DataType::Interval {
             return Ok(Value::Integer(micros.div_euclid(count)));
         }
@@ -94,10 +97,14 @@ impl Accumulator for Mean {
         let days = days + rest * 30;
         let (whole_days, rest) = (days / count, days % count);
         let micros = rounded(micros + rest * i128::from(MICROS_PER_DAY));
-        match (i32::try_from(whole_months), i32::try_from(whole_days), i64::try_from(micros)) {
-            (Ok(months), Ok(days), Ok(micros)) => Ok(Value::Interval(Interval { months, days, micros })),
-            _ => Err(Error::input("the mean of intervals is out of range")),
-        }
+        interval(whole_months, whole_days, micros)
+    }
+}
+
+fn interval(months: i128, days: i128, micros: i128) -> Result<Value> {
+    match (i32::try_from(months), i32::try_from(days), i64::try_from(micros)) {
+        (Ok(months), Ok(days), Ok(micros)) => Ok(Value::Interval(Interval { months, days, micros })),
+        _ => Err(Error::input("the sum or mean of intervals is out of range")),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Accumulators for any number of groups, as the engine sees them.
 
-use super::{Kind, order, simple, statistics};
+use super::{Kind, distinct, order, pairs, simple, statistics};
 use crate::functions::catalog::row::{Argument, Row};
 use entasis_engine::plan::{ExternalAggregate, GroupStates};
 use entasis_vector::statement;
@@ -49,14 +49,16 @@ impl ExternalAggregate for Call {
             Kind::Quantile { .. } | Kind::Median | Kind::Deviation => of::<order::Sorted>(self),
             Kind::CountIf => of::<simple::CountIf>(self),
             Kind::Product => of::<simple::Product>(self),
-            Kind::Mean => of::<simple::Mean>(self),
+            Kind::Mean | Kind::Span => of::<simple::Mean>(self),
             Kind::BitAnd | Kind::BitOr | Kind::BitXor => of::<simple::Bits>(self),
             Kind::Join => of::<simple::Join>(self),
             Kind::ExactSum | Kind::ExactMean | Kind::WeightedMean => of::<statistics::Sums>(self),
             Kind::GeometricMean => of::<statistics::Logarithms>(self),
-            Kind::Skewness | Kind::Kurtosis | Kind::KurtosisOfAll | Kind::StandardError => {
+            Kind::Skewness | Kind::Kurtosis | Kind::KurtosisOfAll | Kind::StandardError | Kind::Variance { .. } => {
                 of::<statistics::Moments>(self)
             }
+            Kind::Covariance { .. } | Kind::Correlation | Kind::Line(_) => of::<pairs::Pairs>(self),
+            Kind::Distinct => of::<distinct::Registers>(self),
         })
     }
 }

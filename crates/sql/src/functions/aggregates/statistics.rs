@@ -140,6 +140,15 @@ impl Accumulator for Moments {
         let Moments { count: n, second, third, fourth, .. } = *self;
         let variance = second / n;
         Ok(match call.kind {
+            Kind::Variance { sample, root } => {
+                let divisor = if sample { n - 1.0 } else { n };
+                let variance = second / divisor;
+                match (divisor > 0.0, root) {
+                    (false, _) => Value::Null,
+                    (true, false) => Value::Float(variance),
+                    (true, true) => Value::Float(variance.sqrt()),
+                }
+            }
             Kind::StandardError if n > 0.0 => Value::Float((variance / n).sqrt()),
             Kind::Skewness if n > 2.0 && second > 0.0 => {
                 let skew = third / n / variance.powf(1.5);

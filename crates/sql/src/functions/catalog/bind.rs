@@ -86,14 +86,8 @@ impl ScalarUDFImpl for Function {
     }
 
     fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
-        let signature = self.bind(args, &vec![None; args.len()])?;
-        // What comes as it is stays in the units and widths that it has.
-        let coerced = signature.args.iter().zip(args);
-        Ok(coerced
-            .map(
-                |(ty, arg)| if from_arrow_type(arg).is_ok_and(|t| t == *ty) { arg.clone() } else { to_arrow_type(*ty) },
-            )
-            .collect())
+        // Lowering casts, to types that the binder's library could not; what does not fit is refused with the result's type.
+        Ok(args.to_vec())
     }
 
     fn return_type(&self, args: &[ArrowType]) -> DfResult<ArrowType> {

@@ -78,7 +78,7 @@ fn distance(from: DataType, to: DataType) -> Option<u32> {
         (T::Time, T::Interval) => 6,
         // Text is a literal of what is wanted; of two readings the more specific one.
         (T::Varchar, T::Timestamp) => 100,
-        (T::Varchar, T::Date | T::Interval | T::Float64) => 101,
+        (T::Varchar, T::Date | T::TimestampTz | T::Interval | T::Float64) => 101,
         (T::Varchar, _) => 102,
         (T::Blob, _) => return None,
         (_, T::Varchar) => 1000,

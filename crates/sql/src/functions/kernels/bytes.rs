@@ -312,7 +312,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
                 Ok((bits >> 76 & 15 == 7).then_some((bits >> 80) as i64 * 1000))
             }),
         )],
-        &[("uuid_extract_timestamp('019482e4-1441-7aad-8127-eec99573b0a0'::UUID)", "2025-01-20 08:27:24.865+00")],
+        &[("uuid_extract_timestamp('019482e4-1441-7aad-8127-eec99573b0a0'::UUID)", "2025-01-20 08:46:13.057+00")],
     ),
 ];
 

@@ -12,7 +12,6 @@ use std::fmt::Write;
 
 const TEXT: DataType = DataType::Varchar;
 const BIGINT: DataType = DataType::Int64;
-const INTEGER: DataType = DataType::Int32;
 const DOUBLE: DataType = DataType::Float64;
 const DATE: DataType = DataType::Date;
 const TIME: DataType = DataType::Time;
@@ -232,7 +231,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &["date_diff", "datediff"],
         "part, from, to",
         "BIGINT",
-        "number of starts of the part between two dates",
+        "number of starts of the part between two dates; whole weeks",
         &[
             takes(&[TEXT, DATE, DATE], BIGINT, Kernel::Whole(|row| days_apart(row, boundaries).map(Some))),
             takes(
@@ -473,7 +472,7 @@ macro_rules! epoch {
             takes(&[TIME], BIGINT, Kernel::Wide(|row| Ok(Some((row.wide(0) * $factor).div_euclid($divisor))))),
             takes(&[TIMESTAMP], BIGINT, Kernel::Wide(|row| Ok(Some((row.wide(0) * $factor).div_euclid($divisor))))),
             takes(&[TIMESTAMPTZ], BIGINT, Kernel::Wide(|row| Ok(Some((row.wide(0) * $factor).div_euclid($divisor))))),
-            takes(&[INTERVAL], BIGINT, Kernel::Wide(|row| Ok(Some(length(row.interval(0)) * $factor / $divisor)))),
+            takes(&[INTERVAL], BIGINT, Kernel::Wide(|row| Ok(Some(row.interval(0).estimate() * $factor / $divisor)))),
         ];
     };
 }
@@ -488,12 +487,6 @@ pub(super) const JULIAN_1970: i64 = 2_440_588;
 fn julian(micros: i64) -> f64 {
     let (days, time) = (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
     (days + JULIAN_1970) as f64 + time as f64 / MICROS_PER_DAY as f64
-}
-
-/// Microseconds of an interval, a month counted as 30 days.
-fn length(interval: Interval) -> i128 {
-    (i128::from(interval.months) * 30 + i128::from(interval.days)) * i128::from(MICROS_PER_DAY)
-        + i128::from(interval.micros)
 }
 
 fn day_of(row: &Row<'_>) -> i64 {
@@ -599,12 +592,7 @@ fn months(part: DatePart) -> Option<i64> {
     })
 }
 
-/// Number of the week, counted from some Monday.
-fn week(days: i64) -> i64 {
-    (days + 3).div_euclid(7)
-}
-
-/// Starts of a part between two timestamps.
+/// Starts of a part between two timestamps; of weeks, as in DuckDB, the distance.
 fn boundaries(part: &str, from: i64, to: i64) -> Result<i64> {
     let part = part_of(part)?;
     let day = |micros: i64| micros.div_euclid(MICROS_PER_DAY);
@@ -612,8 +600,7 @@ fn boundaries(part: &str, from: i64, to: i64) -> Result<i64> {
         return Ok(to.div_euclid(unit) - from.div_euclid(unit));
     }
     Ok(match part {
-        DatePart::Week => week(day(to)) - week(day(from)),
-        DatePart::YearWeek => week(day(to)) - week(day(from)),
+        DatePart::Week | DatePart::YearWeek => (day(to) - day(from)) / 7,
         DatePart::IsoYear | DatePart::Era => extract_date(part, day(to)) - extract_date(part, day(from)),
         _ => {
             let count = |micros: i64| {

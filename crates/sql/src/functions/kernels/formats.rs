@@ -33,6 +33,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &[
             takes(&[TEXT, TEXT], DATE, Kernel::Whole(|row| to_char::read_date(row.text(0), row.text(1)).map(Some))),
             takes(&[DATE], DATE, Kernel::Whole(|row| Ok(Some(row.whole(0))))),
+            takes(&[TIMESTAMP], DATE, Kernel::Whole(|row| Ok(Some(row.whole(0).div_euclid(MICROS_PER_DAY))))),
         ],
         &[("to_date('03.02.2024', 'DD.MM.YYYY')", "2024-02-03")],
     ),
@@ -111,7 +112,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
             kernel: Kernel::TextOfNulls(printf::format),
         }],
         &[
-            ("format('{1} {0:>4}|{:.2f}', 'a', 3)", "3    a|3.00"),
+            ("format('{0:>4}|{1:.2f}', 'a', 3)", "   a|3.00"),
             ("format('%I = %L', 'a b', 'it''s')", "\"a b\" = 'it''s'"),
         ],
     ),

@@ -612,7 +612,7 @@ fn logarithm(base: f64, x: f64) -> f64 {
     if base == 10.0 {
         return x.log10();
     }
-    let quotient = x.ln() / base.ln();
+    let quotient = x.log10() / base.log10();
     let whole = quotient.round();
     if (quotient - whole).abs() < 1e-9 && whole.abs() < 1024.0 && base.powf(whole) == x { whole } else { quotient }
 }
@@ -712,13 +712,18 @@ fn at_digits(x: f64, digits: i64, f: fn(f64) -> f64) -> f64 {
         // Smaller than half of the unit.
         return 0.0_f64.copysign(x);
     }
-    let power = 10f64.powi(digits.unsigned_abs().min(350) as i32);
+    let power = power_of_ten(digits.unsigned_abs().min(350) as u32);
     if !power.is_finite() || !(x * power).is_finite() {
         // A tiny number with digits that are far behind the point: two steps.
-        let (first, second) = (10f64.powi(300), 10f64.powi((digits - 300) as i32));
+        let (first, second) = (power_of_ten(300), power_of_ten(digits.saturating_sub(300).clamp(0, 350) as u32));
         return f(x * first * second) / second / first;
     }
     if digits >= 0 { f(x * power) / power } else { f(x / power) * power }
+}
+
+/// The float nearest to 10^n; products of tens would be less near.
+fn power_of_ten(n: u32) -> f64 {
+    if n <= 22 { 10f64.powi(n as i32) } else { format!("1e{n}").parse().unwrap_or(f64::INFINITY) }
 }
 
 fn round_wide(row: &Row<'_>) -> Result<Option<i128>> {
