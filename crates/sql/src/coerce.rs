@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 const DOUBLE: ArrowType = ArrowType::Float64;
 /// Functions of the library that bring their arguments to one type.
-const UNIFYING: [&str; 6] = ["coalesce", "greatest", "least", "nullif", "nvl", "nvl2"];
+const UNIFYING: [&str; 8] = ["coalesce", "greatest", "if", "ifnull", "least", "nullif", "nvl", "nvl2"];
 
 /// The plan with the types of all operands settled.
 ///
@@ -152,7 +152,7 @@ fn settle(mut expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
             settle_all(results, schema)?;
         }
         Expr::ScalarFunction(function) if UNIFYING.contains(&function.func.name()) => {
-            let first = usize::from(function.func.name() == "nvl2");
+            let first = usize::from(matches!(function.func.name(), "nvl2" | "if"));
             settle_all(function.args.iter_mut().skip(first).collect(), schema)?;
         }
         Expr::InSubquery(InSubquery { expr, subquery, .. })

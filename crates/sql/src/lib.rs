@@ -67,6 +67,16 @@ pub fn functions() -> Vec<String> {
     functions::Library::get().names()
 }
 
+/// What `docs/functions.md` reads.
+pub fn functions_page() -> String {
+    functions::catalog::page::page()
+}
+
+/// The examples on that page: a query, and the text that it gives.
+pub fn function_examples() -> Vec<(String, String)> {
+    functions::catalog::page::examples()
+}
+
 /// The words of the language, in upper case and sorted, for completion.
 pub fn keywords() -> Vec<String> {
     let mut words: Vec<String> = parse::KEYWORDS.iter().map(|word| word.to_string()).collect();

@@ -19,6 +19,7 @@ pub mod prefetch;
 pub mod selection;
 pub mod simd;
 pub mod slots;
+pub mod statement;
 pub mod stored;
 pub mod string;
 pub mod types;

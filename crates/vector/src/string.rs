@@ -238,6 +238,11 @@ impl StringHeap {
         self.adopted.len() - 1
     }
 
+    /// Keeps something else as long as the heap's contents: a reservation of their memory, say.
+    pub fn hold(&mut self, what: Box<dyn Any + Send + Sync>) {
+        self.adopted.push(Adopted { bytes: &[], _owner: Arc::new(what) });
+    }
+
     /// A view of some of the bytes that were adopted under a number. As [`StringHeap::push`].
     ///
     /// # Panics

@@ -10,7 +10,9 @@ use crate::exec::spill::Spilling;
 use crate::exec::spill::file::TempSpace;
 use crate::exec::tuple::TempCompression;
 use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use entasis_vector::statement::Statement;
 use entasis_vector::{CHUNK_ROWS, Error, Result};
+use std::any::Any;
 use std::sync::Arc;
 
 /// Settings that the engine reads. Names as in SQL's `SET`.
@@ -115,6 +117,18 @@ impl QueryContext {
     #[inline]
     pub fn check(&self) -> Result<()> {
         if self.cancel.is_raised() { Err(Error::interrupted()) } else { Ok(()) }
+    }
+}
+
+impl Statement for QueryContext {
+    fn check(&self) -> Result<()> {
+        QueryContext::check(self)
+    }
+
+    fn reserve(&self, bytes: usize) -> Result<Box<dyn Any + Send + Sync>> {
+        let mut reservation = Reservation::new(&self.memory);
+        reservation.resize(bytes)?;
+        Ok(Box::new(reservation))
     }
 }
 

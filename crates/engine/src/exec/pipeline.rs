@@ -18,6 +18,7 @@ use crate::exec::profile::Recorder;
 use crate::exec::scheduler::{FirstError, PoolTasks};
 use crate::relation::Source;
 use crate::sync::{AtomicBool, CHUNKS_FOR_HELP, Ordering};
+use entasis_vector::statement::{Statement, within};
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 use std::time::Instant;
@@ -115,9 +116,10 @@ impl Pipeline<'_> {
         };
         if workers > 0 {
             let outcome = FirstError::default();
+            let statement: Arc<dyn Statement> = Arc::new(context.clone());
             context.pool.run(workers, &|worker| {
                 let progress = (worker == 0).then_some((base, share));
-                outcome.guard(|| self.run_worker(context, &outcome, progress));
+                outcome.guard(|| within(statement.clone(), || self.run_worker(context, &outcome, progress)));
             });
             outcome.into_result()?;
         }

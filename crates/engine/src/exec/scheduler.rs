@@ -15,6 +15,7 @@
 use crate::exec::QueryContext;
 use crate::exec::operator::Tasks;
 use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError, thread};
+use entasis_vector::statement::{Statement, within};
 use entasis_vector::{Error, Result};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -200,18 +201,20 @@ impl Tasks for PoolTasks<'_> {
         let next = AtomicUsize::new(0);
         let outcome = FirstError::default();
         let context = self.0;
-        context.pool.run(context.settings.threads.clamp(1, count.max(1)), &|_| {
-            outcome.guard(|| {
-                while !outcome.is_stopped() {
-                    context.check()?;
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    if index >= count {
-                        break;
-                    }
-                    task(index)?;
+        let statement: Arc<dyn Statement> = Arc::new(context.clone());
+        let work = || -> Result<()> {
+            while !outcome.is_stopped() {
+                context.check()?;
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                if index >= count {
+                    break;
                 }
-                Ok(())
-            });
+                task(index)?;
+            }
+            Ok(())
+        };
+        context.pool.run(context.settings.threads.clamp(1, count.max(1)), &|_| {
+            outcome.guard(|| within(statement.clone(), work));
         });
         outcome.into_result()
     }

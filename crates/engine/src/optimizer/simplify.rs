@@ -9,6 +9,7 @@
 use super::tree::{Role, for_each_expr};
 use crate::plan::{Node, Plan};
 use entasis_vector::expr::{CompareOp, Expr, evaluate_constant};
+use entasis_vector::statement::ahead;
 use entasis_vector::{DataType, Result, Value};
 
 /// Simplifies all expressions of the plan.
@@ -100,7 +101,7 @@ fn fold(expr: Expr) -> Expr {
     if !repeatable || !expr.children().into_iter().all(is_literal) {
         return expr;
     }
-    match evaluate_constant(&expr) {
+    match ahead(|| evaluate_constant(&expr)) {
         Ok(value) => Expr::literal(value, expr.ty()),
         Err(_) => expr,
     }

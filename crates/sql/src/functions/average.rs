@@ -1,5 +1,7 @@
-//! `avg` as the binder sees it: DOUBLE for every number, decimals included, as in DuckDB.
+//! `avg` as the binder sees it: DOUBLE for every number, decimals included, as in DuckDB; for dates, times and intervals
+//! what [`Kind::Mean`] gives.
 
+use super::aggregates::Kind;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::{DataFusionError, Result as DfResult};
 use datafusion_expr::function::AccumulatorArgs;
@@ -19,6 +21,13 @@ pub(crate) fn avg() -> Arc<AggregateUDF> {
     Arc::new(AggregateUDF::from(Average { signature, aliases: vec!["mean".into()] }))
 }
 
+/// The type of the mean of dates, times or intervals.
+fn mean_of(arg: &ArrowType) -> Option<ArrowType> {
+    let ty = entasis_arrow::from_arrow_type(arg).ok()?;
+    let (_, result) = Kind::Mean.types(&[ty]).ok()?;
+    Some(entasis_arrow::to_arrow_type(result))
+}
+
 impl AggregateUDFImpl for Average {
     fn name(&self) -> &str {
         "avg"
@@ -36,12 +45,13 @@ impl AggregateUDFImpl for Average {
         match args {
             [ArrowType::Null] => Ok(vec![ArrowType::Float64]),
             [arg] if arg.is_numeric() => Ok(vec![arg.clone()]),
-            _ => wrong_arguments("avg", args),
+            [arg] if mean_of(arg).is_some() => Ok(vec![arg.clone()]),
+            _ => wrong_arguments("avg", args, "a number, date, time or interval"),
         }
     }
 
-    fn return_type(&self, _: &[ArrowType]) -> DfResult<ArrowType> {
-        Ok(ArrowType::Float64)
+    fn return_type(&self, args: &[ArrowType]) -> DfResult<ArrowType> {
+        Ok(args.first().and_then(mean_of).unwrap_or(ArrowType::Float64))
     }
 
     fn accumulator(&self, _: AccumulatorArgs<'_>) -> DfResult<Box<dyn Accumulator>> {
@@ -49,9 +59,9 @@ impl AggregateUDFImpl for Average {
     }
 }
 
-/// The error for arguments that are no number.
-pub(super) fn wrong_arguments(name: &str, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
+/// The error for arguments of other types than `wanted`.
+pub(super) fn wrong_arguments(name: &str, args: &[ArrowType], wanted: &str) -> DfResult<Vec<ArrowType>> {
     let types: Vec<String> = args.iter().map(crate::error::type_name).collect();
-    let error = Error::input(format!("{name} does not take ({}), only a number", types.join(", ")));
+    let error = Error::input(format!("{name} does not take ({}), only {wanted}", types.join(", ")));
     Err(DataFusionError::External(Box::new(error)))
 }

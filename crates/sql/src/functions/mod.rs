@@ -2,15 +2,21 @@
 //!
 //! | | computed by |
 //! |---|---|
-//! | [`native`] | the engine's kernels |
-//! | [`time`] | us, value by value ([`by_value`]) |
-//! | [`scalar`], [`aggregate`] | DataFusion's library, over Arrow arrays |
+//! | [`native`] | the engine's expressions |
+//! | [`catalog`] | [`kernels`] of ours, a row at a time; it also has an entry for every function of the others |
+//! | [`aggregates`] | states of ours |
+//! | [`scalar`] | DataFusion's library, over Arrow arrays: the few that are left of it |
 //! | [`sequence`] | a sequence of the catalog |
-//! | [`average`], [`sum`] | the engine; here only because the library types them otherwise |
+//! | [`time`] | us, value by value ([`by_value`]) |
+//! | [`average`], [`sum`] and DataFusion's `count`, `min`, `max`, `bool_and`, `bool_or`, `any_value` | the engine; here are their types |
+//!
+//! A function of DataFusion's library is there if the catalog has an entry for it.
 
-pub(crate) mod aggregate;
+pub(crate) mod aggregates;
 pub(crate) mod average;
 pub(crate) mod by_value;
+pub(crate) mod catalog;
+pub(crate) mod kernels;
 pub(crate) mod native;
 pub(crate) mod scalar;
 pub(crate) mod sequence;
@@ -21,44 +27,11 @@ use datafusion_expr::{AggregateUDF, ScalarUDF};
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-/// Names under which DuckDB and PostgreSQL know functions of the library.
-const ALIASES: &[(&str, &str)] = &[
-    ("strftime", "to_char"),
-    ("regexp_matches", "regexp_like"),
-    ("ifnull", "nvl"),
-    ("instr", "strpos"),
-    ("pow", "power"),
-    ("log10", "log10"),
-    ("first", "first_value"),
-    ("last", "last_value"),
-    ("arbitrary", "any_value"),
-    ("approx_count_distinct", "approx_distinct"),
-    ("quantile_cont", "percentile_cont"),
-    ("group_concat", "string_agg"),
-    ("listagg", "string_agg"),
-    ("stddev_samp", "stddev"),
-    ("variance", "var_samp"),
-    ("every", "bool_and"),
-    ("logical_and", "bool_and"),
-    ("logical_or", "bool_or"),
-];
+/// Names under which DuckDB and PostgreSQL know functions of DataFusion's library.
+const ALIASES: &[(&str, &str)] = &[("every", "bool_and"), ("logical_and", "bool_and"), ("logical_or", "bool_or")];
 
-/// Functions of the library whose arguments or results are nested, which the engine does not have.
-const NESTED: &[&str] = &[
-    "named_struct",
-    "struct",
-    "row",
-    "get_field",
-    "arrow_typeof",
-    "arrow_cast",
-    "arrow_metadata",
-    "union_extract",
-    "union_tag",
-    "regexp_match",
-    "array_agg",
-    "nth_value",
-    "grouping",
-];
+/// Functions whose arguments or results are nested, which the engine does not have.
+const NESTED: &[&str] = &["named_struct", "struct", "row", "regexp_match", "array_agg", "nth_value"];
 
 /// All functions by lower-case name.
 pub(crate) struct Library {
@@ -95,12 +68,17 @@ impl Library {
                 aggregate.entry(alias.to_string()).or_insert(udf);
             }
         }
-        for name in NESTED {
-            scalar.remove(*name);
-            aggregate.remove(*name);
+        let is_known = |name: &str| catalog::definition(name).is_some();
+        scalar.retain(|name, _| is_known(name));
+        aggregate.retain(|name, _| is_known(name));
+        for (name, definition) in catalog::scalars() {
+            scalar.insert(name.to_string(), catalog::bind::udf(name, definition));
         }
         for (name, udf) in native::all().into_iter().chain(time::all()) {
             scalar.insert(name.to_string(), udf);
+        }
+        for (name, udf) in aggregates::all() {
+            aggregate.insert(name.to_string(), udf);
         }
         Library { scalar, aggregate }
     }
@@ -130,5 +108,27 @@ impl Library {
         names.sort();
         names.dedup();
         names
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_has_an_entry_and_every_entry_a_function() {
+        let library = Library::get();
+        for name in library.names() {
+            assert!(catalog::definition(&name).is_some(), "{name} is not in the catalog");
+        }
+        for section in kernels::SECTIONS {
+            for definition in section.functions.iter().copied().flatten() {
+                for name in definition.names {
+                    assert!(library.has(name) || sequence::NAMES.contains(name), "there is no function {name}");
+                    assert_eq!(*name, name.to_lowercase());
+                }
+                assert!(!definition.examples.is_empty() || sequence::NAMES.contains(&definition.names[0]));
+            }
+        }
     }
 }

@@ -7,8 +7,9 @@ use crate::hidden::hidden;
 use arrow_schema::{DataType as ArrowType, Field, FieldRef, TimeUnit};
 use datafusion_common::{DataFusionError, Result as DfResult, ScalarValue};
 use datafusion_expr::expr::{ScalarFunction, schema_name_from_exprs};
+use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use entasis_vector::Error;
 use entasis_vector::expr::{ArithmeticOp, DatePart};
@@ -20,13 +21,13 @@ use std::sync::Arc;
 pub(crate) enum Kind {
     /// `f(VARCHAR) → VARCHAR`
     Text(TextFunction),
-    /// `f(VARCHAR) → BIGINT`: characters.
+    /// `f(VARCHAR or BLOB) → BIGINT`: characters, or bytes.
     CharLength,
     /// `f(VARCHAR or BLOB) → BIGINT`: bytes.
     OctetLength,
     /// `f(VARCHAR, VARCHAR) → BOOLEAN`
     Test(TestFunction),
-    /// `substring(VARCHAR, BIGINT[, BIGINT])`
+    /// `substring(VARCHAR or BLOB, BIGINT[, BIGINT])`, or `substring(VARCHAR, VARCHAR)` of a pattern.
     Substring,
     /// `abs(x)`, of the type of x.
     Abs,
@@ -40,6 +41,14 @@ pub(crate) enum Kind {
     DateTrunc,
     /// `nullif(a, b)`
     NullIf,
+    /// `ifnull(a, b)`
+    IfNull,
+    /// `nvl2(a, b, c)`
+    IfNotNull,
+    /// `if(a, b, c)`
+    If,
+    /// An operator under a name.
+    Binary(Operator),
     /// An operator whose operand types DataFusion does not know or types otherwise; the result is the first type.
     Operator(ArithmeticOp, OperatorResult),
     /// `uuid()`
@@ -96,6 +105,7 @@ pub(crate) struct Native {
 /// All native functions by every name they have.
 pub(crate) fn all() -> Vec<(&'static str, Arc<ScalarUDF>)> {
     use Kind::*;
+    type Op = datafusion_expr::Operator;
     let entries: &[(&'static [&'static str], Kind)] = &[
         (&["upper", "ucase"], Text(TextFunction::Upper)),
         (&["lower", "lcase"], Text(TextFunction::Lower)),
@@ -112,10 +122,20 @@ pub(crate) fn all() -> Vec<(&'static str, Arc<ScalarUDF>)> {
         (&["date_part", "datepart"], DatePart),
         (&["date_trunc", "datetrunc"], DateTrunc),
         (&["nullif"], NullIf),
-        (&["uuid", "gen_random_uuid"], Uuid),
+        (&["ifnull", "nvl"], IfNull),
+        (&["nvl2"], IfNotNull),
+        (&["if"], If),
+        (&["mod", "fmod"], Binary(Op::Modulo)),
+        (&["add", "date_add"], Binary(Op::Plus)),
+        (&["subtract"], Binary(Op::Minus)),
+        (&["multiply"], Binary(Op::Multiply)),
+        (&["xor"], Binary(Op::BitwiseXor)),
+        (&["uuid", "gen_random_uuid", "uuidv4"], Uuid),
         (&["millennium"], Extract(entasis_vector::expr::DatePart::Millennium)),
         (&["isoyear"], Extract(entasis_vector::expr::DatePart::IsoYear)),
         (&["julian"], Extract(entasis_vector::expr::DatePart::Julian)),
+        (&["yearweek"], Extract(entasis_vector::expr::DatePart::YearWeek)),
+        (&["era"], Extract(entasis_vector::expr::DatePart::Era)),
         (&["century"], Extract(entasis_vector::expr::DatePart::Century)),
         (&["decade"], Extract(entasis_vector::expr::DatePart::Decade)),
         (&["year"], Extract(entasis_vector::expr::DatePart::Year)),
@@ -183,6 +203,8 @@ pub(crate) fn date_part(name: &str) -> Option<DatePart> {
         "century" | "centurie" | "cent" | "c" => DatePart::Century,
         "decade" | "dec" => DatePart::Decade,
         "isoyear" => DatePart::IsoYear,
+        "yearweek" => DatePart::YearWeek,
+        "era" => DatePart::Era,
         "year" | "yr" | "y" => DatePart::Year,
         "quarter" | "qtr" => DatePart::Quarter,
         "month" | "mon" => DatePart::Month,
@@ -204,6 +226,16 @@ pub(crate) fn date_part(name: &str) -> Option<DatePart> {
 
 fn refuse<T>(message: String) -> DfResult<T> {
     Err(DataFusionError::External(Box::new(Error::input(message))))
+}
+
+fn is_blob(ty: &ArrowType) -> bool {
+    matches!(ty, ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView)
+}
+
+/// The type to which values of these types go.
+fn unified(types: &[&ArrowType]) -> Option<ArrowType> {
+    let types = types.iter().map(|ty| entasis_arrow::from_arrow_type(ty)).collect::<Result<Vec<_>, _>>().ok()?;
+    super::catalog::types::common(&types).map(entasis_arrow::to_arrow_type)
 }
 
 fn micros(zone: bool) -> ArrowType {
@@ -256,14 +288,19 @@ impl ScalarUDFImpl for Native {
         use ArrowType::{Float64, Int64, Utf8};
         let is_float = |t: &ArrowType| t.is_numeric() || *t == ArrowType::Null;
         Ok(match (self.kind, args) {
-            (Kind::Text(_) | Kind::CharLength, [_]) => vec![Utf8],
-            (Kind::OctetLength, [ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView]) => {
+            (
+                Kind::CharLength | Kind::OctetLength,
+                [ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView],
+            ) => {
                 vec![ArrowType::Binary]
             }
-            (Kind::OctetLength, [_]) => vec![Utf8],
-            (Kind::Test(_), [_, _]) => vec![Utf8, Utf8],
-            (Kind::Substring, [_, start]) if is_float(start) => vec![Utf8, Int64],
-            (Kind::Substring, [_, start, count]) if is_float(start) && is_float(count) => vec![Utf8, Int64, Int64],
+            (Kind::Text(_) | Kind::CharLength | Kind::OctetLength, [arg]) if !is_blob(arg) => vec![Utf8],
+            (Kind::Test(_), [a, b]) if !is_blob(a) && !is_blob(b) => vec![Utf8, Utf8],
+            (Kind::Substring, [Utf8, Utf8]) => vec![Utf8, Utf8],
+            (Kind::Substring, [text, rest @ ..]) if matches!(rest.len(), 1 | 2) && rest.iter().all(is_float) => {
+                let text = if is_blob(text) { ArrowType::Binary } else { Utf8 };
+                [text].into_iter().chain(rest.iter().map(|_| Int64)).collect()
+            }
             (Kind::Abs, [ArrowType::Null]) => vec![Int64],
             (Kind::Abs, [arg]) if arg.is_numeric() => vec![arg.clone()],
             (Kind::Float(_), [arg]) if is_float(arg) => vec![Float64],
@@ -271,6 +308,7 @@ impl ScalarUDFImpl for Native {
                 Some(ty) => vec![ty],
                 None => return self.wrong(args),
             },
+            (Kind::DateTrunc, [_, ArrowType::Time32(_) | ArrowType::Time64(_)]) => return self.wrong(args),
             (Kind::DatePart | Kind::DateTrunc, [_, arg]) => match Native::temporal(arg) {
                 Some(ty) => vec![Utf8, ty],
                 None => return self.wrong(args),
@@ -281,6 +319,22 @@ impl ScalarUDFImpl for Native {
                 Some(ty) => vec![ty.clone(), ty],
                 None => return self.wrong(args),
             },
+            (Kind::IfNull, [a, b]) => match unified(&[a, b]) {
+                Some(ty) => vec![ty.clone(), ty],
+                None => return self.wrong(args),
+            },
+            (Kind::IfNotNull | Kind::If, [first, a, b]) => match unified(&[a, b]) {
+                Some(ty) if self.kind == Kind::If => vec![ArrowType::Boolean, ty.clone(), ty],
+                Some(ty) => vec![first.clone(), ty.clone(), ty],
+                None => return self.wrong(args),
+            },
+            (Kind::Binary(op), [left, right]) => {
+                let coercer = BinaryTypeCoercer::new(left, &op, right);
+                match coercer.get_input_types() {
+                    Ok((left, right)) => vec![left, right],
+                    Err(_) => return self.wrong(args),
+                }
+            }
             (Kind::Operator(..), _) => args.to_vec(),
             (Kind::Uuid, []) => vec![],
             (Kind::Exact, [arg]) => vec![arg.clone()],
@@ -290,7 +344,19 @@ impl ScalarUDFImpl for Native {
 
     fn return_type(&self, args: &[ArrowType]) -> DfResult<ArrowType> {
         Ok(match self.kind {
-            Kind::Text(_) | Kind::Substring => ArrowType::Utf8,
+            Kind::Text(_) => ArrowType::Utf8,
+            Kind::Substring if args.first().is_some_and(is_blob) => ArrowType::Binary,
+            Kind::Substring => ArrowType::Utf8,
+            Kind::IfNull => args.first().cloned().unwrap_or(ArrowType::Null),
+            Kind::IfNotNull | Kind::If => args.get(1).cloned().unwrap_or(ArrowType::Null),
+            Kind::Binary(op) => match args {
+                // The engine adds to a date what an interval says of the time, too.
+                [ArrowType::Date32, ArrowType::Interval(_)] | [ArrowType::Interval(_), ArrowType::Date32] => {
+                    micros(false)
+                }
+                [left, right] => BinaryTypeCoercer::new(left, &op, right).get_result_type()?,
+                _ => return self.wrong(args),
+            },
             Kind::CharLength | Kind::OctetLength => ArrowType::Int64,
             Kind::Test(_) => ArrowType::Boolean,
             Kind::Abs | Kind::NullIf | Kind::Exact => args.first().cloned().unwrap_or(ArrowType::Null),

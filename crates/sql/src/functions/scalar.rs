@@ -8,8 +8,9 @@ use datafusion_common::config::ConfigOptions;
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, Volatility};
 use entasis_arrow::{array_to_vector, from_arrow_type, vector_to_array};
 use entasis_vector::expr::ExternalFunction;
-use entasis_vector::{DataType, Result, Vector};
+use entasis_vector::{DataType, Error, Result, Vector};
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A function with the types that the binder settled on.
@@ -80,19 +81,32 @@ impl ExternalFunction for External {
 
     fn evaluate(&self, args: &[Vector], rows: usize, out: &mut Vector) -> Result<()> {
         let values = args.iter().enumerate().map(|(i, arg)| self.argument(i, arg, rows)).collect::<Result<Vec<_>>>()?;
-        let result = self
-            .udf
-            .invoke_with_args(ScalarFunctionArgs {
+        let result = without_panic(self.udf.name(), || {
+            let arguments = ScalarFunctionArgs {
                 args: values,
                 arg_fields: self.args.clone(),
                 number_rows: rows,
                 return_field: self.result.clone(),
                 config_options: self.config.clone(),
-            })
-            .and_then(|value| value.into_array(rows))
-            .map_err(|e| from_datafusion(e).with_context(self.udf.name()))?;
+            };
+            self.udf.invoke_with_args(arguments).and_then(|value| value.into_array(rows)).map_err(from_datafusion)
+        })
+        .map_err(|error| error.with_context(self.udf.name()))?;
         array_to_vector(&result, 0, rows, self.ty, out)
     }
+}
+
+/// Runs a function of the borrowed library. Some of them panic on arguments that they do not expect; then the statement
+/// fails, not the process or the thread. What they worked on is not looked at again.
+///
+/// # Errors
+/// That of the function; internal, if it panicked.
+fn without_panic<T>(name: &str, call: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+        Err(Error::internal(format!("{name} failed: {}", text.unwrap_or("no message"))))
+    })
 }
 
 /// A field for an argument.

@@ -37,7 +37,7 @@ impl AggregateUDFImpl for Sum {
             [Float16 | Float32 | Float64] => Float64,
             [Decimal32(precision, scale) | Decimal64(precision, scale)] => Decimal128(*precision, *scale),
             [arg] if arg.is_integer() || matches!(arg, Decimal128(..)) => arg.clone(),
-            _ => return wrong_arguments("sum", args),
+            _ => return wrong_arguments("sum", args, "a number"),
         }])
     }
 

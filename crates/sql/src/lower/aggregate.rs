@@ -1,19 +1,15 @@
 //! `GROUP BY`, aggregate functions and `DISTINCT ON`.
 
-use super::expr::cast_null;
-use super::literal::to_scalar;
+use super::expr::{cast_null, settle};
 use super::{Lowered, Lowering, Scope, fold};
 use crate::error::from_datafusion;
-use crate::functions::Library;
-use crate::functions::aggregate::External;
-use crate::functions::scalar::argument_field;
+use crate::functions::aggregates::{Aggregate, Call, Kind};
 use crate::hidden::visible;
-use arrow_schema::{FieldRef, SortOptions};
 use datafusion_common::tree_node::TreeNode;
 use datafusion_expr::expr::{AggregateFunction as DfAggregate, NullTreatment};
 use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable};
-use entasis_arrow::{from_arrow_type, to_arrow_type};
-use entasis_engine::plan::{Aggregate, AggregateCall, AggregateFunction, Node, Sort, SortKey};
+use entasis_arrow::from_arrow_type;
+use entasis_engine::plan::{self, AggregateCall, AggregateFunction, Node, Sort, SortKey};
 use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, Error, Result, Value};
 use std::sync::Arc;
@@ -50,7 +46,7 @@ impl Lowering<'_> {
             columns.push(column);
             calls.push((column, call));
         }
-        let node = Node::Aggregate(Aggregate { input: Box::new(node), groups, aggregates: calls });
+        let node = Node::Aggregate(plan::Aggregate { input: Box::new(node), groups, aggregates: calls });
         Ok(Lowered { node, scope: Scope { schema: aggregate.schema.clone(), columns } })
     }
 
@@ -116,6 +112,17 @@ impl Lowering<'_> {
                 };
                 native(AggregateFunction::Count, vec![cast_null(arg, DataType::Int32)], DataType::Int64)
             }
+            "sum" | "avg" if !is_number(&args) => {
+                let kind = if name == "avg" { Kind::Mean } else { Kind::Span };
+                let given: Vec<DataType> = args.iter().map(Expr::ty).collect();
+                let (types, result) = kind.types(&given).map_err(|_| {
+                    let given: Vec<String> = given.iter().map(ToString::to_string).collect();
+                    Error::input(format!("{name} does not take ({})", given.join(", ")))
+                })?;
+                let args = args.into_iter().zip(&types).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
+                let call = Call { name: name.into(), kind, args: types, result, ignore_nulls };
+                native(AggregateFunction::External(Arc::new(call)), args, result)
+            }
             "sum" => {
                 let arg = narrow(cast_null(one(args)?, ty));
                 native(AggregateFunction::Sum, vec![arg], ty)
@@ -138,42 +145,18 @@ impl Lowering<'_> {
             "any_value" => {
                 let arg = one(args)?;
                 let ty = arg.ty();
-                AggregateCall { distinct: false, ..native(AggregateFunction::AnyValue, vec![arg], ty) }
+                let order_by = self.sort_keys(&params.order_by, scope, node)?;
+                AggregateCall { distinct: false, order_by, ..native(AggregateFunction::AnyValue, vec![arg], ty) }
             }
             _ => {
-                let mut fields: Vec<FieldRef> = Vec::with_capacity(params.args.len());
-                for (arg, lowered) in params.args.iter().zip(&mut args) {
-                    let (_, field) = arg.to_field(&scope.schema).map_err(from_datafusion)?;
-                    let ty = from_arrow_type(field.data_type())?;
-                    *lowered = fold::cast_expr(std::mem::replace(lowered, Expr::boolean(false)), ty, false);
-                    fields.push(field);
-                }
-                let mut constants = Vec::with_capacity(args.len());
-                for (arg, field) in args.iter().zip(&fields) {
-                    constants.push(match arg {
-                        Expr::Literal { value, ty } => {
-                            Some(to_scalar(value, *ty)?.cast_to(field.data_type()).map_err(from_datafusion)?)
-                        }
-                        _ => None,
-                    });
-                }
-                let within_group = function.func.supports_within_group_clause();
-                let (within, order_by) = match params.order_by.first() {
-                    Some(key) if within_group => {
-                        (Some(SortOptions { descending: !key.asc, nulls_first: key.nulls_first }), Vec::new())
-                    }
-                    _ => (None, self.sort_keys(&params.order_by, scope, node)?),
-                };
-                let (_, result) = whole.to_field(&scope.schema).map_err(from_datafusion)?;
-                let external = External::new(function.func.clone(), fields, constants, result, ignore_nulls, within)?;
-                AggregateCall {
-                    function: AggregateFunction::External(Arc::new(external)),
-                    args,
-                    distinct: params.distinct,
-                    filter,
-                    order_by,
-                    ty,
-                }
+                let own = function.func.inner().downcast_ref::<Aggregate>();
+                let own = own.ok_or_else(|| Error::internal(format!("nobody computes the aggregate {name}")))?;
+                settle(&mut args, &params.args, scope)?;
+                let (types, _) = own.kind.types(&args.iter().map(Expr::ty).collect::<Vec<_>>())?;
+                let args = args.into_iter().zip(&types).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
+                let call = Call { name: name.into(), kind: own.kind, args: types, result: ty, ignore_nulls };
+                let order_by = self.sort_keys(&params.order_by, scope, node)?;
+                AggregateCall { order_by, ..native(AggregateFunction::External(Arc::new(call)), args, ty) }
             }
         })
     }
@@ -207,7 +190,7 @@ impl Lowering<'_> {
             let column = first(self, "order", key.expr.clone())?;
             keys.push(SortKey { expr: self.columns.expr(column), ..key.clone() });
         }
-        let mut node = Node::Aggregate(Aggregate { input: Box::new(node), groups, aggregates });
+        let mut node = Node::Aggregate(plan::Aggregate { input: Box::new(node), groups, aggregates });
         if !keys.is_empty() {
             node = Node::Sort(Sort { input: Box::new(node), keys, limit: None });
         }
@@ -223,12 +206,15 @@ fn is_of_outer_query(aggregate: &DfExpr) -> bool {
 
 /// The value of the first row in the given order, NULL or not.
 pub(super) fn first_value(expr: Expr, order_by: Vec<SortKey>) -> Result<AggregateCall> {
-    let udf = Library::get().aggregate("first_value").ok_or_else(|| Error::internal("first_value is missing"))?;
     let ty = expr.ty();
-    let field = argument_field(to_arrow_type(ty), true);
-    let external = External::new(udf, vec![field.clone()], vec![None], field, false, None)?;
-    let function = AggregateFunction::External(Arc::new(external));
+    let call = Call { name: "first".into(), kind: Kind::First, args: vec![ty], result: ty, ignore_nulls: false };
+    let function = AggregateFunction::External(Arc::new(call));
     Ok(AggregateCall { function, args: vec![expr], distinct: false, filter: None, order_by, ty })
+}
+
+/// True if the only argument is a number or NULL.
+fn is_number(args: &[Expr]) -> bool {
+    args.iter().all(|arg| arg.ty().is_numeric() || arg.ty() == DataType::Null)
 }
 
 /// The argument of a sum or average without the widening that the binder put around it: the engine's sums are wide.

@@ -8,7 +8,11 @@ use super::fold;
 use super::literal::{from_scalar, into_value, to_scalar};
 use super::{Lowering, Scope};
 use crate::error::{from_datafusion, readable};
-use crate::functions::Library;
+use crate::functions::catalog::bind;
+use crate::functions::catalog::call::Call;
+use crate::functions::catalog::types::resolve;
+use crate::functions::catalog::{Definition, definition};
+use crate::functions::kernels::{SUBSTRING, TRUNCATE_INTERVAL};
 use crate::functions::native::{FloatFunction, Kind, Native, TestFunction, TextFunction, date_part};
 use crate::functions::scalar::{External, argument_field};
 use crate::functions::time::TimeFunction;
@@ -21,6 +25,7 @@ use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable, Operator, Retur
 use entasis_arrow::{from_arrow_type, to_arrow_type};
 use entasis_engine::plan::Node;
 use entasis_vector::expr::{ArithmeticOp, CompareOp, DatePart, Expr, ExternalFunction, Function};
+use entasis_vector::statement::ahead;
 use entasis_vector::{DataType, Error, Result, Value, Vector};
 use std::sync::Arc;
 
@@ -150,10 +155,10 @@ impl Lowering<'_> {
             return Ok(fold::compare(op, left, right));
         }
         match binary.op {
-            Op::RegexMatch => self.regex(left, right, None),
-            Op::RegexIMatch => self.regex(left, right, Some("i")),
-            Op::RegexNotMatch => Ok(fold::not(self.regex(left, right, None)?)),
-            Op::RegexNotIMatch => Ok(fold::not(self.regex(left, right, Some("i"))?)),
+            Op::RegexMatch => regex(left, right, None),
+            Op::RegexIMatch => regex(left, right, Some("i")),
+            Op::RegexNotMatch => Ok(fold::not(regex(left, right, None)?)),
+            Op::RegexNotIMatch => Ok(fold::not(regex(left, right, Some("i"))?)),
             Op::LikeMatch | Op::ILikeMatch => Ok(like(left, right, None, binary.op == Op::ILikeMatch)),
             Op::NotLikeMatch | Op::NotILikeMatch => {
                 Ok(fold::not(like(left, right, None, binary.op == Op::NotILikeMatch)))
@@ -214,16 +219,6 @@ impl Lowering<'_> {
         let text = self.expr(&pattern.pattern, scope, node)?;
         let matched = like(input, text, pattern.escape_char, pattern.case_insensitive);
         Ok(if pattern.negated { fold::not(matched) } else { matched })
-    }
-
-    fn regex(&mut self, input: Expr, pattern: Expr, flags: Option<&str>) -> Result<Expr> {
-        let mut args = vec![text(input), text(pattern)];
-        args.extend(flags.map(|flags| Expr::literal(Value::Text(flags.into()), DataType::Varchar)));
-        let udf = Library::get().scalar("regexp_like").ok_or_else(|| Error::internal("regexp_like is missing"))?;
-        let fields: Vec<FieldRef> = args.iter().map(|_| argument_field(ArrowType::Utf8, true)).collect();
-        let result = argument_field(ArrowType::Boolean, true);
-        let function = Arc::new(External::new(udf, fields, result, self.config.clone())?);
-        fold_external(function, args, DataType::Boolean)
     }
 
     fn case(&mut self, case: &df::Case, scope: &Scope, node: &mut Node) -> Result<Expr> {
@@ -314,7 +309,18 @@ impl Lowering<'_> {
                     _ => Err(Error::not_supported("date_trunc in a time zone that is not constant")),
                 };
             }
+            let mut args = args;
+            if let (Kind::Binary(op), 2) = (kind, args.len()) {
+                let right = args.remove(1);
+                return Ok(fold::cast_expr(self.arithmetic(op, args.remove(0), right)?, ty, false));
+            }
             return native_call(kind, args, ty);
+        }
+        if let Some(named) = function.func.inner().downcast_ref::<bind::Function>() {
+            let ty = from_arrow_type(&whole.get_type(&scope.schema).map_err(from_datafusion)?)?;
+            let mut args = self.arguments(&function.args, scope, node)?;
+            settle(&mut args, &function.args, scope)?;
+            return catalog_call(named.name, named.definition, args, Some(ty));
         }
         if let Some(time) = function.func.inner().downcast_ref::<TimeFunction>() {
             if self.params.are_open() && function.func.signature().volatility == df::Volatility::Stable {
@@ -386,8 +392,55 @@ impl Lowering<'_> {
     }
 }
 
-/// A call of the library, computed now if it depends on no row.
-fn fold_external(function: Arc<External>, args: Vec<Expr>, ty: DataType) -> Result<Expr> {
+/// Arguments in the types that the binder chose the function by.
+pub(super) fn settle(args: &mut [Expr], bound: &[DfExpr], scope: &Scope) -> Result<()> {
+    for (arg, bound) in args.iter_mut().zip(bound) {
+        let ty = from_arrow_type(&bound.get_type(&scope.schema).map_err(from_datafusion)?)?;
+        if ty != DataType::Null {
+            *arg = fold::cast_expr(std::mem::replace(arg, Expr::boolean(false)), ty, false);
+        }
+    }
+    Ok(())
+}
+
+/// A call of a function of the catalog. `result` is its type, where the binder knows it better than the arguments' types
+/// say.
+fn catalog_call(
+    name: &'static str,
+    definition: &'static Definition,
+    args: Vec<Expr>,
+    result: Option<DataType>,
+) -> Result<Expr> {
+    let types: Vec<DataType> = args.iter().map(Expr::ty).collect();
+    let constants: Vec<Option<Value>> = args
+        .iter()
+        .map(|arg| match arg {
+            Expr::Literal { value, .. } if !value.is_null() => Some(value.clone()),
+            _ => None,
+        })
+        .collect();
+    let signature = resolve(name, definition, &types, &constants)?;
+    let result = result.unwrap_or(signature.result);
+    let args = args.into_iter().zip(&signature.args).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
+    let call = Call { name, args: signature.args, result, kernel: signature.kernel };
+    fold_external(Arc::new(call), args, result)
+}
+
+/// A call of a catalog function by name.
+fn named_call(name: &'static str, args: Vec<Expr>) -> Result<Expr> {
+    let definition = definition(name).ok_or_else(|| Error::internal(format!("the function {name} is missing")))?;
+    catalog_call(name, definition, args, None)
+}
+
+/// Whether a pattern matches a part of the input.
+fn regex(input: Expr, pattern: Expr, flags: Option<&str>) -> Result<Expr> {
+    let mut args = vec![text(input), text(pattern)];
+    args.extend(flags.map(|flags| Expr::literal(Value::Text(flags.into()), DataType::Varchar)));
+    named_call("regexp_matches", args)
+}
+
+/// A call of a library, computed now if it depends on no row.
+fn fold_external(function: Arc<dyn ExternalFunction>, args: Vec<Expr>, ty: DataType) -> Result<Expr> {
     let call = Expr::External { function: function.clone(), args, ty };
     let Expr::External { args, .. } = &call else { return Ok(call) };
     if !function.is_immutable() || args.is_empty() {
@@ -402,13 +455,25 @@ fn fold_external(function: Arc<External>, args: Vec<Expr>, ty: DataType) -> Resu
     }
     let mut out = Vector::new(ty.physical());
     // An error is raised when the call is reached, if it is.
-    match function.evaluate(&vectors, 1, &mut out) {
+    match ahead(|| function.evaluate(&vectors, 1, &mut out)) {
         Ok(()) => Ok(Expr::literal(out.value(0, ty), ty)),
         Err(_) => Ok(call),
     }
 }
 
 fn native_call(kind: Kind, mut args: Vec<Expr>, ty: DataType) -> Result<Expr> {
+    match (kind, args.as_slice()) {
+        (Kind::CharLength, [arg]) if arg.ty() == DataType::Blob => {
+            return Ok(Expr::Function { function: Function::OctetLength, args, ty });
+        }
+        (Kind::Substring, [text, start, ..]) if text.ty() == DataType::Blob || start.ty() == DataType::Varchar => {
+            return catalog_call("substring", &SUBSTRING, args, Some(ty));
+        }
+        (Kind::DateTrunc, [_, at]) if at.ty() == DataType::Interval => {
+            return catalog_call("date_trunc", &TRUNCATE_INTERVAL, args, Some(ty));
+        }
+        _ => {}
+    }
     let wanted: &[DataType] = match kind {
         Kind::Text(_) | Kind::CharLength => &[DataType::Varchar],
         Kind::Test(_) => &[DataType::Varchar, DataType::Varchar],
@@ -452,6 +517,19 @@ fn native_call(kind: Kind, mut args: Vec<Expr>, ty: DataType) -> Result<Expr> {
             let null = Expr::literal(Value::Null, a.ty());
             return Ok(case_of(vec![(equal, null)], Some(a)));
         }
+        Kind::IfNull => {
+            let (b, a) = (args.pop(), args.pop());
+            let (Some(a), Some(b)) = (a, b) else { return Err(Error::internal("ifnull without arguments")) };
+            return Ok(case_of(vec![(fold::not(is_null(a.clone())), a)], Some(b)));
+        }
+        Kind::If | Kind::IfNotNull => {
+            let (c, b, a) = (args.pop(), args.pop(), args.pop());
+            let (Some(a), Some(b)) = (a, b) else { return Err(Error::internal("if without arguments")) };
+            let condition =
+                if kind == Kind::If { fold::cast_expr(a, DataType::Boolean, false) } else { fold::not(is_null(a)) };
+            return Ok(case_of(vec![(condition, b)], c));
+        }
+        Kind::Binary(op) => return Err(Error::internal(format!("{op} is lowered as an operator"))),
         Kind::Operator(op, _) => {
             let (b, a) = (args.pop(), args.pop());
             let (Some(a), Some(b)) = (a, b) else { return Err(Error::internal("an operator without operands")) };
@@ -481,15 +559,11 @@ fn extract(part: DatePart, arg: Expr, ty: DataType) -> Result<Expr> {
                 | DatePart::Microsecond
                 | DatePart::Epoch
         ),
-        DataType::Interval => !matches!(
-            part,
-            DatePart::Week
-                | DatePart::DayOfWeek
-                | DatePart::IsoDayOfWeek
-                | DatePart::DayOfYear
-                | DatePart::IsoYear
-                | DatePart::Julian
-        ),
+        DataType::Interval => {
+            let of_dates = [DatePart::Week, DatePart::YearWeek, DatePart::IsoYear, DatePart::Julian, DatePart::Era];
+            !of_dates.contains(&part)
+                && !matches!(part, DatePart::DayOfWeek | DatePart::IsoDayOfWeek | DatePart::DayOfYear)
+        }
         _ => true,
     };
     if !fits {

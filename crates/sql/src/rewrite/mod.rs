@@ -8,6 +8,7 @@
 //!   ([`set_marker`]); lowering turns them back.
 //! * **`USING` and `NATURAL`** merge columns; the binder is given conditions and lists ([`using`]).
 //! * **A table of an outer query** may be called like a column ([`outer_names`]).
+//! * **`WITHIN GROUP`** becomes an argument, or the order of the rows ([`orders`]).
 //! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]), and **rows may be compared** ([`rows`]).
 //! * **`INTERVAL` literals** and **`AT TIME ZONE`** become casts and calls ([`intervals`]).
 //! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it; a call of
@@ -16,6 +17,7 @@
 
 mod ctes;
 mod intervals;
+mod orders;
 mod outer_names;
 mod rows;
 mod using;
@@ -362,6 +364,9 @@ impl Rewriter {
         }
         if let Some(kind) = sequence::Kind::of(&name) {
             return flow(name_sequence(function, kind));
+        }
+        if let Err(error) = orders::within_group(&name, function) {
+            return ControlFlow::Break(error);
         }
         let library = Library::get();
         if !library.has(&name) {

@@ -447,6 +447,9 @@ fn extract(part: DatePart, value: &Value, from: DataType, ty: DataType) -> Resul
         }
         DatePart::Century if year > 0 => (year + 99) / 100,
         DatePart::Century => return Err(Error::not_supported("centuries BC in the reference")),
+        DatePart::Millennium | DatePart::IsoYear | DatePart::YearWeek | DatePart::Era => {
+            return Err(Error::not_supported(format!("{part:?} in the reference")));
+        }
         DatePart::Decade => year.div_euclid(10),
         DatePart::Year => year,
         DatePart::Quarter => i64::from(month + 2) / 3,

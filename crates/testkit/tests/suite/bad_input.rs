@@ -294,6 +294,7 @@ fn a_statement_stops_when_it_is_cancelled() {
         "SELECT count(*) FROM generate_series(1, 1000000) a(x), generate_series(1, 1000000) b(y) WHERE x * y % 1000003 = 7",
         "SELECT sum(x % 7) FROM generate_series(1, 100000000000) a(x)",
         "SELECT count(*) FROM generate_series(1, 100000) a(x) JOIN generate_series(1, 100000) b(y) ON x % 3 = y % 3",
+        "SELECT max(length(repeat('x', 100000 + x % 7))) FROM generate_series(1, 10000000) a(x)",
     ] {
         let flag = session.connection.cancel_flag();
         let raised = std::thread::spawn(move || {

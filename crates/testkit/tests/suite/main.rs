@@ -4,6 +4,7 @@ mod bad_input;
 mod differential;
 mod expressions;
 mod faults;
+mod functions;
 mod histories;
 mod plans;
 mod random_plans;

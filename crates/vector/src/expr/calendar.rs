@@ -49,8 +49,12 @@ pub fn extract_date(part: DatePart, days: i64) -> i64 {
     match part {
         DatePart::DayOfWeek => (days + 4).rem_euclid(7),
         DatePart::IsoDayOfWeek => (days + 3).rem_euclid(7) + 1,
-        DatePart::Week => iso_week(days),
-        DatePart::IsoYear => civil_from_days(thursday_of(days)).0,
+        DatePart::Week => iso_week(days).1,
+        DatePart::IsoYear => iso_week(days).0,
+        DatePart::YearWeek => {
+            let (year, week) = iso_week(days);
+            year * 100 + if year < 0 { -week } else { week }
+        }
         DatePart::Epoch => days * 86_400,
         DatePart::Julian => days + JULIAN_EPOCH,
         DatePart::Hour | DatePart::Minute | DatePart::Second | DatePart::Millisecond | DatePart::Microsecond => 0,
@@ -60,6 +64,7 @@ pub fn extract_date(part: DatePart, days: i64) -> i64 {
                 DatePart::Year => year,
                 DatePart::Millennium => (year + if year > 0 { 999 } else { -1000 }) / 1000,
                 DatePart::Century => (year + if year > 0 { 99 } else { -100 }) / 100,
+                DatePart::Era => i64::from(year > 0),
                 DatePart::Decade => year.div_euclid(10),
                 DatePart::Quarter => i64::from(month - 1) / 3 + 1,
                 DatePart::Month => i64::from(month),
@@ -70,11 +75,11 @@ pub fn extract_date(part: DatePart, days: i64) -> i64 {
     }
 }
 
-/// The week of the ISO year, 1 to 53: the week that holds the date's Thursday.
-fn iso_week(days: i64) -> i64 {
+/// The ISO year and its week, 1 to 53: the week that holds the date's Thursday.
+fn iso_week(days: i64) -> (i64, i64) {
     let thursday = thursday_of(days);
     let (year, _, _) = civil_from_days(thursday);
-    (thursday - days_from_civil(year, 1, 1)) / 7 + 1
+    (year, (thursday - days_from_civil(year, 1, 1)) / 7 + 1)
 }
 
 /// The Thursday of a date's week.
@@ -124,7 +129,8 @@ pub fn extract_interval(part: DatePart, interval: Interval) -> i64 {
         DatePart::Millisecond => micros % MICROS_PER_MINUTE / 1000,
         DatePart::Microsecond => micros % MICROS_PER_MINUTE,
         DatePart::Epoch => epoch_interval(interval) as i64,
-        DatePart::DayOfWeek | DatePart::IsoDayOfWeek | DatePart::DayOfYear | DatePart::IsoYear | DatePart::Julian => 0,
+        DatePart::IsoYear | DatePart::YearWeek | DatePart::Era | DatePart::Julian => 0,
+        DatePart::DayOfWeek | DatePart::IsoDayOfWeek | DatePart::DayOfYear => 0,
     }
 }
 
@@ -190,16 +196,16 @@ pub fn truncate_date(part: DatePart, days: i64) -> i64 {
     let (year, month, _) = civil_from_days(days);
     match part {
         DatePart::Millennium => days_from_civil((year - 1).div_euclid(1000) * 1000 + 1, 1, 1),
-        DatePart::IsoYear => {
-            let (year, _, _) = civil_from_days(thursday_of(days));
-            truncate_date(DatePart::Week, days_from_civil(year, 1, 4))
-        }
         DatePart::Century => days_from_civil((year - 1).div_euclid(100) * 100 + 1, 1, 1),
         DatePart::Decade => days_from_civil(year.div_euclid(10) * 10, 1, 1),
         DatePart::Year => days_from_civil(year, 1, 1),
         DatePart::Quarter => days_from_civil(year, (month - 1) / 3 * 3 + 1, 1),
         DatePart::Month => days_from_civil(year, month, 1),
-        DatePart::Week => days - (days + 3).rem_euclid(7),
+        DatePart::Week | DatePart::YearWeek => days - (days + 3).rem_euclid(7),
+        DatePart::IsoYear => {
+            let fourth = days_from_civil(iso_week(days).0, 1, 4);
+            fourth - (fourth + 3).rem_euclid(7)
+        }
         _ => days,
     }
 }

@@ -1,6 +1,7 @@
 //! Constant folding: what an expression without columns is, computed once.
 
 use super::{Expr, Machine, Program};
+use crate::statement::ahead;
 use crate::{Chunk, Result, Value};
 
 /// The value of an expression that reads no column, computed over a chunk of one row.
@@ -30,7 +31,7 @@ pub(super) fn fold(expr: &Expr) -> Expr {
         if !(ready && fixed) {
             return part;
         }
-        match evaluate_constant(&part) {
+        match ahead(|| evaluate_constant(&part)) {
             Ok(value) => Expr::literal(value, part.ty()),
             Err(_) => part,
         }

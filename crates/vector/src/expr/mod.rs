@@ -273,11 +273,15 @@ pub enum DatePart {
     Century,
     Decade,
     Year,
-    /// The year that the ISO week belongs to.
+    /// Year of the ISO week.
     IsoYear,
     Quarter,
     Month,
     Week,
+    /// ISO year and week as one number, 202501.
+    YearWeek,
+    /// 1, or 0 before Christ.
+    Era,
     Day,
     /// 0 = Sunday.
     DayOfWeek,

@@ -3,6 +3,7 @@
 use super::{Operand, Rows, binary, operand, strict, unary};
 use crate::expr::Function;
 use crate::expr::pattern::Pattern;
+use crate::statement::{LONGEST, Meter, too_long};
 use crate::types::PhysicalType;
 use crate::vector::Vector;
 use crate::{Error, Result, StringView};
@@ -55,9 +56,11 @@ fn texts(
     strict(args, rows, out, |rows, out| {
         let strings = out.strings_mut();
         let mut text = Vec::new();
+        let mut meter = Meter::default();
         rows.try_each(|p| {
             text.clear();
             f(p, &mut text)?;
+            meter.ask(text.len(), strings.heap)?;
             strings.views[p] = strings.heap.push(&text);
             Ok(())
         })
@@ -76,6 +79,10 @@ pub fn string(function: Function, args: &[&Vector], rows: Rows<'_>, out: &mut Ve
         Function::Concat => {
             let parts: Vec<Operand<'_, StringView>> = args.iter().map(|arg| operand(arg)).collect();
             texts(args, rows, out, |p, text| {
+                let bytes = parts.iter().map(|part| part.get(p).len()).sum();
+                if bytes > LONGEST {
+                    return Err(too_long(bytes));
+                }
                 parts.iter().for_each(|part| text.extend_from_slice(part.get(p).as_bytes()));
                 Ok(())
             })

@@ -1,0 +1,283 @@
+//! Aggregate functions with states of ours, in the binder and in the engine; and the page's entries of all aggregates.
+//!
+//! A function is a [`Kind`]: what it takes and gives ([`Kind::types`]), and one of the accumulators of [`order`],
+//! [`statistics`], [`pairs`], [`distinct`] or [`simple`]. [`states`] keeps one accumulator for each group. Rows in which an argument is NULL do not
+//! count, unless the accumulator says so.
+
+mod distinct;
+mod order;
+mod page;
+mod pairs;
+mod simple;
+mod states;
+mod statistics;
+
+use super::catalog::types::digits;
+use arrow_schema::DataType as ArrowType;
+use datafusion_common::{DataFusionError, Result as DfResult};
+use datafusion_expr::function::AccumulatorArgs;
+use datafusion_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Signature, Volatility};
+use entasis_arrow::{from_arrow_type, to_arrow_type};
+use entasis_vector::{DataType, Error, Result};
+pub(crate) use page::{FUNCTIONS, ROWS};
+use pairs::Line;
+pub(crate) use states::Call;
+use std::sync::Arc;
+
+/// What an aggregate computes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    /// The first row's value, NULL or not.
+    First,
+    /// The last row's.
+    Last,
+    /// The first argument where the second is least or greatest.
+    Extreme {
+        greatest: bool,
+        /// Rows whose first argument is NULL count.
+        nulls: bool,
+    },
+    Mode,
+    /// A value of the order, or one between two.
+    Quantile {
+        continuous: bool,
+    },
+    Median,
+    /// Median of the distances from the median.
+    Deviation,
+    CountIf,
+    Product,
+    /// Mean of what is no number: intervals, dates, times.
+    Mean,
+    /// Sum of intervals.
+    Span,
+    BitAnd,
+    BitOr,
+    BitXor,
+    Join,
+    /// Sum, or mean, of floats with the rounding errors made good.
+    ExactSum,
+    ExactMean,
+    WeightedMean,
+    GeometricMean,
+    Skewness,
+    Kurtosis,
+    KurtosisOfAll,
+    StandardError,
+    Entropy,
+    /// Variance, or its root; of a sample, or of all there is.
+    Variance {
+        sample: bool,
+        root: bool,
+    },
+    Covariance {
+        sample: bool,
+    },
+    Correlation,
+    /// `regr_…`
+    Line(Line),
+    /// An estimate of the distinct values.
+    Distinct,
+}
+
+/// All aggregates of ours by every name that they have.
+pub(crate) fn all() -> impl Iterator<Item = (&'static str, Arc<AggregateUDF>)> {
+    const NAMES: &[(&[&str], Kind)] = &[
+        (&["first_value", "first", "arbitrary"], Kind::First),
+        (&["last_value", "last"], Kind::Last),
+        (&["arg_max", "max_by", "argmax"], Kind::Extreme { greatest: true, nulls: false }),
+        (&["arg_min", "min_by", "argmin"], Kind::Extreme { greatest: false, nulls: false }),
+        (&["arg_max_null", "arg_max_nulls_last"], Kind::Extreme { greatest: true, nulls: true }),
+        (&["arg_min_null", "arg_min_nulls_last"], Kind::Extreme { greatest: false, nulls: true }),
+        (&["mode"], Kind::Mode),
+        (&["quantile_disc", "percentile_disc", "quantile"], Kind::Quantile { continuous: false }),
+        (
+            &["quantile_cont", "percentile_cont", "approx_quantile", "approx_percentile_cont", "reservoir_quantile"],
+            Kind::Quantile { continuous: true },
+        ),
+        (&["median", "approx_median"], Kind::Median),
+        (&["mad"], Kind::Deviation),
+        (&["count_if", "countif"], Kind::CountIf),
+        (&["product"], Kind::Product),
+        (&["bit_and"], Kind::BitAnd),
+        (&["bit_or"], Kind::BitOr),
+        (&["bit_xor"], Kind::BitXor),
+        (&["string_agg", "group_concat", "listagg"], Kind::Join),
+        (&["fsum", "kahan_sum", "sumkahan"], Kind::ExactSum),
+        (&["favg"], Kind::ExactMean),
+        (&["weighted_avg", "wavg"], Kind::WeightedMean),
+        (&["geometric_mean", "geomean"], Kind::GeometricMean),
+        (&["skewness"], Kind::Skewness),
+        (&["kurtosis"], Kind::Kurtosis),
+        (&["kurtosis_pop"], Kind::KurtosisOfAll),
+        (&["sem"], Kind::StandardError),
+        (&["entropy"], Kind::Entropy),
+        (&["var_samp", "variance", "var_sample", "var"], Kind::Variance { sample: true, root: false }),
+        (&["var_pop", "var_population"], Kind::Variance { sample: false, root: false }),
+        (&["stddev", "stddev_samp"], Kind::Variance { sample: true, root: true }),
+        (&["stddev_pop"], Kind::Variance { sample: false, root: true }),
+        (&["covar_samp", "covar"], Kind::Covariance { sample: true }),
+        (&["covar_pop"], Kind::Covariance { sample: false }),
+        (&["corr"], Kind::Correlation),
+        (&["regr_avgx"], Kind::Line(Line::AverageX)),
+        (&["regr_avgy"], Kind::Line(Line::AverageY)),
+        (&["regr_count"], Kind::Line(Line::Count)),
+        (&["regr_intercept"], Kind::Line(Line::Intercept)),
+        (&["regr_r2"], Kind::Line(Line::Fit)),
+        (&["regr_slope"], Kind::Line(Line::Slope)),
+        (&["regr_sxx"], Kind::Line(Line::SquaresX)),
+        (&["regr_sxy"], Kind::Line(Line::Products)),
+        (&["regr_syy"], Kind::Line(Line::SquaresY)),
+        (&["approx_count_distinct", "approx_distinct"], Kind::Distinct),
+    ];
+    let named = NAMES.iter().flat_map(|(names, kind)| names.iter().map(move |name| (*name, *kind)));
+    named.map(|(name, kind)| {
+        let signature = Signature::user_defined(Volatility::Immutable);
+        (name, Arc::new(AggregateUDF::from(Aggregate { name, kind, signature })))
+    })
+}
+
+/// Aggregates that speak of an order of their first argument: `WITHIN GROUP (ORDER BY x)` gives it to them.
+pub(crate) const OF_ORDER: [&str; 8] = [
+    "quantile",
+    "quantile_disc",
+    "quantile_cont",
+    "percentile_disc",
+    "percentile_cont",
+    "approx_quantile",
+    "approx_percentile_cont",
+    "reservoir_quantile",
+];
+
+impl Kind {
+    /// The types of the arguments, and that of the result.
+    ///
+    /// # Errors
+    /// Input, if there is no such call.
+    pub(crate) fn types(self, given: &[DataType]) -> Result<(Vec<DataType>, DataType)> {
+        use DataType as T;
+        let no_such_call = || Error::input("no such call");
+        let one = |wanted: T, result: T| match given {
+            [ty] if fits(*ty, wanted) => Ok((vec![wanted], result)),
+            _ => Err(no_such_call()),
+        };
+        match (self, given) {
+            (Kind::First | Kind::Last | Kind::Mode, &[ty]) => Ok((vec![ty], ty)),
+            (Kind::Extreme { .. }, &[ty, by]) => Ok((vec![ty, by], ty)),
+            (Kind::Median, &[ty]) => between(ty).map(|(arg, result)| (vec![arg], result)).ok_or_else(no_such_call),
+            (Kind::Deviation, &[ty]) => {
+                let (arg, result) = between(ty).ok_or_else(no_such_call)?;
+                let spans = matches!(result, T::Timestamp | T::TimestampTz | T::Time);
+                Ok((vec![arg], if spans { T::Interval } else { result }))
+            }
+            // The last argument says that the order is descending.
+            (Kind::Quantile { continuous }, &[ty, share] | &[ty, share, T::Boolean]) if fits(share, T::Float64) => {
+                let (arg, result) = if continuous { between(ty).ok_or_else(no_such_call)? } else { (ty, ty) };
+                let mut args = vec![arg, T::Float64];
+                args.extend(given.get(2));
+                Ok((args, result))
+            }
+            (Kind::Quantile { continuous: false }, &[ty]) => Ok((vec![ty], ty)),
+            (Kind::CountIf, [_]) => one(T::Boolean, T::Int64),
+            (Kind::Product | Kind::ExactSum | Kind::ExactMean | Kind::GeometricMean, [_]) => {
+                one(T::Float64, T::Float64)
+            }
+            (Kind::Skewness | Kind::Kurtosis | Kind::KurtosisOfAll | Kind::StandardError, [_]) => {
+                one(T::Float64, T::Float64)
+            }
+            (Kind::Variance { .. }, [_]) => one(T::Float64, T::Float64),
+            (Kind::Distinct, &[ty]) => Ok((vec![ty], T::Int64)),
+            (Kind::Covariance { .. } | Kind::Correlation | Kind::Line(_), &[y, x])
+                if fits(y, T::Float64) && fits(x, T::Float64) =>
+            {
+                let result = if self == Kind::Line(Line::Count) { T::Int64 } else { T::Float64 };
+                Ok((vec![T::Float64; 2], result))
+            }
+            (Kind::WeightedMean, &[x, weight]) if fits(x, T::Float64) && fits(weight, T::Float64) => {
+                Ok((vec![T::Float64; 2], T::Float64))
+            }
+            (Kind::Entropy, &[ty]) => Ok((vec![ty], T::Float64)),
+            (Kind::Mean, &[ty]) => match ty {
+                T::Date | T::Timestamp => Ok((vec![T::Timestamp], T::Timestamp)),
+                T::TimestampTz | T::Time | T::Interval => Ok((vec![ty], ty)),
+                _ => Err(no_such_call()),
+            },
+            (Kind::Span, [T::Interval]) => Ok((vec![T::Interval], T::Interval)),
+            (Kind::BitAnd | Kind::BitOr | Kind::BitXor, &[ty]) => match ty {
+                ty if ty.is_integer() => Ok((vec![ty], ty)),
+                T::Null => Ok((vec![T::Int64], T::Int64)),
+                _ => Err(no_such_call()),
+            },
+            (Kind::Join, &[ty]) if ty != T::Blob => Ok((vec![T::Varchar], T::Varchar)),
+            (Kind::Join, &[ty, T::Varchar | T::Null]) if ty != T::Blob => Ok((vec![T::Varchar; 2], T::Varchar)),
+            (Kind::Join, [T::Blob, T::Blob]) => Ok((vec![T::Blob; 2], T::Blob)),
+            _ => Err(no_such_call()),
+        }
+    }
+}
+
+/// Whether a type may stand for another without a cast.
+fn fits(given: DataType, wanted: DataType) -> bool {
+    given == wanted || given == DataType::Null || (wanted == DataType::Float64 && given.is_numeric())
+}
+
+/// As which type values are kept for one between two of them, and its type.
+fn between(ty: DataType) -> Option<(DataType, DataType)> {
+    use DataType as T;
+    Some(match ty {
+        T::Decimal { .. } => (ty, ty),
+        ty if ty.is_integer() && digits(ty) < 16 => (ty, T::Float64),
+        ty if ty.is_numeric() || ty == T::Null => (T::Float64, T::Float64),
+        T::Date | T::Timestamp => (T::Timestamp, T::Timestamp),
+        T::TimestampTz | T::Time | T::Interval => (ty, ty),
+        _ => return None,
+    })
+}
+
+/// An aggregate in the binder.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Aggregate {
+    name: &'static str,
+    pub(crate) kind: Kind,
+    signature: Signature,
+}
+
+impl Aggregate {
+    fn bind(&self, args: &[ArrowType]) -> DfResult<(Vec<DataType>, DataType)> {
+        let types = args.iter().map(from_arrow_type).collect::<Result<Vec<_>>>();
+        let bound = types.and_then(|types| {
+            self.kind.types(&types).map_err(|_| {
+                let types: Vec<String> = types.iter().map(ToString::to_string).collect();
+                Error::input(format!("{} does not take ({})", self.name, types.join(", ")))
+            })
+        });
+        bound.map_err(|error| DataFusionError::External(Box::new(error)))
+    }
+}
+
+impl AggregateUDFImpl for Aggregate {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn coerce_types(&self, args: &[ArrowType]) -> DfResult<Vec<ArrowType>> {
+        // Lowering casts, to types that the binder's library could not; what does not fit is refused with the result's type.
+        Ok(args.to_vec())
+    }
+
+    fn return_type(&self, args: &[ArrowType]) -> DfResult<ArrowType> {
+        self.bind(args).map(|(_, result)| to_arrow_type(result))
+    }
+
+    fn supports_null_handling_clause(&self) -> bool {
+        matches!(self.kind, Kind::First | Kind::Last)
+    }
+
+    fn accumulator(&self, _: AccumulatorArgs<'_>) -> DfResult<Box<dyn Accumulator>> {
+        Err(DataFusionError::Internal(format!("{} is lowered, not accumulated", self.name)))
+    }
+}

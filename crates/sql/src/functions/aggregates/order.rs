@@ -1,0 +1,336 @@
+//! Aggregates of an order: first and last, the value at an extreme, the most frequent one, quantiles.
+
+use super::Kind;
+use super::states::{Accumulator, Call, held};
+use crate::functions::catalog::row::Row;
+use entasis_vector::expr::calendar::{add_intervals, scale_interval};
+use entasis_vector::types::Interval;
+use entasis_vector::{DataType, Error, Result, Value};
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+/// The first value.
+#[derive(Default)]
+pub(super) struct First(Option<Value>);
+
+impl Accumulator for First {
+    const TAKES_NULLS: bool = true;
+
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize> {
+        if self.0.is_some() || (call.ignore_nulls && row.is_null(0)) {
+            return Ok(0);
+        }
+        let value = row.value(0);
+        let grown = held(&value);
+        self.0 = Some(value);
+        Ok(grown)
+    }
+
+    fn merge(&mut self, _: &Call, other: First) -> Result<()> {
+        if self.0.is_none() {
+            self.0 = other.0;
+        }
+        Ok(())
+    }
+
+    fn result(&mut self, _: &Call) -> Result<Value> {
+        Ok(self.0.take().unwrap_or(Value::Null))
+    }
+}
+
+/// The last value.
+#[derive(Default)]
+pub(super) struct Last(Option<Value>);
+
+impl Accumulator for Last {
+    const TAKES_NULLS: bool = true;
+
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize> {
+        if call.ignore_nulls && row.is_null(0) {
+            return Ok(0);
+        }
+        let value = row.value(0);
+        let before = self.0.as_ref().map_or(0, held);
+        let grown = held(&value).saturating_sub(before);
+        self.0 = Some(value);
+        Ok(grown)
+    }
+
+    fn merge(&mut self, _: &Call, other: Last) -> Result<()> {
+        if other.0.is_some() {
+            self.0 = other.0;
+        }
+        Ok(())
+    }
+
+    fn result(&mut self, _: &Call) -> Result<Value> {
+        Ok(self.0.take().unwrap_or(Value::Null))
+    }
+}
+
+/// The first argument in the row where the second is least or greatest; of equal ones the first.
+#[derive(Default)]
+pub(super) struct Extreme<const NULLS: bool>(Option<(Value, Value)>);
+
+impl<const NULLS: bool> Extreme<NULLS> {
+    fn beats(call: &Call, new: &Value, old: &Value) -> bool {
+        let wanted = match call.kind {
+            Kind::Extreme { greatest: true, .. } => Ordering::Greater,
+            _ => Ordering::Less,
+        };
+        new.total_cmp(old) == wanted
+    }
+}
+
+impl<const NULLS: bool> Accumulator for Extreme<NULLS> {
+    const TAKES_NULLS: bool = NULLS;
+
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize> {
+        if row.is_null(1) {
+            return Ok(0);
+        }
+        let by = row.value(1);
+        if self.0.as_ref().is_some_and(|(_, old)| !Self::beats(call, &by, old)) {
+            return Ok(0);
+        }
+        let value = row.value(0);
+        let before = self.0.as_ref().map_or(0, |(a, b)| held(a) + held(b));
+        let grown = (held(&value) + held(&by)).saturating_sub(before);
+        self.0 = Some((value, by));
+        Ok(grown)
+    }
+
+    fn merge(&mut self, call: &Call, other: Self) -> Result<()> {
+        match (&self.0, &other.0) {
+            (Some((_, old)), Some((_, new))) if !Self::beats(call, new, old) => {}
+            (_, Some(_)) => self.0 = other.0,
+            (_, None) => {}
+        }
+        Ok(())
+    }
+
+    fn result(&mut self, _: &Call) -> Result<Value> {
+        Ok(self.0.take().map_or(Value::Null, |(value, _)| value))
+    }
+}
+
+/// How often each value comes: for the most frequent one, and for the entropy.
+#[derive(Default)]
+pub(super) struct Counts {
+    /// The count, and when the value came first.
+    values: HashMap<Value, (u64, u64)>,
+    rows: u64,
+}
+
+impl Accumulator for Counts {
+    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
+        let value = row.value(0);
+        self.rows += 1;
+        let bytes = held(&value) + size_of::<(Value, (u64, u64))>();
+        let entry = self.values.entry(value).or_insert((0, self.rows));
+        entry.0 += 1;
+        Ok(if entry.0 == 1 { bytes } else { 0 })
+    }
+
+    fn merge(&mut self, _: &Call, other: Counts) -> Result<()> {
+        for (value, (count, first)) in other.values {
+            let entry = self.values.entry(value).or_insert((0, self.rows + first));
+            entry.0 += count;
+        }
+        self.rows += other.rows;
+        Ok(())
+    }
+
+    fn result(&mut self, call: &Call) -> Result<Value> {
+        if call.kind == Kind::Entropy {
+            let share = |count: u64| count as f64 / self.rows as f64;
+            let entropy: f64 = self.values.values().map(|(count, _)| -share(*count) * share(*count).log2()).sum();
+            return Ok(Value::Float(entropy.max(0.0)));
+        }
+        // Of equally frequent ones that which came first.
+        let best = self.values.iter().max_by_key(|(_, (count, first))| (*count, std::cmp::Reverse(*first)));
+        Ok(best.map_or(Value::Null, |(value, _)| value.clone()))
+    }
+}
+
+/// Values that are kept to be put in order.
+pub(super) enum Sorted {
+    Integers(Vec<i64>, Wanted),
+    Floats(Vec<f64>, Wanted),
+    Values(Vec<Value>, Wanted),
+}
+
+/// Which share of the order is wanted, and from which end.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wanted {
+    share: Option<f64>,
+    descending: bool,
+}
+
+impl Default for Sorted {
+    fn default() -> Sorted {
+        Sorted::Values(Vec::new(), Wanted::default())
+    }
+}
+
+impl Sorted {
+    fn len(&self) -> usize {
+        match self {
+            Sorted::Integers(values, _) => values.len(),
+            Sorted::Floats(values, _) => values.len(),
+            Sorted::Values(values, _) => values.len(),
+        }
+    }
+
+    fn wanted(&mut self) -> &mut Wanted {
+        match self {
+            Sorted::Integers(_, wanted) | Sorted::Floats(_, wanted) | Sorted::Values(_, wanted) => wanted,
+        }
+    }
+
+    /// The value at a place of the order; the others are moved around it.
+    fn at(&mut self, place: usize) -> Value {
+        match self {
+            Sorted::Integers(values, _) => Value::Integer((*values.select_nth_unstable(place).1).into()),
+            Sorted::Floats(values, _) => {
+                let order = |a: &f64, b: &f64| entasis_vector::value::cmp_float(*a, *b);
+                Value::Float(*values.select_nth_unstable_by(place, order).1)
+            }
+            Sorted::Values(values, _) => values.select_nth_unstable_by(place, Value::total_cmp).1.clone(),
+        }
+    }
+
+    /// The value at a share of the order.
+    fn quantile(&mut self, call: &Call, share: f64, continuous: bool) -> Result<Value> {
+        let count = self.len();
+        if count == 0 {
+            return Ok(Value::Null);
+        }
+        let descending = self.wanted().descending;
+        let flip = |place: usize| if descending { count - 1 - place } else { place };
+        if !continuous {
+            let place = (share * count as f64).ceil().max(1.0) as usize - 1;
+            return Ok(self.at(flip(place.min(count - 1))));
+        }
+        let exact = share * (count - 1) as f64;
+        let (low, fraction) = (exact.floor() as usize, exact.fract());
+        let first = self.at(flip(low));
+        if fraction == 0.0 {
+            return Ok(converted(first, call));
+        }
+        let second = self.at(flip(low + 1));
+        Ok(interpolated(&first, &second, fraction, call))
+    }
+}
+
+/// A kept value as the result's type.
+fn converted(value: Value, call: &Call) -> Value {
+    match (value, call.result) {
+        (Value::Integer(v), DataType::Float64) => Value::Float(v as f64),
+        (value, _) => value,
+    }
+}
+
+/// What lies between two values.
+fn interpolated(a: &Value, b: &Value, fraction: f64, call: &Call) -> Value {
+    match (a, b) {
+        (Value::Float(a), Value::Float(b)) => Value::Float(if a == b { *a } else { a + (b - a) * fraction }),
+        (Value::Integer(a), Value::Integer(b)) if call.result == DataType::Float64 => {
+            let (a, b) = (*a as f64, *b as f64);
+            Value::Float(a + (b - a) * fraction)
+        }
+        (Value::Integer(a), Value::Integer(b)) => Value::Integer(a + ((b - a) as f64 * fraction).round() as i128),
+        (Value::Interval(a), Value::Interval(b)) => {
+            let parts = scale_interval(*a, 1.0 - fraction).zip(scale_interval(*b, fraction));
+            parts.and_then(|(a, b)| add_intervals(a, b)).map_or(Value::Null, Value::Interval)
+        }
+        _ => a.clone(),
+    }
+}
+
+impl Accumulator for Sorted {
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize> {
+        if self.len() == 0 {
+            let mut wanted = Wanted { share: None, descending: row.len() > 2 && row.test(2) };
+            if row.len() > 1 {
+                let share = row.float(1);
+                if !(-1.0..=1.0).contains(&share) {
+                    return Err(Error::input(format!("{}: {share:?} is not from 0 to 1", call.name)));
+                }
+                // As in DuckDB, a negative share counts from the other end.
+                wanted.descending ^= share < 0.0;
+                wanted.share = Some(share.abs());
+            }
+            *self = match row.ty(0) {
+                ty if ty.is_float() => Sorted::Floats(Vec::new(), wanted),
+                ty if ty.physical().is_integer() && ty != DataType::UInt64 && ty != DataType::Boolean => {
+                    Sorted::Integers(Vec::new(), wanted)
+                }
+                _ => Sorted::Values(Vec::new(), wanted),
+            };
+        }
+        Ok(match self {
+            Sorted::Integers(values, _) => {
+                values.push(row.whole(0));
+                size_of::<i64>()
+            }
+            Sorted::Floats(values, _) => {
+                values.push(row.float(0));
+                size_of::<f64>()
+            }
+            Sorted::Values(values, _) => {
+                let value = row.value(0);
+                let bytes = size_of::<Value>() + held(&value);
+                values.push(value);
+                bytes
+            }
+        })
+    }
+
+    fn merge(&mut self, _: &Call, mut other: Sorted) -> Result<()> {
+        match (&mut *self, &mut other) {
+            (own, _) if own.len() == 0 => *self = other,
+            (Sorted::Integers(own, _), Sorted::Integers(theirs, _)) => own.append(theirs),
+            (Sorted::Floats(own, _), Sorted::Floats(theirs, _)) => own.append(theirs),
+            (Sorted::Values(own, _), Sorted::Values(theirs, _)) => own.append(theirs),
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn result(&mut self, call: &Call) -> Result<Value> {
+        let share = self.wanted().share.unwrap_or(0.5);
+        match call.kind {
+            Kind::Quantile { continuous } => self.quantile(call, share, continuous),
+            Kind::Deviation => self.deviation(call),
+            _ => self.quantile(call, share, true),
+        }
+    }
+}
+
+impl Sorted {
+    /// The median of the distances from the median.
+    fn deviation(&mut self, call: &Call) -> Result<Value> {
+        let span = call.result == DataType::Interval;
+        let inner = Call { result: if span { DataType::Timestamp } else { call.result }, ..call.clone() };
+        let median = self.quantile(&inner, 0.5, true)?;
+        let far = |v: &Value| match (v, &median) {
+            (Value::Float(v), Value::Float(m)) => Value::Float((v - m).abs()),
+            (Value::Integer(v), Value::Float(m)) => Value::Float((*v as f64 - m).abs()),
+            (Value::Integer(v), Value::Integer(m)) => Value::Integer((v - m).abs()),
+            _ => Value::Null,
+        };
+        let distances: Vec<Value> = match self {
+            Sorted::Integers(values, _) => values.iter().map(|v| far(&Value::Integer((*v).into()))).collect(),
+            Sorted::Floats(values, _) => values.iter().map(|v| far(&Value::Float(*v))).collect(),
+            Sorted::Values(values, _) => values.iter().map(far).collect(),
+        };
+        let median = Sorted::Values(distances, Wanted::default()).quantile(&inner, 0.5, true)?;
+        Ok(match median {
+            Value::Integer(micros) if span => {
+                Value::Interval(Interval { months: 0, days: 0, micros: i64::try_from(micros).unwrap_or(i64::MAX) })
+            }
+            other => other,
+        })
+    }
+}

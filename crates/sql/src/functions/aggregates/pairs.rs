@@ -1,0 +1,96 @@
+//! Aggregates of pairs of floats, (y, x) in the order of their arguments: covariance, correlation, the line of least
+//! squares. Rows in which either is NULL do not count.
+
+use super::Kind;
+use super::states::{Accumulator, Call};
+use crate::functions::catalog::row::Row;
+use entasis_vector::{Result, Value};
+
+/// What is asked of the line of least squares, and of the pairs that it is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Line {
+    AverageX,
+    AverageY,
+    Count,
+    Intercept,
+    /// The square of the correlation.
+    Fit,
+    Slope,
+    /// The sum of the squared distances of x from its mean.
+    SquaresX,
+    SquaresY,
+    /// The sum of the products of the distances.
+    Products,
+}
+
+/// Count, means, and the sums of squared distances from them and of their products.
+#[derive(Default)]
+pub(super) struct Pairs {
+    count: f64,
+    x: f64,
+    y: f64,
+    xx: f64,
+    yy: f64,
+    xy: f64,
+}
+
+impl Pairs {
+    fn combine(&mut self, other: &Pairs) {
+        if other.count == 0.0 {
+            return;
+        }
+        let count = self.count + other.count;
+        let (dx, dy) = (other.x - self.x, other.y - self.y);
+        let share = self.count * other.count / count;
+        self.xx += other.xx + dx * dx * share;
+        self.yy += other.yy + dy * dy * share;
+        self.xy += other.xy + dx * dy * share;
+        self.x += dx * other.count / count;
+        self.y += dy * other.count / count;
+        self.count = count;
+    }
+
+    fn line(&self, line: Line) -> Option<f64> {
+        let Pairs { count, x, y, xx, yy, xy } = *self;
+        let known = count > 0.0;
+        let sloped = known && xx > 0.0;
+        match line {
+            Line::AverageX => known.then_some(x),
+            Line::AverageY => known.then_some(y),
+            Line::Count => Some(count),
+            Line::Intercept => sloped.then(|| y - xy / xx * x),
+            Line::Fit if sloped && yy == 0.0 => Some(1.0),
+            Line::Fit => sloped.then(|| xy * xy / (xx * yy)),
+            Line::Slope => sloped.then(|| xy / xx),
+            Line::SquaresX => known.then_some(xx),
+            Line::SquaresY => known.then_some(yy),
+            Line::Products => known.then_some(xy),
+        }
+    }
+}
+
+impl Accumulator for Pairs {
+    fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
+        self.combine(&Pairs { count: 1.0, x: row.float(1), y: row.float(0), ..Pairs::default() });
+        Ok(0)
+    }
+
+    fn merge(&mut self, _: &Call, other: Pairs) -> Result<()> {
+        self.combine(&other);
+        Ok(())
+    }
+
+    fn result(&mut self, call: &Call) -> Result<Value> {
+        let Pairs { count, xx, yy, xy, .. } = *self;
+        let result = match call.kind {
+            Kind::Line(Line::Count) => return Ok(Value::Integer(count as i128)),
+            Kind::Line(line) => self.line(line),
+            Kind::Covariance { sample } => {
+                let divisor = if sample { count - 1.0 } else { count };
+                (divisor > 0.0).then(|| xy / divisor)
+            }
+            _ => (xx > 0.0 && yy > 0.0).then(|| (xy / (xx.sqrt() * yy.sqrt())).clamp(-1.0, 1.0)),
+        };
+        Ok(result.map_or(Value::Null, Value::Float))
+    }
+}

@@ -1,0 +1,140 @@
+//! Accumulators for any number of groups, as the engine sees them.
+
+use super::{Kind, distinct, order, pairs, simple, statistics};
+use crate::functions::catalog::row::{Argument, Row};
+use entasis_engine::plan::{ExternalAggregate, GroupStates};
+use entasis_vector::statement;
+use entasis_vector::vector::uuid_to_ordered;
+use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value, Vector};
+use std::any::Any;
+use std::sync::Arc;
+
+/// What a function knows of one group.
+pub(super) trait Accumulator: Default + Send + 'static {
+    /// True if rows with NULLs count.
+    const TAKES_NULLS: bool = false;
+    /// Adds a row; returns by how many bytes it has grown beyond its own size.
+    fn add(&mut self, call: &Call, row: &Row<'_>) -> Result<usize>;
+    /// Adds what another one knows, whose rows come later.
+    fn merge(&mut self, call: &Call, other: Self) -> Result<()>;
+    /// The result.
+    fn result(&mut self, call: &Call) -> Result<Value>;
+}
+
+/// An aggregate with the types of a call.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+    pub(crate) args: Vec<DataType>,
+    pub(crate) result: DataType,
+    pub(crate) ignore_nulls: bool,
+}
+
+impl ExternalAggregate for Call {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn state(&self) -> Result<Box<dyn GroupStates>> {
+        fn of<A: Accumulator>(call: &Call) -> Box<dyn GroupStates> {
+            Box::new(States::<A> { call: Arc::new(call.clone()), groups: Vec::new(), grown: 0 })
+        }
+        Ok(match self.kind {
+            Kind::First => of::<order::First>(self),
+            Kind::Last => of::<order::Last>(self),
+            Kind::Extreme { nulls: false, .. } => of::<order::Extreme<false>>(self),
+            Kind::Extreme { nulls: true, .. } => of::<order::Extreme<true>>(self),
+            Kind::Mode | Kind::Entropy => of::<order::Counts>(self),
+            Kind::Quantile { .. } | Kind::Median | Kind::Deviation => of::<order::Sorted>(self),
+            Kind::CountIf => of::<simple::CountIf>(self),
+            Kind::Product => of::<simple::Product>(self),
+            Kind::Mean | Kind::Span => of::<simple::Mean>(self),
+            Kind::BitAnd | Kind::BitOr | Kind::BitXor => of::<simple::Bits>(self),
+            Kind::Join => of::<simple::Join>(self),
+            Kind::ExactSum | Kind::ExactMean | Kind::WeightedMean => of::<statistics::Sums>(self),
+            Kind::GeometricMean => of::<statistics::Logarithms>(self),
+            Kind::Skewness | Kind::Kurtosis | Kind::KurtosisOfAll | Kind::StandardError | Kind::Variance { .. } => {
+                of::<statistics::Moments>(self)
+            }
+            Kind::Covariance { .. } | Kind::Correlation | Kind::Line(_) => of::<pairs::Pairs>(self),
+            Kind::Distinct => of::<distinct::Registers>(self),
+        })
+    }
+}
+
+struct States<A> {
+    call: Arc<Call>,
+    groups: Vec<A>,
+    /// Bytes beyond the accumulators' own size.
+    grown: usize,
+}
+
+impl<A: Accumulator> States<A> {
+    fn has(&mut self, group_count: usize) {
+        if self.groups.len() < group_count {
+            self.groups.resize_with(group_count, A::default);
+        }
+    }
+}
+
+impl<A: Accumulator> GroupStates for States<A> {
+    fn update(&mut self, args: &[Vector], groups: &[u32], rows: usize, group_count: usize) -> Result<()> {
+        self.has(group_count);
+        let call = self.call.clone();
+        let args: Vec<Argument<'_>> = args.iter().zip(&call.args).map(|(arg, ty)| Argument::new(arg, *ty)).collect();
+        for (at, group) in groups[..rows].iter().enumerate() {
+            let row = Row { args: &args, at, result: call.result };
+            if A::TAKES_NULLS || !row.has_null() {
+                self.grown += self.groups[*group as usize].add(&call, &row)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, other: Box<dyn GroupStates>, map: &[u32], group_count: usize) -> Result<()> {
+        self.has(group_count);
+        let other = other.into_any().downcast::<States<A>>();
+        let other = other.map_err(|_| Error::internal("states of two different aggregates were merged"))?;
+        self.grown += other.grown;
+        for (theirs, own) in other.groups.into_iter().zip(map) {
+            self.groups[*own as usize].merge(&self.call, theirs)?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, start: usize, rows: usize, out: &mut Vector) -> Result<()> {
+        out.begin(rows.max(CHUNK_ROWS));
+        statement::check()?;
+        let call = self.call.clone();
+        for at in 0..rows {
+            let value = match self.groups.get_mut(start + at) {
+                Some(group) => group.result(&call)?,
+                // It saw no row here.
+                None => A::default().result(&call)?,
+            };
+            match (value, call.result) {
+                (Value::Integer(v), DataType::Uuid) => out.write_value(at, &Value::Integer(uuid_to_ordered(v)))?,
+                (value, _) => out.write_value(at, &value)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.groups.capacity() * size_of::<A>() + self.grown
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// Bytes that a value holds beside itself.
+pub(super) fn held(value: &Value) -> usize {
+    match value {
+        Value::Text(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    }
+}

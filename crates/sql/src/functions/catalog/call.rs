@@ -1,0 +1,194 @@
+//! A call of a catalog function in the engine's expressions: its kernel over the rows of a chunk.
+
+use super::row::{Argument, Kernel, Row, Writer};
+use entasis_vector::expr::ExternalFunction;
+use entasis_vector::statement::{self, Meter};
+use entasis_vector::types::Interval;
+use entasis_vector::value::Value;
+use entasis_vector::vector::uuid_to_ordered;
+use entasis_vector::{CHUNK_ROWS, DataType, Error, Native, PhysicalType, Result, Vector};
+use std::fmt;
+
+/// Rows between two looks at the statement's cancellation.
+const ROWS_PER_CHECK: usize = 64;
+/// From this length on, a string keeps the memory that it was written to.
+const LONG: usize = 1 << 16;
+
+/// A function with the types of a call.
+pub(crate) struct Call {
+    pub(crate) name: &'static str,
+    pub(crate) args: Vec<DataType>,
+    pub(crate) result: DataType,
+    pub(crate) kernel: Kernel,
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl ExternalFunction for Call {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn is_immutable(&self) -> bool {
+        true
+    }
+
+    fn is_volatile(&self) -> bool {
+        false
+    }
+
+    fn evaluate(&self, args: &[Vector], rows: usize, out: &mut Vector) -> Result<()> {
+        let args: Vec<Argument<'_>> = args.iter().zip(&self.args).map(|(arg, ty)| Argument::new(arg, *ty)).collect();
+        out.begin(rows.max(CHUNK_ROWS));
+        let row = |at| Row { args: &args, at, result: self.result };
+        match self.kernel {
+            Kernel::Test(f) => strict(rows, row, out, |row| Ok(f(row)?.map(u8::from))),
+            Kernel::Whole(f) => self.integers(rows, row, out, true, |row| Ok(f(row)?.map(i128::from))),
+            Kernel::Wide(f) => self.integers(rows, row, out, true, f),
+            Kernel::WideOfNulls(f) => self.integers(rows, row, out, false, f),
+            Kernel::Float(f) if out.physical() == PhysicalType::F32 => {
+                strict(rows, row, out, |row| Ok(f(row)?.map(|v| v as f32)))
+            }
+            Kernel::Float(f) => strict(rows, row, out, f),
+            Kernel::Interval(f) => strict::<Interval>(rows, row, out, f),
+            Kernel::Text(f) => texts(rows, row, out, true, f),
+            Kernel::TextOfNulls(f) => texts(rows, row, out, false, f),
+            Kernel::Choice(f) => choices(rows, row, out, f),
+        }
+    }
+}
+
+impl Call {
+    fn integers<'a>(
+        &self,
+        rows: usize,
+        row: impl Fn(usize) -> Row<'a>,
+        out: &mut Vector,
+        is_strict: bool,
+        f: impl Fn(&Row<'_>) -> Result<Option<i128>>,
+    ) -> Result<()> {
+        let (ty, name) = (self.result, self.name);
+        let range = ty.integer_range().unwrap_or((i128::MIN, i128::MAX));
+        let checked = |row: &Row<'_>| match f(row)? {
+            Some(v) if v < range.0 || v > range.1 => Err(Error::input(format!("{name}: the result is no {ty}"))),
+            v => Ok(v),
+        };
+        macro_rules! fill {
+            ($t:ty) => {
+                fill::<$t>(rows, row, out, is_strict, |row| Ok(checked(row)?.map(|v| v as $t)))
+            };
+        }
+        match out.physical() {
+            PhysicalType::I8 => fill!(i8),
+            PhysicalType::I16 => fill!(i16),
+            PhysicalType::I32 => fill!(i32),
+            PhysicalType::I64 => fill!(i64),
+            PhysicalType::U8 | PhysicalType::Bool => fill!(u8),
+            PhysicalType::U16 => fill!(u16),
+            PhysicalType::U32 => fill!(u32),
+            PhysicalType::U64 => fill!(u64),
+            PhysicalType::I128 if ty == DataType::Uuid => {
+                fill(rows, row, out, is_strict, |row| Ok(f(row)?.map(uuid_to_ordered)))
+            }
+            PhysicalType::I128 => fill!(i128),
+            other => Err(Error::internal(format!("{name} gives {other:?}"))),
+        }
+    }
+}
+
+fn strict<'a, T: Native>(
+    rows: usize,
+    row: impl Fn(usize) -> Row<'a>,
+    out: &mut Vector,
+    f: impl Fn(&Row<'_>) -> Result<Option<T>>,
+) -> Result<()> {
+    fill(rows, row, out, true, f)
+}
+
+/// Writes what `f` gives for each row; NULL where an argument is, if it is strict.
+fn fill<'a, T: Native>(
+    rows: usize,
+    row: impl Fn(usize) -> Row<'a>,
+    out: &mut Vector,
+    is_strict: bool,
+    f: impl Fn(&Row<'_>) -> Result<Option<T>>,
+) -> Result<()> {
+    let mut nulls = Vec::new();
+    let values = out.values_mut::<T>();
+    for (at, value) in values[..rows].iter_mut().enumerate() {
+        if at % ROWS_PER_CHECK == 0 {
+            statement::check()?;
+        }
+        let row = row(at);
+        let computed = if is_strict && row.has_null() { None } else { f(&row)? };
+        match computed {
+            Some(computed) => *value = computed,
+            None => nulls.push(at),
+        }
+    }
+    nulls.into_iter().for_each(|at| out.set_null(at));
+    Ok(())
+}
+
+fn texts<'a>(
+    rows: usize,
+    row: impl Fn(usize) -> Row<'a>,
+    out: &mut Vector,
+    is_strict: bool,
+    f: fn(&Row<'_>, &mut Writer<'_>) -> Result<bool>,
+) -> Result<()> {
+    let mut nulls = Vec::new();
+    let strings = out.strings_mut();
+    let (views, heap) = (strings.views, strings.heap);
+    let mut meter = Meter::default();
+    let mut buffer = Vec::new();
+    for (at, view) in views[..rows].iter_mut().enumerate() {
+        if at % ROWS_PER_CHECK == 0 {
+            statement::check()?;
+        }
+        let row = row(at);
+        buffer.clear();
+        let mut writer = Writer { buffer: &mut buffer, meter: &mut meter, heap: &mut *heap, asked: 0 };
+        if is_strict && row.has_null() || !f(&row, &mut writer)? {
+            nulls.push(at);
+            continue;
+        }
+        let bytes = writer.len();
+        writer.room(bytes)?;
+        *view = if bytes < LONG {
+            heap.push(&buffer)
+        } else {
+            let number = heap.adopt(std::mem::take(&mut buffer));
+            heap.view(number, 0..bytes)
+        };
+    }
+    nulls.into_iter().for_each(|at| out.set_null(at));
+    Ok(())
+}
+
+fn choices<'a>(
+    rows: usize,
+    row: impl Fn(usize) -> Row<'a>,
+    out: &mut Vector,
+    f: fn(&Row<'_>) -> Result<Option<usize>>,
+) -> Result<()> {
+    for at in 0..rows {
+        if at % ROWS_PER_CHECK == 0 {
+            statement::check()?;
+        }
+        let row = row(at);
+        let value = match f(&row)? {
+            Some(i) => row.value(i),
+            None => Value::Null,
+        };
+        match (value, row.result) {
+            (Value::Integer(v), DataType::Uuid) => out.write_value(at, &Value::Integer(uuid_to_ordered(v)))?,
+            (value, _) => out.write_value(at, &value)?,
+        }
+    }
+    Ok(())
+}

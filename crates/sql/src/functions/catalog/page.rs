@@ -1,0 +1,96 @@
+//! `docs/functions.md`, written from the catalog, and the examples on it, which a test runs.
+
+use super::Definition;
+use crate::functions::aggregates::ROWS;
+use crate::functions::kernels::SECTIONS;
+use std::fmt::Write;
+
+const HEAD: &str = "# Functions
+
+*All functions, with what they take and give. This page is written from the catalog of functions in the code, and every
+example on it is run by a test.*
+
+Names on one line mean the same function. NULL as an argument gives NULL, where nothing else is said. An argument may be
+of a type that becomes the wanted one without loss: an INTEGER where a BIGINT or DOUBLE is, a DATE where a TIMESTAMP is, and
+text where any type is. Where PostgreSQL and DuckDB disagree, the last section says whom we follow.
+";
+
+const TAIL: &str = "
+## What is left out, and why
+
+- **Nested types** are not there yet, nor is what takes or gives them: `list_…`, `array_…`, `map_…`, `struct_…`, `json_…`,
+  `array_agg`, `histogram`, `approx_top_k`, `arg_max(value, by, n)`, `string_split`, `regexp_split_to_array`, `regexp_extract_all`,
+  PostgreSQL's `regexp_match` and set-returning `regexp_matches` (here it is DuckDB's test).
+- **Window functions** are not there yet: `row_number`, `rank`, `lag`, `lead`, `ntile`, `fill`, `nth_value` and so on; nor
+  hypothetical sets (`rank(…) WITHIN GROUP`).
+- **Types that are not there**: BIT (`bitstring`, `bit_position`), HUGEINT (`md5_number`), ENUM (`enum_…`), geometry, text search,
+  network addresses, ranges, XML.
+- **Tables of Unicode** that we do not carry: `nfc_normalize`, `normalize`, `strip_accents`, `…_grapheme`, collations.
+- **Sessions and catalogs**: `pg_…`, `has_…_privilege`, `current_setting`, `current_user`, `current_database`, `getvariable`,
+  `setseed`, `sleep_ms`, `write_log`, `uuidv7`, `age` of one argument, `clock_timestamp`.
+- **Regular expressions** have no references back and no looks around, which take more than linear time.
+
+Where PostgreSQL and DuckDB disagree:
+
+- `.` in a regular expression matches a line feed, and `regexp_replace` writes groups as `\\1` and the match as `\\&`
+  (PostgreSQL).
+- `sha224` to `sha512` give a BLOB (PostgreSQL), `md5` and `sha1` text (both). `to_hex` of a number has small digits
+  (PostgreSQL), `hex` large ones (DuckDB).
+- `ceil` and `floor` give a DOUBLE, `power` too; `power` and `exp` give infinity or not a number where PostgreSQL has an error
+  (DuckDB).
+- `avg` of decimals is a DOUBLE; `median` and `quantile_cont` of them a decimal (DuckDB).
+- `to_number` gives a decimal with as many digits behind the point as the pattern has.
+- `strptime` with `%z` gives the timestamp in UTC, not a TIMESTAMPTZ.
+- `approx_quantile`, `approx_median` and `reservoir_quantile` are exact.
+";
+
+/// Text for a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+fn code(text: &str) -> String {
+    let ticks = if text.contains('`') { "``" } else { "`" };
+    format!("{ticks}{}{ticks}", cell(text))
+}
+
+/// The whole page.
+pub(crate) fn page() -> String {
+    let mut out = HEAD.to_owned();
+    for section in SECTIONS {
+        let _ = write!(out, "\n## {}\n\n", section.title);
+        if section.title == "Aggregates" {
+            let _ = write!(out, "Examples are over the rows of `{ROWS}`.\n\n");
+        }
+        out.push_str("| function | gives | what | example |\n|---|---|---|---|\n");
+        for definition in section.functions.iter().copied().flatten() {
+            line(definition, &mut out);
+        }
+    }
+    out.push_str(TAIL);
+    out
+}
+
+fn line(definition: &Definition, out: &mut String) {
+    let call = code(&format!("{}({})", definition.names[0], definition.arguments));
+    let others: Vec<String> = definition.names[1..].iter().map(|name| code(name)).collect();
+    let others = if others.is_empty() { String::new() } else { format!("; {}", others.join(", ")) };
+    let examples: Vec<String> =
+        definition.examples.iter().map(|(call, result)| format!("{} → {}", code(call), code(result))).collect();
+    let (gives, does) = (cell(definition.gives), cell(definition.does));
+    let _ = writeln!(out, "| {call}{others} | {gives} | {does} | {} |", examples.join("<br>"));
+}
+
+/// The examples as queries with one text each, and what they give.
+pub(crate) fn examples() -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    for section in SECTIONS {
+        let from = if section.title == "Aggregates" { format!(" FROM {ROWS}") } else { String::new() };
+        for definition in section.functions.iter().copied().flatten() {
+            for (call, result) in definition.examples {
+                all.push((format!("SELECT ({call})::VARCHAR{from}"), (*result).to_owned()));
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,138 @@
+//! Which overload a call means: the one whose argument types are nearest to the given ones.
+//!
+//! A type may become another without a cast where nothing is lost, or where the text of a constant is meant: integers
+//! become wider ones, decimals and floats; a DATE a TIMESTAMP; a VARCHAR anything, as in both other systems for literals
+//! (the binder has forgotten by now which they were); and anything but a BLOB a VARCHAR, where no other overload fits.
+
+use super::{Body, Definition, Overload, Signature};
+use entasis_vector::{DataType, Error, Result, Value};
+
+/// The signature that `definition` has for arguments of these types.
+///
+/// # Errors
+/// Input, if it takes no such arguments.
+pub(crate) fn resolve(
+    name: &str,
+    definition: &Definition,
+    types: &[DataType],
+    constants: &[Option<Value>],
+) -> Result<Signature> {
+    let found = match definition.body {
+        Body::Overloads(overloads) => nearest(overloads, types),
+        Body::Typed(typed) => typed(types).ok(),
+        Body::TypedByConstants(typed) => typed(types, constants).ok(),
+        Body::Elsewhere => None,
+    };
+    found.ok_or_else(|| {
+        let types: Vec<String> = types.iter().map(ToString::to_string).collect();
+        Error::input(format!("{name} does not take ({})", types.join(", ")))
+            .with_hint(format!("it is {name}({})", definition.arguments))
+    })
+}
+
+fn nearest(overloads: &[Overload], types: &[DataType]) -> Option<Signature> {
+    let mut best: Option<(u32, &Overload)> = None;
+    for overload in overloads {
+        let fixed = overload.args.len();
+        if types.len() < fixed || (types.len() > fixed && overload.rest.is_none()) {
+            continue;
+        }
+        let wanted = overload.args.iter().chain(overload.rest.iter().cycle());
+        let Some(cost) = types.iter().zip(wanted).map(|(from, to)| distance(*from, *to)).sum::<Option<u32>>() else {
+            continue;
+        };
+        if best.is_none_or(|(least, _)| cost < least) {
+            best = Some((cost, overload));
+        }
+    }
+    best.map(|(_, overload)| {
+        let wanted = overload.args.iter().chain(overload.rest.iter().cycle());
+        let args = types.iter().zip(wanted);
+        let args = args.map(|(from, to)| if *to == DataType::Null { *from } else { *to }).collect();
+        Signature { args, result: overload.result, kernel: overload.kernel }
+    })
+}
+
+/// How far a type is from another that it may become without a cast; `None` if it may not. As a target, NULL stands for
+/// any type.
+fn distance(from: DataType, to: DataType) -> Option<u32> {
+    use DataType as T;
+    Some(match (from, to) {
+        _ if from == to => 0,
+        (_, T::Null) | (T::Null, _) => 1,
+        (T::UInt64, T::Int64) => 8,
+        (from, to) if from.is_integer() && to.is_integer() => match (from.integer_range(), to.integer_range()) {
+            (Some(f), Some(t)) if t.0 <= f.0 && f.1 <= t.1 => u32::from(width(to)) - u32::from(width(from)) + 1,
+            // A literal comes as BIGINT.
+            (Some(_), Some(_)) if from == T::Int64 => 12,
+            _ => return None,
+        },
+        (from, T::Decimal { .. }) if from.is_integer() => 16,
+        (T::Decimal { .. }, T::Decimal { .. }) => 2,
+        (T::Float32, T::Float64) => 4,
+        (from, T::Float64) if from.is_integer() || from.is_decimal() => 20,
+        (T::Date, T::Timestamp) => 4,
+        (T::Date, T::TimestampTz) => 8,
+        (T::Timestamp, T::TimestampTz) => 6,
+        (T::TimestampTz, T::Timestamp) => 10,
+        (T::Time, T::Interval) => 6,
+        // Text is a literal of what is wanted; of two readings the more specific one.
+        (T::Varchar, T::Timestamp) => 100,
+        (T::Varchar, T::Date | T::TimestampTz | T::Interval | T::Float64) => 101,
+        (T::Varchar, _) => 102,
+        (T::Blob, _) => return None,
+        (_, T::Varchar) => 1000,
+        _ => return None,
+    })
+}
+
+fn width(ty: DataType) -> u8 {
+    match ty {
+        DataType::Int8 | DataType::UInt8 => 1,
+        DataType::Int16 | DataType::UInt16 => 2,
+        DataType::Int32 | DataType::UInt32 => 3,
+        _ => 4,
+    }
+}
+
+/// The type to which values of all these types go, as for the results of a `CASE`; `None` if there is none.
+pub(crate) fn common(types: &[DataType]) -> Option<DataType> {
+    types.iter().copied().try_fold(DataType::Null, common_of_two)
+}
+
+fn common_of_two(a: DataType, b: DataType) -> Option<DataType> {
+    use DataType as T;
+    Some(match (a, b) {
+        _ if a == b => a,
+        (T::Null, other) | (other, T::Null) => other,
+        (T::Varchar, other) | (other, T::Varchar) => other,
+        (a, b) if a.is_float() && b.is_numeric() || b.is_float() && a.is_numeric() => T::Float64,
+        (T::Decimal { precision: p, scale: s }, T::Decimal { precision: q, scale: t }) => {
+            let scale = s.max(t);
+            T::Decimal { precision: ((p - s).max(q - t) + scale).min(38), scale }
+        }
+        (decimal @ T::Decimal { .. }, other) | (other, decimal @ T::Decimal { .. }) if other.is_integer() => {
+            return common_of_two(decimal, T::Decimal { precision: digits(other), scale: 0 });
+        }
+        (a, b) if a.is_integer() && b.is_integer() => {
+            let (a, b) = (a.integer_range()?, b.integer_range()?);
+            let holds = |ty: &T| ty.integer_range().is_some_and(|r| r.0 <= a.0.min(b.0) && r.1 >= a.1.max(b.1));
+            let integers = [T::UInt8, T::Int8, T::UInt16, T::Int16, T::UInt32, T::Int32, T::UInt64, T::Int64];
+            integers.into_iter().find(holds).unwrap_or(T::Decimal { precision: 20, scale: 0 })
+        }
+        (T::Date, T::Timestamp) | (T::Timestamp, T::Date) => T::Timestamp,
+        (T::Date | T::Timestamp, T::TimestampTz) | (T::TimestampTz, T::Date | T::Timestamp) => T::TimestampTz,
+        _ => return None,
+    })
+}
+
+/// Digits of the longest integer of a type.
+pub(crate) fn digits(ty: DataType) -> u8 {
+    match ty {
+        DataType::Int8 | DataType::UInt8 => 3,
+        DataType::Int16 | DataType::UInt16 => 5,
+        DataType::Int32 | DataType::UInt32 => 10,
+        DataType::Int64 => 19,
+        _ => 20,
+    }
+}

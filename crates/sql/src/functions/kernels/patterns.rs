@@ -1,0 +1,424 @@
+//! Functions of regular expressions.
+//!
+//! Patterns are those of the crate `regex`, without references back and looks around, in linear time. As in PostgreSQL,
+//! `.` matches a line feed, `\y \m \M` are the ends of words, and the letters of `flags` are:
+//!
+//! | letters | meaning |
+//! |---|---|
+//! | `i`, `c` | letters of either case match; they do not |
+//! | `n`, `m` | `.` matches no line feed, `^` and `$` match at every line |
+//! | `p`, `w` | only the first of these; only the second |
+//! | `s` | neither |
+//! | `x` | blanks and comments in the pattern do not count |
+//! | `q`, `l` | the pattern is plain text |
+//! | `g` | all matches; in `regexp_replace` only |
+
+use crate::functions::catalog::{Definition, Kernel, Row, Writer, define, takes};
+use entasis_vector::expr::pattern::Pattern;
+use entasis_vector::{DataType, Error, Result};
+use regex::{Captures, Regex, RegexBuilder};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+const TEXT: DataType = DataType::Varchar;
+const BIGINT: DataType = DataType::Int64;
+const BOOLEAN: DataType = DataType::Boolean;
+
+/// Compiled patterns that a thread keeps.
+const KEPT: usize = 64;
+
+pub(crate) const FUNCTIONS: &[Definition] = &[
+    define(
+        &["regexp_matches", "regexp_like"],
+        "text, pattern [, flags]",
+        "BOOLEAN",
+        "whether a part of the text matches",
+        &[
+            takes(&[TEXT, TEXT], BOOLEAN, Kernel::Test(|row| matches(row, "", false))),
+            takes(&[TEXT, TEXT, TEXT], BOOLEAN, Kernel::Test(|row| matches(row, row.text(2), false))),
+        ],
+        &[("regexp_matches('anabanana', 'ana')", "true"), ("regexp_matches('ABC', 'b', 'i')", "true")],
+    ),
+    define(
+        &["regexp_full_match"],
+        "text, pattern [, flags]",
+        "BOOLEAN",
+        "whether the whole text matches",
+        &[
+            takes(&[TEXT, TEXT], BOOLEAN, Kernel::Test(|row| matches(row, "", true))),
+            takes(&[TEXT, TEXT, TEXT], BOOLEAN, Kernel::Test(|row| matches(row, row.text(2), true))),
+        ],
+        &[("regexp_full_match('anabanana', '(an)*')", "false")],
+    ),
+    define(
+        &["regexp_replace"],
+        "text, pattern, by [, start [, n]] [, flags]",
+        "VARCHAR",
+        "with the first match, or all under 'g', replaced; from a character on; \\1 to \\9 stand for groups, \\& for the match, \\\\ for a backslash",
+        &[
+            takes(&[TEXT, TEXT, TEXT], TEXT, Kernel::Text(|row, out| replace(row, out, 1, None, ""))),
+            takes(&[TEXT, TEXT, TEXT, TEXT], TEXT, Kernel::Text(|row, out| replace(row, out, 1, None, row.text(3)))),
+            takes(
+                &[TEXT, TEXT, TEXT, BIGINT],
+                TEXT,
+                Kernel::Text(|row, out| replace(row, out, row.whole(3), None, "")),
+            ),
+            takes(
+                &[TEXT, TEXT, TEXT, BIGINT, BIGINT],
+                TEXT,
+                Kernel::Text(|row, out| replace(row, out, row.whole(3), Some(row.whole(4)), "")),
+            ),
+            takes(
+                &[TEXT, TEXT, TEXT, BIGINT, BIGINT, TEXT],
+                TEXT,
+                Kernel::Text(|row, out| replace(row, out, row.whole(3), Some(row.whole(4)), row.text(5))),
+            ),
+        ],
+        &[
+            ("regexp_replace('hello', '[lo]', '-')", "he-lo"),
+            ("regexp_replace('hello', '[lo]', '-', 'g')", "he---"),
+            ("regexp_replace('a-b', '(.)-(.)', '\\2 \\& \\1')", "b a-b a"),
+        ],
+    ),
+    define(
+        &["regexp_extract"],
+        "text, pattern [, group [, flags]]",
+        "VARCHAR",
+        "the first match, or a group of it; empty if there is none",
+        &[
+            takes(&[TEXT, TEXT], TEXT, Kernel::Text(|row, out| extract(row, out, 0, ""))),
+            takes(&[TEXT, TEXT, BIGINT], TEXT, Kernel::Text(|row, out| extract(row, out, row.whole(2), ""))),
+            takes(
+                &[TEXT, TEXT, BIGINT, TEXT],
+                TEXT,
+                Kernel::Text(|row, out| extract(row, out, row.whole(2), row.text(3))),
+            ),
+        ],
+        &[("regexp_extract('abc123', '([a-z]+)(\\d+)', 2)", "123")],
+    ),
+    define(
+        &["regexp_substr"],
+        "text, pattern [, start [, n [, flags [, group]]]]",
+        "VARCHAR",
+        "the n-th match, or a group of it; NULL if there is none",
+        &[
+            takes(&[TEXT, TEXT], TEXT, Kernel::Text(substr)),
+            takes(&[TEXT, TEXT, BIGINT], TEXT, Kernel::Text(substr)),
+            takes(&[TEXT, TEXT, BIGINT, BIGINT], TEXT, Kernel::Text(substr)),
+            takes(&[TEXT, TEXT, BIGINT, BIGINT, TEXT], TEXT, Kernel::Text(substr)),
+            takes(&[TEXT, TEXT, BIGINT, BIGINT, TEXT, BIGINT], TEXT, Kernel::Text(substr)),
+        ],
+        &[("regexp_substr('a1b22', '\\d+', 1, 2)", "22")],
+    ),
+    define(
+        &["regexp_count"],
+        "text, pattern [, start [, flags]]",
+        "BIGINT",
+        "number of matches",
+        &[
+            takes(&[TEXT, TEXT], BIGINT, Kernel::Whole(count)),
+            takes(&[TEXT, TEXT, BIGINT], BIGINT, Kernel::Whole(count)),
+            takes(&[TEXT, TEXT, BIGINT, TEXT], BIGINT, Kernel::Whole(count)),
+        ],
+        &[("regexp_count('123456789012', '\\d\\d\\d', 2)", "3")],
+    ),
+    define(
+        &["regexp_instr"],
+        "text, pattern [, start [, n [, behind [, flags [, group]]]]]",
+        "BIGINT",
+        "place of the n-th match, or behind it if behind is 1; 0 if there is none",
+        &[
+            takes(&[TEXT, TEXT], BIGINT, Kernel::Whole(place)),
+            takes(&[TEXT, TEXT, BIGINT], BIGINT, Kernel::Whole(place)),
+            takes(&[TEXT, TEXT, BIGINT, BIGINT], BIGINT, Kernel::Whole(place)),
+            takes(&[TEXT, TEXT, BIGINT, BIGINT, BIGINT], BIGINT, Kernel::Whole(place)),
+            takes(&[TEXT, TEXT, BIGINT, BIGINT, BIGINT, TEXT], BIGINT, Kernel::Whole(place)),
+            takes(&[TEXT, TEXT, BIGINT, BIGINT, BIGINT, TEXT, BIGINT], BIGINT, Kernel::Whole(place)),
+        ],
+        &[("regexp_instr('ABCDEF', 'c(.)(..)', 1, 1, 0, 'i')", "3")],
+    ),
+    define(
+        &["regexp_escape"],
+        "text",
+        "VARCHAR",
+        "a pattern that matches the text",
+        &[takes(
+            &[TEXT],
+            TEXT,
+            Kernel::Text(|row, out| {
+                out.text(&regex::escape(row.text(0)));
+                Ok(true)
+            }),
+        )],
+        &[("regexp_escape('a.b')", "a\\.b")],
+    ),
+    define(
+        &["like_escape"],
+        "text, pattern, escape",
+        "BOOLEAN",
+        "text LIKE pattern ESCAPE escape",
+        &[takes(&[TEXT, TEXT, TEXT], BOOLEAN, Kernel::Test(|row| like(row, false).map(Some)))],
+        &[("like_escape('a%c', 'a$%c', '$')", "true")],
+    ),
+    define(
+        &["not_like_escape"],
+        "text, pattern, escape",
+        "BOOLEAN",
+        "text NOT LIKE pattern ESCAPE escape",
+        &[takes(&[TEXT, TEXT, TEXT], BOOLEAN, Kernel::Test(|row| like(row, false).map(|found| Some(!found))))],
+        &[("not_like_escape('a%c', 'a$%c', '$')", "false")],
+    ),
+    define(
+        &["ilike_escape"],
+        "text, pattern, escape",
+        "BOOLEAN",
+        "text ILIKE pattern ESCAPE escape",
+        &[takes(&[TEXT, TEXT, TEXT], BOOLEAN, Kernel::Test(|row| like(row, true).map(Some)))],
+        &[("ilike_escape('A%c', 'a$%C', '$')", "true")],
+    ),
+    define(
+        &["not_ilike_escape"],
+        "text, pattern, escape",
+        "BOOLEAN",
+        "text NOT ILIKE pattern ESCAPE escape",
+        &[takes(&[TEXT, TEXT, TEXT], BOOLEAN, Kernel::Test(|row| like(row, true).map(|found| Some(!found))))],
+        &[("not_ilike_escape('A%c', 'a$%C', '$')", "false")],
+    ),
+];
+
+fn like(row: &Row<'_>, case_insensitive: bool) -> Result<bool> {
+    let pattern = Pattern::new(row.text(1), row.text(2).chars().next(), case_insensitive)?;
+    Ok(pattern.matches(row.bytes(0)))
+}
+
+// ---- patterns ----------------------------------------------------------------------------------------------------
+
+/// A compiled pattern and what it was made of.
+struct Compiled {
+    pattern: String,
+    flags: String,
+    whole: bool,
+    // Shared, since a clone of a `Regex` has caches of its own.
+    regex: Rc<Regex>,
+}
+
+thread_local! {
+    /// The one that was used last stands last.
+    static COMPILED: RefCell<Vec<Compiled>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The compiled pattern; mostly that of the row before.
+pub(super) fn compiled(pattern: &str, flags: &str, whole: bool) -> Result<Rc<Regex>> {
+    COMPILED.with(|kept| {
+        let mut kept = kept.borrow_mut();
+        let same = |c: &Compiled| c.whole == whole && c.pattern == pattern && c.flags == flags;
+        match kept.iter().rposition(same) {
+            Some(at) if at + 1 == kept.len() => {}
+            Some(at) => {
+                let found = kept.remove(at);
+                kept.push(found);
+            }
+            None => {
+                let regex = Rc::new(compile(pattern, flags, whole)?);
+                if kept.len() >= KEPT {
+                    kept.remove(0);
+                }
+                kept.push(Compiled { pattern: pattern.to_owned(), flags: flags.to_owned(), whole, regex });
+            }
+        }
+        kept.last().map(|c| c.regex.clone()).ok_or_else(|| Error::internal("no pattern was compiled"))
+    })
+}
+
+fn compile(pattern: &str, flags: &str, whole: bool) -> Result<Regex> {
+    let (mut plain, mut ignore_case, mut extended) = (false, false, false);
+    let (mut dot, mut lines) = (true, false);
+    for flag in flags.chars() {
+        match flag {
+            'i' => ignore_case = true,
+            'c' => ignore_case = false,
+            'n' | 'm' => (dot, lines) = (false, true),
+            'p' => (dot, lines) = (false, false),
+            'w' => (dot, lines) = (true, true),
+            's' => (dot, lines) = (true, false),
+            'x' => extended = true,
+            'q' | 'l' => plain = true,
+            'g' | 't' | 'e' => {}
+            other => return Err(Error::input(format!("{other:?} is no flag of a regular expression"))),
+        }
+    }
+    let pattern = if plain { regex::escape(pattern) } else { translated(pattern) };
+    let pattern = if whole { format!(r"\A(?:{pattern})\z") } else { pattern };
+    RegexBuilder::new(&pattern)
+        .case_insensitive(ignore_case)
+        .dot_matches_new_line(dot)
+        .multi_line(lines)
+        .ignore_whitespace(extended)
+        .build()
+        .map_err(|error| {
+            let text = error.to_string();
+            let reason = text.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            Error::input(format!("the regular expression {pattern:?} is not valid: {reason}"))
+        })
+}
+
+/// PostgreSQL's names of places, where the crate has others.
+fn translated(pattern: &str) -> String {
+    let mut out = String::with_capacity(pattern.len());
+    let mut rest = pattern.chars();
+    while let Some(c) = rest.next() {
+        out.push(c);
+        if c != '\\' {
+            continue;
+        }
+        match rest.next() {
+            Some('y') => out.push('b'),
+            Some('Y') => out.push('B'),
+            Some('m') => out.push_str("b{start}"),
+            Some('M') => out.push_str("b{end}"),
+            Some('Z') => out.push('z'),
+            other => out.extend(other),
+        }
+    }
+    out
+}
+
+/// The byte at which the character `start`, from 1, begins.
+fn byte_of(text: &str, start: i64) -> Result<usize> {
+    let Some(before) = usize::try_from(start).ok().and_then(|start| start.checked_sub(1)) else {
+        return Err(Error::input(format!("the start of a search is 1 or more, not {start}")));
+    };
+    Ok(text.char_indices().nth(before).map_or(text.len(), |(at, _)| at))
+}
+
+// ---- kernels -----------------------------------------------------------------------------------------------------
+
+fn matches(row: &Row<'_>, flags: &str, whole: bool) -> Result<Option<bool>> {
+    Ok(Some(compiled(row.text(1), flags, whole)?.is_match(row.text(0))))
+}
+
+fn replace(row: &Row<'_>, out: &mut Writer<'_>, start: i64, n: Option<i64>, flags: &str) -> Result<bool> {
+    let (text, by) = (row.text(0), row.text(2));
+    let regex = compiled(row.text(1), flags, false)?;
+    let from = byte_of(text, start)?;
+    let wanted = match n {
+        None => usize::from(!flags.contains('g')),
+        Some(n) => usize::try_from(n).map_err(|_| Error::input("regexp_replace: n must not be negative"))?,
+    };
+    // `wanted` is the one match that is replaced; 0: all.
+    let mut end = 0;
+    for (i, groups) in captures_from(&regex, text, from).enumerate() {
+        if wanted == 0 || i + 1 == wanted {
+            let found = groups.get(0).map_or(0..0, |m| m.range());
+            out.text(&text[end..found.start]);
+            expand(by, &groups, out)?;
+            out.room(out.len())?;
+            end = found.end;
+            if wanted > 0 {
+                break;
+            }
+        }
+    }
+    out.text(&text[end..]);
+    Ok(true)
+}
+
+/// Writes what a match is replaced by.
+fn expand(by: &str, groups: &Captures<'_>, out: &mut Writer<'_>) -> Result<()> {
+    let mut rest = by;
+    while let Some(at) = rest.find('\\') {
+        out.text(&rest[..at]);
+        rest = &rest[at + 1..];
+        let group = match rest.bytes().next() {
+            Some(digit @ b'1'..=b'9') => Some(usize::from(digit - b'0')),
+            Some(b'&') => Some(0),
+            Some(b'\\') => None,
+            _ => {
+                out.char('\\');
+                continue;
+            }
+        };
+        match group {
+            Some(group) => {
+                let found = groups.get(group).map_or("", |m| m.as_str());
+                out.room(out.len() + found.len())?;
+                out.text(found);
+            }
+            None => out.char('\\'),
+        }
+        rest = &rest[1..];
+    }
+    out.text(rest);
+    Ok(())
+}
+
+fn extract(row: &Row<'_>, out: &mut Writer<'_>, group: i64, flags: &str) -> Result<bool> {
+    let regex = compiled(row.text(1), flags, false)?;
+    let group = usize::try_from(group).ok().filter(|group| *group < regex.captures_len());
+    let Some(group) = group else { return Err(Error::input("regexp_extract: the pattern has no such group")) };
+    let found = regex.captures(row.text(0)).and_then(|groups| groups.get(group));
+    out.text(found.map_or("", |m| m.as_str()));
+    Ok(true)
+}
+
+/// An optional argument.
+fn whole_or(row: &Row<'_>, i: usize, default: i64) -> i64 {
+    if row.len() > i { row.whole(i) } else { default }
+}
+
+fn flags_of<'a>(row: &Row<'a>, i: usize) -> &'a str {
+    if row.len() > i { row.text(i) } else { "" }
+}
+
+/// The range of the n-th match, or of a group of it.
+fn nth(row: &Row<'_>, flags: &str, group: i64) -> Result<Option<std::ops::Range<usize>>> {
+    let text = row.text(0);
+    let regex = compiled(row.text(1), flags, false)?;
+    let from = byte_of(text, whole_or(row, 2, 1))?;
+    let n = usize::try_from(whole_or(row, 3, 1)).ok().and_then(|n| n.checked_sub(1));
+    let (Some(n), Ok(group)) = (n, usize::try_from(group)) else {
+        return Err(Error::input("the number of a match is 1 or more, that of a group 0 or more"));
+    };
+    Ok(captures_from(&regex, text, from).nth(n).and_then(|groups| groups.get(group)).map(|m| m.range()))
+}
+
+fn substr(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let found = nth(row, flags_of(row, 4), whole_or(row, 5, 0))?;
+    Ok(found.map(|range| out.text(&row.text(0)[range])).is_some())
+}
+
+fn place(row: &Row<'_>) -> Result<Option<i64>> {
+    let found = nth(row, flags_of(row, 5), whole_or(row, 6, 0))?;
+    let at = found.map(|range| if whole_or(row, 4, 0) == 1 { range.end } else { range.start });
+    Ok(Some(at.map_or(0, |at| row.text(0)[..at].chars().count() as i64 + 1)))
+}
+
+fn count(row: &Row<'_>) -> Result<Option<i64>> {
+    let text = row.text(0);
+    let regex = compiled(row.text(1), flags_of(row, 3), false)?;
+    let from = byte_of(text, whole_or(row, 2, 1))?;
+    Ok(Some(captures_from(&regex, text, from).count() as i64))
+}
+
+/// Matches from a place on, with the text before it in sight.
+fn captures_from<'r, 't>(
+    regex: &'r Regex,
+    text: &'t str,
+    from: usize,
+) -> impl Iterator<Item = Captures<'t>> + use<'r, 't> {
+    let mut at = Some(from);
+    // An empty match at the end of the one before does not count.
+    let mut before = None;
+    std::iter::from_fn(move || {
+        loop {
+            let groups = regex.captures_at(text, at?)?;
+            let found = groups.get(0)?;
+            let next = text[found.end()..].chars().next().map(|c| found.end() + c.len_utf8());
+            at = if found.is_empty() { next } else { Some(found.end()) };
+            if !(found.is_empty() && before == Some(found.end())) {
+                before = Some(found.end());
+                return Some(groups);
+            }
+        }
+    })
+}

@@ -1,0 +1,350 @@
+//! `strftime` and `strptime`, with DuckDB's codes: those of C, a `-` after the percent sign for numbers without padding.
+
+use super::calendar::{at, date_of, day_name, month_name};
+use crate::functions::catalog::Writer;
+use entasis_vector::expr::DatePart;
+use entasis_vector::expr::calendar::extract_date;
+use entasis_vector::types::MICROS_PER_DAY;
+use entasis_vector::value::{civil_from_days, days_from_civil};
+use entasis_vector::{Error, Result};
+use std::fmt::Write;
+
+fn unknown(code: &str) -> Error {
+    Error::input(format!("there is no format code {code}"))
+        .with_hint("see the function strftime: %Y-%m-%d %H:%M:%S and others")
+}
+
+/// One code or character of a format.
+enum Piece {
+    Char(char),
+    Code { code: char, bare: bool },
+}
+
+fn pieces(format: &str) -> Result<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    let mut rest = format.chars();
+    while let Some(c) = rest.next() {
+        if c != '%' {
+            pieces.push(Piece::Char(c));
+            continue;
+        }
+        let mut code = rest.next().ok_or_else(|| unknown("%"))?;
+        let bare = code == '-';
+        if bare {
+            code = rest.next().ok_or_else(|| unknown("%-"))?;
+        }
+        // Codes that stand for several.
+        let whole = match code {
+            'c' => "%Y-%m-%d %H:%M:%S",
+            'x' | 'F' => "%Y-%m-%d",
+            'X' | 'T' => "%H:%M:%S",
+            'R' => "%H:%M",
+            'D' => "%m/%d/%y",
+            '%' => {
+                pieces.push(Piece::Char('%'));
+                continue;
+            }
+            _ => {
+                pieces.push(Piece::Code { code, bare });
+                continue;
+            }
+        };
+        pieces.extend(self::pieces(whole)?);
+    }
+    Ok(pieces)
+}
+
+/// Writes a timestamp, in microseconds since 1970, by a format.
+///
+/// # Errors
+/// Input, for codes that there are not.
+pub(super) fn write(micros: i64, format: &str, zone: bool, out: &mut Writer<'_>) -> Result<()> {
+    let (days, time) = (micros.div_euclid(MICROS_PER_DAY), micros.rem_euclid(MICROS_PER_DAY));
+    let (year, month, day) = civil_from_days(days);
+    let (seconds, micros) = (time / 1_000_000, time % 1_000_000);
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let hour12 = if hour % 12 == 0 { 12 } else { hour % 12 };
+    let day_of_year = extract_date(DatePart::DayOfYear, days);
+    let (sunday, monday) = (extract_date(DatePart::DayOfWeek, days), extract_date(DatePart::IsoDayOfWeek, days) - 1);
+    for piece in pieces(format)? {
+        let (code, bare) = match piece {
+            Piece::Char(c) => {
+                out.char(c);
+                continue;
+            }
+            Piece::Code { code, bare } => (code, bare),
+        };
+        let (value, width) = match code {
+            'a' => {
+                out.text(&day_name(days)[..3]);
+                continue;
+            }
+            'A' => {
+                out.text(day_name(days));
+                continue;
+            }
+            'b' | 'h' => {
+                out.text(&month_name(month)[..3]);
+                continue;
+            }
+            'B' => {
+                out.text(month_name(month));
+                continue;
+            }
+            'p' => {
+                out.text(if hour < 12 { "AM" } else { "PM" });
+                continue;
+            }
+            'z' => {
+                out.text("+00");
+                continue;
+            }
+            'Z' => {
+                out.text(if zone { "UTC" } else { "" });
+                continue;
+            }
+            'w' => (sunday, 1),
+            'u' => (monday + 1, 1),
+            'd' => (day.into(), 2),
+            'e' => (day.into(), 1),
+            'm' => (month.into(), 2),
+            'y' => (year.rem_euclid(100), 2),
+            'Y' => (year, 4),
+            'G' => (extract_date(DatePart::IsoYear, days), 4),
+            'H' => (hour, 2),
+            'I' => (hour12, 2),
+            'M' => (minute, 2),
+            'S' => (second, 2),
+            'f' => (micros, 6),
+            'g' => (micros / 1000, 3),
+            'n' => (micros * 1000, 9),
+            'j' => (day_of_year, 3),
+            'U' => ((day_of_year + 6 - sunday) / 7, 2),
+            'W' => ((day_of_year + 6 - monday) / 7, 2),
+            'V' => (extract_date(DatePart::Week, days), 2),
+            's' => (days * 86_400 + seconds, 1),
+            other => return Err(unknown(&format!("%{}{other}", if bare { "-" } else { "" }))),
+        };
+        let width = if bare { 1 } else { width };
+        let _ = match value < 0 {
+            true => write!(out, "{value}"),
+            false => write!(out, "{value:0width$}"),
+        };
+    }
+    Ok(())
+}
+
+/// Reads a timestamp by a format, in UTC where the format has an offset.
+///
+/// # Errors
+/// Input, if the text does not fit, or for codes that there are not.
+pub(super) fn read(text: &str, format: &str) -> Result<i64> {
+    let pieces = pieces(format)?;
+    parse(text, &pieces).map_err(|reason| match reason {
+        Reason::Code(code) => unknown(&code),
+        Reason::Text(reason) => Error::input(format!("{text:?} does not fit {format:?}: {reason}")),
+    })
+}
+
+enum Reason {
+    Code(String),
+    Text(String),
+}
+
+impl From<&str> for Reason {
+    fn from(text: &str) -> Reason {
+        Reason::Text(text.to_owned())
+    }
+}
+
+fn parse(text: &str, pieces: &[Piece]) -> std::result::Result<i64, Reason> {
+    let mut rest = text.trim_start();
+    let (mut year, mut month, mut day) = (1900, 1, 1);
+    let (mut hour, mut minute, mut second, mut micros) = (0, 0, 0, 0);
+    let (mut afternoon, mut twelve, mut offset) = (None, false, 0);
+    let (mut day_of_year, mut iso_year, mut iso_week, mut week_day) = (None, None, None, None);
+    let (mut week, mut epoch) = (None, None);
+    for (i, piece) in pieces.iter().enumerate() {
+        let code = match piece {
+            Piece::Char(c) if c.is_whitespace() => {
+                let trimmed = rest.trim_start();
+                if trimmed.len() == rest.len() && !rest.is_empty() {
+                    return Err("a blank is missing".into());
+                }
+                rest = trimmed;
+                continue;
+            }
+            Piece::Char(c) => {
+                rest = rest.strip_prefix(*c).ok_or_else(|| Reason::Text(format!("{c:?} is missing")))?;
+                continue;
+            }
+            Piece::Code { code, .. } => *code,
+        };
+        let mut number = |width: usize| {
+            let digits = rest.bytes().take(width).take_while(u8::is_ascii_digit).count();
+            let value = rest[..digits].parse::<i64>().map_err(|_| Reason::Text(format!("%{code} finds no number")))?;
+            rest = &rest[digits..];
+            Ok::<(i64, usize), Reason>((value, digits))
+        };
+        match code {
+            'Y' | 'G' => {
+                let negative = rest.starts_with('-');
+                rest = rest.strip_prefix('-').unwrap_or(rest);
+                let all = rest.bytes().take_while(u8::is_ascii_digit).count();
+                // More than four digits only where no digit can follow.
+                let open = !matches!(pieces.get(i + 1), Some(Piece::Code { .. }));
+                let digits = if open { all.min(6) } else { all.min(4) };
+                let value = rest[..digits].parse::<i64>().map_err(|_| Reason::from("the year is missing"))?;
+                rest = &rest[digits..];
+                let value = if negative { -value } else { value };
+                if code == 'Y' { year = value } else { iso_year = Some(value) }
+            }
+            'y' => {
+                let (value, _) = number(2)?;
+                year = if value < 70 { 2000 + value } else { 1900 + value };
+            }
+            'm' => month = number(2)?.0,
+            'd' | 'e' => day = number(2)?.0,
+            'H' => hour = number(2)?.0,
+            'I' => {
+                hour = number(2)?.0;
+                twelve = true;
+            }
+            'M' => minute = number(2)?.0,
+            'S' => second = number(2)?.0,
+            'j' => day_of_year = Some(number(3)?.0),
+            'V' => iso_week = Some(number(2)?.0),
+            'U' | 'W' => week = Some((code, number(2)?.0)),
+            'w' => week_day = Some((number(1)?.0 + 6) % 7),
+            'u' => week_day = Some(number(1)?.0 - 1),
+            's' => epoch = Some(number(12)?.0),
+            'f' | 'n' | 'g' => {
+                let (value, digits) = number(9)?;
+                micros = if digits <= 6 {
+                    value * 10i64.pow(6 - digits as u32)
+                } else {
+                    value / 10i64.pow(digits as u32 - 6)
+                };
+            }
+            'p' => {
+                let half = rest.get(..2).map(str::to_ascii_lowercase);
+                afternoon = match half.as_deref() {
+                    Some("am") => Some(false),
+                    Some("pm") => Some(true),
+                    _ => return Err("AM or PM is missing".into()),
+                };
+                rest = &rest[2..];
+            }
+            'a' | 'A' => {
+                let (at, after) =
+                    named(rest, (3..10).map(day_name), code == 'a').ok_or("the name of a day is missing")?;
+                week_day = Some((at as i64 + 6) % 7);
+                rest = after;
+            }
+            'b' | 'h' | 'B' => {
+                let (at, after) =
+                    named(rest, (1..13).map(month_name), code != 'B').ok_or("the name of a month is missing")?;
+                month = at as i64 + 1;
+                rest = after;
+            }
+            'z' => {
+                let sign = match rest.bytes().next() {
+                    Some(b'+') => 1,
+                    Some(b'-') => -1,
+                    Some(b'Z' | b'z') => {
+                        rest = &rest[1..];
+                        continue;
+                    }
+                    _ => return Err("an offset is missing".into()),
+                };
+                rest = &rest[1..];
+                let digits = |text: &str| {
+                    text.get(..2).filter(|d| d.bytes().all(|b| b.is_ascii_digit())).and_then(|d| d.parse::<i64>().ok())
+                };
+                let hours = digits(rest).ok_or("an offset is missing")?;
+                rest = rest[2..].strip_prefix(':').unwrap_or(&rest[2..]);
+                let minutes = digits(rest);
+                rest = if minutes.is_some() { &rest[2..] } else { rest };
+                offset = sign * (hours * 3600 + minutes.unwrap_or(0) * 60);
+            }
+            'Z' => {
+                let letters = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+                if !matches!(rest[..letters].to_ascii_lowercase().as_str(), "utc" | "gmt" | "z" | "ut") {
+                    return Err("%Z takes only UTC".into());
+                }
+                rest = &rest[letters..];
+            }
+            other => return Err(Reason::Code(format!("%{other}"))),
+        }
+    }
+    if !rest.trim_end().is_empty() {
+        return Err(Reason::Text(format!("{rest:?} is left")));
+    }
+    if let Some(epoch) = epoch {
+        return Ok(epoch * 1_000_000);
+    }
+    if twelve || afternoon.is_some() {
+        if !(1..=12).contains(&hour) && twelve {
+            return Err("the hour is not one of 12".into());
+        }
+        hour = match afternoon {
+            Some(true) if hour < 12 => hour + 12,
+            Some(false) if hour == 12 => 0,
+            _ => hour,
+        };
+    }
+    if !(0..24).contains(&hour) || !(0..60).contains(&minute) || !(0..60).contains(&second) {
+        return Err("there is no such time".into());
+    }
+    let reason = |error: Error| Reason::Text(error.message().to_owned());
+    let days = match (day_of_year, iso_year, week) {
+        (Some(n), ..) => {
+            let start = date_of(year, 1, 1).map_err(reason)?;
+            let end = date_of(year + 1, 1, 1).map_err(reason)?;
+            if n < 1 || start + n > end {
+                return Err("there is no such day of the year".into());
+            }
+            start + n - 1
+        }
+        (_, Some(year), _) => {
+            let fourth = days_from_civil(year, 1, 4);
+            fourth - (fourth + 3).rem_euclid(7) + (iso_week.unwrap_or(1) - 1) * 7 + week_day.unwrap_or(0)
+        }
+        (_, _, Some((code, week))) => {
+            let start = date_of(year, 1, 1).map_err(reason)?;
+            let first = extract_date(if code == 'U' { DatePart::DayOfWeek } else { DatePart::IsoDayOfWeek }, start);
+            let first = if code == 'W' { first - 1 } else { first };
+            // Week 1 begins with the first Sunday, or Monday.
+            let day = week_day.unwrap_or(if code == 'U' { 6 } else { 0 });
+            let day = if code == 'U' { (day + 1) % 7 } else { day };
+            start + (7 - first) % 7 + (week - 1) * 7 + day
+        }
+        _ => date_of(year, month, day).map_err(reason)?,
+    };
+    let time = (hour * 3600 + minute * 60 + second - offset) * 1_000_000 + micros;
+    at(days, time).map_err(reason)
+}
+
+/// Which name the text begins with, whole or by its first three letters, and what follows.
+fn named(text: &str, names: impl Iterator<Item = &'static str>, short: bool) -> Option<(usize, &str)> {
+    let names: Vec<&str> = names.collect();
+    let starts = |part: &str| text.get(..part.len()).is_some_and(|given| given.eq_ignore_ascii_case(part));
+    let length = |name: &str| if short { 3 } else { name.len() };
+    let at = names.iter().position(|name| starts(&name[..length(name)]))?;
+    Some((at, &text[length(names[at])..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_read() {
+        let read = |text: &str, format: &str| read(text, format).ok();
+        assert_eq!(read("2024 100", "%Y %j"), Some(days_from_civil(2024, 4, 9) * MICROS_PER_DAY));
+        assert_eq!(read("nope", "%Y"), None);
+        assert_eq!(read("9:05 PM", "%I:%M %p"), Some(days_from_civil(1900, 1, 1) * MICROS_PER_DAY + 75_900_000_000));
+        assert_eq!(read("2024-01-01 00:00:00 +02:30", "%Y-%m-%d %H:%M:%S %z"), Some(1_704_058_200_000_000));
+        assert_eq!(read("2024-01-01x", "%Y-%m-%d"), None);
+    }
+}

@@ -1,0 +1,857 @@
+//! Functions of text. Positions and lengths count characters, from 1.
+
+use super::bytes::hex_digits;
+use crate::functions::catalog::{Definition, Kernel, Overload, Row, Writer, define, elsewhere, takes};
+use entasis_vector::{DataType, Error, Result};
+use std::collections::HashMap;
+use std::fmt::Write;
+
+const TEXT: DataType = DataType::Varchar;
+const BIGINT: DataType = DataType::Int64;
+const INTEGER: DataType = DataType::Int32;
+const BLOB: DataType = DataType::Blob;
+
+pub(crate) const FUNCTIONS: &[Definition] = &[
+    elsewhere(
+        &["length", "char_length", "character_length", "len"],
+        "text or blob",
+        "BIGINT",
+        "characters of a text, bytes of a BLOB",
+        &[("length('Entasis')", "7"), ("length('\\xFF'::BLOB)", "1")],
+    ),
+    elsewhere(&["octet_length", "strlen"], "text or blob", "BIGINT", "bytes", &[("octet_length('ä')", "2")]),
+    define(
+        &["bit_length"],
+        "text or blob",
+        "BIGINT",
+        "bits",
+        &[
+            takes(&[BLOB], BIGINT, Kernel::Whole(|row| Ok(Some(row.bytes(0).len() as i64 * 8)))),
+            takes(&[TEXT], BIGINT, Kernel::Whole(|row| Ok(Some(row.bytes(0).len() as i64 * 8)))),
+        ],
+        &[("bit_length('abc')", "24")],
+    ),
+    elsewhere(&["upper", "ucase"], "text", "VARCHAR", "upper case", &[("upper('Straße')", "STRASSE")]),
+    elsewhere(&["lower", "lcase"], "text", "VARCHAR", "lower case", &[("lower('ÄB')", "äb")]),
+    define(
+        &["initcap"],
+        "text",
+        "VARCHAR",
+        "each word with a capital first letter",
+        &[takes(&[TEXT], TEXT, Kernel::Text(initcap))],
+        &[("initcap('hi THOMAS')", "Hi Thomas")],
+    ),
+    elsewhere(
+        &["substring", "substr"],
+        "text or blob, start [, count]",
+        "type of the first",
+        "part from start on; also substring(text FROM start FOR count), and substring(text FROM pattern), the first match",
+        &[("substring('Entasis', 2, 3)", "nta"), ("substring('foobar' FROM 'o.b')", "oob")],
+    ),
+    define(
+        &["left"],
+        "text, n",
+        "VARCHAR",
+        "first n characters; all but the last -n if n is negative",
+        &[takes(
+            &[TEXT, BIGINT],
+            TEXT,
+            Kernel::Text(|row, out| {
+                let (text, n) = (row.text(0), row.whole(1));
+                out.text(&text[..cut(text, n)]);
+                Ok(true)
+            }),
+        )],
+        &[("left('Entasis', 2)", "En"), ("left('Entasis', -2)", "Entas")],
+    ),
+    define(
+        &["right"],
+        "text, n",
+        "VARCHAR",
+        "last n characters; all but the first -n if n is negative",
+        &[takes(
+            &[TEXT, BIGINT],
+            TEXT,
+            Kernel::Text(|row, out| {
+                let (text, n) = (row.text(0), row.whole(1));
+                // What is left out is what `left` takes of the rest.
+                let skip =
+                    if n < 0 { n.saturating_neg() } else { (text.chars().count() as i64).saturating_sub(n).max(0) };
+                out.text(&text[cut(text, skip)..]);
+                Ok(true)
+            }),
+        )],
+        &[("right('Entasis', 3)", "sis"), ("right('Entasis', -2)", "tasis")],
+    ),
+    define(
+        &["lpad"],
+        "text, n [, fill]",
+        "VARCHAR",
+        "filled on the left to n characters, or cut to them",
+        &[
+            takes(&[TEXT, BIGINT], TEXT, Kernel::Text(|row, out| pad(row, out, " ", true))),
+            takes(&[TEXT, BIGINT, TEXT], TEXT, Kernel::Text(|row, out| pad(row, out, row.text(2), true))),
+        ],
+        &[("lpad('hi', 5, 'xy')", "xyxhi"), ("lpad('hello', 2)", "he")],
+    ),
+    define(
+        &["rpad"],
+        "text, n [, fill]",
+        "VARCHAR",
+        "filled on the right to n characters, or cut to them",
+        &[
+            takes(&[TEXT, BIGINT], TEXT, Kernel::Text(|row, out| pad(row, out, " ", false))),
+            takes(&[TEXT, BIGINT, TEXT], TEXT, Kernel::Text(|row, out| pad(row, out, row.text(2), false))),
+        ],
+        &[("rpad('hi', 5, 'xy')", "hixyx")],
+    ),
+    define(
+        &["trim", "btrim"],
+        "text [, characters]",
+        "VARCHAR",
+        "without the characters, by default blanks, at both ends; also trim(BOTH characters FROM text)",
+        &[
+            takes(&[TEXT], TEXT, Kernel::Text(|row, out| trim(row.text(0), out, " ", true, true))),
+            takes(&[TEXT, TEXT], TEXT, Kernel::Text(|row, out| trim(row.text(0), out, row.text(1), true, true))),
+            takes(&[BLOB, BLOB], BLOB, Kernel::Text(|row, out| trim_bytes(row, out, true, true))),
+        ],
+        &[("trim('  a ')", "a"), ("trim('xxaxy', 'xy')", "a")],
+    ),
+    define(
+        &["ltrim"],
+        "text [, characters]",
+        "VARCHAR",
+        "without the characters at the start",
+        &[
+            takes(&[TEXT], TEXT, Kernel::Text(|row, out| trim(row.text(0), out, " ", true, false))),
+            takes(&[TEXT, TEXT], TEXT, Kernel::Text(|row, out| trim(row.text(0), out, row.text(1), true, false))),
+            takes(&[BLOB, BLOB], BLOB, Kernel::Text(|row, out| trim_bytes(row, out, true, false))),
+        ],
+        &[("ltrim('xxaxx', 'x')", "axx")],
+    ),
+    define(
+        &["rtrim"],
+        "text [, characters]",
+        "VARCHAR",
+        "without the characters at the end",
+        &[
+            takes(&[TEXT], TEXT, Kernel::Text(|row, out| trim(row.text(0), out, " ", false, true))),
+            takes(&[TEXT, TEXT], TEXT, Kernel::Text(|row, out| trim(row.text(0), out, row.text(1), false, true))),
+            takes(&[BLOB, BLOB], BLOB, Kernel::Text(|row, out| trim_bytes(row, out, false, true))),
+        ],
+        &[("rtrim('xxaxx', 'x')", "xxa")],
+    ),
+    define(
+        &["concat"],
+        "value, …",
+        "VARCHAR, or BLOB of BLOBs",
+        "all as one text; NULLs count as empty",
+        &[
+            Overload { args: &[], rest: Some(DataType::Null), result: TEXT, kernel: Kernel::TextOfNulls(concat) },
+            Overload { args: &[], rest: Some(BLOB), result: BLOB, kernel: Kernel::TextOfNulls(concat) },
+        ],
+        &[("concat('a', NULL, 1, true)", "a1true")],
+    ),
+    define(
+        &["concat_ws"],
+        "separator, value, …",
+        "VARCHAR",
+        "all that are not NULL as one text, with the separator between them",
+        &[Overload { args: &[TEXT], rest: Some(DataType::Null), result: TEXT, kernel: Kernel::TextOfNulls(concat_ws) }],
+        &[("concat_ws(', ', 'a', NULL, 1)", "a, 1")],
+    ),
+    define(
+        &["repeat"],
+        "text or blob, n",
+        "type of the first",
+        "n times",
+        &[takes(&[TEXT, BIGINT], TEXT, Kernel::Text(repeat)), takes(&[BLOB, BIGINT], BLOB, Kernel::Text(repeat))],
+        &[("repeat('ab', 3)", "ababab")],
+    ),
+    define(
+        &["replace"],
+        "text, part, by",
+        "VARCHAR",
+        "with every part replaced",
+        &[takes(&[TEXT, TEXT, TEXT], TEXT, Kernel::Text(replace))],
+        &[("replace('hello', 'l', '-')", "he--o")],
+    ),
+    define(
+        &["translate"],
+        "text, from, to",
+        "VARCHAR",
+        "each character of from replaced by that of to in its place, or removed",
+        &[takes(&[TEXT, TEXT, TEXT], TEXT, Kernel::Text(translate))],
+        &[("translate('12345', '143', 'ax')", "a2x5")],
+    ),
+    define(
+        &["overlay"],
+        "text, part, start [, count]",
+        "VARCHAR",
+        "count characters from start on replaced; also overlay(text PLACING part FROM start FOR count)",
+        &[
+            takes(&[TEXT, TEXT, BIGINT], TEXT, Kernel::Text(overlay)),
+            takes(&[TEXT, TEXT, BIGINT, BIGINT], TEXT, Kernel::Text(overlay)),
+            takes(&[BLOB, BLOB, BIGINT], BLOB, Kernel::Text(overlay_bytes)),
+            takes(&[BLOB, BLOB, BIGINT, BIGINT], BLOB, Kernel::Text(overlay_bytes)),
+        ],
+        &[("overlay('Txxxxas', 'hom', 2, 4)", "Thomas")],
+    ),
+    define(
+        &["reverse"],
+        "text",
+        "VARCHAR",
+        "backwards",
+        &[takes(
+            &[TEXT],
+            TEXT,
+            Kernel::Text(|row, out| {
+                row.text(0).chars().rev().for_each(|c| out.char(c));
+                Ok(true)
+            }),
+        )],
+        &[("reverse('abc')", "cba")],
+    ),
+    define(
+        &["strpos", "instr", "position"],
+        "text, part",
+        "BIGINT",
+        "place of the first part, or 0; also position(part IN text)",
+        &[
+            takes(
+                &[TEXT, TEXT],
+                BIGINT,
+                Kernel::Whole(|row| {
+                    let (text, part) = (row.text(0), row.text(1));
+                    Ok(Some(text.find(part).map_or(0, |at| text[..at].chars().count() as i64 + 1)))
+                }),
+            ),
+            takes(
+                &[BLOB, BLOB],
+                BIGINT,
+                Kernel::Whole(|row| {
+                    let (bytes, part) = (row.bytes(0), row.bytes(1));
+                    let place =
+                        if part.is_empty() { Some(0) } else { bytes.windows(part.len()).position(|w| w == part) };
+                    Ok(Some(place.map_or(0, |at| at as i64 + 1)))
+                }),
+            ),
+        ],
+        &[("strpos('high', 'ig')", "2"), ("position('x' IN 'abc')", "0")],
+    ),
+    elsewhere(&["contains"], "text, part", "BOOLEAN", "whether the part is in it", &[("contains('abc', 'b')", "true")]),
+    elsewhere(
+        &["starts_with", "prefix"],
+        "text, part",
+        "BOOLEAN",
+        "whether it begins so",
+        &[("starts_with('abc', 'ab')", "true")],
+    ),
+    elsewhere(
+        &["ends_with", "suffix"],
+        "text, part",
+        "BOOLEAN",
+        "whether it ends so",
+        &[("ends_with('abc', 'bc')", "true")],
+    ),
+    define(
+        &["split_part"],
+        "text, separator, n",
+        "VARCHAR",
+        "the n-th of the parts between separators; from the end if n is negative",
+        &[takes(&[TEXT, TEXT, BIGINT], TEXT, Kernel::Text(split_part))],
+        &[("split_part('a;b;c', ';', 2)", "b"), ("split_part('a;b;c', ';', -1)", "c")],
+    ),
+    define(
+        &["ascii"],
+        "text",
+        "INTEGER",
+        "number of the first character in Unicode, 0 of an empty text",
+        &[takes(&[TEXT], INTEGER, Kernel::Whole(|row| Ok(Some(first_character(row.text(0)).unwrap_or(0)))))],
+        &[("ascii('x')", "120")],
+    ),
+    define(
+        &["unicode", "ord"],
+        "text",
+        "INTEGER",
+        "number of the first character in Unicode, -1 of an empty text",
+        &[takes(&[TEXT], INTEGER, Kernel::Whole(|row| Ok(Some(first_character(row.text(0)).unwrap_or(-1)))))],
+        &[("unicode('ä')", "228")],
+    ),
+    define(
+        &["chr"],
+        "n",
+        "VARCHAR",
+        "character with this number in Unicode",
+        &[takes(
+            &[BIGINT],
+            TEXT,
+            Kernel::Text(|row, out| {
+                let n = row.whole(0);
+                match u32::try_from(n).ok().and_then(char::from_u32) {
+                    Some(c) => out.char(c),
+                    None => return Err(Error::input(format!("chr({n}): there is no such character"))),
+                }
+                Ok(true)
+            }),
+        )],
+        &[("chr(65)", "A")],
+    ),
+    define(
+        &["to_base"],
+        "n, base [, width]",
+        "VARCHAR",
+        "a number to a base of 2 to 36, with zeros in front up to a width",
+        &[
+            takes(&[BIGINT, BIGINT], TEXT, Kernel::Text(to_base)),
+            takes(&[BIGINT, BIGINT, BIGINT], TEXT, Kernel::Text(to_base)),
+        ],
+        &[("to_base(42, 16)", "2A"), ("to_base(5, 2, 8)", "00000101")],
+    ),
+    define(
+        &["to_oct"],
+        "n",
+        "VARCHAR",
+        "a number to the base 8",
+        &[takes(&[BIGINT], TEXT, Kernel::Text(|row, out| written(write!(out, "{:o}", row.whole(0)))))],
+        &[("to_oct(8)", "10")],
+    ),
+    define(
+        &["quote_literal"],
+        "value",
+        "VARCHAR",
+        "as a text literal",
+        &[takes(&[TEXT], TEXT, Kernel::Text(|row, out| quote(row.text(0), out)))],
+        &[("quote_literal('it''s')", "'it''s'")],
+    ),
+    define(
+        &["quote_nullable"],
+        "value",
+        "VARCHAR",
+        "as a text literal, or the word NULL",
+        &[takes(
+            &[TEXT],
+            TEXT,
+            Kernel::TextOfNulls(|row, out| match row.is_null(0) {
+                true => {
+                    out.text("NULL");
+                    Ok(true)
+                }
+                false => quote(row.text(0), out),
+            }),
+        )],
+        &[("quote_nullable(NULL)", "NULL")],
+    ),
+    define(
+        &["quote_ident"],
+        "text",
+        "VARCHAR",
+        "as a name, in quotes where it needs them",
+        &[takes(
+            &[TEXT],
+            TEXT,
+            Kernel::Text(|row, out| {
+                quote_ident(row.text(0), out);
+                Ok(true)
+            }),
+        )],
+        &[("quote_ident('a b')", "\"a b\""), ("quote_ident('ab')", "ab")],
+    ),
+    define(
+        &["format_bytes", "pg_size_pretty", "formatreadablesize"],
+        "n",
+        "VARCHAR",
+        "bytes in KiB, MiB, …",
+        &[takes(
+            &[BIGINT],
+            TEXT,
+            Kernel::Text(|row, out| size(row.whole(0), out, 1024, &["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"])),
+        )],
+        &[("format_bytes(16384)", "16.0 KiB"), ("format_bytes(100)", "100 bytes")],
+    ),
+    define(
+        &["formatreadabledecimalsize"],
+        "n",
+        "VARCHAR",
+        "bytes in kB, MB, …",
+        &[takes(
+            &[BIGINT],
+            TEXT,
+            Kernel::Text(|row, out| size(row.whole(0), out, 1000, &["kB", "MB", "GB", "TB", "PB", "EB"])),
+        )],
+        &[("formatReadableDecimalSize(16000)", "16.0 kB")],
+    ),
+    define(
+        &["bar"],
+        "x, low, high [, width]",
+        "VARCHAR",
+        "a bar whose length is proportional to x - low, and width, by default 80, at high",
+        &[
+            takes(&[DataType::Float64, DataType::Float64, DataType::Float64], TEXT, Kernel::Text(bar)),
+            takes(
+                &[DataType::Float64, DataType::Float64, DataType::Float64, DataType::Float64],
+                TEXT,
+                Kernel::Text(bar),
+            ),
+        ],
+        &[("trim(bar(5, 0, 20, 10))", "██▌")],
+    ),
+    define(
+        &["url_encode"],
+        "text",
+        "VARCHAR",
+        "with %xx for what may not stand in a URL",
+        &[takes(&[TEXT], TEXT, Kernel::Text(url_encode))],
+        &[("url_encode('a b/ä')", "a%20b%2F%C3%A4")],
+    ),
+    define(
+        &["url_decode"],
+        "text",
+        "VARCHAR",
+        "with the bytes that %xx stand for",
+        &[takes(&[TEXT], TEXT, Kernel::Text(url_decode))],
+        &[("url_decode('a%20b%2Fc')", "a b/c")],
+    ),
+    define(
+        &["parse_filename"],
+        "path [, without_extension]",
+        "VARCHAR",
+        "the last part of a path",
+        &[
+            takes(&[TEXT], TEXT, Kernel::Text(|row, out| file_name(row, out, false))),
+            takes(&[TEXT, DataType::Boolean], TEXT, Kernel::Text(|row, out| file_name(row, out, row.test(1)))),
+        ],
+        &[("parse_filename('a/b/c.csv')", "c.csv"), ("parse_filename('a/b/c.csv', true)", "c")],
+    ),
+    define(
+        &["parse_dirname"],
+        "path",
+        "VARCHAR",
+        "the first part of a path",
+        &[takes(
+            &[TEXT],
+            TEXT,
+            Kernel::Text(|row, out| {
+                let path = row.text(0);
+                out.text(path.split_once(['/', '\\']).map_or("", |(first, _)| first));
+                Ok(true)
+            }),
+        )],
+        &[("parse_dirname('a/b/c.csv')", "a")],
+    ),
+    define(
+        &["parse_dirpath"],
+        "path",
+        "VARCHAR",
+        "a path without its last part",
+        &[takes(
+            &[TEXT],
+            TEXT,
+            Kernel::Text(|row, out| {
+                let path = row.text(0);
+                out.text(path.rsplit_once(['/', '\\']).map_or("", |(before, _)| before));
+                Ok(true)
+            }),
+        )],
+        &[("parse_dirpath('a/b/c.csv')", "a/b")],
+    ),
+    define(
+        &["substring_index", "substr_index"],
+        "text, separator, n",
+        "VARCHAR",
+        "all before the n-th separator; all behind the n-th from the end if n is negative",
+        &[takes(&[TEXT, TEXT, BIGINT], TEXT, Kernel::Text(substring_index))],
+        &[("substring_index('a.b.c', '.', 2)", "a.b")],
+    ),
+    define(
+        &["find_in_set"],
+        "text, list",
+        "BIGINT",
+        "place of a text among those between commas, or 0",
+        &[takes(
+            &[TEXT, TEXT],
+            BIGINT,
+            Kernel::Whole(|row| {
+                Ok(Some(row.text(1).split(',').position(|item| item == row.text(0)).map_or(0, |at| at as i64 + 1)))
+            }),
+        )],
+        &[("find_in_set('b', 'a,b,c')", "2")],
+    ),
+];
+
+/// What the engine's `substring` does not take.
+pub(super) const SUBSTRING: Definition = define(
+    &["substring"],
+    "blob, start [, count]; or text, pattern",
+    "type of the first",
+    "part of bytes; first match of a pattern, or its first group",
+    &[
+        takes(&[BLOB, BIGINT], BLOB, Kernel::Text(part_of_bytes)),
+        takes(&[BLOB, BIGINT, BIGINT], BLOB, Kernel::Text(part_of_bytes)),
+        takes(&[TEXT, TEXT], TEXT, Kernel::Text(first_match)),
+    ],
+    &[],
+);
+
+fn part_of_bytes(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let (bytes, start) = (row.bytes(0), row.whole(1));
+    let end = match row.len() {
+        2 => i64::MAX,
+        _ if row.whole(2) < 0 => return Err(Error::input("negative substring length not allowed")),
+        _ => start.saturating_add(row.whole(2)),
+    };
+    let place = |at: i64| usize::try_from(at.saturating_sub(1)).map_or(0, |at| at.min(bytes.len()));
+    out.bytes(&bytes[place(start)..place(end).max(place(start))]);
+    Ok(true)
+}
+
+fn first_match(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let regex = super::patterns::compiled(row.text(1), "", false)?;
+    let Some(groups) = regex.captures(row.text(0)) else { return Ok(false) };
+    // With a group, what it matched, or NULL if it took no part.
+    let found = groups.get(usize::from(groups.len() > 1));
+    Ok(found.map(|m| out.text(m.as_str())).is_some())
+}
+
+/// What writing to a [`Writer`] gives, which cannot fail.
+pub(super) fn written(_: std::fmt::Result) -> Result<bool> {
+    Ok(true)
+}
+
+fn first_character(text: &str) -> Option<i64> {
+    text.chars().next().map(|c| u32::from(c).into())
+}
+
+/// Where the first `n` characters end; all but the last `-n`, if it is negative.
+fn cut(text: &str, n: i64) -> usize {
+    let n = if n < 0 { (text.chars().count() as i64).saturating_add(n) } else { n };
+    match usize::try_from(n) {
+        Err(_) => 0,
+        Ok(n) if n >= text.len() => text.len(),
+        Ok(n) => text.char_indices().nth(n).map_or(text.len(), |(at, _)| at),
+    }
+}
+
+fn initcap(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let mut inside = false;
+    for c in row.text(0).chars() {
+        match inside {
+            true => c.to_lowercase().for_each(|c| out.char(c)),
+            false => c.to_uppercase().for_each(|c| out.char(c)),
+        }
+        inside = c.is_alphanumeric();
+    }
+    Ok(true)
+}
+
+fn pad(row: &Row<'_>, out: &mut Writer<'_>, fill: &str, left: bool) -> Result<bool> {
+    let (text, n) = (row.text(0), row.whole(1).max(0));
+    let length = text.chars().count() as i64;
+    if n <= length || fill.is_empty() {
+        out.text(&text[..cut(text, n)]);
+        return Ok(true);
+    }
+    let missing = n - length;
+    let characters = fill.chars().count() as i64;
+    let (times, rest) = (missing / characters, &fill[..cut(fill, missing % characters)]);
+    if !left {
+        out.text(text);
+    }
+    out.repeat(fill.as_bytes(), usize::try_from(times).unwrap_or(usize::MAX))?;
+    out.text(rest);
+    if left {
+        out.text(text);
+    }
+    Ok(true)
+}
+
+fn trim(text: &str, out: &mut Writer<'_>, characters: &str, start: bool, end: bool) -> Result<bool> {
+    let gone = |c: char| characters.contains(c);
+    let text = if start { text.trim_start_matches(gone) } else { text };
+    out.text(if end { text.trim_end_matches(gone) } else { text });
+    Ok(true)
+}
+
+fn trim_bytes(row: &Row<'_>, out: &mut Writer<'_>, start: bool, end: bool) -> Result<bool> {
+    let (mut bytes, gone) = (row.bytes(0), row.bytes(1));
+    while let ([first, rest @ ..], true) = (bytes, start) {
+        if !gone.contains(first) {
+            break;
+        }
+        bytes = rest;
+    }
+    while let ([rest @ .., last], true) = (bytes, end) {
+        if !gone.contains(last) {
+            break;
+        }
+        bytes = rest;
+    }
+    out.bytes(bytes);
+    Ok(true)
+}
+
+/// Adds an argument of any type.
+pub(super) fn display(row: &Row<'_>, i: usize, out: &mut Writer<'_>) -> Result<()> {
+    if row.ty(i).is_string() && (row.ty(i) == TEXT || row.result == BLOB) {
+        out.room(out.len() + row.bytes(i).len())?;
+        out.bytes(row.bytes(i));
+        return Ok(());
+    }
+    written(write!(out, "{}", row.value(i).display(row.ty(i)))).map(|_| ())
+}
+
+fn concat(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    for i in (0..row.len()).filter(|i| !row.is_null(*i)) {
+        display(row, i, out)?;
+    }
+    Ok(true)
+}
+
+fn concat_ws(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    if row.is_null(0) {
+        return Ok(false);
+    }
+    let mut first = true;
+    for i in (1..row.len()).filter(|i| !row.is_null(*i)) {
+        if !std::mem::take(&mut first) {
+            out.room(out.len() + row.bytes(0).len())?;
+            out.text(row.text(0));
+        }
+        display(row, i, out)?;
+    }
+    Ok(true)
+}
+
+fn repeat(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let (part, n) = (row.bytes(0), row.whole(1).max(0));
+    if part.is_empty() {
+        return Ok(true);
+    }
+    out.repeat(part, usize::try_from(n).unwrap_or(usize::MAX))?;
+    Ok(true)
+}
+
+fn replace(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let (text, part, by) = (row.text(0), row.text(1), row.text(2));
+    if part.is_empty() {
+        out.text(text);
+        return Ok(true);
+    }
+    if by.len() > part.len() {
+        let places = text.matches(part).count();
+        out.room((text.len() - places * part.len()).saturating_add(places.saturating_mul(by.len())))?;
+    }
+    let mut first = true;
+    for piece in text.split(part) {
+        if !std::mem::take(&mut first) {
+            out.text(by);
+        }
+        out.text(piece);
+    }
+    Ok(true)
+}
+
+fn translate(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let mut to = row.text(2).chars();
+    let mut places: HashMap<char, Option<char>> = HashMap::new();
+    for from in row.text(1).chars() {
+        let by = to.next();
+        places.entry(from).or_insert(by);
+    }
+    for c in row.text(0).chars() {
+        match places.get(&c) {
+            None => out.char(c),
+            Some(Some(by)) => out.char(*by),
+            Some(None) => {}
+        }
+    }
+    Ok(true)
+}
+
+fn overlay(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let (text, part, start) = (row.text(0), row.text(1), row.whole(2));
+    let count = if row.len() > 3 { row.whole(3) } else { part.chars().count() as i64 };
+    if start <= 0 {
+        return Err(Error::input("overlay: negative substring length not allowed"));
+    }
+    out.text(&text[..cut(text, start - 1)]);
+    out.text(part);
+    out.text(&text[cut(text, (start - 1).saturating_add(count).max(0))..]);
+    Ok(true)
+}
+
+fn overlay_bytes(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let (bytes, part, start) = (row.bytes(0), row.bytes(1), row.whole(2));
+    let count = if row.len() > 3 { row.whole(3) } else { part.len() as i64 };
+    if start <= 0 {
+        return Err(Error::input("overlay: negative substring length not allowed"));
+    }
+    let place = |at: i64| usize::try_from(at).map_or(0, |at| at.min(bytes.len()));
+    out.bytes(&bytes[..place(start - 1)]);
+    out.bytes(part);
+    out.bytes(&bytes[place((start - 1).saturating_add(count))..]);
+    Ok(true)
+}
+
+fn split_part(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let (text, separator, n) = (row.text(0), row.text(1), row.whole(2));
+    let place = usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
+    let part = match n {
+        0 => return Err(Error::input("split_part: the number of a part is not zero")),
+        _ if separator.is_empty() => (place == 1).then_some(text),
+        n if n > 0 => text.split(separator).nth(place - 1),
+        _ => text.rsplit(separator).nth(place - 1),
+    };
+    out.text(part.unwrap_or(""));
+    Ok(true)
+}
+
+fn substring_index(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let (text, separator, n) = (row.text(0), row.text(1), row.whole(2));
+    let place = usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX);
+    if n == 0 || separator.is_empty() {
+        return Ok(true);
+    }
+    out.text(match n > 0 {
+        true => text.match_indices(separator).nth(place - 1).map_or(text, |(at, _)| &text[..at]),
+        false => text.rmatch_indices(separator).nth(place - 1).map_or(text, |(at, part)| &text[at + part.len()..]),
+    });
+    Ok(true)
+}
+
+fn to_base(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let (n, base) = (row.whole(0), row.whole(1));
+    let width = if row.len() > 2 { row.whole(2) } else { 0 };
+    if n < 0 || !(2..=36).contains(&base) || !(0..=64).contains(&width) {
+        return Err(Error::input("to_base takes a number from 0, a base of 2 to 36 and a width of up to 64"));
+    }
+    let mut digits = Vec::new();
+    let mut rest = n;
+    while rest > 0 || digits.is_empty() {
+        digits.push(char::from_digit((rest % base) as u32, base as u32).unwrap_or('0').to_ascii_uppercase());
+        rest /= base;
+    }
+    (digits.len()..width as usize).for_each(|_| out.char('0'));
+    digits.into_iter().rev().for_each(|c| out.char(c));
+    Ok(true)
+}
+
+/// Writes a text literal.
+pub(super) fn quote(text: &str, out: &mut Writer<'_>) -> Result<bool> {
+    let escaped = text.contains('\\');
+    if escaped {
+        out.text("E");
+    }
+    out.char('\'');
+    for c in text.chars() {
+        if c == '\'' || (escaped && c == '\\') {
+            out.char(c);
+        }
+        out.char(c);
+    }
+    out.char('\'');
+    Ok(true)
+}
+
+/// Writes a name, in quotes where it needs them.
+pub(super) fn quote_ident(text: &str, out: &mut Writer<'_>) {
+    let plain = text.chars().all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit());
+    if plain && text.starts_with(|c: char| !c.is_ascii_digit()) {
+        return out.text(text);
+    }
+    out.char('"');
+    for c in text.chars() {
+        if c == '"' {
+            out.char(c);
+        }
+        out.char(c);
+    }
+    out.char('"');
+}
+
+fn size(bytes: i64, out: &mut Writer<'_>, step: u64, units: &[&str]) -> Result<bool> {
+    let count = bytes.unsigned_abs();
+    if bytes < 0 {
+        out.char('-');
+    }
+    if count < step {
+        return written(write!(out, "{count} byte{}", if count == 1 { "" } else { "s" }));
+    }
+    let mut unit = step;
+    let mut place = 0;
+    while count / unit >= step && place + 1 < units.len() {
+        unit *= step;
+        place += 1;
+    }
+    // One digit, cut.
+    let tenths = u128::from(count) * 10 / u128::from(unit);
+    written(write!(out, "{}.{} {}", tenths / 10, tenths % 10, units[place]))
+}
+
+fn bar(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    let (x, low, high) = (row.float(0), row.float(1), row.float(2));
+    let width = if row.len() > 3 { row.float(3) } else { 80.0 };
+    if !(low.is_finite() && high.is_finite() && (1.0..=1000.0).contains(&width)) {
+        return Err(Error::input("bar takes finite bounds and a width of 1 to 1000"));
+    }
+    let share = if x.is_nan() || x < low {
+        0.0
+    } else if x > high {
+        1.0
+    } else {
+        (x - low) / (high - low)
+    };
+    let eighths = (share * width * 8.0) as usize;
+    (0..eighths / 8).for_each(|_| out.text("█"));
+    out.text(PARTS[eighths % 8]);
+    let used = eighths / 8 + usize::from(eighths % 8 > 0);
+    (used..width as usize).for_each(|_| out.char(' '));
+    Ok(true)
+}
+
+fn url_encode(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    for &byte in row.bytes(0) {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => out.char(byte.into()),
+            _ => {
+                out.char('%');
+                hex_digits(&[byte], out, true);
+            }
+        }
+    }
+    Ok(true)
+}
+
+fn url_decode(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
+    let text = row.bytes(0);
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut at = 0;
+    while at < text.len() {
+        let coded = (text[at] == b'%').then(|| text.get(at + 1..at + 3)).flatten();
+        let code =
+            coded.and_then(|digits| std::str::from_utf8(digits).ok()).and_then(|d| u8::from_str_radix(d, 16).ok());
+        match code {
+            Some(byte) => {
+                bytes.push(byte);
+                at += 3;
+            }
+            None => {
+                bytes.push(text[at]);
+                at += 1;
+            }
+        }
+    }
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => out.text(text),
+        Err(_) => return Err(Error::input("url_decode: the bytes are no UTF-8")),
+    }
+    Ok(true)
+}
+
+fn file_name(row: &Row<'_>, out: &mut Writer<'_>, bare: bool) -> Result<bool> {
+    let path = row.text(0);
+    let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
+    out.text(if bare { name.rsplit_once('.').map_or(name, |(stem, _)| stem) } else { name });
+    Ok(true)
+}

@@ -1,0 +1,30 @@
+//! The page of functions: it is what the catalog says, and every example on it gives what it says there.
+
+use entasis::{Config, DataType, Database, Value};
+use entasis_testkit::golden;
+
+#[test]
+fn the_page_is_up_to_date() {
+    if let Err(difference) = golden::check("../docs/functions.md", &entasis_sql::functions_page()) {
+        panic!("{difference}");
+    }
+}
+
+#[test]
+fn the_examples_give_what_they_say() {
+    let connection = Database::in_memory(Config::default()).expect("a database").connect();
+    let mut failures = Vec::new();
+    for (query, expected) in entasis_sql::function_examples() {
+        let found = match connection.execute(&query) {
+            Ok(rows) => {
+                let shown = |row: Vec<Value>| row.iter().map(|v| v.display(DataType::Varchar).to_string()).collect();
+                rows.row_values().map(shown).collect::<Vec<String>>().join(", ")
+            }
+            Err(error) => error.to_string(),
+        };
+        if found != expected {
+            failures.push(format!("{query}\n  expected: {expected}\n  found:    {found}"));
+        }
+    }
+    assert!(failures.is_empty(), "{} failures\n{}", failures.len(), failures.join("\n"));
+}
