@@ -163,6 +163,27 @@ impl CsvOptions {
         Ok(true)
     }
 
+    /// Refuses options that contradict each other.
+    fn check(&self) -> Result<()> {
+        let signs = [("delim", self.delimiter), ("quote", self.quote.flatten()), ("comment", self.comment)];
+        for (i, (name, sign)) in signs.iter().enumerate() {
+            if let Some((other, _)) = signs[..i].iter().find(|(_, other)| sign.is_some() && other == sign) {
+                return Err(Error::input(format!("options {other} and {name} are the same character")));
+            }
+        }
+        let others = [
+            ("names", !self.names.is_empty()),
+            ("types", !self.types.is_empty() || !self.first_types.is_empty()),
+            ("all_varchar", self.all_varchar),
+        ];
+        match others.iter().find(|(_, is_given)| *is_given && self.columns.is_some()) {
+            Some((name, _)) => {
+                Err(Error::input(format!("option columns says all names and types, so {name} has no place")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Whether rows that cannot be read are left out.
     fn leaves_out(&self) -> bool {
         self.ignore_errors || self.store_rejects

@@ -30,6 +30,7 @@ const WHOLE_SAMPLES: usize = 8;
 /// # Errors
 /// I/O, if a file cannot be read; input, if the columns cannot be told or are not the same.
 pub fn open(name: &str, paths: Vec<PathBuf>, options: &Options) -> Result<Arc<dyn Relation>> {
+    options.csv.check()?;
     let mut bytes = 0;
     let mut csv = options.csv.clone();
     if paths.len() > WHOLE_SAMPLES && csv.sample_rows < usize::MAX / WHOLE_SAMPLES {
