@@ -115,7 +115,7 @@ impl Kind {
     fn of(ty: DataType) -> Kind {
         match ty {
             // What a sum of BIGINTs is.
-            DataType::Decimal { scale: 0, .. } => Kind::Integer,
+            DataType::Decimal { precision: 38, scale: 0 } => Kind::Integer,
             _ if ty.is_integer() => Kind::Integer,
             _ if ty.is_float() || ty.is_decimal() => Kind::Real,
             DataType::Boolean => Kind::Boolean,

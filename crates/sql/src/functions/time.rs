@@ -5,6 +5,7 @@
 //! ([`crate::zone::session`]).
 
 use super::by_value::{call, integer, volatile};
+use crate::lower::named_call;
 use crate::session::{Session, clock};
 use crate::zone::functions as zoned;
 use arrow_schema::DataType as ArrowType;
@@ -123,6 +124,7 @@ const FUNCTIONS: &[Entry] = &[
             (&[Date], TimestampTz),
             (&[TimestampTz], TimestampTz),
             (&[Varchar], TimestampTz),
+            (&[Varchar, Varchar], TimestampTz),
         ],
     },
     Entry {
@@ -264,6 +266,8 @@ impl TimeFunction {
                 Ok(Expr::Cast { input: Box::new(start), ty, lenient: false })
             }
             Meaning::TimeBucket => function(args, time_bucket),
+            // By a pattern: the catalog's.
+            Meaning::ToTimestamp if args.len() == 2 => named_call("to_timestamp", args),
             Meaning::ToTimestamp => match args[0].ty() {
                 Int64 | Float64 => function(args, to_timestamp),
                 TimestampTz => Ok(args.remove(0)),

@@ -427,7 +427,7 @@ fn catalog_call(
 }
 
 /// A call of a catalog function by name.
-fn named_call(name: &'static str, args: Vec<Expr>) -> Result<Expr> {
+pub(crate) fn named_call(name: &'static str, args: Vec<Expr>) -> Result<Expr> {
     let definition = definition(name).ok_or_else(|| Error::internal(format!("the function {name} is missing")))?;
     catalog_call(name, definition, args, None)
 }

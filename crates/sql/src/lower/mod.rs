@@ -18,6 +18,7 @@ mod literal;
 mod subquery;
 mod unnest;
 
+pub(crate) use expr::named_call;
 use crate::context::{Context, Rows, Source};
 use crate::error::readable;
 use crate::hidden::visible;

@@ -677,7 +677,7 @@ fn errors_name_place_and_remedy() {
     assert!(error.message().starts_with("syntax error at SELEC"), "{error}");
     assert_eq!(error.position().map(|p| p.column), Some(1));
 
-    for sql in ["SELECT s + 1 FROM t", "SELECT sum(s) FROM t", "SELECT a FROM t WHERE a", "SELECT avg(d) FROM t"] {
+    for sql in ["SELECT s + 1 FROM t", "SELECT sum(s) FROM t", "SELECT a FROM t WHERE a", "SELECT avg(ok) FROM t"] {
         let text = refused(sql).to_string();
         for jargon in ["Utf8", "Int64", "planning", "DataFusion", "type_coercion", "\n\n", "Date32"] {
             assert!(!text.contains(jargon), "{sql}: {text}");
