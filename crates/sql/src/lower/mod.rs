@@ -23,7 +23,7 @@ use crate::hidden::visible;
 use crate::parameters::Parameters;
 use crate::rewrite::marked_set;
 use crate::session::Session;
-use crate::zone::session::in_zone;
+use crate::time_zone::session::in_zone;
 use datafusion_common::DFSchemaRef;
 use datafusion_common::config::ConfigOptions;
 use datafusion_expr::simplify::SimplifyContext;
