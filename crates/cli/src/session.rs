@@ -9,7 +9,7 @@ use crate::report;
 use crate::script::{self, Piece};
 use crate::style::Style;
 use clap::ValueEnum;
-use entasis::{Connection, Error, Rows, Zone};
+use entasis::{Connection, Error, Rows, TimeZone};
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -234,7 +234,7 @@ fn quoted_name(name: &str) -> String {
 struct View<'a> {
     sql: &'a str,
     mode: Mode,
-    zone: Zone,
+    zone: TimeZone,
     timer: bool,
     terminal: bool,
 }

@@ -20,7 +20,7 @@ use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Compression, Relation};
-use entasis_sql::{Parsed, Statement, Zone};
+use entasis_sql::{Parsed, Statement, TimeZone};
 use entasis_storage::{CatalogVersion, Entry, TableEntry, Waiter, WriterName};
 use entasis_vector::error::sqlstate;
 use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value};
@@ -52,7 +52,7 @@ pub struct Connection {
     pub(crate) settings: Mutex<Settings>,
     /// How tables that are created without saying so are encoded.
     pub(crate) compression: Mutex<Compression>,
-    time_zone: Mutex<Zone>,
+    time_zone: Mutex<TimeZone>,
     /// True if all tables are put in order after each of its statements.
     pub(crate) rests: AtomicBool,
     pub(crate) registered: RwLock<HashMap<String, Arc<dyn Relation>>>,
@@ -86,7 +86,7 @@ impl Connection {
             lock_timeout: AtomicU64::new(0),
             settings: Mutex::new(settings),
             compression: Mutex::default(),
-            time_zone: Mutex::new(Zone::UTC),
+            time_zone: Mutex::new(TimeZone::UTC),
             rests: AtomicBool::default(),
             registered: RwLock::default(),
             replacement: RwLock::default(),
@@ -105,12 +105,12 @@ impl Connection {
     }
 
     /// Where its clocks are.
-    pub fn time_zone(&self) -> Zone {
+    pub fn time_zone(&self) -> TimeZone {
         *self.time_zone.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts its clocks elsewhere. Plans that it remembers are for where they were.
-    pub(crate) fn set_time_zone(&self, zone: Zone) {
+    pub(crate) fn set_time_zone(&self, zone: TimeZone) {
         *self.time_zone.lock().unwrap_or_else(PoisonError::into_inner) = zone;
         self.remembered.clear();
     }

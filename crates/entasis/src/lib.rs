@@ -58,7 +58,7 @@ pub use connection::{Connection, Replacement};
 pub use database::Database;
 pub use entasis_engine::exec::{CancelFlag, Progress};
 pub use entasis_engine::relation::Relation;
-pub use entasis_sql::{Zone, functions, keywords};
+pub use entasis_sql::{TimeZone, functions, keywords};
 pub use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
 pub use relations::{arrow_relation, arrow_relation_schema};
 pub use rows::Rows;

@@ -8,7 +8,7 @@ use entasis_engine::exec::{
     FilterKind, JoinLate, JoinSpill, Readings, Spilling, Swapping, TempCompression, parse_wanted, show_wanted,
 };
 use entasis_engine::relation::Compression;
-use entasis_sql::Zone;
+use entasis_sql::TimeZone;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value};
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
@@ -64,7 +64,7 @@ const SETTINGS: &[Setting] = &[
         description: "where clocks are: a zone of the IANA database, as 'Europe/Berlin', or hours to the east",
         get: |connection| connection.time_zone().to_string(),
         set: |connection, text| {
-            connection.set_time_zone(Zone::setting(text)?);
+            connection.set_time_zone(TimeZone::setting(text)?);
             Ok(())
         },
     },

@@ -7,7 +7,7 @@ use crate::parse::{Ast, Parsed, on_deep_stack, parse, span_position};
 use crate::placeholders::check_arguments;
 use crate::rewrite::display_names;
 use crate::stored::named_objects;
-use crate::{Catalog, ObjectKind, Statement, clauses, layout, lower, sequence, transaction, zone};
+use crate::{Catalog, ObjectKind, Statement, clauses, layout, lower, sequence, time_zone, transaction};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
 use datafusion_sql::sqlparser::ast::{
@@ -50,7 +50,7 @@ fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) 
     on_deep_stack(statement.is_deep(), || {
         let binder = Binder { catalog, params, given: Given::default(), with: None };
         let mut bound = binder.statement(&statement.ast).map_err(|error| locate(error, &statement.ast))?;
-        zone::session::apply(&mut bound, catalog.session().zone);
+        time_time_zone::session::apply(&mut bound, catalog.session().zone);
         Ok(bound)
     })
 }

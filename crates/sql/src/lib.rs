@@ -11,7 +11,7 @@
 //!    does not know (`SUMMARIZE`, `COPY … (any option)`, `DESCRIBE SELECT …`).
 //! 2. [`bind`] rewrites the syntax tree where DataFusion's meaning is not ours (`rewrite`), binds names against a
 //!    [`Catalog`] (`context`), coerces types (`coerce`), and lowers the result to the engine's plan (`lower`), where subqueries
-//!    become joins.
+//!    become joins; last, the session's time zone is put into it (`time_zone`).
 //!
 //! What this crate does not know: storage, files, how a plan is run. Tables, files and table functions are
 //! [`entasis_engine::relation::Relation`]s that the catalog hands out.
@@ -46,8 +46,8 @@ mod stored;
 mod targets;
 #[cfg(test)]
 mod tests;
+mod time_zone;
 mod transaction;
-mod zone;
 
 pub use bind::{bind, bind_template};
 pub use catalog::{Argument, Catalog, Sequence};
@@ -60,7 +60,7 @@ pub use placeholders::check_arguments;
 pub use session::{Session, clock};
 pub use statement::{Action, Alteration, Change, Columns, Insert, ObjectKind, Repeated, SequenceOptions, Statement};
 pub use stored::{Mentioned, called_sequences, mentioned_columns};
-pub use zone::Zone;
+pub use time_zone::TimeZone;
 
 /// Names of all scalar and aggregate functions, sorted, for completion.
 pub fn functions() -> Vec<String> {

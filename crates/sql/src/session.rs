@@ -1,6 +1,6 @@
 //! What a statement takes from its session: the time, and the time zone.
 
-use crate::Zone;
+use crate::TimeZone;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// See the module. Times are microseconds since 1970-01-01 00:00:00 UTC.
@@ -11,14 +11,14 @@ pub struct Session {
     /// When the statement began.
     pub statement: i64,
     /// Where its clocks are.
-    pub zone: Zone,
+    pub zone: TimeZone,
 }
 
 impl Session {
     /// In UTC, with a transaction that begins now.
     pub fn now() -> Session {
         let now = clock();
-        Session { transaction: now, statement: now, zone: Zone::UTC }
+        Session { transaction: now, statement: now, zone: TimeZone::UTC }
     }
 }
 

@@ -10,7 +10,7 @@ mod markdown;
 mod table;
 
 use crate::style::Style;
-use entasis::Zone;
+use entasis::TimeZone;
 use entasis_vector::{Chunk, DataType, Schema, Value};
 use std::io::{self, Write};
 
@@ -52,7 +52,7 @@ pub struct Answer<'a> {
     /// Row number at which each chunk starts.
     starts: Vec<usize>,
     rows: usize,
-    zone: Zone,
+    zone: TimeZone,
 }
 
 impl<'a> Answer<'a> {
@@ -67,10 +67,10 @@ impl<'a> Answer<'a> {
                 start
             })
             .collect();
-        Answer { schema, chunks, starts, rows, zone: Zone::UTC }
+        Answer { schema, chunks, starts, rows, zone: TimeZone::UTC }
     }
     /// The same result with instants as clocks in `zone` show them.
-    pub fn in_zone(self, zone: Zone) -> Answer<'a> {
+    pub fn in_zone(self, zone: TimeZone) -> Answer<'a> {
         Answer { zone, ..self }
     }
     /// Number of rows.

@@ -2,12 +2,12 @@
 //!
 //! Each has overloads, of which the nearest to the arguments counts. None works in nanoseconds, so all cover the whole range
 //! of timestamps. Those of a TIMESTAMPTZ that depend on a zone take a TIMESTAMP instead: the cast to it is the session's
-//! ([`crate::zone::session`]).
+//! ([`crate::time_zone::session`]).
 
 use super::by_value::{call, integer, volatile};
 use crate::lower::named_call;
 use crate::session::{Session, clock};
-use crate::zone::functions as zoned;
+use crate::time_zone::functions as zoned;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::{DataFusionError, Result as DfResult};
 use datafusion_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility};
@@ -418,8 +418,7 @@ fn make_timestamp(args: &[Value]) -> Result<Value> {
     let is_date = year != 0
         && (-300_000..300_000).contains(&year)
         && (1..=12).contains(&month)
-        && day >= 1
-        && day <= i64::from(days_in_month(civil, month as u32));
+        && (1..=i64::from(days_in_month(civil, month as u32))).contains(&day);
     let is_time = (0..=23).contains(&hour) && (0..60).contains(&minute) && (0.0..=60.0).contains(second);
     if !(is_date && is_time) {
         let text = format!("there is no time {year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02}");

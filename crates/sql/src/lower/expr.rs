@@ -16,7 +16,7 @@ use crate::functions::kernels::{SUBSTRING, TRUNCATE_INTERVAL};
 use crate::functions::native::{FloatFunction, Kind, Native, TestFunction, TextFunction, date_part};
 use crate::functions::scalar::{External, argument_field};
 use crate::functions::time::TimeFunction;
-use crate::zone::functions as zoned;
+use crate::time_zone::functions as zoned;
 use arrow_schema::{DataType as ArrowType, FieldRef};
 use datafusion_common::{Result as DfResult, ScalarValue};
 use datafusion_expr::simplify::ExprSimplifyResult;

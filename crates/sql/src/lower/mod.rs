@@ -18,14 +18,13 @@ mod literal;
 mod subquery;
 mod unnest;
 
-pub(crate) use expr::named_call;
 use crate::context::{Context, Rows, Source};
 use crate::error::readable;
 use crate::hidden::visible;
 use crate::parameters::Parameters;
 use crate::rewrite::marked_set;
 use crate::session::Session;
-use crate::zone::session::in_zone;
+use crate::time_zone::session::in_zone;
 use datafusion_common::DFSchemaRef;
 use datafusion_common::config::ConfigOptions;
 use datafusion_expr::simplify::SimplifyContext;
@@ -35,6 +34,7 @@ use entasis_engine::plan::{
 };
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
+pub(crate) use expr::named_call;
 use std::collections::HashSet;
 use std::sync::Arc;
 

@@ -14,7 +14,7 @@ use crate::functions::Library;
 use crate::functions::sequence;
 use crate::hidden::hidden;
 use crate::parse::parse_query;
-use crate::zone;
+use crate::time_zone;
 use datafusion_expr::Volatility;
 use datafusion_sql::sqlparser::ast::{
     Cte, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier,
@@ -59,7 +59,7 @@ impl<'a> Ctes<'a> {
             }
         }
         let mut plan = self.context.bind(query).ok()?;
-        zone::session::apply_to_plan(&mut plan, self.context.session().zone);
+        time_zone::session::apply_to_plan(&mut plan, self.context.session().zone);
         let mut schema = plan.schema();
         if cte.alias.columns.len() > schema.len() {
             return None;

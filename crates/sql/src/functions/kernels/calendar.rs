@@ -474,7 +474,13 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &[("time_bucket(INTERVAL '15 minutes', TIMESTAMP '2024-01-01 10:37:00')", "2024-01-01 10:30:00")],
     ),
     elsewhere(&["current_date", "today"], "", "DATE", "today", &[("today() > DATE '2020-01-01'", "true")]),
-    elsewhere(&["current_time", "localtime", "current_localtime", "get_current_time"], "", "TIME", "time of day", &[("current_time() IS NOT NULL", "true")]),
+    elsewhere(
+        &["current_time", "localtime", "current_localtime", "get_current_time"],
+        "",
+        "TIME",
+        "time of day",
+        &[("current_time() IS NOT NULL", "true")],
+    ),
     elsewhere(
         &["current_localtimestamp", "localtimestamp"],
         "",

@@ -1,6 +1,6 @@
 //! What depends on a zone, as calls of functions.
 
-use super::Zone;
+use super::TimeZone;
 use crate::functions::by_value::{call, integer};
 use entasis_vector::expr::calendar::{add_interval, is_finite, negate_interval, truncate};
 use entasis_vector::expr::{DatePart, Expr};
@@ -32,17 +32,17 @@ fn moment(micros: Option<i64>, ty: DataType) -> Result<Value> {
 ///
 /// # Errors
 /// Input, if there is none of that name; internal, if it is neither.
-pub(crate) fn zone_of(value: &Value) -> Result<Zone> {
+pub(crate) fn zone_of(value: &Value) -> Result<TimeZone> {
     match value {
-        Value::Text(name) => Zone::parse(name),
-        Value::Interval(Interval { months: 0, days: 0, micros }) => Zone::fixed(micros / super::MICROS_PER_SECOND),
+        Value::Text(name) => TimeZone::parse(name),
+        Value::Interval(Interval { months: 0, days: 0, micros }) => TimeZone::fixed(micros / super::MICROS_PER_SECOND),
         Value::Interval(_) => Err(Error::input("the INTERVAL of a time zone has no months and no days")),
         other => Err(Error::internal(format!("{other:?} where a time zone is expected"))),
     }
 }
 
 /// What clocks in `zone` show at a TIMESTAMPTZ: a TIMESTAMP.
-pub(crate) fn local(zone: Zone, instant: Expr) -> Expr {
+pub(crate) fn local(zone: TimeZone, instant: Expr) -> Expr {
     let ty = DataType::Timestamp;
     if zone.is_utc() {
         return call(CLOCK_IN_UTC, vec![instant], ty, |args| Ok(args[0].clone()));
@@ -51,7 +51,7 @@ pub(crate) fn local(zone: Zone, instant: Expr) -> Expr {
 }
 
 /// When clocks in `zone` show a TIMESTAMP: a TIMESTAMPTZ.
-pub(crate) fn instant(zone: Zone, local: Expr) -> Expr {
+pub(crate) fn instant(zone: TimeZone, local: Expr) -> Expr {
     let ty = DataType::TimestampTz;
     if zone.is_utc() {
         return call(INSTANT_IN_UTC, vec![local], ty, |args| Ok(args[0].clone()));
@@ -79,7 +79,7 @@ pub(crate) fn at_time_zone(zone: Expr, input: Expr) -> Result<Expr> {
 }
 
 /// The TIMESTAMPTZ that a text says; NULL if it says none and `lenient`.
-pub(crate) fn read(zone: Zone, text: Expr, lenient: bool) -> Expr {
+pub(crate) fn read(zone: TimeZone, text: Expr, lenient: bool) -> Expr {
     let ty = DataType::TimestampTz;
     let name = if lenient { "try to read in" } else { "read in" };
     call(format!("{name} {zone}"), vec![text], ty, move |args| match &args[0] {
@@ -93,7 +93,7 @@ pub(crate) fn read(zone: Zone, text: Expr, lenient: bool) -> Expr {
 }
 
 /// A TIMESTAMPTZ as text.
-pub(crate) fn write(zone: Zone, instant: Expr) -> Expr {
+pub(crate) fn write(zone: TimeZone, instant: Expr) -> Expr {
     call(format!("text in {zone}"), vec![instant], DataType::Varchar, move |args| {
         let mut text = String::new();
         zone.write(&mut text, integer(&args[0])?).expect("a String takes all");
@@ -103,7 +103,7 @@ pub(crate) fn write(zone: Zone, instant: Expr) -> Expr {
 
 /// `date_trunc` of a TIMESTAMPTZ. Days and what is longer begin at midnight by the clocks in `zone`, hours and what is
 /// shorter at full hours.
-pub(crate) fn truncated(zone: Zone, part: DatePart, instant: Expr) -> Expr {
+pub(crate) fn truncated(zone: TimeZone, part: DatePart, instant: Expr) -> Expr {
     use DatePart::{Hour, Microsecond, Millisecond, Minute, Second};
     let ty = DataType::TimestampTz;
     let is_time = matches!(part, Hour | Minute | Second | Millisecond | Microsecond);
@@ -121,7 +121,7 @@ pub(crate) fn truncated(zone: Zone, part: DatePart, instant: Expr) -> Expr {
 
 /// A TIMESTAMPTZ plus an INTERVAL, or minus it: months and days by the calendar in `zone`, where days may have 23 or 25
 /// hours; then the time.
-pub(crate) fn shifted(zone: Zone, instant: Expr, span: Expr, back: bool) -> Expr {
+pub(crate) fn shifted(zone: TimeZone, instant: Expr, span: Expr, back: bool) -> Expr {
     let ty = DataType::TimestampTz;
     let name = if back { "minus" } else { "plus" };
     call(format!("{name} in {zone}"), vec![instant, span], ty, move |args| {
@@ -144,7 +144,7 @@ pub(crate) fn shifted(zone: Zone, instant: Expr, span: Expr, back: bool) -> Expr
 
 /// Seconds that clocks in `zone` are ahead of UTC at a TIMESTAMPTZ, in units of so many seconds, and the rest of a longer
 /// unit: `extract(timezone_minute FROM …)`.
-pub(crate) fn offset(zone: Zone, instant: Expr, unit: i64, within: i64) -> Expr {
+pub(crate) fn offset(zone: TimeZone, instant: Expr, unit: i64, within: i64) -> Expr {
     call(format!("offset in {unit} of {zone}"), vec![instant], DataType::Int64, move |args| {
         let instant = integer(&args[0])?;
         if !is_finite(instant) {

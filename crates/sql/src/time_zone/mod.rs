@@ -13,7 +13,7 @@
 pub(crate) mod functions;
 pub(crate) mod session;
 
-use chrono::{DateTime, Offset, TimeZone};
+use chrono::{DateTime, Offset, TimeZone as _};
 use chrono_tz::{TZ_VARIANTS, Tz};
 use entasis_vector::expr::calendar::is_finite;
 use entasis_vector::expr::moment_text::{Moment, TextZone, parse_moment, parse_offset};
@@ -31,33 +31,33 @@ const FIRST_YEAR: i64 = 1800;
 
 /// A time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Zone {
+pub enum TimeZone {
     /// Of the IANA database.
     Named(Tz),
     /// Always so many seconds east of Greenwich.
     Fixed(i32),
 }
 
-impl Zone {
+impl TimeZone {
     /// Coordinated universal time.
-    pub const UTC: Zone = Zone::Named(Tz::UTC);
+    pub const UTC: TimeZone = TimeZone::Named(Tz::UTC);
 
     /// The zone of that name, in any case; or of an offset, which by PostgreSQL's and POSIX's rule counts to the west:
     /// at `+02` clocks are two hours behind those of Greenwich.
     ///
     /// # Errors
     /// Input, if there is none.
-    pub fn parse(name: &str) -> Result<Zone> {
+    pub fn parse(name: &str) -> Result<TimeZone> {
         let name = name.trim();
         if let Ok(zone) = name.parse::<Tz>() {
-            return Ok(Zone::Named(zone));
+            return Ok(TimeZone::Named(zone));
         }
         let offset = name.strip_prefix('<').and_then(|rest| Some(rest.split_once('>')?.1)).unwrap_or(name);
         if let Some(seconds) = parse_offset(offset.as_bytes()) {
-            return Ok(Zone::Fixed(-seconds as i32));
+            return Ok(TimeZone::Fixed(-seconds as i32));
         }
         let zone = TZ_VARIANTS.iter().find(|zone| zone.name().eq_ignore_ascii_case(name));
-        zone.map(|zone| Zone::Named(*zone)).ok_or_else(|| {
+        zone.map(|zone| TimeZone::Named(*zone)).ok_or_else(|| {
             let error = Error::input(format!("there is no time zone '{name}'"));
             let known = TZ_VARIANTS.iter().map(|zone| zone.name());
             match crate::names::nearest(name, known) {
@@ -71,10 +71,10 @@ impl Zone {
     ///
     /// # Errors
     /// Input, if there is no such zone.
-    pub fn setting(text: &str) -> Result<Zone> {
+    pub fn setting(text: &str) -> Result<TimeZone> {
         match text.trim().parse::<f64>() {
-            Ok(hours) if hours.is_finite() => Zone::fixed((hours * 3600.0).round() as i64),
-            _ => Zone::parse(text),
+            Ok(hours) if hours.is_finite() => TimeZone::fixed((hours * 3600.0).round() as i64),
+            _ => TimeZone::parse(text),
         }
     }
 
@@ -82,9 +82,9 @@ impl Zone {
     ///
     /// # Errors
     /// Input, if that is more than 18 hours away.
-    pub fn fixed(seconds: i64) -> Result<Zone> {
+    pub fn fixed(seconds: i64) -> Result<TimeZone> {
         match i32::try_from(seconds) {
-            Ok(seconds) if seconds.abs() < 19 * 3600 => Ok(Zone::Fixed(seconds)),
+            Ok(seconds) if seconds.abs() < 19 * 3600 => Ok(TimeZone::Fixed(seconds)),
             _ => Err(Error::input(format!("no time zone is {seconds} seconds away from UTC"))),
         }
     }
@@ -93,8 +93,8 @@ impl Zone {
     pub fn is_utc(self) -> bool {
         matches!(
             self,
-            Zone::Fixed(0)
-                | Zone::Named(
+            TimeZone::Fixed(0)
+                | TimeZone::Named(
                     Tz::UTC
                         | Tz::UCT
                         | Tz::Zulu
@@ -114,8 +114,8 @@ impl Zone {
     /// Seconds that clocks are ahead of UTC at an instant.
     pub fn offset(self, instant: i64) -> i64 {
         match self {
-            Zone::Fixed(seconds) => seconds.into(),
-            Zone::Named(zone) => {
+            TimeZone::Fixed(seconds) => seconds.into(),
+            TimeZone::Named(zone) => {
                 let seconds = like_known_year(instant.div_euclid(MICROS_PER_SECOND));
                 let Some(at) = DateTime::from_timestamp(seconds, 0) else { return 0 };
                 zone.offset_from_utc_datetime(&at.naive_utc()).fix().local_minus_utc().into()
@@ -157,8 +157,8 @@ impl Zone {
         let Moment { micros, zone } = parse_moment(text.trim().as_bytes()).ok_or_else(wrong)?;
         let zone = match zone {
             TextZone::None => self,
-            TextZone::Offset(seconds) => Zone::fixed(seconds)?,
-            TextZone::Named(name) => Zone::parse(name)?,
+            TextZone::Offset(seconds) => TimeZone::fixed(seconds)?,
+            TextZone::Named(name) => TimeZone::parse(name)?,
         };
         zone.instant(micros).ok_or_else(wrong)
     }
@@ -191,12 +191,12 @@ fn write_offset(f: &mut impl fmt::Write, seconds: i64) -> fmt::Result {
     Ok(())
 }
 
-impl fmt::Display for Zone {
+impl fmt::Display for TimeZone {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Zone::Named(zone) => f.write_str(zone.name()),
+            TimeZone::Named(zone) => f.write_str(zone.name()),
             // Its abbreviation, and how it is read: counted to the west.
-            Zone::Fixed(seconds) => {
+            TimeZone::Fixed(seconds) => {
                 f.write_str("<")?;
                 write_offset(f, (*seconds).into())?;
                 f.write_str(">")?;
@@ -227,12 +227,12 @@ mod tests {
     use super::*;
 
     fn at(text: &str) -> i64 {
-        Zone::UTC.read(text).unwrap()
+        TimeZone::UTC.read(text).unwrap()
     }
 
     fn shown(zone: &str, instant: &str) -> String {
         let mut text = String::new();
-        Zone::parse(zone).unwrap().write(&mut text, at(instant)).unwrap();
+        TimeZone::parse(zone).unwrap().write(&mut text, at(instant)).unwrap();
         text
     }
 
@@ -271,14 +271,14 @@ mod tests {
             ("Australia/Sydney", "2024-04-07 02:30:00", "2024-04-06 16:30:00"),
             ("Pacific/Apia", "2011-12-30 12:00:00", "2011-12-30 22:00:00"),
         ] {
-            let instant = Zone::parse(zone).unwrap().instant(at(local)).unwrap();
+            let instant = TimeZone::parse(zone).unwrap().instant(at(local)).unwrap();
             assert_eq!(instant, at(expected), "{local} in {zone}");
         }
     }
 
     #[test]
     fn instants_come_back_outside_overlaps() {
-        for zone in TZ_VARIANTS.iter().map(|zone| Zone::Named(*zone)) {
+        for zone in TZ_VARIANTS.iter().map(|zone| TimeZone::Named(*zone)) {
             for day in (-80_000..60_000).step_by(997) {
                 let instant = day * MICROS_PER_DAY + 43_200_000_000;
                 let local = zone.local(instant).unwrap();
@@ -289,13 +289,13 @@ mod tests {
 
     #[test]
     fn unknown_zones_are_errors() {
-        let error = Zone::parse("Europe/Berln").unwrap_err();
+        let error = TimeZone::parse("Europe/Berln").unwrap_err();
         assert_eq!(error.hint(), Some("did you mean Europe/Berlin?"));
-        assert!(Zone::parse("Nowhere/Bogus").is_err());
-        assert!(Zone::parse("UTC+2").is_err(), "PostgreSQL and DuckDB differ in what it means");
-        assert!(Zone::parse("").is_err());
-        let east = Zone::setting("+02").unwrap();
-        assert_eq!((east, east.to_string().as_str()), (Zone::Fixed(7200), "<+02>-02"));
-        assert_eq!(Zone::setting("<+02>-02").unwrap(), east);
+        assert!(TimeZone::parse("Nowhere/Bogus").is_err());
+        assert!(TimeZone::parse("UTC+2").is_err(), "PostgreSQL and DuckDB differ in what it means");
+        assert!(TimeZone::parse("").is_err());
+        let east = TimeZone::setting("+02").unwrap();
+        assert_eq!((east, east.to_string().as_str()), (TimeZone::Fixed(7200), "<+02>-02"));
+        assert_eq!(TimeZone::setting("<+02>-02").unwrap(), east);
     }
 }

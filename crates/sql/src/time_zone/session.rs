@@ -5,7 +5,7 @@
 //! TIMESTAMPTZ and the beginnings of its days; and INTERVALs that are added to it. In UTC only text remains to be done, as
 //! it may name a zone.
 
-use super::{Zone, functions};
+use super::{TimeZone, functions};
 use crate::Statement;
 use crate::statement::Alteration;
 use entasis_engine::plan::Plan;
@@ -13,14 +13,14 @@ use entasis_vector::DataType;
 use entasis_vector::expr::{ArithmeticOp, DatePart, Expr, Function};
 
 /// Puts `zone` into all plans of a statement.
-pub(crate) fn apply(statement: &mut Statement, zone: Zone) {
+pub(crate) fn apply(statement: &mut Statement, zone: TimeZone) {
     for plan in plans(statement) {
         apply_to_plan(plan, zone);
     }
 }
 
 /// Puts `zone` into a plan.
-pub(crate) fn apply_to_plan(plan: &mut Plan, zone: Zone) {
+pub(crate) fn apply_to_plan(plan: &mut Plan, zone: TimeZone) {
     plan.for_each_expr(&mut |expr| {
         let taken = std::mem::replace(expr, Expr::boolean(false));
         *expr = in_zone(taken, zone);
@@ -45,11 +45,11 @@ fn plans(statement: &mut Statement) -> Vec<&mut Plan> {
 }
 
 /// The expression with the session's zone in it.
-pub(crate) fn in_zone(expr: Expr, zone: Zone) -> Expr {
+pub(crate) fn in_zone(expr: Expr, zone: TimeZone) -> Expr {
     expr.transform(&mut |part| one(part, zone))
 }
 
-fn one(expr: Expr, zone: Zone) -> Expr {
+fn one(expr: Expr, zone: TimeZone) -> Expr {
     use DataType::{Date, Interval, Time, Timestamp, TimestampTz, Varchar};
     match expr {
         Expr::Cast { input, ty: TimestampTz, lenient } if input.ty() == Varchar => {
