@@ -182,9 +182,8 @@ fn has_fraction(text: &[u8]) -> bool {
     let exponent: i64 = std::str::from_utf8(exponent).ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     let digits = digits.strip_prefix(b"-").or_else(|| digits.strip_prefix(b"+")).unwrap_or(digits);
     let point = digits.iter().position(|b| *b == b'.').unwrap_or(digits.len()) as i64;
-    let places =
-        digits.iter().filter(|b| **b != b'.').zip((0..point + exponent).rev().map(Some).chain(std::iter::repeat(None)));
-    places.into_iter().any(|(digit, place)| place.is_none() && *digit != b'0')
+    let places = (0..point.saturating_add(exponent)).rev().map(Some).chain(std::iter::repeat(None));
+    digits.iter().filter(|b| **b != b'.').zip(places).any(|(digit, place)| place.is_none() && *digit != b'0')
 }
 
 /// `true` or `false`.
@@ -348,7 +347,7 @@ mod tests {
         for text in ["1.5", "-0.1", "15e-1", "1.25e1", ".5", "1e-1"] {
             assert!(has_fraction(text.as_bytes()), "{text}");
         }
-        for text in ["1", "1.0", "+1.", "1.5e1", "10e-1", "0e-5", "0.00", "1e3"] {
+        for text in ["1", "1.0", "+1.", "1.5e1", "10e-1", "0e-5", "0.00", "1e3", "0e9223372036854775807"] {
             assert!(!has_fraction(text.as_bytes()), "{text}");
         }
     }
