@@ -69,6 +69,12 @@ impl Pairs {
     }
 }
 
+/// The root of a product, which may itself be out of range.
+fn root(a: f64, b: f64) -> f64 {
+    let product = a * b;
+    if product.is_normal() { product.sqrt() } else { a.sqrt() * b.sqrt() }
+}
+
 impl Accumulator for Pairs {
     fn add(&mut self, _: &Call, row: &Row<'_>) -> Result<usize> {
         self.combine(&Pairs { count: 1.0, x: row.float(1), y: row.float(0), ..Pairs::default() });
@@ -89,7 +95,7 @@ impl Accumulator for Pairs {
                 let divisor = if sample { count - 1.0 } else { count };
                 (divisor > 0.0).then(|| xy / divisor)
             }
-            _ => (xx > 0.0 && yy > 0.0).then(|| (xy / (xx.sqrt() * yy.sqrt())).clamp(-1.0, 1.0)),
+            _ => (xx > 0.0 && yy > 0.0).then(|| (xy / root(xx, yy)).clamp(-1.0, 1.0)),
         };
         Ok(result.map_or(Value::Null, Value::Float))
     }

@@ -215,7 +215,7 @@ fn fill(pattern: &Pattern, negative: bool, whole: &str, fraction: &str, overflow
     let first_digit = if overflow { 0 } else { pattern.before - whole.len() };
     let mut start = first_digit.min(first_zero);
     // Under FM the zeros at the end go, down to the last 0 of the pattern.
-    let kept = if bare {
+    let kept = if bare && !overflow {
         let places: Vec<&Part> = pattern.parts.iter().skip_while(|part| **part != Part::Point).collect();
         let forced = places.iter().filter(|part| matches!(part, Part::Nine | Part::Zero)).collect::<Vec<_>>();
         let forced = forced.iter().rposition(|part| ***part == Part::Zero).map_or(0, |at| at + 1);
@@ -304,7 +304,7 @@ fn fill(pattern: &Pattern, negative: bool, whole: &str, fraction: &str, overflow
                 false => {}
             },
             Part::Ordinal(upper) => {
-                if !negative && pattern.behind == 0 {
+                if !negative && !overflow && pattern.behind == 0 {
                     out.text(ending(&last, *upper));
                 }
             }

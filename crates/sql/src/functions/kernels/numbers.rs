@@ -58,15 +58,20 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         does: "-1, 0 or 1",
         examples: &[("sign(-3)", "-1"), ("sign(0.0)", "0"), ("sign(0.4)", "1")],
         body: Body::Typed(|types| {
-            let (arg, kernel): (DataType, fn(&Row<'_>) -> Result<Option<i64>>) = match types {
-                [ty] if ty.is_integer() || ty.is_decimal() => (*ty, |row| Ok(Some(row.wide(0).signum() as i64))),
-                [ty] if ty.is_float() || matches!(ty, DataType::Null | DataType::Varchar) => (DOUBLE, |row| {
-                    let x = row.float(0);
-                    Ok(Some(i64::from(x > 0.0) - i64::from(x < 0.0)))
-                }),
+            let (arg, kernel) = match types {
+                [ty] if ty.is_integer() || ty.is_decimal() => {
+                    (*ty, Kernel::Whole(|row| Ok(Some(row.wide(0).signum() as i64))))
+                }
+                [ty] if ty.is_float() || matches!(ty, DataType::Null | DataType::Varchar) => {
+                    let kernel = Kernel::Whole(|row| {
+                        let x = row.float(0);
+                        Ok(Some(i64::from(x > 0.0) - i64::from(x < 0.0)))
+                    });
+                    (DOUBLE, kernel)
+                }
                 _ => return Err(Error::input("not a number")),
             };
-            Ok(Signature { args: vec![arg], result: DataType::Int8, kernel: Kernel::Whole(kernel) })
+            Ok(Signature { args: vec![arg], result: DataType::Int8, kernel })
         }),
     },
     elsewhere(

@@ -805,7 +805,7 @@ fn bar(row: &Row<'_>, out: &mut Writer<'_>) -> Result<bool> {
     let eighths = (share * width * 8.0) as usize;
     (0..eighths / 8).for_each(|_| out.text("█"));
     out.text(PARTS[eighths % 8]);
-    let used = eighths / 8 + usize::from(eighths % 8 > 0);
+    let used = eighths.div_ceil(8);
     (used..width as usize).for_each(|_| out.char(' '));
     Ok(true)
 }

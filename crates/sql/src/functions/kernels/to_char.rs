@@ -639,7 +639,7 @@ fn number(text: &str, width: usize, open: bool) -> Result<(i64, usize, &str), St
 }
 
 /// The rest behind a name, and which it was: whole or its first three letters.
-fn find_name<'t>(text: &'t str, names: impl Iterator<Item = &'static str>, short: bool) -> Option<(usize, &'t str)> {
+fn find_name(text: &str, names: impl Iterator<Item = &'static str>, short: bool) -> Option<(usize, &str)> {
     let starts = |part: &str| text.get(..part.len()).is_some_and(|given| given.eq_ignore_ascii_case(part));
     let names: Vec<&str> = names.collect();
     let whole = (!short).then(|| names.iter().position(|name| starts(name))).flatten();
@@ -728,7 +728,7 @@ fn read_field<'t>(field: Field, text: &'t str, open: bool, fields: &mut Fields) 
             let (thousands, rest) = text.split_once(',').ok_or("a comma is missing in the year")?;
             let thousands: i64 = thousands.trim().parse().map_err(|_| "the year is no number")?;
             let (year, _, rest) = number(rest, 3, false)?;
-            fields.year = Some(thousands * 1000 + year);
+            fields.year = Some(thousands.saturating_mul(1000).saturating_add(year));
             return Ok(rest);
         }
         _ => {}
@@ -799,16 +799,16 @@ fn assemble(fields: &Fields) -> Result<(i64, i64, i64)> {
     let offset = (fields.zone_hour.unwrap_or(0)
         + fields.zone_minute * 60 * fields.zone_hour.map_or(1, |h| if h < 0 { -1 } else { 1 }))
         * 1_000_000;
-    let year = match (fields.year, fields.century) {
-        (Some(year), _) if fields.before_christ => 1 - year,
+    let year = match (fields.year, within(fields.century, -3000, 3000, "century")?) {
+        (Some(year), _) if fields.before_christ => 1i64.saturating_sub(year),
         (Some(year), _) => year,
         (None, Some(century)) => (century - 1) * 100 + 1,
         // Without any year it is 1 BC.
         (None, None) => 0,
     };
-    let days = if let Some(julian) = fields.julian {
+    let days = if let Some(julian) = within(fields.julian, 0, 5_000_000_000, "Julian day")? {
         julian - JULIAN_1970
-    } else if let Some(iso_year) = fields.iso_year {
+    } else if let Some(iso_year) = within(fields.iso_year, -300_000, 300_000, "year")? {
         match within(fields.iso_day_of_year, 1, 371, "day of the year")? {
             Some(day) => iso_start(iso_year) + day - 1,
             None => {
