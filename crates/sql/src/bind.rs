@@ -135,6 +135,9 @@ impl Binder<'_> {
             Sql::CreateTable(create) => self.create_table(create),
             Sql::CreateView(create) => {
                 clauses::create_view(create)?;
+                if create.if_not_exists && create.or_replace {
+                    return Err(Error::input("OR REPLACE and IF NOT EXISTS exclude each other"));
+                }
                 let mut query = create.query.clone();
                 if !create.columns.is_empty() {
                     query = named_columns(query, create.columns.iter().map(|c| c.name.clone()).collect());
