@@ -50,7 +50,7 @@ fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) 
     on_deep_stack(statement.is_deep(), || {
         let binder = Binder { catalog, params, given: Given::default(), with: None };
         let mut bound = binder.statement(&statement.ast).map_err(|error| locate(error, &statement.ast))?;
-        time_time_zone::session::apply(&mut bound, catalog.session().zone);
+        time_zone::session::apply(&mut bound, catalog.session().zone);
         Ok(bound)
     })
 }
