@@ -61,7 +61,7 @@ pub fn open(name: &str, paths: Vec<PathBuf>, options: &Options) -> Result<Arc<dy
     let rows = sniffed().map(|(_, found)| found.row_bytes);
     let row_bytes = rows.clone().sum::<f64>() / rows.count().max(1) as f64;
     let guessed = guessed.into_iter().chain(std::iter::repeat_n(false, schema.len() - width)).collect();
-    Ok(CsvRelation::new(name, schema, guessed, files, bytes, row_bytes, options.csv.clone()))
+    Ok(Arc::new(CsvRelation::new(name, schema, guessed, files, bytes, row_bytes, options.csv.clone())))
 }
 
 /// The start of a file, from its first row to the end of a row, and whether that is all of it.

@@ -68,16 +68,8 @@ impl CsvRelation {
         bytes: u64,
         row_bytes: f64,
         options: CsvOptions,
-    ) -> Arc<dyn Relation> {
-        Arc::new(CsvRelation(Arc::new(Inner {
-            name: name.to_owned(),
-            schema,
-            guessed,
-            files,
-            bytes,
-            row_bytes,
-            options,
-        })))
+    ) -> CsvRelation {
+        CsvRelation(Arc::new(Inner { name: name.to_owned(), schema, guessed, files, bytes, row_bytes, options }))
     }
 }
 
