@@ -105,9 +105,12 @@ fn keys_of(path: &Path) -> Vec<(String, Option<String>)> {
 
 fn type_of(values: &[Option<String>]) -> DataType {
     let is = |ty: &DataType| {
-        // What casts accept beyond numbers that are written as such is text: `5.0`, `1e3`.
-        let plain =
-            |text: &str| *ty != DataType::Int64 || text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit());
+        // What casts accept beyond values that are written as such is something else: `5.0` and `1e3`, a day with a time.
+        let plain = |text: &str| match ty {
+            DataType::Int64 => text.trim_start_matches('-').bytes().all(|b| b.is_ascii_digit()),
+            DataType::Date => !text.contains(':'),
+            _ => true,
+        };
         values.iter().flatten().all(|text| plain(text) && parse_value(text, *ty).is_ok())
     };
     let types = [DataType::Int64, DataType::Date, DataType::Timestamp];
