@@ -3,7 +3,7 @@
 //! | SQL | Python |
 //! |---|---|
 //! | BOOLEAN, integers, REAL and DOUBLE, VARCHAR, BLOB | `bool`, `int`, `float`, `str`, `bytes` |
-//! | DECIMAL, UUID | `decimal.Decimal`, `uuid.UUID` |
+//! | DECIMAL, UUID | `decimal.Decimal`, `uuid.UUID`; DECIMAL(38,0) is an `int` |
 //! | DATE, TIME, TIMESTAMP | `datetime.date`, `time`, `datetime` |
 //! | TIMESTAMP WITH TIME ZONE | `datetime.datetime` in UTC; in: any with a time zone |
 //! | INTERVAL | `datetime.timedelta`, a month as 30 days |
@@ -270,6 +270,8 @@ pub fn to_python<'py>(py: Python<'py>, value: &Value, ty: DataType) -> PyResult<
             PyDelta::new(py, days, (rest / 1_000_000) as i32, (rest % 1_000_000) as i32, true)?.into_any()
         }
         Value::Integer(v) => match ty {
+            // HUGEINT, and what a sum of BIGINTs is.
+            DataType::Decimal { precision: 38, scale: 0 } => v.into_pyobject(py)?.into_any(),
             DataType::Decimal { .. } => {
                 DECIMAL.import(py, "decimal", "Decimal")?.call1((value.display(ty).to_string(),))?
             }

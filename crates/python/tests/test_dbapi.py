@@ -310,3 +310,11 @@ def test_threads_share_a_connection(con):
 def test_the_default_connection_is_shared():
     assert entasis.sql("SELECT 40 + 2 AS answer").fetchall() == [(42,)]
     assert entasis.default_connection() is entasis.default_connection()
+
+
+def test_a_sum_of_bigints_is_an_integer():
+    connection = entasis.connect()
+    rows = connection.execute("SELECT sum(x), sum(x) + 1 FROM (VALUES (9223372036854775807), (1)) t(x)").fetchall()
+    assert rows == [(2**63, 2**63 + 1)]
+    assert all(type(value) is int for value in rows[0])
+    assert connection.execute("SELECT sum(i) AS s FROM range(5) t(i)").df()["s"].dtype == "int64"

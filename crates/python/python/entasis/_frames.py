@@ -100,7 +100,7 @@ def _is_foreign(column_type: pyarrow.DataType) -> bool:
 
 
 def to_pandas(result: Any) -> pandas.DataFrame:
-    """A result, which is a stream of Arrow's."""
+    """A result, which is a stream of Arrow's. Integers of 38 digits, as sums are, come in 64 bits if all of them fit."""
     import pandas
     import pyarrow
 
@@ -111,6 +111,12 @@ def to_pandas(result: Any) -> pandas.DataFrame:
         for name in ("Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64")
     }
     for place, column in enumerate(table.columns):
+        if column.type == pyarrow.decimal128(_DIGITS, 0):
+            try:
+                column = column.cast(pyarrow.int64())
+            except pyarrow.ArrowInvalid:
+                continue
+            frame.isetitem(place, column.to_pandas())
         if column.null_count and column.type in nullable:
             frame.isetitem(place, column.to_pandas(types_mapper=nullable.get))
     return frame
