@@ -1,6 +1,7 @@
 //! What workers meet by, and how small the parts are that they share. One module, so that `tests/interleavings` can put a
 //! scheduler of its own in the place of the standard library's, and smaller parts in the place of those that run well.
 
+pub(crate) use entasis_vector::statement::within;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 pub(crate) use std::thread;

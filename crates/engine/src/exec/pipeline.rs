@@ -17,8 +17,8 @@ use crate::exec::operator::{Flow, Operator, OperatorFactory, Push, Sink, SinkWor
 use crate::exec::profile::Recorder;
 use crate::exec::scheduler::{FirstError, PoolTasks};
 use crate::relation::Source;
-use crate::sync::{AtomicBool, CHUNKS_FOR_HELP, Ordering};
-use entasis_vector::statement::{Statement, within};
+use crate::sync::{AtomicBool, CHUNKS_FOR_HELP, Ordering, within};
+use entasis_vector::statement::Statement;
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 use std::time::Instant;

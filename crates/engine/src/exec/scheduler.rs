@@ -14,8 +14,8 @@
 
 use crate::exec::QueryContext;
 use crate::exec::operator::Tasks;
-use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError, thread};
-use entasis_vector::statement::{Statement, within};
+use crate::sync::{AtomicBool, AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError, thread, within};
+use entasis_vector::statement::Statement;
 use entasis_vector::{Error, Result};
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

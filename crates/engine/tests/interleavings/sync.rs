@@ -1,9 +1,11 @@
 //! What workers meet by, with a scheduler that tries one interleaving after the other, and parts so small that a few rows
 //! have several.
 
+use entasis_vector::statement::Statement;
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
 pub(crate) use shuttle::thread;
+use std::sync::Arc;
 pub(crate) use std::sync::PoisonError;
 
 pub(crate) const CHUNKS_FOR_HELP: f64 = 2.0;
@@ -49,4 +51,9 @@ impl<T> From<T> for OnceLock<T> {
     fn from(value: T) -> OnceLock<T> {
         OnceLock { value: value.into(), turn: Mutex::new(()) }
     }
+}
+
+/// Runs `work`. The scheduler's threads are one of the system's, which cannot say whom each of them works for.
+pub(crate) fn within<T>(_: Arc<dyn Statement>, work: impl FnOnce() -> T) -> T {
+    work()
 }
