@@ -12,7 +12,7 @@ use crate::functions::native::{self, EXACT, Kind, OperatorResult, exact};
 use crate::functions::sequence;
 use crate::lower;
 use crate::parameters::Parameters;
-use crate::parse::DESCRIBE;
+use crate::words::DESCRIBE;
 use crate::{Argument, Catalog, Session};
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, IntervalUnit, Schema, SchemaRef};
 use datafusion_common::config::ConfigOptions;

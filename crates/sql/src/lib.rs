@@ -48,6 +48,7 @@ mod targets;
 mod tests;
 mod time_zone;
 mod transaction;
+mod words;
 
 pub use bind::{bind, bind_template};
 pub use catalog::{Argument, Catalog, Sequence};

@@ -43,6 +43,11 @@ impl Relation for Stored {
     }
 }
 
+/// An aggregate of BIGINTs.
+fn call(function: AggregateFunction, args: Vec<Expr>) -> AggregateCall {
+    AggregateCall { function, args, distinct: false, filter: None, order_by: Vec::new(), ty: DataType::Int64 }
+}
+
 /// Makes plans. All columns are BIGINT but the marks.
 struct Generator {
     state: u64,
@@ -271,14 +276,7 @@ impl Generator {
         let mut keys = vec![a, b];
         (0..self.below(2)).for_each(|_| keys.push(self.pick(&others)));
         let groups = keys.into_iter().map(|key| (self.new_column("g"), self.columns.expr(key))).collect();
-        let count = AggregateCall {
-            function: AggregateFunction::CountStar,
-            args: Vec::new(),
-            distinct: false,
-            filter: None,
-            order_by: Vec::new(),
-            ty: DataType::Int64,
-        };
+        let count = call(AggregateFunction::CountStar, Vec::new());
         let aggregates = vec![(self.new_column("n"), count)];
         let join = Join { left: Box::new(left), right: Box::new(right), kind, on, residual: Vec::new() };
         Node::Aggregate(Aggregate { input: Box::new(Node::Join(join)), groups, aggregates })
@@ -295,14 +293,6 @@ impl Generator {
                 (self.new_column("g"), self.columns.expr(id))
             })
             .collect();
-        let call = |function, args| AggregateCall {
-            function,
-            args,
-            distinct: false,
-            filter: None,
-            order_by: Vec::new(),
-            ty: DataType::Int64,
-        };
         let argument = self.column_of(&numbers);
         let mut aggregates = vec![
             (self.new_column("n"), call(AggregateFunction::CountStar, Vec::new())),

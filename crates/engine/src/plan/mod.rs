@@ -234,7 +234,8 @@ pub enum AggregateFunction {
     CountStar,
     /// `count(x)`: BIGINT.
     Count,
-    /// Sum. Integers: BIGINT or UBIGINT, overflow is an error. Decimals: decimal of the same scale and more digits.
+    /// Sum. Integers: BIGINT, UBIGINT or a decimal of 38 digits; one that does not fit is an error. Decimals: decimal of the same scale and
+    /// more digits.
     /// Floats: DOUBLE.
     Sum,
     /// Mean, DOUBLE. The argument is any number; decimals are summed exactly and divided once.

@@ -3,7 +3,7 @@
 //! A value of a file never becomes another one in the relation: the type of a column is one that holds the values of each
 //! file exactly ([`joined`]), or there is no such type, which is an error.
 
-use entasis_vector::{DataType, Value};
+use entasis_vector::{DataType, Field, Result, Value, Vector};
 
 /// Where the values of a column come from, in one file.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,6 +12,27 @@ pub(super) enum Origin {
     Column(usize),
     /// All rows of the file have this one: NULL where it lacks the column; its path; what a directory is called.
     Value(Value),
+}
+
+/// Makes the vectors of `columns` that have one value in the whole file, and empty ones of those that had one in the file before.
+///
+/// # Errors
+/// Internal, if a value is not of its column's type.
+pub(super) fn write_constants(
+    vectors: &mut [Vector],
+    columns: &[usize],
+    schema: &[Field],
+    origins: &[Origin],
+) -> Result<()> {
+    for (vector, &column) in vectors.iter_mut().zip(columns) {
+        let ty = schema[column].ty.physical();
+        *vector = match &origins[column] {
+            Origin::Value(value) => Vector::constant(ty, value)?,
+            Origin::Column(_) if vector.is_constant() => Vector::new(ty),
+            Origin::Column(_) => continue,
+        };
+    }
+    Ok(())
 }
 
 /// The place of a name among others: as it is written, or else in any case.

@@ -13,8 +13,9 @@ use super::{ACTION, ACTION_TYPE, ROW_ID, ROW_ID_TYPE, Target, and, case, cast_to
 use super::{not, number, qualified, select_from, table_alias};
 use crate::bind::{Binder, find_column};
 use crate::clauses::refuse;
-use crate::parse::{NOTHING, parse_query};
+use crate::parse::parse_query;
 use crate::statement::Repeated;
+use crate::words::NOTHING;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
     AssignmentTarget, BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, Merge, MergeAction, MergeClause,

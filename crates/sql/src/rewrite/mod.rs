@@ -565,7 +565,7 @@ fn fold_alias(alias: &mut TableAlias) {
     }
 }
 
-/// Folds the columns of `USING`, and rewrites comparisons of rows in `ON`.
+/// Rewrites comparisons of rows in `ON`.
 fn settle_joins(table: &mut TableWithJoins) -> Result<()> {
     for join in &mut table.joins {
         // SEMI and ANTI without a side keep the left one.
@@ -575,26 +575,8 @@ fn settle_joins(table: &mut TableWithJoins) -> Result<()> {
             JoinOperator::Anti(constraint) => JoinOperator::LeftAnti(constraint),
             other => other,
         };
-        let constraint = match &mut join.join_operator {
-            JoinOperator::Join(c)
-            | JoinOperator::Inner(c)
-            | JoinOperator::Left(c)
-            | JoinOperator::LeftOuter(c)
-            | JoinOperator::Right(c)
-            | JoinOperator::RightOuter(c)
-            | JoinOperator::FullOuter(c)
-            | JoinOperator::Semi(c)
-            | JoinOperator::LeftSemi(c)
-            | JoinOperator::RightSemi(c)
-            | JoinOperator::Anti(c)
-            | JoinOperator::LeftAnti(c)
-            | JoinOperator::RightAnti(c) => c,
-            _ => continue,
-        };
-        match constraint {
-            JoinConstraint::Using(names) => names.iter_mut().for_each(fold_name),
-            JoinConstraint::On(condition) => rows::condition(condition)?,
-            JoinConstraint::Natural | JoinConstraint::None => {}
+        if let Some(JoinConstraint::On(condition)) = using::constraint(&mut join.join_operator) {
+            rows::condition(condition)?;
         }
     }
     Ok(())

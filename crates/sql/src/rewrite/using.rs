@@ -16,14 +16,13 @@
 //!
 //! Statements without such joins are not looked into. Not here: which of two columns an ambiguous name means.
 
-use crate::context::Context;
-use crate::context::stem;
+use super::call;
+use crate::context::{Context, stem};
 use crate::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, OrderByKind, Query, Select,
-    SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor, TableWithJoins, Value,
-    Visit, VisitMut, Visitor, VisitorMut, WildcardAdditionalOptions,
+    BinaryOperator, ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, OrderByKind,
+    Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor,
+    TableWithJoins, Value, VisitMut, VisitorMut, WildcardAdditionalOptions,
 };
 use entasis_vector::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -45,43 +44,35 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<
 }
 
 /// True if there is a join with `USING` or `NATURAL` in it.
-fn merges(part: &impl Visit) -> bool {
+fn merges(statement: &mut Statement) -> bool {
     struct Look;
-    impl Visitor for Look {
+    impl VisitorMut for Look {
         type Break = ();
-        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
-            if select.from.iter().any(has_merge) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
+            if select.from.iter_mut().any(has_merge) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
-    part.visit(&mut Look).is_break()
+    VisitMut::visit(statement, &mut Look).is_break()
 }
 
 /// True if one of the joins, also of those in brackets, merges columns.
-fn has_merge(table: &TableWithJoins) -> bool {
-    let nested = |factor: &TableFactor| match factor {
+fn has_merge(table: &mut TableWithJoins) -> bool {
+    let nested = |factor: &mut TableFactor| match factor {
         TableFactor::NestedJoin { table_with_joins, .. } => has_merge(table_with_joins),
         _ => false,
     };
-    nested(&table.relation)
-        || table.joins.iter().any(|join| {
-            nested(&join.relation)
-                || matches!(constraint(&join.join_operator), Some(JoinConstraint::Using(_) | JoinConstraint::Natural))
+    nested(&mut table.relation)
+        || table.joins.iter_mut().any(|join| {
+            nested(&mut join.relation)
+                || matches!(
+                    constraint(&mut join.join_operator),
+                    Some(JoinConstraint::Using(_) | JoinConstraint::Natural)
+                )
         })
 }
 
-fn constraint(operator: &JoinOperator) -> Option<&JoinConstraint> {
-    use JoinOperator as J;
-    match operator {
-        J::Join(c) | J::Inner(c) | J::Left(c) | J::LeftOuter(c) | J::Right(c) | J::RightOuter(c) | J::FullOuter(c) => {
-            Some(c)
-        }
-        J::Semi(c) | J::LeftSemi(c) | J::RightSemi(c) | J::Anti(c) | J::LeftAnti(c) | J::RightAnti(c) => Some(c),
-        J::CrossJoin(c) | J::StraightJoin(c) | J::AsOf { constraint: c, .. } => Some(c),
-        J::CrossApply | J::OuterApply | J::ArrayJoin | J::LeftArrayJoin | J::InnerArrayJoin => None,
-    }
-}
-
-fn constraint_mut(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
+/// The constraint of a join, if it has a place for one.
+pub(super) fn constraint(operator: &mut JoinOperator) -> Option<&mut JoinConstraint> {
     use JoinOperator as J;
     match operator {
         J::Join(c) | J::Inner(c) | J::Left(c) | J::LeftOuter(c) | J::Right(c) | J::RightOuter(c) | J::FullOuter(c) => {
@@ -241,7 +232,7 @@ impl Joins<'_> {
 
     /// Settles the joins of a `SELECT` and its `*`, and enters its scope.
     fn select(&mut self, select: &mut Select) -> Result<()> {
-        let own = select.from.iter().any(has_merge);
+        let own = select.from.iter_mut().any(has_merge);
         let around =
             self.scopes.iter().any(|scope| matches!(scope, Scope::Names { replaced, .. } if !replaced.is_empty()));
         if !own && !around {
@@ -283,7 +274,7 @@ impl Joins<'_> {
         let mut left = self.factor(&mut table.relation)?;
         for join in &mut table.joins {
             let right = self.factor(&mut join.relation)?;
-            let names = match constraint(&join.join_operator) {
+            let names = match constraint(&mut join.join_operator) {
                 Some(JoinConstraint::Using(names)) => names.iter().map(column_name).collect::<Result<Vec<_>>>()?,
                 Some(JoinConstraint::Natural) => {
                     let common = |column: &&Column| right.iter().any(|other| other.name == column.name);
@@ -298,13 +289,13 @@ impl Joins<'_> {
                 conditions.push(binary(l.clone(), BinaryOperator::Eq, r.clone()));
                 let expr = match &join.join_operator {
                     JoinOperator::Right(_) | JoinOperator::RightOuter(_) => r,
-                    JoinOperator::FullOuter(_) => coalesce(l, r),
+                    JoinOperator::FullOuter(_) => call("coalesce", vec![l, r]),
                     _ => l,
                 };
                 merged.push(Column { name: name.clone(), expr, is_merged: true });
             }
             let condition = conditions.into_iter().reduce(|all, next| binary(all, BinaryOperator::And, next));
-            let natural = matches!(constraint(&join.join_operator), Some(JoinConstraint::Natural));
+            let natural = matches!(constraint(&mut join.join_operator), Some(JoinConstraint::Natural));
             let columns: Vec<Column> = match &join.join_operator {
                 JoinOperator::Semi(_)
                 | JoinOperator::LeftSemi(_)
@@ -316,7 +307,7 @@ impl Joins<'_> {
                     merged.into_iter().chain(rest).collect()
                 }
             };
-            match constraint_mut(&mut join.join_operator) {
+            match constraint(&mut join.join_operator) {
                 Some(JoinConstraint::On(condition)) => {
                     // What is merged so far is what the condition sees; later joins may merge more.
                     let replaced = unambiguous(&columns);
@@ -596,20 +587,4 @@ fn expand(columns: &[Column], options: WildcardAdditionalOptions, into: &mut Vec
 
 fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
-}
-
-fn coalesce(left: Expr, right: Expr) -> Expr {
-    let arg = |expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr));
-    let args =
-        FunctionArgumentList { duplicate_treatment: None, args: vec![arg(left), arg(right)], clauses: Vec::new() };
-    Expr::Function(Function {
-        name: ObjectName::from(Ident::new("coalesce")),
-        uses_odbc_syntax: false,
-        parameters: FunctionArguments::None,
-        args: FunctionArguments::List(args),
-        filter: None,
-        null_treatment: None,
-        over: None,
-        within_group: Vec::new(),
-    })
 }

@@ -15,7 +15,7 @@ use super::open::preamble;
 use super::record::{Scanner, Span, last_record_end};
 use super::reject::{Reject, RejectKind};
 use super::{CsvOptions, Dialect};
-use crate::files::columns::Origin;
+use crate::files::columns::{Origin, write_constants};
 use crate::files::prune::{Bounds, may_hold};
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
@@ -436,15 +436,7 @@ impl CsvWorker {
     /// Makes the vectors of the columns that have one value in the whole file.
     fn write_constants(&mut self) -> Result<()> {
         let file = &self.relation.files[self.block.file];
-        for (vector, &column) in self.vectors.iter_mut().zip(&self.columns) {
-            let ty = self.relation.schema[column].ty.physical();
-            *vector = match &file.columns[column] {
-                Origin::Value(value) => Vector::constant(ty, value)?,
-                Origin::Column(_) if vector.is_constant() => Vector::new(ty),
-                Origin::Column(_) => continue,
-            };
-        }
-        Ok(())
+        write_constants(&mut self.vectors, &self.columns, &self.relation.schema, &file.columns)
     }
 }
 

@@ -5,7 +5,7 @@
 
 use super::Inner;
 use super::footer::{self, guarded};
-use crate::files::columns::Origin;
+use crate::files::columns::write_constants;
 use arrow_array::RecordBatch;
 use entasis_arrow::Importer;
 use entasis_engine::relation::{Source, SourceWorker};
@@ -157,15 +157,8 @@ impl ParquetWorker {
 
     /// Makes the vectors of the columns that have one value in the whole file.
     fn write_constants(&mut self, file: usize) -> Result<()> {
-        for (vector, &column) in self.vectors.iter_mut().zip(&self.columns) {
-            let ty = self.relation.schema[column].ty.physical();
-            *vector = match &self.relation.files[file].columns[column] {
-                Origin::Value(value) => Vector::constant(ty, value)?,
-                Origin::Column(_) if vector.is_constant() => Vector::new(ty),
-                Origin::Column(_) => continue,
-            };
-        }
-        Ok(())
+        let origins = &self.relation.files[file].columns;
+        write_constants(&mut self.vectors, &self.columns, &self.relation.schema, origins)
     }
 }
 
