@@ -50,7 +50,7 @@ MATURIN = cd crates/python && VIRTUAL_ENV=$(abspath $(VENV)) $(abspath $(VENV))/
 python-test: $(VENV)/ready
 	cargo build --workspace
 	cp $(TARGET)/debug/lib_entasis.so $(EXTENSION)
-	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests
+	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests tests/compare
 	rm -f $(EXTENSION)
 
 ## Random statements in Entasis, DuckDB and PostgreSQL: make compare SEEDS="1 500" POSTGRES="host=localhost user=postgres"

@@ -43,12 +43,13 @@ def judge(query: Query, answers: dict[str, Answer]) -> tuple[str, bool]:
     if not others:
         return "nobody to compare with", False
     if all(same(own, other, query.ordered) for other in others):
-        return "same" if not out else f"same; {', '.join(rule.name for rule in rules if rule.kind is Kind.LEFT_OUT)}", False
-    if postgres is not None and duck is not None and same(own, postgres, query.ordered):
-        return "PostgreSQL against DuckDB", False
-    if any(same(own, other, query.ordered, by_length=True) for other in others):
+        return "; ".join(["same"] + [rule.name for rule in rules if rule.kind is Kind.LEFT_OUT]), False
+    both = postgres is not None and duck is not None
+    if both and same(own, postgres, query.ordered):
+        return "as PostgreSQL", False
+    if same(own, postgres or duck, query.ordered, by_length=True):
         return EQUAL_INTERVALS, False
-    if postgres is not None and duck is not None and same(own, duck, query.ordered):
+    if both and same(own, duck, query.ordered):
         names = [rule.name for rule in rules if rule.kind in (Kind.AS_DUCKDB, Kind.OPEN)]
         return (f"as DuckDB: {names[0]}", False) if names else ("as DuckDB without a rule", True)
     names = [f"{rule.kind.value}: {rule.name}" for rule in rules if rule.kind in (Kind.OWN, Kind.OPEN)]

@@ -6,6 +6,7 @@ gets a database of its own, with texts in the order of their bytes, which is dro
 
 from __future__ import annotations
 
+import os
 import struct
 from dataclasses import dataclass
 from typing import Any
@@ -103,7 +104,7 @@ class DuckDB:
 
 class PostgreSQL:
     name = "PostgreSQL"
-    database = "entasis_compare"
+    database = f"entasis_compare_{os.getpid()}"
 
     def __init__(self, connection: str) -> None:
         import psycopg

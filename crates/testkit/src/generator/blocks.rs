@@ -16,6 +16,10 @@ impl Generator {
             let distinct = self.distinct();
             return Block::closed(format!("SELECT {distinct}* FROM {from}"), scope.shown().to_vec());
         }
+        if families.is_none() && self.random.chance(6) {
+            let relation = self.random.pick(scope.relations()).clone();
+            return Block::closed(format!("SELECT {}.* FROM {from}", relation.name), relation.columns);
+        }
         let free: Vec<Family>;
         let wanted = match families {
             Some(families) => families,

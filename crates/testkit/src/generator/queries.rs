@@ -94,14 +94,18 @@ impl Generator {
         format!("SELECT {}", items.join(", "))
     }
 
-    /// A query that is named and read, mostly more than once.
+    /// One or two queries that are named and read, mostly more than once; the second may read the first.
     fn with_clause(&mut self) -> Block {
-        let inner = if self.random.chance(25) { self.set_operation() } else { self.block(None, 1) };
         let own = self.tables.len();
-        let cte = Table { name: "cte".to_string(), columns: inner.columns };
-        self.tables.extend([cte.clone(), cte.clone(), cte]);
+        let mut named = Vec::new();
+        for i in 0..*self.random.pick(&[1, 1, 2]) {
+            let inner = if self.random.chance(25) { self.set_operation() } else { self.block(None, 1) };
+            let cte = Table { name: format!("cte{i}"), columns: inner.columns };
+            named.push(format!("{} AS ({})", cte.name, inner.sql));
+            self.tables.extend([cte.clone(), cte.clone(), cte]);
+        }
         let outer = self.block(None, 1);
         self.tables.truncate(own);
-        Block { sql: format!("WITH cte AS ({}) {}", inner.sql, outer.sql), ..outer }
+        Block { sql: format!("WITH {} {}", named.join(", "), outer.sql), ..outer }
     }
 }

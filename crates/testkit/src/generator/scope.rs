@@ -45,6 +45,8 @@ impl Block {
 /// What the expressions of one block may read.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Scope {
+    /// The relations of `FROM`, by their names.
+    relations: Vec<Table>,
     /// Under the names of their tables.
     qualified: Vec<Column>,
     /// As `*` shows them.
@@ -55,7 +57,13 @@ impl Scope {
     /// The columns of a table that is called `alias`.
     pub(super) fn of(alias: &str, columns: Vec<Column>) -> Scope {
         let qualified = columns.iter().map(|column| column.clone().named(format!("{alias}.{}", column.name)));
-        Scope { qualified: qualified.collect(), shown: columns }
+        let relations = vec![Table { name: alias.to_string(), columns: columns.clone() }];
+        Scope { relations, qualified: qualified.collect(), shown: columns }
+    }
+
+    /// The relations of `FROM`, by their names.
+    pub(super) fn relations(&self) -> &[Table] {
+        &self.relations
     }
 
     /// All names that mean one column.
@@ -83,7 +91,7 @@ impl Scope {
     pub(super) fn around(&self, inner: &Scope) -> Scope {
         let hidden = |column: &Column| inner.shown.iter().any(|own| own.name == column.name);
         let qualified = self.columns().filter(|column| !hidden(column)).cloned().collect();
-        Scope { qualified, shown: Vec::new() }
+        Scope { relations: Vec::new(), qualified, shown: Vec::new() }
     }
 
     /// Both sides of a join with `ON`, or a product.
@@ -101,8 +109,9 @@ impl Scope {
             shown.extend(of_left.map(|column| Column { wild: wild(name), ..column.clone() }));
         }
         shown.extend(self.shown.iter().chain(&right.shown).filter(|column| !merges(column)).cloned());
+        self.relations.extend(right.relations);
         self.qualified.extend(right.qualified);
-        Scope { qualified: self.qualified, shown }
+        Scope { shown, ..self }
     }
 
     /// Names that both sides have once, in columns of one family, in the order of this side.

@@ -116,8 +116,10 @@ const LOCAL: &[&str] = &[
     "2021-10-31 02:30:00",
 ];
 
-/// The same hours, as instants.
+/// The same hours, as instants; two by the clocks of the session.
 const INSTANTS: &[&str] = &[
+    "2021-03-14 02:30:00",
+    "2021-11-07 01:30:00",
     "2020-02-29 00:00:00+00",
     "2020-02-29 12:34:56.789+00",
     "2021-01-01 00:00:01+05:30",
