@@ -16,7 +16,7 @@ impl Generator {
             let distinct = self.distinct();
             return Block::closed(format!("SELECT {distinct}* FROM {from}"), scope.shown().to_vec());
         }
-        if families.is_none() && self.random.chance(6) {
+        if families.is_none() && !scope.relations().is_empty() && self.random.chance(6) {
             let relation = self.random.pick(scope.relations()).clone();
             return Block::closed(format!("SELECT {}.* FROM {from}", relation.name), relation.columns);
         }
@@ -66,6 +66,8 @@ impl Generator {
                 };
                 keys.push(key.clone());
                 (key, !tame)
+            } else if self.is_wrong() {
+                (self.leaf(*family, scope, false), true)
             } else {
                 (self.aggregate(*family, scope), true)
             };
@@ -137,10 +139,8 @@ impl Generator {
             Boolean => {
                 format!("{}({})", self.random.pick(&["bool_and", "bool_or"]), self.expression(Boolean, scope, 1, true))
             }
-            // DuckDB and the reference have no sum of intervals.
-            Interval if self.is_common() && self.random.chance(10) => {
-                format!("sum({})", self.leaf(Interval, scope, true))
-            }
+            // DuckDB has no sum of intervals.
+            Interval if self.random.chance(10) => format!("sum({})", self.leaf(Interval, scope, true)),
             Interval | Uuid | Blob => format!("max({})", self.leaf(family, scope, false)),
             _ => format!("{}({})", self.random.pick(&["min", "max"]), self.expression(family, scope, 1, false)),
         };

@@ -14,6 +14,11 @@ impl Generator {
 
     /// A column of `family`, or a literal.
     pub(super) fn leaf(&mut self, family: Family, scope: &Scope, tame: bool) -> String {
+        if self.is_wrong()
+            && let Some(name) = scope.ambiguous()
+        {
+            return name.to_string();
+        }
         let fitting: Vec<&Column> =
             scope.columns().filter(|column| column.family == family && !(tame && column.wild)).collect();
         if !fitting.is_empty() && self.random.chance(85) {
@@ -28,10 +33,8 @@ impl Generator {
 
     /// A column or a literal of `family`, or of one whose values become those of it.
     pub(super) fn narrow_leaf(&mut self, family: Family, scope: &Scope, tame: bool) -> String {
-        match family.narrower() {
-            Some(narrower) if self.random.chance(25) => self.leaf(narrower, scope, tame),
-            _ => self.leaf(family, scope, tame),
-        }
+        let family = if self.random.chance(25) { self.narrower(family) } else { family };
+        self.leaf(family, scope, tame)
     }
 
     /// An expression of `family`. `tame`: it reads no wild column, so that it may be computed with.

@@ -58,6 +58,10 @@ impl Generator {
                 let order = self.order_and_limit(&block);
                 block.sql.push_str(&order);
             }
+            // PostgreSQL wants a name before its version 16.
+            if self.is_common() && self.random.chance(4) {
+                return (format!("({})", block.sql), Scope::unnamed(block.columns));
+            }
             return (format!("({}) {alias}", block.sql), Scope::of(&alias, block.columns));
         }
         if !large && choice >= 94 {
@@ -93,18 +97,19 @@ impl Generator {
         let mut columns = Vec::new();
         for i in 0..self.random.between(1, 3) {
             let family = *self.random.pick(COMPUTED);
-            let (mix, first) = (self.random.below(4), self.literal(family));
+            let (narrower, first) = (self.narrower(family), self.literal(family));
+            // One row is of its own type.
+            let mix = if count > 1 { self.random.below(4) } else { 3 };
             for (at, row) in rows.iter_mut().enumerate() {
                 row.push(match mix {
                     // Of another type, whose values become those of the column's.
-                    0 if at % 2 == 0 => self.literal(family.narrower().unwrap_or(family)),
-                    1 if at == 0 && count > 1 => "NULL".to_string(),
+                    0 if at % 2 == 0 => self.literal(narrower),
+                    1 if at == 0 => "NULL".to_string(),
                     1 if at == 1 => first.clone(),
                     2 if at > 0 => self.untyped(family),
                     _ => self.literal(family),
                 });
             }
-            let family = if mix == 0 && count == 1 { family.narrower().unwrap_or(family) } else { family };
             columns.push(Column { name: format!("c{i}"), family, wild: false });
         }
         if count == 1 && self.is_common() {
@@ -158,6 +163,9 @@ impl Generator {
 
     /// One of `left`, and one of `right` that is of the same family.
     fn pair(&mut self, left: Vec<&Column>, right: Vec<&Column>) -> Option<(String, String)> {
+        if left.is_empty() {
+            return None;
+        }
         let l = *self.random.pick(&left);
         let partners: Vec<&Column> = right.into_iter().filter(|column| column.family == l.family).collect();
         if partners.is_empty() {

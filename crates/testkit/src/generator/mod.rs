@@ -28,8 +28,8 @@
 //!
 //! **Dialects.** [`Dialect::Own`] has every type and clause that the reference engine can run. [`Dialect::Common`] is for
 //! other databases: what DuckDB and PostgreSQL understand too, and mean alike where that can be had by writing it out (the
-//! place of NULLs in a descending order). What it does not avoid are differences that a query as users write it shows;
-//! `tests/differences.md` has them.
+//! place of NULLs in a descending order); and now and then something that all must refuse. What it does not avoid are
+//! differences that a query as users write it shows; `tests/differences.md` has them.
 
 mod blocks;
 mod conditions;
@@ -103,6 +103,11 @@ struct Generator {
 impl Generator {
     fn is_common(&self) -> bool {
         self.dialect == Dialect::Common
+    }
+
+    /// True if something wrong should be written: an ambiguous name, a column that is not grouped. Others must refuse it, too.
+    fn is_wrong(&mut self) -> bool {
+        self.is_common() && self.random.below(300) == 0
     }
 
     /// A name that no other thing has.

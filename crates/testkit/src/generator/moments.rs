@@ -82,8 +82,11 @@ impl Generator {
         match self.random.below(6) {
             0 => format!("(- {})", self.leaf(Interval, scope, true)),
             1 => format!("({} * {})", self.leaf(Interval, scope, true), self.random.between(-2, 3)),
-            2 => format!("({} - {})", self.leaf(Timestamp, scope, true), self.leaf(Timestamp, scope, true)),
-            3 => format!("({} - {})", self.leaf(Instant, scope, true), self.leaf(Instant, scope, true)),
+            2 | 3 => {
+                let moments = [Timestamp, Instant];
+                let (a, b) = (*self.random.pick(&moments), *self.random.pick(&moments));
+                format!("({} - {})", self.leaf(a, scope, true), self.leaf(b, scope, true))
+            }
             _ => {
                 let operator = self.random.pick(&["+", "-"]);
                 format!("({} {operator} {})", self.leaf(Interval, scope, true), self.leaf(Interval, scope, true))

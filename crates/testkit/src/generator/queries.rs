@@ -86,7 +86,10 @@ impl Generator {
             let item = match self.random.below(4) {
                 0 => "NULL".to_string(),
                 1 => self.untyped(*family),
-                2 => self.literal(family.narrower().unwrap_or(*family)),
+                2 => {
+                    let narrower = self.narrower(*family);
+                    self.literal(narrower)
+                }
                 _ => self.literal(*family),
             };
             items.push(format!("{item} AS c{i}"));

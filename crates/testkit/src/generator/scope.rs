@@ -61,6 +61,11 @@ impl Scope {
         Scope { relations, qualified: qualified.collect(), shown: columns }
     }
 
+    /// The columns of a table without a name.
+    pub(super) fn unnamed(columns: Vec<Column>) -> Scope {
+        Scope { relations: Vec::new(), qualified: Vec::new(), shown: columns }
+    }
+
     /// The relations of `FROM`, by their names.
     pub(super) fn relations(&self) -> &[Table] {
         &self.relations
@@ -80,6 +85,12 @@ impl Scope {
     pub(super) fn once(&self, name: &str) -> Option<&Column> {
         let mut found = self.shown.iter().filter(|column| column.name == name);
         found.next().filter(|_| found.next().is_none())
+    }
+
+    /// A name that means none of several columns, if there is one.
+    pub(super) fn ambiguous(&self) -> Option<&str> {
+        let found = self.shown.iter().find(|column| self.once(&column.name).is_none());
+        found.map(|column| column.name.as_str())
     }
 
     /// True if no two columns of `*` have one name.
@@ -153,6 +164,7 @@ mod tests {
         assert!(!l.joins_naturally(&r), "a is of two families");
         let both = l.merged(r, &["k".to_string()]);
         assert_eq!(names(&both), ["k", "a", "b", "a"]);
+        assert_eq!(both.ambiguous(), Some("a"));
         assert!(both.once("k").is_some() && both.once("b").is_some() && both.once("a").is_none());
         assert_eq!(both.columns().filter(|column| !column.name.contains('.')).count(), 2);
     }

@@ -74,14 +74,14 @@ pub(super) const COMPUTED: &[Family] = &[
 ];
 
 impl Family {
-    /// A family whose values become those of this one beside them.
-    pub(super) fn narrower(self) -> Option<Family> {
+    /// Families whose values become those of this one beside them.
+    fn narrower(self) -> &'static [Family] {
         match self {
-            Decimal => Some(Integer),
-            Float => Some(Decimal),
-            Timestamp => Some(Date),
-            Instant => Some(Timestamp),
-            _ => None,
+            Decimal => &[Integer],
+            Float => &[Integer, Decimal],
+            Timestamp => &[Date],
+            Instant => &[Timestamp, Date],
+            _ => &[],
         }
     }
 
@@ -173,6 +173,12 @@ pub(super) const RARE_FORMS: &[&str] = &[
 ];
 
 impl Generator {
+    /// A family whose values become those of `family` beside them, or the family itself.
+    pub(super) fn narrower(&mut self, family: Family) -> Family {
+        let narrower = family.narrower();
+        if narrower.is_empty() { family } else { *self.random.pick(narrower) }
+    }
+
     /// A value of `family`, with its type.
     pub(super) fn literal(&mut self, family: Family) -> String {
         if family == Interval && self.random.chance(35) {
