@@ -25,7 +25,7 @@ use datafusion_expr::type_coercion::binary::comparison_coercion;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Join, LogicalPlan, Operator, Union, Values, cast};
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
-use entasis_vector::Error;
+use entasis_vector::{Error, statement};
 use std::sync::Arc;
 
 const DOUBLE: ArrowType = ArrowType::Float64;
@@ -81,6 +81,13 @@ impl TreeNodeRewriter for Rewriter<'_> {
     type Node = Expr;
 
     fn f_up(&mut self, expr: Expr) -> DfResult<Transformed<Expr>> {
+        statement::check().map_err(external)?;
+        if let Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) = &expr
+            && is_condition(left)
+            && is_condition(right)
+        {
+            return Ok(Transformed::no(expr));
+        }
         let settled = settle(expr, self.schema)?;
         if let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &settled
             && is_comparison(*op)
@@ -95,6 +102,18 @@ impl TreeNodeRewriter for Rewriter<'_> {
 /// True if there are a float and a decimal among the types.
 fn mixes<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> bool {
     types.clone().any(ArrowType::is_floating) && types.clone().any(ArrowType::is_decimal)
+}
+
+/// True if an expression is of type BOOLEAN whatever its operands are: nobody needs to walk down a long chain of them, at each
+/// of its places, to find that out.
+fn is_condition(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(binary) => matches!(binary.op, Operator::And | Operator::Or) || is_comparison(binary.op),
+        Expr::Not(_) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::Like(_) | Expr::Between(_) | Expr::InList(_) => {
+            true
+        }
+        _ => false,
+    }
 }
 
 fn is_comparison(op: Operator) -> bool {

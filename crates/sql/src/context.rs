@@ -36,13 +36,17 @@ use entasis_engine::plan::Plan;
 use entasis_engine::relation::Relation;
 use entasis_vector::error::sqlstate;
 use entasis_vector::expr::ArithmeticOp;
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_vector::{DataType, Error, Result, Value, statement};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+/// What `IS DISTINCT FROM` is called as an operator of the binder.
+pub(crate) const IS_DISTINCT: &str = "IS DISTINCT FROM";
+/// What `IS NOT DISTINCT FROM` is called.
+pub(crate) const IS_NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 /// Views within views.
 const MAX_VIEWS: usize = 16;
 /// Prefix of a table name that is a path.
@@ -334,6 +338,7 @@ pub(crate) fn external(error: Error) -> DataFusionError {
 
 impl ContextProvider for Context<'_> {
     fn get_table_source(&self, name: TableReference) -> DfResult<Arc<dyn TableSource>> {
+        statement::check().map_err(external)?;
         if let Some(schema) = name.schema()
             && !matches!(schema, "main" | "public")
         {
@@ -693,6 +698,7 @@ fn library_call(name: &str, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>
 impl ExprPlanner for Operators {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> DfResult<PlannerResult<RawBinaryExpr>> {
         use BinaryOperator as Op;
+        statement::check().map_err(external)?;
         let typed = matches!(
             expr.op,
             Op::Divide
@@ -708,6 +714,7 @@ impl ExprPlanner for Operators {
                 | Op::LtEq
                 | Op::Gt
                 | Op::GtEq
+                | Op::Custom(_)
         );
         if !typed {
             return Ok(PlannerResult::Original(expr));
@@ -774,6 +781,7 @@ impl ExprPlanner for Operators {
             (_, l, r) if comparison(&op).is_some() && text(l) && says(r) => {
                 binary(cast(left, r.clone()), comparison(&op).expect("tested"), right)
             }
+            (Op::Custom(_), _, _) if comparison(&op).is_some() => binary(left, comparison(&op).expect("tested"), right),
             _ => return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
         };
         Ok(PlannerResult::Planned(planned))
@@ -858,6 +866,8 @@ fn comparison(op: &BinaryOperator) -> Option<Operator> {
         BinaryOperator::LtEq => Operator::LtEq,
         BinaryOperator::Gt => Operator::Gt,
         BinaryOperator::GtEq => Operator::GtEq,
+        BinaryOperator::Custom(name) if name == IS_DISTINCT => Operator::IsDistinctFrom,
+        BinaryOperator::Custom(name) if name == IS_NOT_DISTINCT => Operator::IsNotDistinctFrom,
         _ => return None,
     })
 }

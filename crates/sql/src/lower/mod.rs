@@ -15,6 +15,7 @@ mod first;
 mod fold;
 mod join;
 mod literal;
+mod null_aware;
 mod subquery;
 mod unnest;
 
@@ -33,7 +34,7 @@ use entasis_engine::plan::{
     Columns, Distinct, Filter, Limit, Node, Output, Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Values,
 };
 use entasis_vector::expr::Expr;
-use entasis_vector::{ColumnId, DataType, Error, Result, Value};
+use entasis_vector::{ColumnId, DataType, Error, Result, Value, statement};
 pub(crate) use expr::named_call;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -185,6 +186,7 @@ impl<'a> Lowering<'a> {
     }
 
     fn plan(&mut self, plan: &LogicalPlan) -> Result<Lowered> {
+        statement::check()?;
         match plan {
             LogicalPlan::Projection(projection) => self.projection(projection),
             LogicalPlan::Filter(filter) => self.filter(filter),

@@ -11,10 +11,12 @@
 //! * **`WITHIN GROUP`** becomes an argument, or the order of the rows ([`orders`]).
 //! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]), and **rows may be compared** ([`rows`]).
 //! * **`INTERVAL` literals** and **`AT TIME ZONE`** become casts and calls ([`intervals`]).
+//! * **Text literals as conditions** are BOOLEANs ([`conditions`]).
 //! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it; a call of
 //!   [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
 //! * **Features that are not there yet** are refused here, by name and place.
 
+mod conditions;
 mod ctes;
 mod intervals;
 mod orders;
@@ -23,7 +25,7 @@ mod rows;
 mod using;
 
 use crate::clauses;
-use crate::context::Context;
+use crate::context::{Context, IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::functions::Library;
 use crate::functions::native::EXACT;
 use crate::functions::sequence;
@@ -271,6 +273,7 @@ impl VisitorMut for Rewriter {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         flow(clauses::expression(expr))?;
+        conditions::operands(expr);
         match expr {
             // A literal with an exponent is a DOUBLE; the binder would make a decimal of hundreds of digits of it.
             Expr::Value(literal) => {
@@ -331,6 +334,13 @@ impl VisitorMut for Rewriter {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        // As an operator it gets the types that comparisons get.
+        if let Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) = expr {
+            let [left, right] =
+                [left, right].map(|side| std::mem::replace(side, Box::new(Expr::Value(Value::Null.into()))));
+            let name = if matches!(expr, Expr::IsDistinctFrom(..)) { IS_DISTINCT } else { IS_NOT_DISTINCT };
+            *expr = Expr::BinaryOp { left, op: BinaryOperator::Custom(name.to_owned()), right };
+        }
         if let Expr::Cast { .. } = expr {
             let cast = std::mem::replace(expr, Expr::Value(Value::Null.into()));
             *expr = exact(cast);
@@ -440,6 +450,7 @@ impl Rewriter {
             flow(settle_joins(table))?;
         }
         for expr in [&mut select.selection, &mut select.having].into_iter().flatten() {
+            conditions::condition(expr);
             flow(rows::condition(expr))?;
         }
         if let Some(Distinct::On(_)) = &select.distinct
@@ -576,6 +587,7 @@ fn settle_joins(table: &mut TableWithJoins) -> Result<()> {
             other => other,
         };
         if let Some(JoinConstraint::On(condition)) = using::constraint(&mut join.join_operator) {
+            conditions::condition(condition);
             rows::condition(condition)?;
         }
     }

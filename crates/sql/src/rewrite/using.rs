@@ -43,16 +43,25 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<
     }
 }
 
-/// True if there is a join with `USING` or `NATURAL` in it.
+/// True if there is a join with `USING` or `NATURAL` in it, or a list that replaces columns.
 fn merges(statement: &mut Statement) -> bool {
     struct Look;
     impl VisitorMut for Look {
         type Break = ();
         fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-            if select.from.iter_mut().any(has_merge) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if is_written_out(select) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
     VisitMut::visit(statement, &mut Look).is_break()
+}
+
+/// True if `*` does not stand for the columns of the `FROM` one by one: a join merges some, or `REPLACE` says what they are.
+fn is_written_out(select: &mut Select) -> bool {
+    let replaces = |item: &SelectItem| match item {
+        SelectItem::Wildcard(options) => options.opt_replace.is_some(),
+        _ => false,
+    };
+    select.from.iter_mut().any(has_merge) || select.projection.iter().any(replaces)
 }
 
 /// True if one of the joins, also of those in brackets, merges columns.
@@ -232,7 +241,7 @@ impl Joins<'_> {
 
     /// Settles the joins of a `SELECT` and its `*`, and enters its scope.
     fn select(&mut self, select: &mut Select) -> Result<()> {
-        let own = select.from.iter_mut().any(has_merge);
+        let own = is_written_out(select);
         let around =
             self.scopes.iter().any(|scope| matches!(scope, Scope::Names { replaced, .. } if !replaced.is_empty()));
         if !own && !around {
@@ -568,6 +577,11 @@ fn expand(columns: &[Column], options: WildcardAdditionalOptions, into: &mut Vec
     }
     if let Some(missing) = excluded.iter().find(|name| !columns.iter().any(|column| column.name == **name)) {
         return Err(Error::input(format!("EXCLUDE: there is no column {missing}")));
+    }
+    let mut replaced = options.opt_replace.iter().flat_map(|replace| &replace.items).map(|item| &item.column_name);
+    if let Some(missing) = replaced.find(|name| !columns.iter().any(|column| column.name == lower(name))) {
+        let error = Error::input(format!("REPLACE: there is no column {}", missing.value));
+        return Err(crate::bind::locate_ident(error, missing));
     }
     if options.opt_ilike.is_some() || options.opt_rename.is_some() {
         return Err(Error::not_supported("ILIKE and RENAME behind *"));

@@ -94,8 +94,9 @@ fn a_deep_expression_and_a_deep_subquery() {
     let not = format!("SELECT {}true", "NOT ".repeat(5000));
     let case = format!("SELECT {}1{}", "CASE WHEN true THEN ".repeat(2000), " END".repeat(2000));
     let nested = format!("SELECT * FROM {}kept{}", "(SELECT * FROM ".repeat(1000), ") q".repeat(1000));
-    let union = vec!["SELECT 1"; 2000].join(" UNION ALL ");
-    for sql in [sum, not, case, nested, union] {
+    let union = vec!["SELECT 1"; 2900].join(" UNION ALL ");
+    let conjunction = format!("SELECT {}true", "1 < 2 AND ".repeat(2900));
+    for sql in [sum, not, case, nested, union, conjunction] {
         if let Err(error) = session.run(&sql) {
             assert_ne!(error.kind(), ErrorKind::Internal, "{error:?}");
         }
