@@ -73,11 +73,11 @@ fn main() {
     let seconds = start.elapsed().as_secs_f64();
     let found = sums.0.each_ref().map(|sum| sum.load(Ordering::Relaxed));
     let wanted = |number: &u64| match kind {
-        SetKind::Intersect => number % 6 == 0,
-        SetKind::Except => number % 3 != 0 || *number >= 3 * rows,
+        SetKind::Intersect => number.is_multiple_of(6),
+        SetKind::Except => !number.is_multiple_of(3) || *number >= 3 * rows,
         SetKind::Union => true,
     };
-    let of_right = (0..rows).map(|row| 3 * row).filter(|number| number % 2 != 0 || *number >= 2 * rows);
+    let of_right = (0..rows).map(|row| 3 * row).filter(|number| !number.is_multiple_of(2) || *number >= 2 * rows);
     let of_right = of_right.filter(|_| kind == SetKind::Union);
     let numbers = (0..rows).map(|row| 2 * row).filter(wanted).chain(of_right);
     let expected = numbers.fold([0, 0], |[count, sum], n| [count + 1, key_of(n).wrapping_add(sum)]);

@@ -135,14 +135,24 @@ impl Operator for Worker {
         // The row that is being given, and how many of its copies have been.
         let (mut row, mut given) = (0, 0);
         loop {
-            self.picks.clear();
-            while row < chunk.len() && self.picks.len() < most {
+            let mut count = 0;
+            self.picks.resize(most, 0);
+            while row < chunk.len() && count < most {
                 let wanted = self.copies.of(left[row], all[row] - left[row]) - given;
-                let now = wanted.min((most - self.picks.len()) as i64);
-                self.picks.extend(std::iter::repeat_n(row as u16, now as usize));
+                // PERF: whether a row comes out or not is no branch.
+                if wanted <= 1 {
+                    self.picks[count] = row as u16;
+                    count += wanted as usize;
+                    (row, given) = (row + 1, 0);
+                    continue;
+                }
+                let now = wanted.min((most - count) as i64);
+                self.picks[count..count + now as usize].fill(row as u16);
+                count += now as usize;
                 (row, given) = if now == wanted { (row + 1, 0) } else { (row, given + now) };
             }
-            if self.picks.is_empty() {
+            self.picks.truncate(count);
+            if count == 0 {
                 return Ok(Flow::Continue);
             }
             // There may be any number of copies.
