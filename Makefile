@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-short-memory bench-gather \
+.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -147,6 +147,10 @@ bench-spill:
 ## A sort of 1.6 GB with 256 MB of memory: make bench-sort-spill SORT="50 256" (millions of rows, MB)
 bench-sort-spill:
 	cargo run --release -p entasis-engine --example sort_spill $(SORT)
+
+## INTERSECT of two inputs of 20 M numbers with 256 MB of memory: make bench-set-operations SETS="20 256" (millions of rows, MB)
+bench-set-operations:
+	cargo run --release -p entasis-engine --example set_operations $(SETS)
 
 ## Aggregations and sorts larger than memory beside DuckDB: make bench-short-memory SHORT="100 512" (millions of rows, MB)
 bench-short-memory: bench-build

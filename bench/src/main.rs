@@ -1,5 +1,6 @@
 //! `entasis-bench`: what the comparison benchmarks need beside the engines: their data, and figures without Python.
 
+mod binding;
 mod hap;
 mod random;
 mod threads;
@@ -42,6 +43,8 @@ enum Command {
         #[arg(long)]
         random: bool,
     },
+    /// What parsing, binding and optimizing take: a line of JSON for each of five queries, in microseconds.
+    Binding,
     /// Writers in several threads on one database: a line of JSON for each measurement.
     Threads {
         /// Rows of each table.
@@ -63,6 +66,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     match Arguments::parse().command {
         Command::TpchData { scale, out } => tpch_data(scale, &out),
         Command::Hap { rows, random } => hap::run(rows, random),
+        Command::Binding => binding::run(),
         Command::Threads { rows, threads, rounds, seconds } => {
             threads::run(rows, &threads, rounds, Duration::try_from_secs_f64(seconds)?)
         }

@@ -11,6 +11,7 @@ mod facts;
 pub mod optimizer;
 pub mod plan;
 mod reach;
+pub mod recursive;
 pub mod relation;
 pub mod shared;
 mod sync;

@@ -62,11 +62,15 @@ impl Relation for Shared {
     }
 
     fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
-        let rows = self.rows(context)?;
-        let wanted = request.columns.iter().map(|(_, index)| *index).collect();
-        let chunk_rows = context.settings.chunk_rows.clamp(1, CHUNK_ROWS);
-        Ok(Arc::new(SharedScan { rows, wanted, chunk_rows, next: Arc::default() }))
+        Ok(scan_rows(self.rows(context)?, request, context))
     }
+}
+
+/// A scan of rows that are there.
+pub(crate) fn scan_rows(rows: Arc<ResultSet>, request: &ScanRequest, context: &QueryContext) -> Arc<dyn Source> {
+    let wanted = request.columns.iter().map(|(_, index)| *index).collect();
+    let chunk_rows = context.settings.chunk_rows.clamp(1, CHUNK_ROWS);
+    Arc::new(SharedScan { rows, wanted, chunk_rows, next: Arc::default() })
 }
 
 /// A scan: workers take pieces of at most `chunk_rows` rows, several of which may be one chunk as it was collected.

@@ -1,6 +1,6 @@
 //! A pipeline at rest allocates nothing per chunk, counted by the allocator:
 //! 1. scan → filter → project → join, between two chunks of the result;
-//! 2. aggregates, DISTINCT, top-N and sort, which give their result at the end, by running them over twice the rows.
+//! 2. aggregates, DISTINCT, set operations, top-N and sort, which give their result at the end, by running them over twice the rows.
 //!
 //! This is a leaf with `unsafe`: a global allocator cannot be written without.
 #![allow(unsafe_code)]
@@ -11,7 +11,7 @@ mod stored;
 use entasis_engine::exec::{QueryContext, ResultSink, ResultWorker, Settings, execute};
 use entasis_engine::plan::{
     Aggregate, AggregateCall, AggregateFunction, Columns, Filter, Join, JoinKey, JoinKind, Node, Output, Plan, Project,
-    Scan, Sort, SortKey, Values,
+    Scan, SetKind, SetOperation, Sort, SortKey, Values,
 };
 use entasis_storage::{Table, TableSnapshot};
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
@@ -167,6 +167,8 @@ enum Breaker {
     Total,
     /// The distinct texts.
     Distinct,
+    /// The texts of all rows that there are twice: of this reading and another one.
+    Intersect,
     /// The first ten rows.
     Top,
     /// All rows in another order.
@@ -207,6 +209,12 @@ fn allocations_until_result(breaker: Breaker, rows: i64) -> usize {
         Breaker::GroupByText => aggregate(&[2, 1], texts),
         Breaker::Total => aggregate(&[], numbers),
         Breaker::Distinct => aggregate(&[2], Vec::new()),
+        Breaker::Intersect => {
+            let out = columns.add("text", DataType::Varchar, false);
+            let inputs = vec![(*input.clone(), vec![ids[2]]), (*input, vec![ids[2]])];
+            let set = SetOperation { kind: SetKind::Intersect, all: true, inputs, columns: vec![out] };
+            (Node::SetOperation(set), vec![out])
+        }
         Breaker::Top => (sort(input, ids[0], Some(10), &columns), ids.clone()),
         Breaker::Sort => (sort(input, ids[0], None, &columns), ids.clone()),
     };
@@ -225,7 +233,7 @@ fn a_pipeline_at_rest_does_not_allocate() {
 
     use Breaker::*;
     let chunks = ROWS as usize / CHUNK_ROWS;
-    for breaker in [GroupByNumber, GroupByText, Total, Distinct, Top, Sort] {
+    for breaker in [GroupByNumber, GroupByText, Total, Distinct, Intersect, Top, Sort] {
         let [once, twice] = [ROWS, 2 * ROWS].map(|rows| allocations_until_result(breaker, rows));
         let more = twice.saturating_sub(once);
         // A sort keeps its rows, in segments of 65,536 that grow twice. The others keep what they have.

@@ -23,6 +23,7 @@ use entasis_engine::relation::{Compression, Relation};
 use entasis_sql::{Parsed, Statement, TimeZone};
 use entasis_storage::{CatalogVersion, Entry, TableEntry, Waiter, WriterName};
 use entasis_vector::error::sqlstate;
+use entasis_vector::statement::within;
 use entasis_vector::{DataType, Error, ErrorKind, Result, Schema, Value};
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -321,8 +322,19 @@ impl Connection {
         })
     }
 
-    /// Binds a statement and runs it on `work`, unless it begins or ends something.
+    /// Binds a statement and runs it on `work`, unless it begins or ends something. Whatever this thread does for it looks for
+    /// interrupts and asks for memory as the statement.
     pub(crate) fn step(
+        &self,
+        work: &mut Work,
+        parsed: &Parsed,
+        prepared: Option<&Prepared>,
+        parameters: &[(Value, DataType)],
+    ) -> Result<Done> {
+        within(Arc::new(self.context()), || self.bind_and_run(work, parsed, prepared, parameters))
+    }
+
+    fn bind_and_run(
         &self,
         work: &mut Work,
         parsed: &Parsed,

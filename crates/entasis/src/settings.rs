@@ -128,7 +128,7 @@ const SETTINGS: &[Setting] = &[
     ),
     engine_setting!(
         "aggregate_spill",
-        "when aggregations write rows to temporary files: auto (if memory is short), all, deep (for tests)",
+        "when aggregations and set operations write rows to temporary files: auto (if memory is short), all, deep (for tests)",
         aggregate_spill,
         |text| one_of("aggregate_spill", Spilling::NAMES, text)
     ),

@@ -25,7 +25,7 @@ use entasis_storage::{
     CatalogVersion, Entry, RowId, Table, TableEntry, TableSnapshot, TableWriter, Transaction, Waiter,
 };
 use entasis_vector::{Error, ErrorKind, Result};
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// See the module.
@@ -342,14 +342,8 @@ impl Work {
 
     /// Bytes of the tables that it has made.
     fn new_tables_bytes(&self) -> usize {
-        if self.base.is(&self.names) {
-            return 0;
-        }
-        // A table that is there may have got a new entry.
-        let tables = self.base.tables().flat_map(|entry| all_tables(entry));
-        let known: HashSet<*const Table> = tables.map(|table| Arc::as_ptr(&table)).collect();
-        let new = self.names.tables().flat_map(|entry| all_tables(entry));
-        new.filter(|table| !known.contains(&Arc::as_ptr(table))).map(|table| table.bytes()).sum()
+        let (old, new) = changed_tables(&self.base, &self.names);
+        new.values().filter(|table| !old.contains_key(&Arc::as_ptr(table))).map(|table| table.bytes()).sum()
     }
 
     /// The tables that it wrote to or relies on.
@@ -397,11 +391,9 @@ impl Work {
                 }
             },
         )?;
-        let kept =
-            |table: &Arc<Table>| names.tables().flat_map(|entry| all_tables(entry)).any(|own| Arc::ptr_eq(&own, table));
         if !base.is(&names) {
-            let old = base.tables().filter(|old| !names.table(&old.name).is_some_and(|new| Arc::ptr_eq(old, new)));
-            shared.left(old.flat_map(|entry| all_tables(entry)).filter(|table| !kept(table)));
+            let (old, new) = changed_tables(&base, &names);
+            shared.left(old.into_values().filter(|table| !new.contains_key(&Arc::as_ptr(table))));
         }
         // What it takes was reserved, and is the tables' from now on.
         drop(memory);
@@ -410,6 +402,28 @@ impl Work {
         Ok(())
     }
 }
+
+/// The tables of names that stand for something else in two versions, by their addresses, with their indexes: before and now.
+/// One that has got another entry or another name is in both.
+fn changed_tables(base: &CatalogVersion, now: &CatalogVersion) -> (Addressed, Addressed) {
+    let (mut old, mut new) = (Addressed::new(), Addressed::new());
+    if base.is(now) {
+        return (old, new);
+    }
+    let add = |tables: &mut Addressed, entry: Option<&Entry>| {
+        if let Some(Entry::Table(entry)) = entry {
+            tables.extend(all_tables(entry).map(|table| (Arc::as_ptr(&table), table)));
+        }
+    };
+    for change in now.changes_since(base) {
+        add(&mut old, change.old);
+        add(&mut new, change.new);
+    }
+    (old, new)
+}
+
+/// Tables by their addresses.
+type Addressed = HashMap<*const Table, Arc<Table>>;
 
 /// How often an index catches up with its table before it does so with the writers' turn in hand.
 const CATCH_UPS: usize = 3;

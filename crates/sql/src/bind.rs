@@ -17,6 +17,7 @@ use datafusion_sql::sqlparser::ast::{
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Definition, Relation};
 use entasis_vector::error::{Position, sqlstate};
+use entasis_vector::statement::{STEP, reserve};
 use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -47,6 +48,10 @@ fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) 
     if params.len() < statement.parameters() {
         check_arguments(statement.parameters(), params.len())?;
     }
+    let _memory = match statement.binding_bytes() {
+        little if little < STEP => None,
+        much => reserve(much)?,
+    };
     on_deep_stack(statement.is_deep(), || {
         let binder = Binder { catalog, params, given: Given::default(), with: None };
         let mut bound = binder.statement(&statement.ast).map_err(|error| locate(error, &statement.ast))?;

@@ -17,7 +17,7 @@ use crate::error::type_name;
 use crate::lower::exact;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
-use datafusion_common::{DFSchema, Result as DfResult};
+use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
 use datafusion_expr::expr::{InSubquery, SetComparison};
 use datafusion_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
 use datafusion_expr::expr_schema::cast_subquery;
@@ -25,7 +25,7 @@ use datafusion_expr::type_coercion::binary::comparison_coercion;
 use datafusion_expr::utils::merge_schema;
 use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Join, LogicalPlan, Operator, Union, Values, cast};
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
-use entasis_vector::Error;
+use entasis_vector::{Error, statement};
 use std::sync::Arc;
 
 const DOUBLE: ArrowType = ArrowType::Float64;
@@ -81,6 +81,13 @@ impl TreeNodeRewriter for Rewriter<'_> {
     type Node = Expr;
 
     fn f_up(&mut self, expr: Expr) -> DfResult<Transformed<Expr>> {
+        statement::check().map_err(external)?;
+        if let Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) = &expr
+            && is_condition(left)
+            && is_condition(right)
+        {
+            return Ok(Transformed::no(expr));
+        }
         let settled = settle(expr, self.schema)?;
         if let Expr::BinaryExpr(BinaryExpr { left, op, right }) = &settled
             && is_comparison(*op)
@@ -95,6 +102,18 @@ impl TreeNodeRewriter for Rewriter<'_> {
 /// True if there are a float and a decimal among the types.
 fn mixes<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> bool {
     types.clone().any(ArrowType::is_floating) && types.clone().any(ArrowType::is_decimal)
+}
+
+/// True if an expression is of type BOOLEAN whatever its operands are: nobody needs to walk down a long chain of them, at each
+/// of its places, to find that out.
+fn is_condition(expr: &Expr) -> bool {
+    match expr {
+        Expr::BinaryExpr(binary) => matches!(binary.op, Operator::And | Operator::Or) || is_comparison(binary.op),
+        Expr::Not(_) | Expr::IsNull(_) | Expr::IsNotNull(_) | Expr::Like(_) | Expr::Between(_) | Expr::InList(_) => {
+            true
+        }
+        _ => false,
+    }
 }
 
 fn is_comparison(op: Operator) -> bool {
@@ -118,6 +137,7 @@ fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
             **expr = cast(text, said.clone());
         }
     }
+    settle_literals(&mut exprs, &types);
     if mixes(types.iter()) {
         for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| ty.is_decimal()) {
             let decimal = std::mem::take(*expr);
@@ -127,9 +147,40 @@ fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
     Ok(())
 }
 
+/// Text literals beside a column, or something else, of another type are of that type.
+fn settle_literals(exprs: &mut [&mut Expr], types: &[ArrowType]) {
+    let mut typed =
+        exprs.iter().zip(types).filter(|(expr, ty)| !is_text_literal(expr) && !ty.is_null()).map(|(_, ty)| ty);
+    let Some(first) = typed.next() else { return };
+    let common = typed.try_fold(first.clone(), |common, ty| comparison_coercion(&common, ty));
+    let Some(common) = common.filter(|common| !common.is_string()) else { return };
+    for expr in exprs.iter_mut().filter(|expr| is_text_literal(expr)) {
+        let ty = type_beside(&common, expr);
+        let literal = std::mem::take(*expr);
+        **expr = cast(literal, ty);
+    }
+}
+
+/// The type of a text beside something of type `ty`: the same, but a decimal has as many digits as the text needs.
+pub(crate) fn type_beside(ty: &ArrowType, text: &Expr) -> ArrowType {
+    let ArrowType::Decimal128(_, scale) = ty else { return ty.clone() };
+    let own = match text {
+        Expr::Literal(ScalarValue::Utf8(Some(text)), _) => {
+            text.trim_end().split_once('.').map_or(0, |(_, rest)| rest.len())
+        }
+        _ => 0,
+    };
+    // Enough for any number that has so many decimals.
+    ArrowType::Decimal128(38, i8::try_from(own).unwrap_or(0).clamp(*scale, 18.max(*scale)))
+}
+
+fn is_text_literal(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(ScalarValue::Utf8(Some(_)), _))
+}
+
 fn settle(mut expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
     match &mut expr {
-        Expr::BinaryExpr(binary) if !matches!(binary.op, Operator::And | Operator::Or) => {
+        Expr::BinaryExpr(binary) if !matches!(binary.op, Operator::And | Operator::Or | Operator::StringConcat) => {
             settle_all(vec![&mut *binary.left, &mut *binary.right], schema)?;
         }
         Expr::Between(between) => {
@@ -157,7 +208,11 @@ fn settle(mut expr: Expr, schema: &DFSchema) -> DfResult<Expr> {
         }
         Expr::InSubquery(InSubquery { expr, subquery, .. })
         | Expr::SetComparison(SetComparison { expr, subquery, .. }) => {
-            let types = [expr.get_type(schema)?, subquery.subquery.schema().field(0).data_type().clone()];
+            let column = subquery.subquery.schema().field(0).data_type().clone();
+            if is_text_literal(expr) && !column.is_string() && !column.is_null() {
+                **expr = cast(std::mem::take(&mut **expr), column.clone());
+            }
+            let types = [expr.get_type(schema)?, column];
             if mixes(types.iter()) {
                 match types[0].is_decimal() {
                     true => **expr = cast(std::mem::take(&mut **expr), DOUBLE),

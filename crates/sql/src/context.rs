@@ -5,13 +5,15 @@
 //! among its arguments is a ROLLUP and a struct a CUBE, and an operator that DataFusion would type otherwise is a call of
 //! a native function.
 
-use crate::coerce::coerce_constant;
+use crate::coerce::{self, coerce_constant};
 use crate::dialect::EntasisDialect;
 use crate::functions::Library;
-use crate::functions::native::{self, EXACT, Kind, OperatorResult, exact};
+use crate::functions::native::{self, EXACT, Kind, OperatorResult, SETS, exact};
 use crate::functions::sequence;
+use crate::hidden::visible;
 use crate::lower;
 use crate::parameters::Parameters;
+use crate::rewrite::{ResultNames, rewrite};
 use crate::words::DESCRIBE;
 use crate::{Argument, Catalog, Session};
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, IntervalUnit, Schema, SchemaRef};
@@ -33,16 +35,21 @@ use datafusion_sql::sqlparser::ast::{
 use datafusion_sql::sqlparser::parser::Parser;
 use datafusion_sql::sqlparser::tokenizer::Token;
 use entasis_engine::plan::Plan;
+use entasis_engine::recursive::WorkTable;
 use entasis_engine::relation::Relation;
 use entasis_vector::error::sqlstate;
 use entasis_vector::expr::ArithmeticOp;
-use entasis_vector::{DataType, Error, Result, Value};
+use entasis_vector::{DataType, Error, Field, Result, Value, statement};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+/// What `IS DISTINCT FROM` is called as an operator of the binder.
+pub(crate) const IS_DISTINCT: &str = "IS DISTINCT FROM";
+/// What `IS NOT DISTINCT FROM` is called.
+pub(crate) const IS_NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 /// Views within views.
 const MAX_VIEWS: usize = 16;
 /// Prefix of a table name that is a path.
@@ -147,6 +154,8 @@ pub(crate) struct Context<'a> {
     views: Cell<usize>,
     /// Relations that the statement itself has made, by the names under which it reads them.
     shared: RefCell<Vec<(String, Arc<dyn Relation>)>>,
+    /// The work tables of its recursions, by the names of these.
+    works: RefCell<Vec<(String, Arc<WorkTable>)>>,
 }
 
 impl<'a> Context<'a> {
@@ -168,6 +177,7 @@ impl<'a> Context<'a> {
             relation_planners: vec![Arc::new(Relations)],
             views: Cell::new(0),
             shared: RefCell::default(),
+            works: RefCell::default(),
         }
     }
 
@@ -207,9 +217,9 @@ impl<'a> Context<'a> {
     /// As [`Context::bind`].
     pub(crate) fn bind_named(&self, query: Box<ast::Query>, suffix: bool) -> Result<Plan> {
         let mut statement = Statement::Query(query);
-        crate::rewrite::rewrite(&mut statement, suffix, self)?;
+        rewrite(&mut statement, if suffix { ResultNames::Suffixed } else { ResultNames::Free }, self)?;
         let plan = self.plan(statement).map_err(crate::error::from_datafusion)?;
-        let plan = crate::coerce::coerce(plan).map_err(crate::error::from_datafusion)?;
+        let plan = coerce::coerce(plan).map_err(crate::error::from_datafusion)?;
         lower::lower(&plan, self)
     }
 
@@ -219,6 +229,11 @@ impl<'a> Context<'a> {
         let name = format!("{SHARED}{}", shared.len());
         shared.push((name.clone(), relation));
         name
+    }
+
+    /// The work tables of the recursions that have been bound, by their names.
+    pub(crate) fn works(&self) -> Vec<(String, Arc<WorkTable>)> {
+        self.works.borrow().clone()
     }
 
     pub(crate) fn options(&self) -> &ConfigOptions {
@@ -304,7 +319,7 @@ impl<'a> Context<'a> {
         self.views.set(self.views.get() + 1);
         let plan = crate::parse::parse_query(text).map_err(external).and_then(|query| {
             let mut statement = Statement::Query(query);
-            crate::rewrite::rewrite(&mut statement, false, self).map_err(external)?;
+            rewrite(&mut statement, ResultNames::Kept, self).map_err(external)?;
             self.plan(statement)
         });
         self.views.set(self.views.get() - 1);
@@ -334,6 +349,7 @@ pub(crate) fn external(error: Error) -> DataFusionError {
 
 impl ContextProvider for Context<'_> {
     fn get_table_source(&self, name: TableReference) -> DfResult<Arc<dyn TableSource>> {
+        statement::check().map_err(external)?;
         if let Some(schema) = name.schema()
             && !matches!(schema, "main" | "public")
         {
@@ -390,9 +406,27 @@ impl ContextProvider for Context<'_> {
         Some(Arc::new(Types))
     }
 
+    fn create_cte_work_table(&self, name: &str, schema: SchemaRef) -> DfResult<Arc<dyn TableSource>> {
+        let fields = schema.fields().iter().map(|field| {
+            let ty = match entasis_arrow::from_arrow_type(field.data_type())? {
+                // A column of bare NULLs has no type; rows of further rounds need one.
+                DataType::Null => DataType::Int32,
+                other => other,
+            };
+            Ok(Field::new(field.name().as_str(), ty))
+        });
+        let fields = fields.collect::<Result<Vec<Field>>>().map_err(external)?;
+        let work = Arc::new(WorkTable::new(visible(name), fields));
+        self.works.borrow_mut().push((name.to_owned(), work.clone()));
+        Ok(Arc::new(Source::new(work)))
+    }
+
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
         if name == EXACT {
             return Some(native::udf(EXACT, Kind::Exact));
+        }
+        if name == SETS {
+            return Some(native::udf(SETS, Kind::Sets));
         }
         if let Some((kind, sequence)) = sequence::call_in(name) {
             return Some(sequence::udf(kind, sequence, self.catalog.sequence(sequence), self.catalog));
@@ -693,6 +727,7 @@ fn library_call(name: &str, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>
 impl ExprPlanner for Operators {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> DfResult<PlannerResult<RawBinaryExpr>> {
         use BinaryOperator as Op;
+        statement::check().map_err(external)?;
         let typed = matches!(
             expr.op,
             Op::Divide
@@ -708,6 +743,8 @@ impl ExprPlanner for Operators {
                 | Op::LtEq
                 | Op::Gt
                 | Op::GtEq
+                | Op::StringConcat
+                | Op::Custom(_)
         );
         if !typed {
             return Ok(PlannerResult::Original(expr));
@@ -723,6 +760,9 @@ impl ExprPlanner for Operators {
         let uuid = ArrowType::FixedSizeBinary(16);
         let says = |t: &ArrowType| number(t) || *t == uuid || *t == ArrowType::Boolean || t.is_temporal();
         let planned = match (&op, &left_type, &right_type) {
+            (Op::StringConcat, ArrowType::Null, ArrowType::Null) => {
+                binary(cast(left, ArrowType::Utf8), Operator::StringConcat, right)
+            }
             // A decimal divided is a DOUBLE.
             (Op::Divide, l, r) if number(l) && number(r) && (l.is_decimal() || r.is_decimal()) => {
                 binary(cast(left, ArrowType::Float64), Operator::Divide, cast(right, ArrowType::Float64))
@@ -750,6 +790,16 @@ impl ExprPlanner for Operators {
                 let args = vec![left, cast(right, ArrowType::Int64)];
                 call("subtract days", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Date), args)
             }
+            // So is a moment of a moment; a literal of the other side is one, too.
+            (Op::Minus, l, r) if is_moment(l) && is_moment(r) => between(left, right, l, r),
+            (Op::Minus, l @ ArrowType::Timestamp(..), r) if text(r) && matches!(right, Expr::Literal(..)) => {
+                let right = cast(right, l.clone());
+                between(left, right, l, l)
+            }
+            (Op::Minus, l, r @ ArrowType::Timestamp(..)) if text(l) && matches!(left, Expr::Literal(..)) => {
+                let left = cast(left, r.clone());
+                between(left, right, r, r)
+            }
             // A literal of the other side is a date, too.
             (Op::Minus, ArrowType::Date32, r) if text(r) && matches!(right, Expr::Literal(..)) => {
                 let args = vec![left, cast(right, ArrowType::Date32)];
@@ -769,11 +819,14 @@ impl ExprPlanner for Operators {
             }
             // A text beside a number is a number, beside a UUID a UUID; likewise with booleans, dates and times.
             (_, l, r) if comparison(&op).is_some() && says(l) && text(r) => {
-                binary(left, comparison(&op).expect("tested"), cast(right, l.clone()))
+                let ty = coerce::type_beside(l, &right);
+                binary(left, comparison(&op).expect("tested"), cast(right, ty))
             }
             (_, l, r) if comparison(&op).is_some() && text(l) && says(r) => {
-                binary(cast(left, r.clone()), comparison(&op).expect("tested"), right)
+                let ty = coerce::type_beside(r, &left);
+                binary(cast(left, ty), comparison(&op).expect("tested"), right)
             }
+            (Op::Custom(_), _, _) if comparison(&op).is_some() => binary(left, comparison(&op).expect("tested"), right),
             _ => return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
         };
         Ok(PlannerResult::Planned(planned))
@@ -850,6 +903,21 @@ fn moved(op: &BinaryOperator, left: &ArrowType, right: &ArrowType) -> Option<(Op
     })
 }
 
+/// A date or a timestamp that has no literal's choice left.
+fn is_moment(ty: &ArrowType) -> bool {
+    matches!(ty, ArrowType::Date32 | ArrowType::Timestamp(..))
+}
+
+/// What is between two moments, of which one at least is a timestamp: an interval.
+fn between(left: Expr, right: Expr, left_type: &ArrowType, right_type: &ArrowType) -> Expr {
+    let as_timestamp = |expr: Expr, own: &ArrowType, other: &ArrowType| match own {
+        ArrowType::Date32 => cast(expr, other.clone()),
+        _ => expr,
+    };
+    let args = vec![as_timestamp(left, left_type, right_type), as_timestamp(right, right_type, left_type)];
+    call("between", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Interval), args)
+}
+
 fn comparison(op: &BinaryOperator) -> Option<Operator> {
     Some(match op {
         BinaryOperator::Eq => Operator::Eq,
@@ -858,6 +926,8 @@ fn comparison(op: &BinaryOperator) -> Option<Operator> {
         BinaryOperator::LtEq => Operator::LtEq,
         BinaryOperator::Gt => Operator::Gt,
         BinaryOperator::GtEq => Operator::GtEq,
+        BinaryOperator::Custom(name) if name == IS_DISTINCT => Operator::IsDistinctFrom,
+        BinaryOperator::Custom(name) if name == IS_NOT_DISTINCT => Operator::IsNotDistinctFrom,
         _ => return None,
     })
 }

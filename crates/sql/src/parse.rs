@@ -18,17 +18,20 @@ use datafusion_sql::sqlparser::parser::{Parser, ParserError};
 use datafusion_sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, Word};
 use entasis_vector::error::{Position, sqlstate};
 use entasis_vector::expr::parse::parse_interval;
-use entasis_vector::{Error, Result, Value};
+use entasis_vector::{Error, Result, Value, statement};
 
 /// Brackets, `CASE`s and subqueries within each other.
 pub(crate) const MAX_NESTING: usize = 200;
 /// Operators in a row at one level.
-pub(crate) const MAX_CHAIN: usize = 2000;
+pub(crate) const MAX_CHAIN: usize = 3000;
 /// Up to these the caller's stack is enough, even that of a test's thread in a debug build.
 const SHALLOW_NESTING: usize = 12;
 const SHALLOW_CHAIN: usize = 40;
 /// Address space, of which only what is used becomes memory.
-const DEEP_STACK: usize = 512 << 20;
+const DEEP_STACK: usize = 1 << 30;
+
+/// Bytes of a statement's syntax tree, bound plan and what binding makes of it meanwhile, for each of its tokens: measured.
+const BINDING_BYTES: usize = 768;
 
 /// The setting of `SET TIME ZONE`.
 const TIME_ZONE: &str = "timezone";
@@ -198,6 +201,8 @@ pub struct Parsed {
     /// Of the parameters, if they have any.
     pub(crate) names: Vec<String>,
     deep: bool,
+    /// Words, numbers, texts and signs, of which it consists.
+    tokens: usize,
 }
 
 /// The syntax tree of a statement.
@@ -251,6 +256,10 @@ impl Parsed {
     pub fn is_query(&self) -> bool {
         matches!(&self.ast, Ast::Sql(statement) if matches!(**statement, ast::Statement::Query(_)))
     }
+    /// Bytes that binding it takes at most, while it lasts.
+    pub(crate) fn binding_bytes(&self) -> usize {
+        self.tokens * BINDING_BYTES
+    }
     /// Whether it must be handled on a large stack.
     pub fn is_deep(&self) -> bool {
         self.deep
@@ -262,10 +271,11 @@ impl Parsed {
 /// # Errors
 /// Input, with its position in `sql`, for what is no SQL; resource, for statements that are nested too deeply.
 pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
-    let tokens = Tokenizer::new(&EntasisDialect, sql)
+    let mut tokens = Tokenizer::new(&EntasisDialect, sql)
         .tokenize_with_location()
         .map_err(|e| Error::input(tokenizer_message(&e.message)).with_position(position(e.location)))
         .map_err(|e| e.with_sqlstate(sqlstate::SYNTAX))?;
+    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
     let tokens = crate::integers::settle(tokens)?;
     let lines = line_starts(sql);
     let mut statements = Vec::new();
@@ -273,7 +283,7 @@ pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
     let mut current: Vec<TokenWithSpan> = Vec::new();
     let mut finish = |tokens: &mut Vec<TokenWithSpan>| -> Result<()> {
         let tokens = std::mem::take(tokens);
-        if tokens.iter().any(|t| !matches!(t.token, Token::Whitespace(_))) {
+        if !tokens.is_empty() {
             statements.push(parse_statement(sql, &lines, tokens, &mut places)?);
         }
         Ok(())
@@ -313,9 +323,14 @@ pub fn on_deep_stack<T: Send>(deep: bool, f: impl FnOnce() -> Result<T> + Send) 
     if !deep {
         return f();
     }
+    let current = statement::current();
+    let work = move || match current {
+        Some(statement) => statement::within(statement, f),
+        None => f(),
+    };
     std::thread::scope(|scope| {
         let thread = std::thread::Builder::new().name("deep statement".into()).stack_size(DEEP_STACK);
-        match thread.spawn_scoped(scope, f) {
+        match thread.spawn_scoped(scope, work) {
             Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
             Err(error) => Err(Error::resource(format!("a deeply nested statement needs a thread of its own: {error}"))),
         }
@@ -323,8 +338,8 @@ pub fn on_deep_stack<T: Send>(deep: bool, f: impl FnOnce() -> Result<T> + Send) 
 }
 
 fn parse_statement(sql: &str, lines: &[usize], mut tokens: Vec<TokenWithSpan>, places: &mut Places) -> Result<Parsed> {
-    tokens.retain(|t| !matches!(t.token, Token::Whitespace(_)));
     let (nesting, chain) = depth(&tokens)?;
+    let count = tokens.len();
     let deep = nesting > SHALLOW_NESTING || chain > SHALLOW_CHAIN;
     let parameters = places.number(&mut tokens)?;
     words::settle(&mut tokens, |span| &sql[offset(sql, lines, span.start)..offset(sql, lines, span.end)])?;
@@ -332,7 +347,7 @@ fn parse_statement(sql: &str, lines: &[usize], mut tokens: Vec<TokenWithSpan>, p
     let end = tokens.last().map_or(Location::empty(), |t| t.span.end);
     let text = sql[offset(sql, lines, start)..offset(sql, lines, end)].trim().to_string();
     let ast = on_deep_stack(deep, || StatementParser::new(tokens, sql, lines).statement())?;
-    Ok(Parsed { ast, text, parameters, names: places.names(), deep })
+    Ok(Parsed { ast, text, parameters, names: places.names(), deep, tokens: count })
 }
 
 // ---- depth -------------------------------------------------------------------------------------------------------

@@ -22,7 +22,53 @@ pub(crate) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) ->
     singular_units(tokens);
     select_all_where_unsaid(tokens);
     describe_in_from(tokens, text);
+    set_operations_in_brackets(tokens);
     Ok(())
+}
+
+/// `x = ALL ((SELECT …) UNION (SELECT …))` is `x = ALL (SELECT * FROM ((SELECT …) UNION (SELECT …)))`: the parser takes the second
+/// bracket for that of an expression.
+fn set_operations_in_brackets(tokens: &mut Vec<TokenWithSpan>) {
+    let keyword = |token: Option<&TokenWithSpan>| match token.map(|token| &token.token) {
+        Some(Token::Word(word)) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    for i in (1..tokens.len()).rev() {
+        let is_quantified = matches!(keyword(tokens.get(i)), Keyword::ANY | Keyword::ALL | Keyword::SOME)
+            && matches!(
+                tokens[i - 1].token,
+                Token::Eq | Token::Neq | Token::Lt | Token::Gt | Token::LtEq | Token::GtEq | Token::DoubleEq
+            );
+        let opens = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::LParen);
+        if !is_quantified || !opens(i + 1) || !opens(i + 2) {
+            continue;
+        }
+        let (Some(end), Some(inner)) = (closing(tokens, i + 1), closing(tokens, i + 2)) else { continue };
+        if !matches!(keyword(tokens.get(inner + 1)), Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT) {
+            continue;
+        }
+        let span = tokens[i].span;
+        let at = |token| TokenWithSpan { token, span };
+        tokens.insert(end, at(Token::RParen));
+        let begin = [Token::make_keyword("SELECT"), Token::Mul, Token::make_keyword("FROM"), Token::LParen];
+        tokens.splice(i + 2..i + 2, begin.map(at));
+    }
+}
+
+/// The place of the bracket that closes the one at `open`.
+fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
+    let mut level = 0usize;
+    tokens[open..]
+        .iter()
+        .position(|token| {
+            match token.token {
+                Token::LParen => level += 1,
+                Token::RParen => level -= 1,
+                _ => {}
+            }
+            level == 0
+        })
+        .map(|length| open + length)
 }
 
 /// Options of a sequence in the one order in which the parser reads them; the first token is none.

@@ -15,6 +15,7 @@ use crate::sync::{AtomicU64, Ordering, PoisonError, RwLock, RwLockReadGuard};
 use crate::table::Table;
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, ErrorKind, Result, Schema};
+use std::cmp;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -105,7 +106,7 @@ impl Entry {
 }
 
 /// By lower-cased name.
-type Names = BTreeMap<String, Entry>;
+type Names = BTreeMap<Arc<str>, Entry>;
 
 /// The names of one moment, and changes of one's own. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -114,7 +115,7 @@ pub struct CatalogVersion(Arc<Names>);
 impl CatalogVersion {
     /// What a name stands for.
     pub fn get(&self, name: &str) -> Option<&Entry> {
-        self.0.get(&key(name))
+        self.0.get(key(name).as_str())
     }
 
     /// The table of this name.
@@ -149,11 +150,6 @@ impl CatalogVersion {
         })
     }
 
-    /// All objects with their names in lower case, sorted by these.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, &Entry)> {
-        self.0.iter().map(|(name, entry)| (name.as_str(), entry))
-    }
-
     /// All objects, sorted by name.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.0.values()
@@ -186,7 +182,7 @@ impl CatalogVersion {
                 }
             }
         }
-        Arc::make_mut(&mut self.0).insert(key(name), entry);
+        Arc::make_mut(&mut self.0).insert(key(name).into(), entry);
         Ok(true)
     }
 
@@ -212,15 +208,44 @@ impl CatalogVersion {
     pub fn remove(&mut self, name: &str, kind: &'static str) -> Result<bool> {
         let is_there = self.find(name, kind)?.is_some();
         if is_there {
-            Arc::make_mut(&mut self.0).remove(&key(name));
+            Arc::make_mut(&mut self.0).remove(key(name).as_str());
         }
         Ok(is_there)
+    }
+
+    /// The names that stand for something else than they did in `base`, in order. Both versions are read once, side by side.
+    pub fn changes_since<'a>(&'a self, base: &'a CatalogVersion) -> impl Iterator<Item = NameChange<'a>> {
+        let (mut old_names, mut new_names) = (base.0.iter().peekable(), self.0.iter().peekable());
+        let pairs = std::iter::from_fn(move || {
+            let order = match (old_names.peek(), new_names.peek()) {
+                (Some((old, _)), Some((new, _))) => old.cmp(new),
+                (Some(_), None) => cmp::Ordering::Less,
+                (None, Some(_)) => cmp::Ordering::Greater,
+                (None, None) => return None,
+            };
+            let old = old_names.next_if(|_| order.is_le());
+            let new = new_names.next_if(|_| order.is_ge());
+            let (name, _) = old.or(new)?;
+            Some(NameChange { name, old: old.map(|(_, entry)| entry), new: new.map(|(_, entry)| entry) })
+        });
+        pairs.filter(|pair| !same(pair.old, pair.new))
     }
 
     /// True if both have the same names for the same objects and one is a clone of the other.
     pub fn is(&self, other: &CatalogVersion) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
+}
+
+/// A name that stands for something else in two versions.
+#[derive(Debug)]
+pub struct NameChange<'a> {
+    /// The name in lower case.
+    pub name: &'a Arc<str>,
+    /// What it stood for before.
+    pub old: Option<&'a Entry>,
+    /// What it stands for now.
+    pub new: Option<&'a Entry>,
 }
 
 /// The newest version, shared by all connections of a database.
@@ -324,30 +349,29 @@ fn merge(base: &CatalogVersion, now: &CatalogVersion, newest: &CatalogVersion) -
     if base.is(now) {
         return Ok(merged);
     }
-    let names = Arc::make_mut(&mut merged.0);
-    let all: std::collections::BTreeSet<&String> = base.0.keys().chain(now.0.keys()).collect();
-    for name in all {
-        let (old, new) = (base.0.get(name), now.0.get(name));
-        if same(old, new) {
-            continue;
+    if base.is(newest) {
+        merged = now.clone();
+    } else {
+        let names = Arc::make_mut(&mut merged.0);
+        for NameChange { name, old, new } in now.changes_since(base) {
+            if !same(newest.0.get(name), old) {
+                return Err(changed("object", old.or(new).map_or(&**name, Entry::name)));
+            }
+            match new {
+                Some(entry) => names.insert(name.clone(), entry.clone()),
+                None => names.remove(name),
+            };
         }
-        if !same(newest.0.get(name), old) {
-            return Err(changed("object", old.or(new).map_or(name, |entry| entry.name())));
-        }
-        match new {
-            Some(entry) => names.insert(name.clone(), entry.clone()),
-            None => names.remove(name),
-        };
+        dependencies::judge(base, now, newest)?;
     }
-    dependencies::judge(base, now, newest)?;
     judge_index_names(base, now, &merged)?;
     Ok(merged)
 }
 
 /// The tables that were changed between `base` and `now` share no name of an index with any other.
 fn judge_index_names(base: &CatalogVersion, now: &CatalogVersion, merged: &CatalogVersion) -> Result<()> {
-    let is_new = |entry: &&Arc<TableEntry>| !base.table(&entry.name).is_some_and(|old| Arc::ptr_eq(old, entry));
-    for entry in now.tables().filter(is_new) {
+    for NameChange { new, .. } in now.changes_since(base) {
+        let Some(Entry::Table(entry)) = new else { continue };
         for index in &entry.definition.keys {
             let mut others = merged.tables().filter(|other| !Arc::ptr_eq(other, entry));
             if others.any(|other| other.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(&index.name))) {

@@ -13,7 +13,7 @@
 //!
 //! What an object needs *of* another (columns, types, keys) is not known here: whoever changes that makes a new entry.
 
-use crate::catalog::{CatalogVersion, Entry, changed, key, same};
+use crate::catalog::{CatalogVersion, Entry, changed, key};
 use entasis_vector::Result;
 use std::collections::BTreeSet;
 
@@ -67,8 +67,7 @@ fn changes(from: &CatalogVersion, to: &CatalogVersion) -> BTreeSet<String> {
     if from.is(to) {
         return BTreeSet::new();
     }
-    let names = from.iter().chain(to.iter()).map(|(name, _)| name);
-    names.filter(|name| !same(from.get(name), to.get(name))).map(str::to_owned).collect()
+    to.changes_since(from).map(|change| change.name.to_string()).collect()
 }
 
 #[cfg(test)]

@@ -54,7 +54,8 @@ pub fn within<T>(statement: Arc<dyn Statement>, work: impl FnOnce() -> T) -> T {
     work()
 }
 
-fn current() -> Option<Arc<dyn Statement>> {
+/// The statement that this thread works for, to be handed to another thread that helps it.
+pub fn current() -> Option<Arc<dyn Statement>> {
     CURRENT.with(|current| current.borrow().clone())
 }
 
@@ -64,6 +65,14 @@ fn current() -> Option<Arc<dyn Statement>> {
 /// Interrupted.
 pub fn check() -> Result<()> {
     current().map_or(Ok(()), |statement| statement.check())
+}
+
+/// Reserves memory of the statement of this thread until what is returned is dropped.
+///
+/// # Errors
+/// Resource, if there is not so much.
+pub fn reserve(bytes: usize) -> Result<Option<Box<dyn Any + Send + Sync>>> {
+    current().map(|statement| statement.reserve(bytes)).transpose()
 }
 
 /// Runs `work` ahead of its statement, to keep the result in its plan: what would make much memory fails, and is left to

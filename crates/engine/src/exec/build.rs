@@ -27,7 +27,7 @@ use crate::exec::profile::Recorder;
 use crate::exec::project::Project;
 use crate::exec::pushed::{self, Pushed};
 use crate::exec::scan::TableScan;
-use crate::exec::set_operation::set_operation;
+use crate::exec::set_operation::{Copies, count_sides, of_side};
 use crate::exec::sort::sort;
 use crate::exec::values::Chunks;
 use crate::exec::{QueryContext, Settings};
@@ -429,10 +429,18 @@ impl<'a> Builder<'a> {
         }
         let [left, right] =
             <[Stream; 2]>::try_from(streams).map_err(|_| Error::internal("INTERSECT and EXCEPT have two inputs"))?;
+        let mut parts = Vec::new();
+        for (stream, is_left) in [(left, true), (right, false)] {
+            parts.extend(stream.extend(Arc::new(of_side(&columns, is_left)?), &recorder).parts);
+        }
+        let rows = set.inputs.iter().map(|(input, _)| estimate_rows(input, self.columns)).sum();
         let context = recorder.context(self.context);
-        let (sink, blocking) = set_operation(set.kind, set.all, &left.columns, &right.columns, &set.columns, &context)?;
-        self.end(left, sink, &recorder);
-        Ok(self.block_same(node, right, blocking, recorder))
+        let blocking = count_sides(&columns, rows, &context, &recorder)?;
+        let count = columns.len();
+        let both = Stream { parts, columns, recorder: recorder.clone() };
+        let mut counted = self.block_same(node, both, blocking, recorder.clone());
+        counted.columns.truncate(count);
+        Ok(counted.extend(Arc::new(Copies::new(set, &context)), &recorder).sparse())
     }
 }
 

@@ -21,7 +21,7 @@ mod pushed;
 pub mod result;
 mod scan;
 pub mod scheduler;
-pub mod set_operation;
+mod set_operation;
 pub mod sort;
 mod spill;
 mod spread;

@@ -2,6 +2,7 @@
 
 mod crossed;
 mod joins;
+mod set_operations;
 
 use super::*;
 use crate::plan::*;

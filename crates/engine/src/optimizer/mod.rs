@@ -36,6 +36,7 @@ mod testing;
 #[cfg(test)]
 mod tests;
 mod tree;
+mod unions;
 mod validate;
 pub(crate) mod width;
 
@@ -45,7 +46,7 @@ pub(crate) use tree::{ColumnSet, for_each_expr, reads_all};
 
 use crate::exec::Settings;
 use crate::plan::Plan;
-use entasis_vector::Result;
+use entasis_vector::{Result, statement};
 
 /// Changes a plan into an equal one.
 type Rule = fn(&mut Plan) -> Result<()>;
@@ -53,6 +54,7 @@ type Rule = fn(&mut Plan) -> Result<()>;
 /// All rules, in the order in which they run: name, rule, reason for its place.
 const RULES: &[(&str, Rule, &str)] = &[
     ("simplify", simplify::apply, "all others recognize shapes; give them one shape for one meaning"),
+    ("unions", unions::apply, "before anything walks each level of a long chain"),
     ("factor", factor::apply, "what disjunctions share or imply must exist before it can be pushed"),
     ("pushdown", pushdown::apply, "join ordering wants its relations filtered and its predicates as keys"),
     ("limits", limits::apply, "after filters, which may not pass a limit"),
@@ -70,7 +72,7 @@ const RULES: &[(&str, Rule, &str)] = &[
 /// Optimizes `plan`. With the setting off, the plan stays as it was written.
 ///
 /// # Errors
-/// Internal, if a rule breaks the plan.
+/// Internal, if a rule breaks the plan; interrupted.
 pub fn optimize(mut plan: Plan, settings: &Settings) -> Result<Plan> {
     run(&mut plan, settings, |_, _| {})?;
     Ok(plan)
@@ -99,6 +101,7 @@ fn run(plan: &mut Plan, settings: &Settings, mut after: impl FnMut(&'static str,
         return Ok(());
     }
     for (name, rule, _) in RULES {
+        statement::check()?;
         rule(plan)?;
         check(plan, name)?;
         after(name, plan);

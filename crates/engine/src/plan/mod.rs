@@ -452,14 +452,9 @@ impl Plan {
         Plan { root: Node::Scan(Scan { relation, columns: scanned, filters: Vec::new() }), columns, output }
     }
 
-    /// The result's columns with their types.
+    /// The result's columns with their types. Each may be NULL: where a column is made says nothing of the joins above.
     pub fn schema(&self) -> Schema {
-        self.output
-            .iter()
-            .map(|output| {
-                let info = self.columns.get(output.column);
-                entasis_vector::Field { name: output.name.as_str().into(), ty: info.ty, nullable: info.nullable }
-            })
-            .collect()
+        let field = |output: &Output| entasis_vector::Field::new(output.name.as_str(), self.columns.ty(output.column));
+        self.output.iter().map(field).collect()
     }
 }

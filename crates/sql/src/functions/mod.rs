@@ -5,7 +5,7 @@
 //! | [`native`] | the engine's expressions |
 //! | [`catalog`] | [`kernels`] of ours, a row at a time; it also has an entry for every function of the others |
 //! | [`aggregates`] | states of ours |
-//! | [`scalar`] | DataFusion's library, over Arrow arrays: the few that are left of it |
+//! | [`scalar`] | DataFusion's library, over Arrow arrays: the few that are left of it, some with other types ([`unifying`]) |
 //! | [`sequence`] | a sequence of the catalog |
 //! | [`time`] | us, value by value ([`by_value`]) |
 //! | [`average`], [`sum`] and DataFusion's `count`, `min`, `max`, `bool_and`, `bool_or`, `any_value` | the engine; here are their types |
@@ -22,6 +22,7 @@ pub(crate) mod scalar;
 pub(crate) mod sequence;
 pub(crate) mod sum;
 pub(crate) mod time;
+pub(crate) mod unifying;
 
 use datafusion_expr::{AggregateUDF, ScalarUDF};
 use std::collections::HashMap;
@@ -71,6 +72,11 @@ impl Library {
         let is_known = |name: &str| catalog::definition(name).is_some();
         scalar.retain(|name, _| is_known(name));
         aggregate.retain(|name, _| is_known(name));
+        for name in unifying::NAMES {
+            if let Some(library) = scalar.get(name).cloned() {
+                scalar.insert(name.to_string(), unifying::unifying(library));
+            }
+        }
         for (name, definition) in catalog::scalars() {
             scalar.insert(name.to_string(), catalog::bind::udf(name, definition));
         }

@@ -53,6 +53,8 @@ pub(crate) enum Kind {
     Operator(ArithmeticOp, OperatorResult),
     /// `uuid()`
     Uuid,
+    /// Which sets of keys a grouping has, as a key of it ([`SETS`]).
+    Sets,
     /// Its argument. In the binder, it is called by all that it says; see [`exact`].
     Exact,
 }
@@ -176,6 +178,9 @@ fn tagged(name: &'static str, kind: Kind, tag: Option<u64>) -> Arc<ScalarUDF> {
 /// The name of [`Kind::Exact`], which no user can write.
 pub(crate) const EXACT: &str = "\u{1}exact";
 
+/// The name of [`Kind::Sets`], which no user can write.
+pub(crate) const SETS: &str = "\u{1}sets";
+
 /// `expr` under a name that says all of it.
 ///
 /// The binder finds the results of groups and aggregates by name, and its names leave out casts, brackets and what
@@ -233,7 +238,7 @@ fn is_blob(ty: &ArrowType) -> bool {
 }
 
 /// The type to which values of these types go.
-fn unified(types: &[&ArrowType]) -> Option<ArrowType> {
+pub(super) fn unified(types: &[&ArrowType]) -> Option<ArrowType> {
     let types = types.iter().map(|ty| entasis_arrow::from_arrow_type(ty)).collect::<Result<Vec<_>, _>>().ok()?;
     super::catalog::types::common(&types).map(entasis_arrow::to_arrow_type)
 }
@@ -337,7 +342,7 @@ impl ScalarUDFImpl for Native {
             }
             (Kind::Operator(..), _) => args.to_vec(),
             (Kind::Uuid, []) => vec![],
-            (Kind::Exact, [arg]) => vec![arg.clone()],
+            (Kind::Exact | Kind::Sets, [arg]) => vec![arg.clone()],
             _ => return self.wrong(args),
         })
     }
@@ -357,7 +362,7 @@ impl ScalarUDFImpl for Native {
                 [left, right] => BinaryTypeCoercer::new(left, &op, right).get_result_type()?,
                 _ => return self.wrong(args),
             },
-            Kind::CharLength | Kind::OctetLength => ArrowType::Int64,
+            Kind::CharLength | Kind::OctetLength | Kind::Sets => ArrowType::Int64,
             Kind::Test(_) => ArrowType::Boolean,
             Kind::Abs | Kind::NullIf | Kind::Exact => args.first().cloned().unwrap_or(ArrowType::Null),
             Kind::Float(_) => ArrowType::Float64,

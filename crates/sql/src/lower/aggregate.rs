@@ -1,6 +1,7 @@
 //! `GROUP BY`, aggregate functions and `DISTINCT ON`.
 
 use super::expr::{cast_null, settle};
+use super::grouping::{Grouping, sets_in};
 use super::{Lowered, Lowering, Scope, fold};
 use crate::error::from_datafusion;
 use crate::functions::aggregates::{Aggregate, Call, Kind};
@@ -30,10 +31,17 @@ impl Lowering<'_> {
         if keys.len() + aggregate.aggr_expr.len() != fields.len() {
             return Err(Error::internal("a key of GROUP BY is lost"));
         }
+        let mut sets = None;
         for expr in keys {
+            let name = visible(fields.next().map_or("group", |field| field.name()));
+            if let Some(found) = sets_in(expr) {
+                let column = self.columns.add("sets", DataType::Int64, false);
+                columns.push(column);
+                sets = Some((column, found));
+                continue;
+            }
             let expr = self.expr(expr, &scope, &mut node)?;
-            let name = fields.next().map_or("group", |field| field.name());
-            let column = self.columns.add(visible(name), expr.ty(), true);
+            let column = self.columns.add(name, expr.ty(), true);
             columns.push(column);
             groups.push((column, expr));
         }
@@ -46,7 +54,10 @@ impl Lowering<'_> {
             columns.push(column);
             calls.push((column, call));
         }
-        let node = Node::Aggregate(plan::Aggregate { input: Box::new(node), groups, aggregates: calls });
+        let node = match sets {
+            Some((id, sets)) => self.grouping_sets(Grouping { input: node, keys: groups, id, calls, sets }),
+            None => Node::Aggregate(plan::Aggregate { input: Box::new(node), groups, aggregates: calls }),
+        };
         Ok(Lowered { node, scope: Scope { schema: aggregate.schema.clone(), columns } })
     }
 

@@ -25,13 +25,14 @@ use datafusion_expr::{self as df, Expr as DfExpr, ExprSchemable, Operator, Retur
 use entasis_arrow::{from_arrow_type, to_arrow_type};
 use entasis_engine::plan::Node;
 use entasis_vector::expr::{ArithmeticOp, CompareOp, DatePart, Expr, ExternalFunction, Function};
-use entasis_vector::statement::ahead;
+use entasis_vector::statement::{self, ahead};
 use entasis_vector::{DataType, Error, Result, Value, Vector};
 use std::sync::Arc;
 
 impl Lowering<'_> {
     /// Lowers an expression over `node`, whose columns `scope` names. Subqueries in it become joins around `node`.
     pub(super) fn expr(&mut self, expr: &DfExpr, scope: &Scope, node: &mut Node) -> Result<Expr> {
+        statement::check()?;
         match expr {
             DfExpr::Alias(alias) => self.expr(&alias.expr, scope, node),
             DfExpr::Column(column) => {
@@ -536,6 +537,7 @@ fn native_call(kind: Kind, mut args: Vec<Expr>, ty: DataType) -> Result<Expr> {
             return Ok(fold::arithmetic(op, a, b, ty));
         }
         Kind::Exact => return Ok(args.remove(0)),
+        Kind::Sets => return Err(Error::input("grouping() stands in a query with a GROUP BY")),
         Kind::Uuid => {
             // The library's function gives text.
             let udf = datafusion_functions::string::uuid();

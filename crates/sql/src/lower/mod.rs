@@ -13,8 +13,11 @@ pub(crate) mod exact;
 mod expr;
 mod first;
 mod fold;
+mod grouping;
 mod join;
 mod literal;
+mod null_aware;
+mod recursive;
 mod subquery;
 mod unnest;
 
@@ -32,8 +35,9 @@ use datafusion_expr::{self as df, Expr as DfExpr, LogicalPlan};
 use entasis_engine::plan::{
     Columns, Distinct, Filter, Limit, Node, Output, Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Values,
 };
+use entasis_engine::recursive::WorkTable;
 use entasis_vector::expr::Expr;
-use entasis_vector::{ColumnId, DataType, Error, Result, Value};
+use entasis_vector::{ColumnId, DataType, Error, Result, Value, statement};
 pub(crate) use expr::named_call;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -56,6 +60,8 @@ struct Lowering<'a> {
     columns: Columns,
     /// Scopes of the queries around the one that is lowered, outermost first.
     outer: Vec<Scope>,
+    /// The work tables of recursions, by the names of these.
+    works: Vec<(String, Arc<WorkTable>)>,
     params: Parameters<'a>,
     session: Session,
     simplify: SimplifyContext,
@@ -68,6 +74,7 @@ struct Lowering<'a> {
 /// Not supported, naming the feature; input, for values that are wrong already.
 pub(crate) fn lower(plan: &LogicalPlan, context: &Context) -> Result<Plan> {
     let mut lowering = Lowering::new(context.options(), context.params(), context.session());
+    lowering.works = context.works();
     if let Some(rows) = context.rows() {
         lowering.columns = rows.plan.columns.clone();
     }
@@ -181,10 +188,19 @@ impl<'a> Lowering<'a> {
     fn new(options: &ConfigOptions, params: Parameters<'a>, session: Session) -> Lowering<'a> {
         let config = Arc::new(options.clone());
         let simplify = SimplifyContext::builder().with_config_options(config.clone()).with_current_time().build();
-        Lowering { columns: Columns::default(), outer: Vec::new(), params, session, simplify, config }
+        Lowering {
+            columns: Columns::default(),
+            outer: Vec::new(),
+            works: Vec::new(),
+            params,
+            session,
+            simplify,
+            config,
+        }
     }
 
     fn plan(&mut self, plan: &LogicalPlan) -> Result<Lowered> {
+        statement::check()?;
         match plan {
             LogicalPlan::Projection(projection) => self.projection(projection),
             LogicalPlan::Filter(filter) => self.filter(filter),
@@ -219,7 +235,7 @@ impl<'a> Lowering<'a> {
             }
             LogicalPlan::Distinct(df::Distinct::On(on)) => self.distinct_on(on),
             LogicalPlan::Window(_) => Err(Error::not_supported("window functions")),
-            LogicalPlan::RecursiveQuery(_) => Err(Error::not_supported("recursive CTEs")),
+            LogicalPlan::RecursiveQuery(query) => self.recursive(query),
             LogicalPlan::Unnest(_) => Err(Error::not_supported("nested types")),
             other => Err(Error::not_supported(format!("{} in a query", other.display()))),
         }

@@ -15,6 +15,7 @@
 //! `LIMIT 1` is an aggregate by then ([`super::first`]). Not unnested: any other `LIMIT` in a correlated subquery.
 
 use super::join::{as_key, split_keys};
+use super::null_aware::{Unknown, is_repeatable};
 use super::{Lowering, fold};
 use entasis_engine::plan::{
     Aggregate, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Project,
@@ -57,6 +58,23 @@ struct Pulled {
     single_row: bool,
 }
 
+impl Pulled {
+    /// Whether a join of this kind can take it as it is; otherwise the general way is to be taken.
+    fn can_be_joined(&self, purpose: Purpose, kind: JoinKind, key: Option<&(Expr, Expr)>, residual: &[Expr]) -> bool {
+        let is_inner = kind == JoinKind::Inner;
+        if !self.single_row {
+            // A mark says of each pair what it is by a key alone; an outer join has NULLs for what is computed above it.
+            let is_computed = |expr: &Expr| self.definitions.keys().any(|id| expr_reads(expr, *id));
+            let marked = matches!(kind, JoinKind::Mark { .. }) && key.is_some_and(|(_, inner)| is_computed(inner));
+            return !marked && (purpose != Purpose::Lateral || is_inner || self.definitions.is_empty());
+        }
+        // A count is its own column with zeros in it, which only values of a scalar subquery can be.
+        let mut definitions = self.definitions.iter();
+        purpose != Purpose::Lateral
+            || ((is_inner || residual.is_empty()) && !definitions.any(|(id, expr)| expr_reads(expr, *id)))
+    }
+}
+
 impl Lowering<'_> {
     /// Joins `outer` with the subquery `sub`. `key` is the equality of `IN` (outer, inner), `residual` are further
     /// conditions, `values` are wanted expressions over the subquery's columns.
@@ -82,7 +100,8 @@ impl Lowering<'_> {
         if purpose == Purpose::Exists && is_single_row(&sub) {
             return Ok(self.always(outer, kind));
         }
-        match pull(sub.clone(), &free, purpose, &mut self.columns) {
+        let pulled = pull(sub.clone(), &free, purpose, &mut self.columns);
+        match pulled.filter(|pulled| pulled.can_be_joined(purpose, kind, key.as_ref(), &residual)) {
             Some(pulled) => self.join_pulled(outer, pulled, purpose, kind, key, residual, values),
             None => {
                 let domain = self.domain(&outer, &free);
@@ -93,8 +112,33 @@ impl Lowering<'_> {
                     residual.push(Expr::compare(CompareOp::NotDistinctFrom, l, r));
                 }
                 let on = key.map(|(left, right)| JoinKey { left, right, null_equals_null: false });
-                Ok(Outcome { node: join(outer, sub, kind, on, residual), values })
+                Ok(Outcome { node: self.join_correlated(outer, sub, kind, on, residual), values })
             }
+        }
+    }
+
+    /// A join on conditions of which some may make groups of the right side.
+    fn join_correlated(
+        &mut self,
+        outer: Node,
+        sub: Node,
+        kind: JoinKind,
+        on: Option<JoinKey>,
+        residual: Vec<Expr>,
+    ) -> Node {
+        let is_asked = is_null_aware(kind) || matches!(kind, JoinKind::Anti | JoinKind::Mark { .. });
+        if residual.is_empty() || !is_asked || !is_repeatable(&sub) {
+            return join(outer, sub, kind, on, residual);
+        }
+        let (mut group, mut rest) = (Vec::new(), residual.clone());
+        split_keys(&outer, &sub, &mut group, &mut rest);
+        match (on, rest.as_slice()) {
+            (Some(key), []) if is_null_aware(kind) => self.null_aware_groups(outer, sub, kind, key, group),
+            (None, [condition]) => match Unknown::read(condition, &outer, &sub) {
+                Some(unknown) => self.perhaps_equal(outer, sub, kind, unknown, group),
+                None => join(outer, sub, kind, None, residual),
+            },
+            (on, _) => join(outer, sub, kind, on, residual),
         }
     }
 
@@ -128,18 +172,15 @@ impl Lowering<'_> {
                     predicates.push(Expr::compare(CompareOp::DistinctFrom, equal, Expr::boolean(false)));
                     kind = JoinKind::Anti;
                 } else {
-                    return Err(Error::not_supported("IN over an expression of both queries, as a value"));
+                    return Err(Error::internal("a key of both sides"));
                 }
             }
             if purpose == Purpose::Lateral && !definitions.is_empty() {
                 let joined = join(outer, node, kind, None, predicates);
-                if kind != JoinKind::Inner {
-                    return Err(Error::not_supported("LEFT JOIN LATERAL with expressions of both sides"));
-                }
                 let exprs = definitions.into_iter().collect();
                 return Ok(Outcome { node: Node::Project(Project { input: Box::new(joined), exprs }), values });
             }
-            return Ok(Outcome { node: join(outer, node, kind, on, predicates), values });
+            return Ok(Outcome { node: self.join_correlated(outer, node, kind, on, predicates), values });
         }
         // One row for each outer row: its values come with a single join, and everything else is said above it.
         let joined = join(outer, node, JoinKind::Single, None, predicates);
@@ -157,21 +198,10 @@ impl Lowering<'_> {
             }
             JoinKind::Inner | JoinKind::Left => {
                 let mut exprs: Vec<(ColumnId, Expr)> = definitions.iter().map(|(id, e)| (*id, e.clone())).collect();
-                // Definitions that refer to themselves (counts) get their column by way of a new one.
-                for (id, expr) in &exprs {
-                    if expr_reads(expr, *id) {
-                        return Err(Error::not_supported("a bare count in a lateral subquery")
-                            .with_hint("write the subquery in the select list"));
-                    }
-                }
                 exprs.sort_by_key(|(id, _)| *id);
                 let node =
                     if exprs.is_empty() { joined } else { Node::Project(Project { input: Box::new(joined), exprs }) };
-                match condition {
-                    Expr::Literal { value: Value::Boolean(true), .. } => node,
-                    condition if kind == JoinKind::Inner => filter(node, condition),
-                    _ => return Err(Error::not_supported("LEFT JOIN LATERAL of one row with a condition")),
-                }
+                filter(node, condition)
             }
             JoinKind::Right | JoinKind::Full => return Err(Error::internal("a subquery in an outer join")),
         };
@@ -578,11 +608,14 @@ fn join(left: Node, right: Node, kind: JoinKind, on: Option<JoinKey>, residual: 
 
 fn rejoin(left: Node, right: Node, kind: JoinKind, mut on: Vec<JoinKey>, mut residual: Vec<Expr>) -> Node {
     // What makes IN NULL is its own key alone; conditions of the correlation stay beside it.
-    let lone_key = matches!(kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. });
-    if !lone_key {
+    if !is_null_aware(kind) {
         split_keys(&left, &right, &mut on, &mut residual);
     }
     Node::Join(Join { left: Box::new(left), right: Box::new(right), kind, on, residual })
+}
+
+fn is_null_aware(kind: JoinKind) -> bool {
+    matches!(kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. })
 }
 
 fn expr_reads(expr: &Expr, id: ColumnId) -> bool {

@@ -9,6 +9,7 @@
 //! would be bound more than [`MOST_COPIES`] times, as in a chain whose members each read the one before twice. Then it is bound
 //! once and its rows are a relation ([`Shared`]). What reads the query around it cannot be: it is bound in place.
 
+use super::recursive;
 use crate::context::Context;
 use crate::functions::Library;
 use crate::functions::sequence;
@@ -45,15 +46,29 @@ impl<'a> Ctes<'a> {
 
     /// Binds a query of a `WITH` by itself, as a relation; its name, or `None` if it must be bound in place.
     fn share(&mut self, cte: &Cte, before: &[Cte]) -> Option<String> {
-        let mut query = cte.query.clone();
-        let around = self.withs.iter().flatten().flat_map(|with| &with.cte_tables).chain(before);
-        let around: Vec<Cte> = around.cloned().collect();
+        let around = self.withs.iter().flatten().flat_map(|with| &with.cte_tables);
+        let mut around: Vec<Cte> = around.chain(before).cloned().collect();
+        let is_recursive = recursive::reads_itself(cte);
+        let mut query = match is_recursive {
+            true => {
+                around.push(cte.clone());
+                let name = Ident::with_quote('"', cte.alias.name.value.to_lowercase());
+                parse_query(&format!("SELECT * FROM {name}")).ok()?
+            }
+            false => cte.query.clone(),
+        };
         if !around.is_empty() {
+            let recursive = around.iter().any(recursive::reads_itself);
             match &mut query.with {
-                Some(with) => drop(with.cte_tables.splice(0..0, around)),
+                Some(with) => {
+                    with.recursive |= recursive;
+                    drop(with.cte_tables.splice(0..0, around));
+                }
                 None => {
                     let mut template = parse_query("WITH t AS (SELECT 1) SELECT 1").ok()?;
-                    template.with.as_mut()?.cte_tables = around;
+                    let with = template.with.as_mut()?;
+                    with.recursive = recursive;
+                    with.cte_tables = around;
                     query.with = template.with;
                 }
             }
@@ -64,6 +79,7 @@ impl<'a> Ctes<'a> {
         if cte.alias.columns.len() > schema.len() {
             return None;
         }
+        // Those of a recursion have their names already.
         for (field, column) in schema.iter_mut().zip(&cte.alias.columns) {
             field.name = column.name.value.to_lowercase().into();
         }
@@ -84,10 +100,30 @@ impl VisitorMut for Ctes<'_> {
         let shared = is_shared(&with, query);
         let mut kept: Vec<Cte> = Vec::with_capacity(with.cte_tables.len());
         for (mut cte, shared) in std::mem::take(&mut with.cte_tables).into_iter().zip(shared) {
-            VisitMut::visit(&mut cte.query, self)?;
             let name = cte.alias.name.value.to_lowercase();
-            let (_, around) = self.scopes.split_last().expect("pushed above");
+            let (own, around) = self.scopes.split_last_mut().expect("pushed above");
             let hides = around.iter().any(|scope| scope.contains_key(&name));
+            if with.recursive && recursive::reads_itself(&cte) && !own.contains_key(&name) {
+                // It means itself by its name, not another one around.
+                let renamed = hides.then(|| {
+                    self.renamed += 1;
+                    format!("{name}{}", hidden(self.renamed))
+                });
+                own.insert(name.clone(), renamed.clone());
+                VisitMut::visit(&mut cte.query, self)?;
+                if let Some(renamed) = renamed {
+                    cte.alias.name = Ident::with_quote('"', renamed);
+                }
+                let relation = if shared { self.share(&cte, &kept) } else { None };
+                match relation {
+                    Some(relation) => {
+                        self.scopes.last_mut().expect("pushed above").insert(name, Some(relation));
+                    }
+                    None => kept.push(cte),
+                }
+                continue;
+            }
+            VisitMut::visit(&mut cte.query, self)?;
             let twice = self.scopes.last().is_some_and(|own| own.contains_key(&name));
             let relation = if shared && !twice { self.share(&cte, &kept) } else { None };
             let is_relation = relation.is_some();
@@ -135,23 +171,21 @@ impl VisitorMut for Ctes<'_> {
 fn is_shared(with: &With, query: &Query) -> Vec<bool> {
     let ctes = &with.cte_tables;
     let mut shared = vec![false; ctes.len()];
-    if with.recursive {
-        return shared;
-    }
     // From the last to the first: what is read by one that is bound several times is bound as often.
     let mut copies = vec![1u64; ctes.len()];
     for at in (0..ctes.len()).rev() {
         let name = ctes[at].alias.name.value.to_lowercase();
         let later = (at + 1..ctes.len()).map(|other| reads(&*ctes[other].query, &name) * copies[other]);
         let read = later.fold(reads(&*query.body, &name) + reads(&query.order_by, &name), u64::saturating_add);
-        shared[at] = read > MOST_COPIES || (read > 1 && computed_once(&ctes[at].query));
+        let is_dear = (with.recursive && recursive::reads_itself(&ctes[at])) || computed_once(&ctes[at].query);
+        shared[at] = read > MOST_COPIES || (read > 1 && is_dear);
         copies[at] = if shared[at] { 1 } else { read };
     }
     shared
 }
 
 /// How often a name is read as a table's.
-fn reads(part: &impl Visit, name: &str) -> u64 {
+pub(super) fn reads(part: &impl Visit, name: &str) -> u64 {
     struct Count<'a>(&'a str, u64);
     impl Visitor for Count<'_> {
         type Break = std::convert::Infallible;

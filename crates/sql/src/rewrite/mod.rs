@@ -11,29 +11,37 @@
 //! * **`WITHIN GROUP`** becomes an argument, or the order of the rows ([`orders`]).
 //! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]), and **rows may be compared** ([`rows`]).
 //! * **`INTERVAL` literals** and **`AT TIME ZONE`** become casts and calls ([`intervals`]).
+//! * **Grouping sets** become one grouping with a key that says which sets there are ([`grouping`]).
+//! * **`WITH RECURSIVE`** loses what the binder would not read ([`recursive`]).
+//! * **Text literals as conditions** are BOOLEANs ([`conditions`]); beside something of a type they are of that type ([`literals`]).
 //! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it; a call of
 //!   [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
 //! * **Features that are not there yet** are refused here, by name and place.
 
+mod conditions;
 mod ctes;
+mod grouping;
 mod intervals;
+mod literals;
+mod order_by;
 mod orders;
 mod outer_names;
+mod recursive;
 mod rows;
 mod using;
 
 use crate::clauses;
-use crate::context::Context;
+use crate::context::{Context, IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::functions::Library;
-use crate::functions::native::EXACT;
+use crate::functions::native::{EXACT, SETS};
 use crate::functions::sequence;
 use crate::hidden::{MARK, hidden};
 use crate::parse::{parse_query, span_position};
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
-    FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, OrderBy,
-    OrderByKind, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias,
-    TableFactor, TableWithJoins, UnaryOperator, Value, VisitMut, VisitorMut,
+    FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select,
+    SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias, TableFactor, TableWithJoins,
+    UnaryOperator, Value, VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
@@ -42,16 +50,27 @@ use entasis_vector::{Error, Result};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 
-/// Rewrites a query for the binder. `suffix` renames every result that might clash, for queries that the binder refused
-/// for it.
+/// What may become of the names of a query's results on the way through the binder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ResultNames {
+    /// They stay: other queries know them.
+    Kept,
+    /// They may get hidden parts.
+    Free,
+    /// Every one that might clash with another gets a hidden part, since the binder has refused the query for it.
+    Suffixed,
+}
+
+/// Rewrites a query for the binder.
 ///
 /// # Errors
 /// Not supported, for features that are not there yet; input, for unknown functions.
-pub(crate) fn rewrite(statement: &mut Statement, suffix: bool, context: &Context<'_>) -> Result<()> {
+pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &Context<'_>) -> Result<()> {
+    literals::apply(statement);
     let _ = statement.visit(&mut ctes::Ctes::new(context));
     using::apply(statement, context)?;
     outer_names::apply(statement, context);
-    let mut rewriter = Rewriter { suffix, in_arguments: false };
+    let mut rewriter = Rewriter { names, in_arguments: false, depth: 0 };
     match statement.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -198,9 +217,11 @@ fn flow(result: Result<()>) -> ControlFlow<Error> {
 }
 
 struct Rewriter {
-    suffix: bool,
+    names: ResultNames,
     /// Within the arguments of a table function, which may be nested.
     in_arguments: bool,
+    /// Queries around the place.
+    depth: usize,
 }
 
 fn unsupported(feature: &str, at: Span) -> ControlFlow<Error> {
@@ -218,7 +239,7 @@ impl VisitorMut for Rewriter {
         flow(clauses::query(query))?;
         if let Some(with) = &mut query.with {
             if with.recursive {
-                return ControlFlow::Break(Error::not_supported("recursive CTEs"));
+                flow(recursive::settle(with))?;
             }
             for cte in &mut with.cte_tables {
                 flow(clauses::cte(cte))?;
@@ -240,8 +261,18 @@ impl VisitorMut for Rewriter {
                 Some(_) => return ControlFlow::Break(Error::input("a query has both LIMIT and FETCH")),
             }
         }
-        order_by_results(query);
+        flow(grouping::apply(query))?;
+        order_by::results(query);
+        if self.depth == 0 && self.names != ResultNames::Kept {
+            order_by::columns(query);
+        }
+        self.depth += 1;
         self.set_expr(&mut query.body)
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
     }
 
     fn pre_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<Error> {
@@ -271,6 +302,7 @@ impl VisitorMut for Rewriter {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         flow(clauses::expression(expr))?;
+        conditions::operands(expr);
         match expr {
             // A literal with an exponent is a DOUBLE; the binder would make a decimal of hundreds of digits of it.
             Expr::Value(literal) => {
@@ -318,7 +350,7 @@ impl VisitorMut for Rewriter {
             }
             Expr::CompoundFieldAccess { .. } => return unsupported("nested types", expr.span()),
             Expr::Rollup(_) | Expr::Cube(_) | Expr::GroupingSets(_) => {
-                return unsupported("GROUPING SETS, ROLLUP and CUBE", expr.span());
+                return unsupported("sets of keys outside of GROUP BY", expr.span());
             }
             Expr::Lambda(_) => return unsupported("lambda functions", expr.span()),
             Expr::Tuple(_) => return unsupported("row values other than in comparisons and IN", expr.span()),
@@ -331,6 +363,13 @@ impl VisitorMut for Rewriter {
     }
 
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        // As an operator it gets the types that comparisons get.
+        if let Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) = expr {
+            let [left, right] =
+                [left, right].map(|side| std::mem::replace(side, Box::new(Expr::Value(Value::Null.into()))));
+            let name = if matches!(expr, Expr::IsDistinctFrom(..)) { IS_DISTINCT } else { IS_NOT_DISTINCT };
+            *expr = Expr::BinaryOp { left, op: BinaryOperator::Custom(name.to_owned()), right };
+        }
         if let Expr::Cast { .. } = expr {
             let cast = std::mem::replace(expr, Expr::Value(Value::Null.into()));
             *expr = exact(cast);
@@ -345,22 +384,13 @@ impl Rewriter {
             return unsupported("window functions", function.name.span());
         }
         let name = function.name.to_string().trim_matches('"').to_ascii_lowercase();
-        const WINDOW: [&str; 10] = [
-            "row_number",
-            "rank",
-            "dense_rank",
-            "percent_rank",
-            "cume_dist",
-            "ntile",
-            "lag",
-            "lead",
-            "grouping",
-            "grouping_id",
-        ];
+        const WINDOW: [&str; 8] =
+            ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"];
         if WINDOW.contains(&name.as_str()) {
-            let feature =
-                if name.starts_with("grouping") { "GROUPING SETS, ROLLUP and CUBE" } else { "window functions" };
-            return unsupported(feature, function.name.span());
+            return unsupported("window functions", function.name.span());
+        }
+        if name == SETS {
+            return ControlFlow::Continue(());
         }
         if let Some(kind) = sequence::Kind::of(&name) {
             return flow(name_sequence(function, kind));
@@ -431,15 +461,16 @@ impl Rewriter {
             return unsupported("window functions", select.span());
         }
         flow(clauses::select(select))?;
-        if let GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers) = &select.group_by
+        if let GroupByExpr::All(modifiers) = &select.group_by
             && !modifiers.is_empty()
         {
-            return unsupported("GROUPING SETS, ROLLUP and CUBE", select.span());
+            return unsupported("GROUP BY ALL with sets", select.span());
         }
         for table in &mut select.from {
             flow(settle_joins(table))?;
         }
         for expr in [&mut select.selection, &mut select.having].into_iter().flatten() {
+            conditions::condition(expr);
             flow(rows::condition(expr))?;
         }
         if let Some(Distinct::On(_)) = &select.distinct
@@ -449,6 +480,9 @@ impl Rewriter {
         }
         // GROUP BY (a, b) groups by both, and GROUP BY () makes one group of all rows, as an aggregate does.
         if let GroupByExpr::Expressions(groups, _) = &mut select.group_by {
+            if groups.is_empty() && select.having.is_some() {
+                one_group(&mut select.having);
+            }
             if !groups.is_empty() && groups.iter().all(|group| matches!(group, Expr::Tuple(parts) if parts.is_empty()))
             {
                 one_group(&mut select.having);
@@ -481,7 +515,9 @@ impl Rewriter {
                         }
                         _ => text,
                     };
-                    let is_free = is_new && !aliases.contains(&name) && !(self.suffix && (wildcard || i > 0));
+                    let is_free = is_new
+                        && !aliases.contains(&name)
+                        && !(self.names == ResultNames::Suffixed && (wildcard || i > 0));
                     let alias = match (is_name, is_free) {
                         (true, true) => {
                             columns.insert(name);
@@ -521,28 +557,6 @@ impl Rewriter {
     }
 }
 
-/// `SELECT DISTINCT f(x) … ORDER BY f(x)` orders by a result: by its number, since the binder would look for `x`.
-fn order_by_results(query: &mut Query) {
-    let SetExpr::Select(select) = &*query.body else { return };
-    let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else { return };
-    if !matches!(select.distinct, Some(Distinct::Distinct)) {
-        return;
-    }
-    for key in keys.iter_mut().map(|key| &mut key.expr) {
-        let same = |item: &SelectItem| match item {
-            SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => expr == key,
-            _ => false,
-        };
-        let is_name = matches!(key, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_));
-        let Some(place) = select.projection.iter().position(same).filter(|_| !is_name) else { continue };
-        let is_wildcard =
-            |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
-        if !select.projection[..place].iter().any(is_wildcard) {
-            *key = Expr::Value(Value::Number((place + 1).to_string(), false).into());
-        }
-    }
-}
-
 /// Folds an identifier to lower case. Single quotes make a path, which stays.
 fn fold(ident: &mut Ident) {
     if ident.quote_style != Some('\'') {
@@ -576,6 +590,7 @@ fn settle_joins(table: &mut TableWithJoins) -> Result<()> {
             other => other,
         };
         if let Some(JoinConstraint::On(condition)) = using::constraint(&mut join.join_operator) {
+            conditions::condition(condition);
             rows::condition(condition)?;
         }
     }

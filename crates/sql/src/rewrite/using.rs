@@ -43,16 +43,25 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<
     }
 }
 
-/// True if there is a join with `USING` or `NATURAL` in it.
+/// True if there is a join with `USING` or `NATURAL` in it, or a list that replaces columns.
 fn merges(statement: &mut Statement) -> bool {
     struct Look;
     impl VisitorMut for Look {
         type Break = ();
         fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<()> {
-            if select.from.iter_mut().any(has_merge) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if is_written_out(select) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
     VisitMut::visit(statement, &mut Look).is_break()
+}
+
+/// True if `*` does not stand for the columns of the `FROM` one by one: a join merges some, or `REPLACE` says what they are.
+fn is_written_out(select: &mut Select) -> bool {
+    let replaces = |item: &SelectItem| match item {
+        SelectItem::Wildcard(options) => options.opt_replace.is_some(),
+        _ => false,
+    };
+    select.from.iter_mut().any(has_merge) || select.projection.iter().any(replaces)
 }
 
 /// True if one of the joins, also of those in brackets, merges columns.
@@ -172,14 +181,23 @@ impl VisitorMut for Joins<'_> {
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         let scope = self.scopes.pop();
-        let results = select.projection.iter().filter_map(|item| match item {
-            SelectItem::ExprWithAlias { alias, .. } => Some(lower(alias)),
-            SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(lower(name)),
-            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(names)) => names.last().map(lower),
-            _ => None,
-        });
+        let mut results = HashSet::new();
+        for item in &select.projection {
+            match item {
+                SelectItem::ExprWithAlias { alias, .. } => drop(results.insert(lower(alias))),
+                SelectItem::UnnamedExpr(Expr::Identifier(name)) => drop(results.insert(lower(name))),
+                SelectItem::UnnamedExpr(Expr::CompoundIdentifier(names)) => results.extend(names.last().map(lower)),
+                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                    let of = name.0.last().and_then(|part| part.as_ident()).map(lower).unwrap_or_default();
+                    let mut columns = Vec::new();
+                    flow(self.columns_under(&of, &mut select.from.clone(), &mut columns))?;
+                    results.extend(columns.into_iter().map(|column| column.name));
+                }
+                _ => {}
+            }
+        }
         if let (Some(around), Some(scope)) = (self.queries.last_mut(), scope) {
-            around.select = Some((scope, results.collect()));
+            around.select = Some((scope, results));
         }
         ControlFlow::Continue(())
     }
@@ -232,7 +250,7 @@ impl Joins<'_> {
 
     /// Settles the joins of a `SELECT` and its `*`, and enters its scope.
     fn select(&mut self, select: &mut Select) -> Result<()> {
-        let own = select.from.iter_mut().any(has_merge);
+        let own = is_written_out(select);
         let around =
             self.scopes.iter().any(|scope| matches!(scope, Scope::Names { replaced, .. } if !replaced.is_empty()));
         if !own && !around {
@@ -568,6 +586,11 @@ fn expand(columns: &[Column], options: WildcardAdditionalOptions, into: &mut Vec
     }
     if let Some(missing) = excluded.iter().find(|name| !columns.iter().any(|column| column.name == **name)) {
         return Err(Error::input(format!("EXCLUDE: there is no column {missing}")));
+    }
+    let mut replaced = options.opt_replace.iter().flat_map(|replace| &replace.items).map(|item| &item.column_name);
+    if let Some(missing) = replaced.find(|name| !columns.iter().any(|column| column.name == lower(name))) {
+        let error = Error::input(format!("REPLACE: there is no column {}", missing.value));
+        return Err(crate::bind::locate_ident(error, missing));
     }
     if options.opt_ilike.is_some() || options.opt_rename.is_some() {
         return Err(Error::not_supported("ILIKE and RENAME behind *"));

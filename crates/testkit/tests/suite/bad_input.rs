@@ -94,8 +94,9 @@ fn a_deep_expression_and_a_deep_subquery() {
     let not = format!("SELECT {}true", "NOT ".repeat(5000));
     let case = format!("SELECT {}1{}", "CASE WHEN true THEN ".repeat(2000), " END".repeat(2000));
     let nested = format!("SELECT * FROM {}kept{}", "(SELECT * FROM ".repeat(1000), ") q".repeat(1000));
-    let union = vec!["SELECT 1"; 2000].join(" UNION ALL ");
-    for sql in [sum, not, case, nested, union] {
+    let union = vec!["SELECT 1"; 2900].join(" UNION ALL ");
+    let conjunction = format!("SELECT {}true", "1 < 2 AND ".repeat(2900));
+    for sql in [sum, not, case, nested, union, conjunction] {
         if let Err(error) = session.run(&sql) {
             assert_ne!(error.kind(), ErrorKind::Internal, "{error:?}");
         }
@@ -281,6 +282,11 @@ fn the_memory_limit_is_an_error_and_then_over() {
         assert_eq!(error.kind(), ErrorKind::Resource, "{sql}: {error:?}");
         says(&error, &["memory_limit"]);
     }
+    // Binding a long statement needs memory as well.
+    let list: Vec<String> = (0..60_000).map(|i| i.to_string()).collect();
+    let error = session.error(&format!("SELECT answer FROM kept WHERE answer IN ({})", list.join(",")));
+    assert_eq!(error.kind(), ErrorKind::Resource, "{error:?}");
+    says(&error, &["memory_limit"]);
     session.run("SET memory_limit = '2GB'").expect("a limit");
     session
         .run("SELECT count(*) FROM (SELECT value FROM generate_series(1, 100000) v(value) GROUP BY value) q")
@@ -290,7 +296,10 @@ fn the_memory_limit_is_an_error_and_then_over() {
 #[test]
 fn a_statement_stops_when_it_is_cancelled() {
     let session = Session::new();
+    // Far longer to bind than to run.
+    let long = format!("SELECT {}1", "1 + ".repeat(2900));
     for sql in [
+        &long,
         "SELECT count(*) FROM generate_series(1, 1000000) a(x), generate_series(1, 1000000) b(y) WHERE x * y % 1000003 = 7",
         "SELECT sum(x % 7) FROM generate_series(1, 100000000000) a(x)",
         "SELECT count(*) FROM generate_series(1, 100000) a(x) JOIN generate_series(1, 100000) b(y) ON x % 3 = y % 3",

@@ -3,7 +3,9 @@
 //! The optimizer may move a filter below something that fails, or above it. So an error on one side only is excused if
 //! the reference, over the optimized plan, agrees with the engine.
 
-use entasis_engine::exec::{Collector, FilterKind, JoinSpill, QueryContext, Settings, Swapping, TableKind, execute};
+use entasis_engine::exec::{
+    Collector, FilterKind, JoinSpill, QueryContext, Settings, Spilling, Swapping, TableKind, execute,
+};
 use entasis_engine::optimizer::optimize;
 use entasis_engine::plan::Plan;
 use entasis_testkit::compare::{Rows, difference};
@@ -127,4 +129,14 @@ fn joins_that_spill_again() {
 #[test]
 fn sides_that_are_swapped() {
     run(Settings { threads: 2, join_swap: Swapping::Always, ..Settings::default() }, 80_000, 300);
+}
+
+#[test]
+fn groups_that_spill() {
+    run(Settings { threads: 2, aggregate_spill: Spilling::All, ..Settings::default() }, 90_000, 300);
+}
+
+#[test]
+fn groups_that_spill_again() {
+    run(Settings { threads: 2, chunk_rows: 3, aggregate_spill: Spilling::Deep, ..Settings::default() }, 100_000, 300);
 }

@@ -1,4 +1,4 @@
-//! Joins that do not fit into memory, as whole statements: several that share it, one that is cancelled. Each gives the right rows or says that memory is short, and leaves neither memory nor files behind.
+//! Joins and set operations that do not fit into memory, as whole statements: several that share it, one that is cancelled. Each gives the right rows or says that memory is short, and leaves neither memory nor files behind.
 
 use entasis::{Config, Connection, Database, ErrorKind, Value};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -66,11 +66,13 @@ fn a_cancelled_statement_leaves_nothing_and_the_next_one_runs() {
     let database = database(500 << 10);
     let (connection, other) = (database.connect(), database.connect());
     // Three keys: more than a hundred million pairs.
-    let long = join(20_000, 3);
-    for _ in 0..3 {
+    let pairs = join(20_000, 3);
+    let series = |first: u64| format!("SELECT i FROM generate_series({first}, 200000000) g(i)");
+    let difference = format!("SELECT count(*) FROM ({} EXCEPT ALL {}) q", series(1), series(2));
+    for long in [&pairs, &difference, &pairs, &difference] {
         let (cancel, temp) = (connection.cancel_flag(), connection.context().temp);
         std::thread::scope(|scope| {
-            let statement = scope.spawn(|| connection.execute(&long));
+            let statement = scope.spawn(|| connection.execute(long));
             while temp.used() == 0 && !statement.is_finished() {
                 std::thread::yield_now();
             }
@@ -81,5 +83,53 @@ fn a_cancelled_statement_leaves_nothing_and_the_next_one_runs() {
         assert_eq!(in_use(&other), (0, 0));
         let rows = connection.execute(&join(4001, 4001)).expect("the next statement runs");
         assert_eq!(rows.row_values().next().expect("a row")[0], Value::Integer(4001));
+    }
+}
+
+/// Rows of several types, with NULLs: `copies` of each number from `first` to before `end`.
+fn numbered(first: u64, end: u64, copies: u64) -> String {
+    let count = end - first;
+    format!(
+        "SELECT k, CAST(k AS SMALLINT) AS n, CAST(k AS DECIMAL(30, 2)) AS d, CAST(k AS DOUBLE) / 4 AS f,
+                CASE WHEN k % 3 > 0 THEN k % 2 = 0 END AS b, CASE WHEN k % 5 > 0 THEN 'a longer text, number ' || k END AS s
+         FROM (SELECT i % {count} + {first} AS k FROM generate_series(0, {last}) g(i)) numbers",
+        last = count * copies - 1
+    )
+}
+
+#[test]
+fn set_operations_larger_than_memory() {
+    // Three of each number from 0 on left, two of each from half of them on right.
+    let numbers = 20_000;
+    let (left, right) = (numbered(0, numbers, 3), numbered(numbers / 2, numbers * 3 / 2, 2));
+    let operations: [(&str, fn(u64, u64) -> u64); 5] = [
+        ("UNION", |left, right| left.max(right).min(1)),
+        ("INTERSECT", |left, right| left.min(right).min(1)),
+        ("INTERSECT ALL", u64::min),
+        ("EXCEPT", |left, right| u64::from(left > 0 && right == 0)),
+        ("EXCEPT ALL", u64::saturating_sub),
+    ];
+    let unlimited = database(usize::MAX).connect();
+    let limited = database(2 << 20).connect();
+    for (name, copies) in operations {
+        let mut expected = [0i128; 4];
+        for k in 0..numbers * 3 / 2 {
+            let left = if k < numbers { 3 } else { 0 };
+            let right = if k >= numbers / 2 { 2 } else { 0 };
+            let count = i128::from(copies(left, right));
+            let of = |counts: bool| if counts { count } else { 0 };
+            let own = [count, count * i128::from(k), of(k % 5 > 0), of(k % 3 > 0)];
+            expected.iter_mut().zip(own).for_each(|(sum, own)| *sum += own);
+        }
+        let sql = format!("SELECT count(*), sum(k), count(s), count(b) FROM ({left} {name} {right}) q");
+        for connection in [&unlimited, &limited] {
+            let rows = connection.execute(&sql).unwrap_or_else(|error| panic!("{name}: {error:?}"));
+            let found = rows.row_values().next().expect("a row");
+            assert_eq!(found, expected.map(Value::Integer), "{name}");
+        }
+        let rows = limited.execute(&format!("EXPLAIN ANALYZE {sql}")).expect("it ran before");
+        let profile = rows.row_values().map(|row| format!("{row:?}\n")).collect::<String>();
+        assert!(profile.contains("temporary files"), "{name}: {profile}");
+        assert_eq!(in_use(&limited), (0, 0), "{name}");
     }
 }

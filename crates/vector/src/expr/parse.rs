@@ -103,6 +103,9 @@ fn split_sign(bytes: &[u8]) -> (bool, &[u8]) {
     }
 }
 
+/// An exponent beyond that is no number that somebody means.
+const LARGEST_EXPONENT: i64 = 16_383;
+
 /// The unscaled number of `12.345e-1` at `scale`, rounded half away from zero; `None` if it is no number or needs more
 /// than `precision` digits.
 #[inline]
@@ -110,7 +113,7 @@ pub fn parse_decimal(bytes: &[u8], precision: u8, scale: u8) -> Option<i128> {
     let (negative, mut rest) = split_sign(bytes);
     let mut exponent = 0i64;
     if let Some(at) = rest.iter().position(|b| matches!(b, b'e' | b'E')) {
-        exponent = parse_i64(&rest[at + 1..])?;
+        exponent = parse_i64(&rest[at + 1..]).filter(|exponent| exponent.abs() <= LARGEST_EXPONENT)?;
         rest = &rest[..at];
     }
     let point = rest.iter().position(|b| *b == b'.').unwrap_or(rest.len());

@@ -154,17 +154,21 @@ fn mark(positions: Option<&[u16]>, groups: &[u32], marks: &mut Vec<u8>) {
 
 /// Writes to `rows` the rows for which column `filter` is true.
 pub fn true_rows(chunk: &Chunk, filter: usize, rows: &mut Vec<u16>) {
+    rows.clear();
+    if let Some(all) = constant(chunk, filter) {
+        let count = if all { chunk.len() } else { 0 };
+        return rows.extend(0..count as u16);
+    }
     let vector = chunk.vector(filter);
     let positions = chunk.positions(filter);
     let dictionary = vector.dictionary();
     let values = dictionary.map_or(vector, |dictionary| dictionary.values()).values::<u8>();
     let codes = dictionary.map(|_| vector.codes());
-    let (constant, validity) = (vector.is_constant(), vector.validity());
-    rows.clear();
+    let validity = vector.validity();
     rows.resize(chunk.len(), 0);
     let mut kept = 0;
     for row in 0..chunk.len() {
-        let position = if constant { 0 } else { positions.map_or(row, |at| at[row] as usize) };
+        let position = positions.map_or(row, |at| at[row] as usize);
         let value = values[codes.map_or(position, |codes| codes[position] as usize)];
         rows[kept] = row as u16;
         kept += usize::from(value != 0 && validity.is_none_or(|bits| bitmap::get(bits, position)));
@@ -172,10 +176,17 @@ pub fn true_rows(chunk: &Chunk, filter: usize, rows: &mut Vec<u16>) {
     rows.truncate(kept);
 }
 
+/// What column `filter` is for all rows, if that is known: false where it is NULL.
+fn constant(chunk: &Chunk, filter: usize) -> Option<bool> {
+    let vector = chunk.vector(filter);
+    let is_true = || vector.values::<u8>()[0] != 0 && vector.validity().is_none_or(|bits| bitmap::get(bits, 0));
+    vector.is_constant().then(is_true)
+}
+
 /// Finds the rows that count; false if all do.
 fn find_active(feed: &Feed, chunk: &Chunk, active: &mut Vec<u16>) -> bool {
     let mut restricted = false;
-    if let Some(filter) = feed.filter {
+    if let Some(filter) = feed.filter.filter(|&filter| constant(chunk, filter) != Some(true)) {
         true_rows(chunk, filter, active);
         restricted = true;
     }

@@ -35,7 +35,7 @@ const LAST_BITS: u32 = 22;
 const ROOM_PART: usize = 2;
 const LEAST_ROOM: usize = 256 << 10;
 /// As many bytes of that for each group that a table begins with places for, which take some 16.
-const ROOM_OF_GROUP: usize = 128;
+pub const ROOM_OF_GROUP: usize = 128;
 
 /// The partitions of an aggregation.
 pub struct Late {

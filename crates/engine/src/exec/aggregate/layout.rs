@@ -226,21 +226,6 @@ impl Layout {
         Ok(layout)
     }
 
-    /// A layout that only finds groups and keeps `counts` counts, which somebody else feeds.
-    pub fn counting(keys: &[ColumnMeta], counts: usize) -> Layout {
-        let count = || StateSpec { kind: StateKind::Count, argument: None, deferred: None, args: vec![], filter: None };
-        Layout {
-            program: None,
-            keys: keys.to_vec(),
-            states: (0..counts).map(|_| count()).collect(),
-            feeds: Vec::new(),
-            deferred: Vec::new(),
-            results: Vec::new(),
-            output: keys.to_vec(),
-            stored: None,
-        }
-    }
-
     /// True if groups cannot be merged in partitions, because some state only merges whole.
     pub fn merges_whole(&self) -> bool {
         !self.deferred.is_empty() || self.states.iter().any(|state| matches!(state.kind, StateKind::External(_)))

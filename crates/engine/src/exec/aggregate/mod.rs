@@ -126,8 +126,10 @@ struct Shared {
 
 impl Shared {
     fn new_partial(&self) -> Result<Partial> {
-        let collide = self.context.settings.hash_collisions;
-        let table = GroupTable::new(&self.layout.keys, self.expected_groups, collide);
+        let settings = &self.context.settings;
+        // A table that is empty takes a small part of what is free; one that has many groups grows.
+        let most = self.context.memory.free() / settings.threads.max(1) / late::ROOM_OF_GROUP;
+        let table = GroupTable::new(&self.layout.keys, self.expected_groups.min(most), settings.hash_collisions);
         Partial::new(&self.layout, table, &self.context)
     }
 }

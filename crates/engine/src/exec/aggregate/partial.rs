@@ -10,7 +10,7 @@ use super::deferred::Deferred;
 use super::feed::{Feeder, Groups};
 use super::layout::Layout;
 use super::spill::Writer;
-use super::state::{Rows, State};
+use super::state::State;
 use super::table::{GroupTable, Partition, partition_of};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
@@ -168,17 +168,6 @@ impl Partial {
             }
         }
         Ok(())
-    }
-
-    /// Counts the rows of `chunk`, whose columns are the keys, in state `state`.
-    ///
-    /// # Errors
-    /// Those of the state; resource.
-    pub fn count(&mut self, chunk: &Chunk, state: usize) -> Result<()> {
-        self.find_groups(chunk);
-        let rows = Rows { count: chunk.len(), positions: None, groups: Some(&self.groups), marks: None };
-        self.states[state].update(&[], &rows, self.table.groups())?;
-        self.reserve()
     }
 
     /// Finds the groups of the rows of `chunk`, whose first columns are the keys.

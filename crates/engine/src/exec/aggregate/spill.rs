@@ -21,7 +21,7 @@
 //! Invariants: a group may be in several partials and among the rows that wait, but in one partition only. What a worker that writes
 //! holds back of all partitions together is bounded; a little of it, some hundred rows of each, need not be reserved.
 //!
-//! Not here: aggregations without keys or whose external functions take rows as they come (they merge whole), set operations.
+//! Not here: aggregations without keys or whose external functions take rows as they come (they merge whole).
 
 use super::layout::Layout;
 use super::partial::Partial;

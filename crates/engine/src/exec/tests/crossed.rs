@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const CASES: u64 = 1600;
 
 /// Types of keys.
-const TYPES: [DataType; 18] = [
+pub(super) const TYPES: [DataType; 18] = [
     DataType::Boolean,
     DataType::Int8,
     DataType::Int16,
@@ -38,7 +38,7 @@ const TYPES: [DataType; 18] = [
 
 /// How far values of a key are from each other.
 #[derive(Debug, Clone, Copy)]
-enum Apart {
+pub(super) enum Apart {
     Next,
     Sparse,
     Far,
@@ -55,10 +55,10 @@ enum Share {
 const SHARES: [Share; 3] = [Share::None, Share::Some, Share::All];
 
 #[derive(Debug, Clone, Copy)]
-struct Key {
-    ty: DataType,
-    apart: Apart,
-    null_equals_null: bool,
+pub(super) struct Key {
+    pub ty: DataType,
+    pub apart: Apart,
+    pub null_equals_null: bool,
 }
 
 /// What of the joined rows is read.
@@ -91,7 +91,7 @@ struct Case {
 }
 
 /// One of some values.
-fn one_of<T: Copy>(values: &[T], chance: &mut Chance) -> T {
+pub(super) fn one_of<T: Copy>(values: &[T], chance: &mut Chance) -> T {
     values[chance.below(values.len() as u64) as usize]
 }
 
@@ -245,7 +245,7 @@ impl Case {
 }
 
 /// The value of a key of this number. Where SQL has several values that are equal, one of these.
-fn value(key: &Key, number: u64, chance: &mut Chance) -> Value {
+pub(super) fn value(key: &Key, number: u64, chance: &mut Chance) -> Value {
     let n = i128::from(number);
     let wide = match key.apart {
         Apart::Next => n - 20,
@@ -291,7 +291,7 @@ fn value(key: &Key, number: u64, chance: &mut Chance) -> Value {
 }
 
 /// SQL's equality of two values that are no NULL.
-fn equal(a: &Value, b: &Value) -> bool {
+pub(super) fn equal(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Float(a), Value::Float(b)) => a == b || a.is_nan() && b.is_nan(),
         _ => a.total_cmp(b).is_eq(),

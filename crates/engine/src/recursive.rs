@@ -1,0 +1,197 @@
+//! Recursive common table expressions: rows that are computed of the rows of the round before, until there are no new ones.
+//!
+//! ```text
+//! WITH RECURSIVE reach AS (start UNION step over reach) …
+//!
+//! rows := start;  last := rows
+//! while last is not empty:  last := step over last, without what is in rows already;  rows += last
+//! ```
+//! 1. The *step* reads the rows of the last round from a [`WorkTable`], which may stand in it several times.
+//! 2. Under `UNION` a [hash table](crate::exec) of all rows so far is kept from round to round, so that a round costs what it reads,
+//!    not what has been found before. Under `UNION ALL` all rows are new.
+//! 3. All rows are a relation, which is computed when it is first read.
+//!
+//! Rounds look for interrupts, and all rows count as memory. Not done here: rows that do not fit into memory are not spilled.
+
+use crate::exec::aggregate::table::GroupTable;
+use crate::exec::{Collector, QueryContext, Reservation, ResultSet, ResultSink, execute};
+use crate::optimizer::{estimate_rows, optimize};
+use crate::plan::Plan;
+use crate::relation::{Relation, ScanRequest, Source, Statistics};
+use crate::shared::scan_rows;
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{ColumnId, DataType, Error, Result, Schema};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// How many times as many rows as the start has are expected.
+const GROWTH: u64 = 10;
+
+/// The rows of the last round, as the step reads them.
+#[derive(Debug)]
+pub struct WorkTable {
+    name: String,
+    schema: Schema,
+    rows: Mutex<Option<Arc<ResultSet>>>,
+}
+
+impl WorkTable {
+    /// A table that has rows while a recursion runs that it is the work table of.
+    pub fn new(name: String, schema: Schema) -> WorkTable {
+        WorkTable { name, schema, rows: Mutex::default() }
+    }
+
+    fn set(&self, rows: Option<Arc<ResultSet>>) {
+        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = rows;
+    }
+}
+
+impl Relation for WorkTable {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics::default()
+    }
+
+    fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let rows = rows.ok_or_else(|| Error::internal(format!("{} is read outside of its recursion", self.name)))?;
+        Ok(scan_rows(rows, request, context))
+    }
+}
+
+/// The rows of a recursive common table expression as a relation.
+#[derive(Debug)]
+pub struct Recursive {
+    start: Plan,
+    step: Plan,
+    work: Arc<WorkTable>,
+    /// True: only rows that are new count (`UNION`).
+    is_distinct: bool,
+    /// Rows, an estimate.
+    estimate: u64,
+    /// The rows, once they are there.
+    rows: Mutex<Option<Arc<ResultSet>>>,
+}
+
+impl Recursive {
+    /// What `start` gives, and `step` of the rows in `work`, again and again. Both have the outputs that `work` has as columns.
+    pub fn new(start: Plan, step: Plan, work: Arc<WorkTable>, is_distinct: bool) -> Recursive {
+        let estimate = (estimate_rows(&start.root, &start.columns) as u64).saturating_mul(GROWTH);
+        Recursive { start, step, work, is_distinct, estimate, rows: Mutex::default() }
+    }
+
+    fn rows(&self, context: &QueryContext) -> Result<Arc<ResultSet>> {
+        let mut rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rows) = &*rows {
+            return Ok(rows.clone());
+        }
+        // Progress is that of the whole statement.
+        let context = QueryContext { progress: Arc::default(), ..context.clone() };
+        let all = self.compute(&context);
+        self.work.set(None);
+        Ok(rows.insert(Arc::new(all?)).clone())
+    }
+
+    fn compute(&self, context: &QueryContext) -> Result<ResultSet> {
+        let types: Vec<DataType> = self.work.schema.iter().map(|field| field.ty).collect();
+        let mut seen = self.is_distinct.then(|| Seen::new(&types, context));
+        let round = |plan: &Plan, seen: &mut Option<Seen>| -> Result<Arc<ResultSet>> {
+            context.check()?;
+            let collector = Collector::new(context, types.clone());
+            execute(plan, context, &collector)?;
+            let found = collector.into_chunks();
+            Ok(Arc::new(match seen {
+                Some(seen) => seen.new_rows(&found, context)?,
+                None => found,
+            }))
+        };
+        let step = optimize(self.step.clone(), &context.settings)?;
+        let mut last = round(&optimize(self.start.clone(), &context.settings)?, &mut seen)?;
+        // Rounds may have a row each, and chunks room for two thousand.
+        let all = Collector::new(context, types.clone());
+        let mut worker = all.worker()?;
+        worker.start_morsel(0);
+        while last.rows > 0 {
+            last.chunks.iter().try_for_each(|chunk| worker.push(chunk))?;
+            self.work.set(Some(last));
+            last = round(&step, &mut seen)?;
+        }
+        worker.finish()?;
+        drop(worker);
+        Ok(all.into_chunks())
+    }
+}
+
+impl Relation for Recursive {
+    fn name(&self) -> &str {
+        &self.work.name
+    }
+
+    fn schema(&self) -> &Schema {
+        &self.work.schema
+    }
+
+    fn statistics(&self) -> Statistics {
+        Statistics { rows: Some(self.estimate), columns: Vec::new() }
+    }
+
+    fn scan(&self, request: &ScanRequest, context: &QueryContext) -> Result<Arc<dyn Source>> {
+        Ok(scan_rows(self.rows(context)?, request, context))
+    }
+}
+
+/// All rows so far, each once.
+struct Seen {
+    table: GroupTable,
+    columns: Vec<usize>,
+    memory: Reservation,
+}
+
+impl Seen {
+    fn new(types: &[DataType], context: &QueryContext) -> Seen {
+        let meta = |(i, ty): (usize, &DataType)| ColumnMeta {
+            id: ColumnId(i as u32),
+            ty: *ty,
+            physical: ty.physical(),
+            nullable: true,
+            range: None,
+        };
+        let keys: Vec<ColumnMeta> = types.iter().enumerate().map(meta).collect();
+        let table = GroupTable::new(&keys, 0, context.settings.hash_collisions);
+        Seen { table, columns: (0..types.len()).collect(), memory: Reservation::new(&context.memory) }
+    }
+
+    /// The rows of `found` that are not there yet, each once; from now on they are.
+    fn new_rows(&mut self, found: &ResultSet, context: &QueryContext) -> Result<ResultSet> {
+        let collector = Collector::new(context, found.types.clone());
+        let mut worker = collector.worker()?;
+        worker.start_morsel(0);
+        let (mut groups, mut picks, mut spares) = (Vec::new(), Vec::new(), Vec::new());
+        for chunk in &found.chunks {
+            context.check()?;
+            let mut next = self.table.groups() as u32;
+            self.table.find(chunk, &self.columns, &mut groups);
+            self.memory.resize(self.table.bytes())?;
+            picks.clear();
+            for (row, &group) in groups.iter().enumerate() {
+                // Groups have numbers in the order in which they are first seen.
+                if group == next {
+                    picks.push(row as u16);
+                    next += 1;
+                }
+            }
+            let mut chunk = chunk.clone();
+            chunk.select(&picks, &mut spares);
+            worker.push(&chunk)?;
+        }
+        worker.finish()?;
+        drop(worker);
+        Ok(collector.into_chunks())
+    }
+}
