@@ -58,7 +58,7 @@ class Entasis:
         self.module = entasis
 
     def start(self) -> None:
-        self.connection = self.module.connect()
+        self.connection = self.module.connect(threads=1)
 
     def run(self, sql: str) -> Answer:
         try:
