@@ -18,7 +18,7 @@ use super::join::{as_key, split_keys};
 use super::{Lowering, fold};
 use entasis_engine::plan::{
     Aggregate, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Project,
-    SetOperation, Sort, Values,
+    SetOperation, Sort, Values, Window,
 };
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
@@ -254,6 +254,15 @@ impl Lowering<'_> {
                 }
                 columns.extend(&own);
                 Ok((Node::SetOperation(SetOperation { kind, all, inputs: dependent, columns }), own))
+            }
+            Node::Window(mut window) => {
+                // The rows of each outer row are partitions of their own.
+                let input = std::mem::replace(&mut *window.input, super::one_row());
+                let (input, columns) = self.depend(input, domain)?;
+                let map = self.domain_map(domain, &columns);
+                window.exprs_mut().for_each(|expr| replace(expr, &map));
+                window.partition.extend(columns.iter().map(|id| self.columns.expr(*id)));
+                Ok((Node::Window(Window { input: Box::new(input), ..window }), columns))
             }
             Node::Scan(_) | Node::Values(_) => Err(Error::internal("a correlated scan")),
         }
@@ -535,7 +544,9 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
         Node::Sort(Sort { input, limit: Some(1..), .. }) if purpose == Purpose::Exists => {
             pull(*input, free, purpose, columns)
         }
-        Node::Sort(_) | Node::Limit(_) | Node::SetOperation(_) | Node::Scan(_) | Node::Values(_) => None,
+        Node::Window(_) | Node::Sort(_) | Node::Limit(_) | Node::SetOperation(_) | Node::Scan(_) | Node::Values(_) => {
+            None
+        }
     }
 }
 
@@ -639,6 +650,7 @@ pub(super) fn exprs_mut(node: &mut Node) -> Vec<&mut Expr> {
             });
             groups.chain(calls).collect()
         }
+        Node::Window(window) => window.exprs_mut().collect(),
         Node::Sort(sort) => sort.keys.iter_mut().map(|key| &mut key.expr).collect(),
         Node::Values(_) | Node::Distinct(_) | Node::Limit(_) | Node::SetOperation(_) => Vec::new(),
     }
@@ -655,6 +667,7 @@ fn made_mut(node: &mut Node) -> Vec<&mut ColumnId> {
             let groups = aggregate.groups.iter_mut().map(|(id, _)| id);
             groups.chain(aggregate.aggregates.iter_mut().map(|(id, _)| id)).collect()
         }
+        Node::Window(window) => window.calls.iter_mut().map(|(id, _)| id).collect(),
         Node::SetOperation(set) => set.columns.iter_mut().collect(),
         Node::Join(_) | Node::Filter(_) | Node::Distinct(_) | Node::Sort(_) | Node::Limit(_) => Vec::new(),
     }

@@ -281,6 +281,10 @@ fn check_node(node: &Node, plan: &Plan, made: &mut HashSet<ColumnId>, sql: &str)
                 }
             }
         }
+        Node::Window(window) => {
+            window.calls.iter().for_each(|(id, _)| make(*id));
+            exprs.extend(window.exprs());
+        }
         Node::Distinct(_) | Node::Limit(_) => {}
     }
     for expr in exprs {
