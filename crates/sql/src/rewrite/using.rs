@@ -181,14 +181,23 @@ impl VisitorMut for Joins<'_> {
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         let scope = self.scopes.pop();
-        let results = select.projection.iter().filter_map(|item| match item {
-            SelectItem::ExprWithAlias { alias, .. } => Some(lower(alias)),
-            SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(lower(name)),
-            SelectItem::UnnamedExpr(Expr::CompoundIdentifier(names)) => names.last().map(lower),
-            _ => None,
-        });
+        let mut results = HashSet::new();
+        for item in &select.projection {
+            match item {
+                SelectItem::ExprWithAlias { alias, .. } => drop(results.insert(lower(alias))),
+                SelectItem::UnnamedExpr(Expr::Identifier(name)) => drop(results.insert(lower(name))),
+                SelectItem::UnnamedExpr(Expr::CompoundIdentifier(names)) => results.extend(names.last().map(lower)),
+                SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                    let of = name.0.last().and_then(|part| part.as_ident()).map(lower).unwrap_or_default();
+                    let mut columns = Vec::new();
+                    flow(self.columns_under(&of, &mut select.from.clone(), &mut columns))?;
+                    results.extend(columns.into_iter().map(|column| column.name));
+                }
+                _ => {}
+            }
+        }
         if let (Some(around), Some(scope)) = (self.queries.last_mut(), scope) {
-            around.select = Some((scope, results.collect()));
+            around.select = Some((scope, results));
         }
         ControlFlow::Continue(())
     }
