@@ -19,8 +19,8 @@ use super::join::{as_key, split_keys};
 use super::null_aware::{Unknown, is_repeatable};
 use super::{Lowering, fold};
 use entasis_engine::plan::{
-    Aggregate, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Project,
-    SetOperation, Sort, Values, Window,
+    Aggregate, AggregateFunction, Columns, Distinct, Filter, Frame, Join, JoinKey, JoinKind, Limit, Node, Project,
+    SetOperation, Sort, SortKey, Values, Window, WindowCall, WindowFunction,
 };
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
