@@ -116,6 +116,13 @@ fn is_condition(expr: &Expr) -> bool {
     }
 }
 
+/// The type of instants among the types, if there are dates beside them: dates become instants by the session's clocks, as
+/// timestamps do.
+fn instants<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Option<ArrowType> {
+    let zoned = types.clone().find(|ty| matches!(ty, ArrowType::Timestamp(_, Some(_))))?;
+    types.clone().any(|ty| *ty == ArrowType::Date32).then(|| zoned.clone())
+}
+
 fn is_comparison(op: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
@@ -142,6 +149,12 @@ fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
         for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| ty.is_decimal()) {
             let decimal = std::mem::take(*expr);
             **expr = cast(decimal, DOUBLE);
+        }
+    }
+    if let Some(instant) = instants(types.iter()) {
+        for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| **ty == ArrowType::Date32) {
+            let date = std::mem::take(*expr);
+            **expr = cast(date, instant.clone());
         }
     }
     Ok(())
@@ -245,24 +258,27 @@ fn judge_between(operands: [&Expr; 3], schema: &DFSchema) -> DfResult<()> {
 fn settle_values(mut values: Values) -> DfResult<Values> {
     let nothing = DFSchema::empty();
     let mut types: Vec<ArrowType> = values.schema.fields().iter().map(|field| field.data_type().clone()).collect();
-    for (column, ty) in types.iter_mut().enumerate().filter(|(_, ty)| ty.is_decimal()) {
+    let is_mixed = |ty: &ArrowType| ty.is_decimal() || matches!(ty, ArrowType::Timestamp(..));
+    for (column, ty) in types.iter_mut().enumerate().filter(|(_, ty)| is_mixed(ty)) {
         let given = values.values.iter().map(|row| bare(&row[column]).get_type(&nothing));
-        if mixes(given.collect::<DfResult<Vec<_>>>()?.iter()) {
-            for row in &mut values.values {
-                row[column] = bare(&row[column]).clone().cast_to(&DOUBLE, &nothing)?;
-            }
-            *ty = DOUBLE;
+        let given = given.collect::<DfResult<Vec<_>>>()?;
+        let Some(wanted) = mixes(given.iter()).then_some(DOUBLE).or_else(|| instants(given.iter())) else { continue };
+        for row in &mut values.values {
+            row[column] = bare(&row[column]).clone().cast_to(&wanted, &nothing)?;
         }
+        *ty = wanted;
     }
     values.schema = Arc::new(with_types(&values.schema, types)?);
     Ok(values)
 }
 
-/// A number without the cast around it.
+/// A number or a date without the cast around it.
 fn bare(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast(Cast { expr: inner, .. })
-            if inner.get_type(&DFSchema::empty()).is_ok_and(|ty| ty.is_numeric() || ty.is_null()) =>
+            if inner
+                .get_type(&DFSchema::empty())
+                .is_ok_and(|ty| ty.is_numeric() || ty.is_null() || ty == ArrowType::Date32) =>
         {
             inner
         }
@@ -278,15 +294,19 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
         return Err(external(Error::input(text)));
     }
     let ty = |input: &LogicalPlan, column: usize| input.schema().field(column).data_type().clone();
-    let mixed: Vec<bool> = (0..columns)
-        .map(|column| mixes(union.inputs.iter().map(|input| ty(input, column)).collect::<Vec<_>>().iter()))
-        .collect();
+    let types = |column| union.inputs.iter().map(|input| ty(input, column)).collect::<Vec<_>>();
+    let mixed: Vec<bool> = (0..columns).map(|column| mixes(types(column).iter())).collect();
+    let instants: Vec<Option<ArrowType>> = (0..columns).map(|column| instants(types(column).iter())).collect();
     for input in &mut union.inputs {
         let own: Vec<ArrowType> = (0..columns).map(|column| ty(input, column)).collect();
         let settled: Vec<ArrowType> = own
             .iter()
-            .zip(&mixed)
-            .map(|(ty, mixed)| if *mixed && ty.is_decimal() { DOUBLE } else { ty.clone() })
+            .zip(mixed.iter().zip(&instants))
+            .map(|(ty, (mixed, instant))| match instant {
+                Some(instant) if *ty == ArrowType::Date32 => instant.clone(),
+                _ if *mixed && ty.is_decimal() => DOUBLE,
+                _ => ty.clone(),
+            })
             .collect();
         if own != settled {
             let schema = with_types(input.schema(), settled)?;

@@ -924,13 +924,14 @@ fn is_moment(ty: &ArrowType) -> bool {
     matches!(ty, ArrowType::Date32 | ArrowType::Timestamp(..))
 }
 
-/// What is between two moments, of which one at least is a timestamp: an interval.
+/// What is between two moments, of which one at least is a timestamp: an interval. Beside an instant both are instants.
 fn between(left: Expr, right: Expr, left_type: &ArrowType, right_type: &ArrowType) -> Expr {
-    let as_timestamp = |expr: Expr, own: &ArrowType, other: &ArrowType| match own {
-        ArrowType::Date32 => cast(expr, other.clone()),
-        _ => expr,
+    let is_zoned = |ty: &ArrowType| matches!(ty, ArrowType::Timestamp(_, Some(_)));
+    let settled = |expr: Expr, own: &ArrowType, other: &ArrowType| {
+        let becomes_other = *own == ArrowType::Date32 || (is_zoned(other) && !is_zoned(own));
+        if becomes_other { cast(expr, other.clone()) } else { expr }
     };
-    let args = vec![as_timestamp(left, left_type, right_type), as_timestamp(right, right_type, left_type)];
+    let args = vec![settled(left, left_type, right_type), settled(right, right_type, left_type)];
     call("between", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Interval), args)
 }
 
