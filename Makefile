@@ -9,7 +9,7 @@ SCALE  ?= 0.125
 ORDER  ?= sorted
 
 .PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather \
-	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build clean
+	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
@@ -50,8 +50,18 @@ MATURIN = cd crates/python && VIRTUAL_ENV=$(abspath $(VENV)) $(abspath $(VENV))/
 python-test: $(VENV)/ready
 	cargo build --workspace
 	cp $(TARGET)/debug/lib_entasis.so $(EXTENSION)
-	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests
+	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests tests/compare
 	rm -f $(EXTENSION)
+
+## Random statements in Entasis, DuckDB and PostgreSQL: make compare SEEDS="1 500" POSTGRES="host=localhost user=postgres"
+compare: SEEDS = 1 500
+compare: $(VENV)/ready
+	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r tests/compare/requirements.txt
+	cargo build --release --workspace --lib --bins --example workloads
+	cp $(TARGET)/release/lib_entasis.so $(EXTENSION)
+	$(TARGET)/release/examples/workloads --seed $(word 1,$(SEEDS)) --seeds $(word 2,$(SEEDS)) --queries 100 --dialect common \
+		| PYTHONPATH=crates/python/python $(VENV)/bin/python tests/compare/compare.py --postgres "$(POSTGRES)"; \
+		status=$$?; rm -f $(EXTENSION); exit $$status
 
 ## TPC-H beside DuckDB and Hyper in one run: make bench-tpch SF=1
 bench-tpch: bench-build

@@ -4,7 +4,7 @@ use super::expression::{evaluate, holds, order};
 use super::{Table, one_row, order_by_keys};
 use entasis_engine::plan::{Aggregate, AggregateCall, AggregateFunction};
 use entasis_vector::types::pow10;
-use entasis_vector::{DataType, Error, Result, Value, Vector};
+use entasis_vector::{DataType, Error, Interval, Result, Value, Vector};
 use std::cmp::Ordering;
 
 /// The output rows of an aggregation: keys, then results, in the order in which the groups were first met.
@@ -138,13 +138,31 @@ fn sum(values: &[&Value], ty: DataType) -> Result<Value> {
         return Ok(Value::Float(float_sum(values)?));
     }
     if ty == DataType::Interval {
-        return Err(Error::not_supported("sums of intervals in the reference"));
+        return interval_sum(values);
     }
     let sum = exact_sum(values)?;
     match ty.integer_range() {
         Some((low, high)) if (low..=high).contains(&sum) => Ok(Value::Integer(sum)),
         _ => Err(Error::input(format!("sum {sum} does not fit {ty}"))),
     }
+}
+
+fn interval_sum(values: &[&Value]) -> Result<Value> {
+    let mut sum = Interval { months: 0, days: 0, micros: 0 };
+    for value in values {
+        let Value::Interval(v) = value else {
+            return Err(Error::internal(format!("{value:?} in a sum of intervals")));
+        };
+        let next = || {
+            Some(Interval {
+                months: sum.months.checked_add(v.months)?,
+                days: sum.days.checked_add(v.days)?,
+                micros: sum.micros.checked_add(v.micros)?,
+            })
+        };
+        sum = next().ok_or_else(|| Error::input("the sum does not fit INTERVAL"))?;
+    }
+    Ok(Value::Interval(sum))
 }
 
 fn mean(values: &[&Value], ty: DataType) -> Result<f64> {

@@ -6,7 +6,7 @@
 use entasis::{Connection, ErrorKind};
 use entasis_testkit::compare::{Rows, difference};
 use entasis_testkit::configuration::Configuration;
-use entasis_testkit::generator::{Query, Shape, workload};
+use entasis_testkit::generator::{Dialect, Query, Shape, workload};
 use entasis_testkit::reference;
 
 /// Queries of one workload.
@@ -74,7 +74,7 @@ fn run(configuration: &str, shape: Shape, first: u64, count: u64) {
     };
     let (mut failures, mut skipped, mut total) = (Vec::new(), Vec::new(), 0);
     for seed in seeds {
-        let workload = workload(seed, shape, QUERIES);
+        let workload = workload(seed, shape, Dialect::Own, QUERIES);
         let (_database, connection) = configuration.connect().expect("the settings are valid");
         for statement in &workload.setup {
             if let Err(error) = connection.execute(statement) {

@@ -1,0 +1,157 @@
+//! `SELECT` blocks: select lists, grouping, aggregates.
+
+use super::scope::{Block, Column, Scope};
+use super::values::Family::{self, *};
+use super::{Generator, Shape};
+
+impl Generator {
+    /// A SELECT block. `families`: those of the result's columns, by default any; mostly cast to a common type.
+    pub(super) fn block(&mut self, families: Option<&[Family]>, depth: usize) -> Block {
+        let casts = families.is_some() && self.random.chance(60);
+        let (mut from, scope) = self.from(depth);
+        if self.random.chance(50) {
+            from = format!("{from} WHERE {}", self.predicate(&scope, depth));
+        }
+        if families.is_none() && scope.has_distinct_names() && self.random.chance(15) {
+            let distinct = self.distinct();
+            return Block::closed(format!("SELECT {distinct}* FROM {from}"), scope.shown().to_vec());
+        }
+        if families.is_none() && !scope.relations().is_empty() && self.random.chance(6) {
+            let relation = self.random.pick(scope.relations()).clone();
+            return Block::closed(format!("SELECT {}.* FROM {from}", relation.name), relation.columns);
+        }
+        let free: Vec<Family>;
+        let wanted = match families {
+            Some(families) => families,
+            None => {
+                free = (0..self.random.between(1, 4)).map(|_| self.family_of(&scope)).collect();
+                &free
+            }
+        };
+        if self.random.chance(40) {
+            return self.grouped(&from, &scope, wanted, casts);
+        }
+        let distinct = self.distinct();
+        let (mut items, mut columns) = (Vec::new(), Vec::new());
+        for (i, family) in wanted.iter().enumerate() {
+            let tame = self.random.chance(60);
+            let item = if *family == Boolean && self.shape == Shape::Small && depth > 0 && self.random.chance(25) {
+                self.subquery_condition(&scope)
+            } else {
+                self.expression(*family, &scope, depth, tame)
+            };
+            items.push(item_of(item, i, casts.then_some(*family)));
+            columns.push(Column { name: format!("c{i}"), family: *family, wild: !tame });
+        }
+        let inputs =
+            if distinct.is_empty() && self.is_common() { scope.columns().cloned().collect() } else { Vec::new() };
+        Block { sql: format!("SELECT {distinct}{} FROM {from}", items.join(", ")), columns, inputs }
+    }
+
+    fn distinct(&mut self) -> &'static str {
+        if self.random.chance(15) { "DISTINCT " } else { "" }
+    }
+
+    fn grouped(&mut self, from: &str, scope: &Scope, wanted: &[Family], casts: bool) -> Block {
+        let count = if self.random.chance(80) { self.random.below(3).min(wanted.len()) } else { 0 };
+        let (mut items, mut columns, mut keys) = (Vec::new(), Vec::new(), Vec::new());
+        for (i, family) in wanted.iter().enumerate() {
+            let (item, wild) = if i < count {
+                let tame = self.random.chance(50);
+                // Group keys are mostly plain columns.
+                let key = if self.random.chance(70) {
+                    self.leaf(*family, scope, tame)
+                } else {
+                    self.expression(*family, scope, 1, tame)
+                };
+                keys.push(key.clone());
+                (key, !tame)
+            } else if self.is_wrong() {
+                (self.leaf(*family, scope, false), true)
+            } else {
+                (self.aggregate(*family, scope), true)
+            };
+            items.push(item_of(item, i, casts.then_some(*family)));
+            columns.push(Column { name: format!("c{i}"), family: *family, wild });
+        }
+        let mut sql = format!("SELECT {} FROM {from}{}", items.join(", "), self.group_by(&keys, scope));
+        if self.random.chance(30) {
+            // A cast makes a key another expression.
+            let keys = if casts { &[] } else { &keys[..] };
+            sql = format!("{sql} HAVING {}", self.group_condition(keys, scope));
+        }
+        Block::closed(sql, columns)
+    }
+
+    /// `GROUP BY` the first columns: by place or, if they are plain columns, by name; some twice, in one form or two.
+    fn group_by(&mut self, keys: &[String], scope: &Scope) -> String {
+        if keys.is_empty() {
+            return if self.random.chance(20) { " GROUP BY ()".to_string() } else { String::new() };
+        }
+        let mut groups = Vec::new();
+        for (i, key) in keys.iter().enumerate() {
+            let (place, is_column) = ((i + 1).to_string(), scope.columns().any(|column| column.name == *key));
+            let group = if is_column && self.random.chance(50) { key } else { &place };
+            groups.push(group.clone());
+            if self.random.chance(15) {
+                groups.push(if is_column && group == &place { key.clone() } else { place });
+            }
+        }
+        format!(" GROUP BY {}", groups.join(", "))
+    }
+
+    /// A condition on groups: on an aggregate, or on a key.
+    fn group_condition(&mut self, keys: &[String], scope: &Scope) -> String {
+        let operator = *self.random.pick(&["=", "<>", "<", ">="]);
+        if self.random.chance(25)
+            && let Some(key) = keys.first()
+            && let Some(column) = scope.columns().find(|column| column.name == *key)
+        {
+            return format!("{key} {operator} {}", self.literal(column.family));
+        }
+        let family = *self.random.pick(&[Integer, Text, Date]);
+        format!("{} {operator} {}", self.aggregate(family, scope), self.literal(family))
+    }
+
+    /// A call of an aggregate whose result is of `family`.
+    pub(super) fn aggregate(&mut self, family: Family, scope: &Scope) -> String {
+        let distinct = if self.random.chance(20) { "DISTINCT " } else { "" };
+        let call = match family {
+            Integer => match self.random.below(6) {
+                0 => "count(*)".to_string(),
+                1 | 2 => {
+                    let of = self.family_of(scope);
+                    format!("count({distinct}{})", self.expression(of, scope, 1, false))
+                }
+                3 => format!("sum({distinct}{})", self.expression(Integer, scope, 1, true)),
+                _ => format!("{}({})", self.random.pick(&["min", "max"]), self.expression(Integer, scope, 1, false)),
+            },
+            Float => match self.random.below(4) {
+                0 => format!("avg({distinct}{})", self.expression(Integer, scope, 1, true)),
+                1 => format!("avg({})", self.expression(Decimal, scope, 0, true)),
+                2 => format!("sum({distinct}{})", self.expression(Float, scope, 1, true)),
+                _ => format!("{}({})", self.random.pick(&["min", "max"]), self.expression(Float, scope, 1, false)),
+            },
+            Decimal => match self.random.below(3) {
+                0 => format!("sum({distinct}{})", self.expression(Decimal, scope, 1, true)),
+                _ => format!("{}({})", self.random.pick(&["min", "max"]), self.expression(Decimal, scope, 1, false)),
+            },
+            Boolean => {
+                format!("{}({})", self.random.pick(&["bool_and", "bool_or"]), self.expression(Boolean, scope, 1, true))
+            }
+            // DuckDB has no sum of intervals.
+            Interval if self.random.chance(10) => format!("sum({})", self.leaf(Interval, scope, true)),
+            Interval | Uuid | Blob => format!("max({})", self.leaf(family, scope, false)),
+            _ => format!("{}({})", self.random.pick(&["min", "max"]), self.expression(family, scope, 1, false)),
+        };
+        if self.random.chance(20) { format!("{call} FILTER (WHERE {})", self.condition(scope, 1)) } else { call }
+    }
+}
+
+/// An item of a select list, the `i`-th; cast to what is common to a family.
+fn item_of(item: String, i: usize, family: Option<Family>) -> String {
+    match family {
+        Some(family) => format!("CAST({item} AS {}) AS c{i}", family.common_type()),
+        None => format!("{item} AS c{i}"),
+    }
+}

@@ -1,0 +1,186 @@
+//! `FROM`: tables, derived tables, `VALUES`, and joins with `ON`, `USING` and `NATURAL`.
+
+use super::scope::{Column, Scope};
+use super::values::COMPUTED;
+use super::values::Family::{self, Text};
+use super::{Generator, Shape};
+
+impl Generator {
+    /// What stands behind `FROM`.
+    pub(super) fn from(&mut self, depth: usize) -> (String, Scope) {
+        let (mut sql, mut scope) = self.item(depth);
+        if self.shape == Shape::Large {
+            return (sql, scope);
+        }
+        for _ in 0..*self.random.pick(&[0, 0, 1, 1, 1, 2, 3]) {
+            let (item, right) = self.item(depth);
+            let kind = *self.random.pick(&["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN"]);
+            let common = scope.common_names(&right);
+            if kind == "CROSS JOIN" {
+                sql = format!("{sql} CROSS JOIN {item}");
+                scope = scope.beside(right);
+            } else if scope.joins_naturally(&right) && self.random.chance(50) {
+                sql = format!("{sql} NATURAL {kind} {item}");
+                scope = scope.merged(right, &common);
+            } else if !common.is_empty() && self.random.chance(50) {
+                let names = self.some_of(common);
+                sql = format!("{sql} {kind} {item} USING ({})", names.join(", "));
+                scope = scope.merged(right, &names);
+            } else {
+                let condition = self.join_condition(&scope, &right, kind);
+                sql = format!("{sql} {kind} {item} ON {condition}");
+                scope = scope.beside(right);
+            }
+        }
+        (sql, scope)
+    }
+
+    /// One or two of `names`, in any order.
+    fn some_of(&mut self, names: Vec<String>) -> Vec<String> {
+        let first = self.random.below(names.len());
+        let second = self.random.below(names.len());
+        let mut chosen = vec![names[first].clone()];
+        if second != first && self.random.chance(60) {
+            chosen.push(names[second].clone());
+        }
+        chosen
+    }
+
+    /// One relation, under a name of its own.
+    pub(super) fn item(&mut self, depth: usize) -> (String, Scope) {
+        let alias = self.name("r");
+        let large = self.shape == Shape::Large;
+        let (choice, derived) = (self.random.below(100), if large { 12 } else { 22 });
+        if depth > 1 && choice < derived {
+            let mut block =
+                if !large && self.random.chance(15) { self.set_operation() } else { self.block(None, depth - 1) };
+            if self.random.chance(30) {
+                let order = self.order_and_limit(&block);
+                block.sql.push_str(&order);
+            }
+            // PostgreSQL wants a name before its version 16.
+            if self.is_common() && self.random.chance(4) {
+                return (format!("({})", block.sql), Scope::unnamed(block.columns));
+            }
+            return (format!("({}) {alias}", block.sql), Scope::of(&alias, block.columns));
+        }
+        if !large && choice >= 94 {
+            return self.values(&alias);
+        }
+        if !large && choice >= 76 {
+            return self.renamed(&alias);
+        }
+        let table = self.random.pick(&self.tables).clone();
+        (format!("{} {alias}", table.name), Scope::of(&alias, table.columns))
+    }
+
+    /// A table under other names for its columns, all but one or two of the first; they are what joins merge.
+    fn renamed(&mut self, alias: &str) -> (String, Scope) {
+        let table = self.random.pick(&self.tables).clone();
+        let (mut items, mut columns) = (Vec::new(), Vec::new());
+        for (i, column) in table.columns.into_iter().enumerate() {
+            let keeps = i < 2 && self.random.chance(75);
+            let name = if keeps { column.name.clone() } else { self.name("v") };
+            items.push(if keeps { name.clone() } else { format!("{} AS {name}", column.name) });
+            columns.push(column.named(name));
+        }
+        let turn = self.random.below(columns.len());
+        items.rotate_left(turn);
+        columns.rotate_left(turn);
+        (format!("(SELECT {} FROM {}) {alias}", items.join(", "), table.name), Scope::of(alias, columns))
+    }
+
+    /// Rows of literals whose types must be found out.
+    fn values(&mut self, alias: &str) -> (String, Scope) {
+        let count = self.random.between(1, 4) as usize;
+        let mut rows = vec![Vec::new(); count];
+        let mut columns = Vec::new();
+        for i in 0..self.random.between(1, 3) {
+            let family = *self.random.pick(COMPUTED);
+            let (narrower, first) = (self.narrower(family), self.literal(family));
+            // One row is of its own type.
+            let mix = if count > 1 { self.random.below(4) } else { 3 };
+            for (at, row) in rows.iter_mut().enumerate() {
+                row.push(match mix {
+                    // Of another type, whose values become those of the column's.
+                    0 if at % 2 == 0 => self.literal(narrower),
+                    1 if at == 0 => "NULL".to_string(),
+                    1 if at == 1 => first.clone(),
+                    2 if at > 0 => self.untyped(family),
+                    _ => self.literal(family),
+                });
+            }
+            columns.push(Column { name: format!("c{i}"), family, wild: false });
+        }
+        if count == 1 && self.is_common() {
+            let mut items: Vec<String> =
+                rows[0].iter().zip(&columns).map(|(value, column)| format!("{value} AS {}", column.name)).collect();
+            let unknown = Column { name: self.name("v"), family: Text, wild: false };
+            items.insert(0, format!("NULL AS {}", unknown.name));
+            columns.insert(0, unknown);
+            return (format!("(SELECT {}) {alias}", items.join(", ")), Scope::of(alias, columns));
+        }
+        let rows: Vec<String> = rows.into_iter().map(|row| format!("({})", row.join(", "))).collect();
+        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+        let sql = format!("(VALUES {}) {alias}({})", rows.join(", "), names.join(", "));
+        (sql, Scope::of(alias, columns))
+    }
+
+    fn join_condition(&mut self, left: &Scope, right: &Scope, kind: &str) -> String {
+        let mut parts = Vec::new();
+        // PostgreSQL has FULL JOIN on equalities only.
+        let plain = self.is_common() && kind == "FULL JOIN";
+        if plain || self.random.chance(80) {
+            for _ in 0..*self.random.pick(&[1, 1, 1, 2]) {
+                parts.extend(self.equality(left, right));
+            }
+        }
+        if plain {
+            parts.iter_mut().for_each(|part: &mut String| *part = part.replace("IS NOT DISTINCT FROM", "="));
+        } else if parts.is_empty() || self.random.chance(25) {
+            let both = left.clone().beside(right.clone());
+            parts.push(self.condition(&both, 1));
+        }
+        if parts.is_empty() { "true".to_string() } else { parts.join(" AND ") }
+    }
+
+    /// `l = r` over two columns of one family.
+    fn equality(&mut self, left: &Scope, right: &Scope) -> Option<String> {
+        let both = left.clone().beside(right.clone());
+        // A bare name must be good beside the other side's.
+        let good = |column: &&Column| column.name.contains('.') || both.once(&column.name).is_some();
+        let (l, r) = self.pair(left.columns().filter(good).collect(), right.columns().filter(good).collect())?;
+        let operator = if self.random.chance(12) { "IS NOT DISTINCT FROM" } else { "=" };
+        Some(format!("{l} {operator} {r}"))
+    }
+
+    /// A condition that ties a subquery to the query around it.
+    pub(super) fn correlation(&mut self, inner: &Scope, outer: &Scope) -> Option<String> {
+        let outer = outer.around(inner);
+        let (l, r) = (0..6).find_map(|_| self.pair(inner.columns().collect(), outer.columns().collect()))?;
+        Some(format!("{l} = {r}"))
+    }
+
+    /// One of `left`, and one of `right` that is of the same family.
+    fn pair(&mut self, left: Vec<&Column>, right: Vec<&Column>) -> Option<(String, String)> {
+        if left.is_empty() {
+            return None;
+        }
+        let l = *self.random.pick(&left);
+        let partners: Vec<&Column> = right.into_iter().filter(|column| column.family == l.family).collect();
+        if partners.is_empty() {
+            return None;
+        }
+        Some((l.name.clone(), self.random.pick(&partners).name.clone()))
+    }
+
+    /// A family that has a column in `scope`, or one to compute with.
+    pub(super) fn family_of(&mut self, scope: &Scope) -> Family {
+        let families: Vec<Family> = scope.columns().map(|column| column.family).collect();
+        if self.random.chance(85) && !families.is_empty() {
+            *self.random.pick(&families)
+        } else {
+            *self.random.pick(COMPUTED)
+        }
+    }
+}

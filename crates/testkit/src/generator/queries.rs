@@ -1,0 +1,114 @@
+//! Whole queries: set operations, `WITH`, `ORDER BY`, `LIMIT`.
+
+use super::scope::{Block, Column, Table};
+use super::values::{COMPUTED, Family};
+use super::{Generator, Query, Shape};
+
+const NULLS: [&str; 2] = [" NULLS FIRST", " NULLS LAST"];
+
+impl Generator {
+    /// A query over the tables.
+    pub(super) fn query(&mut self) -> Query {
+        let block = if self.shape == Shape::Large { self.block(None, 2) } else { self.query_expression() };
+        if !self.random.chance(40) {
+            return Query { sql: block.sql, ordered: false };
+        }
+        let sql = format!("{}{}", block.sql, self.order_and_limit(&block));
+        Query { sql, ordered: true }
+    }
+
+    fn query_expression(&mut self) -> Block {
+        match self.random.below(10) {
+            0 | 1 => self.set_operation(),
+            2 | 3 => self.with_clause(),
+            _ => self.block(None, 2),
+        }
+    }
+
+    /// An order by all columns of a block, by place or name, often with a limit; before them, sometimes, by one that its
+    /// expressions read.
+    pub(super) fn order_and_limit(&mut self, block: &Block) -> String {
+        let columns = &block.columns;
+        let mut places: Vec<usize> = (0..columns.len()).collect();
+        for i in (1..places.len()).rev() {
+            places.swap(i, self.random.below(i + 1));
+        }
+        let mut keys = Vec::new();
+        if !block.inputs.is_empty() && self.random.chance(20) {
+            let input = self.random.pick(&block.inputs).name.clone();
+            keys.push(self.sort_key(&input));
+        }
+        for place in places {
+            let name = &columns[place].name;
+            let by_name = columns.iter().filter(|column| column.name == *name).count() == 1 && self.random.chance(30);
+            let key = if by_name { name.clone() } else { (place + 1).to_string() };
+            keys.push(self.sort_key(&key));
+        }
+        let limit = match self.random.below(4) {
+            0 => format!(" LIMIT {}", self.random.below(8)),
+            1 => format!(" LIMIT {} OFFSET {}", self.random.below(8), self.random.below(5)),
+            _ => String::new(),
+        };
+        format!(" ORDER BY {}{limit}", keys.join(", "))
+    }
+
+    fn sort_key(&mut self, key: &str) -> String {
+        let direction = *self.random.pick(&["", " ASC", " DESC"]);
+        // PostgreSQL puts NULLs first where the order descends, if nothing is said.
+        let free = !(self.is_common() && direction == " DESC");
+        let nulls: &[&str] = if free { &["", "", NULLS[0], NULLS[1]] } else { &NULLS };
+        format!("{key}{direction}{}", self.random.pick(nulls))
+    }
+
+    /// `UNION`, `INTERSECT`, `EXCEPT` of two or three blocks; one of the first two may be a row of literals, whose types the
+    /// other decides.
+    pub(super) fn set_operation(&mut self) -> Block {
+        let families: Vec<Family> = (0..self.random.between(1, 3)).map(|_| *self.random.pick(COMPUTED)).collect();
+        let literals = if self.random.chance(30) { Some(self.random.below(2)) } else { None };
+        let mut sql = self.arm(&families, literals == Some(0));
+        for arm in 1..=self.random.between(1, 2) as usize {
+            let operator =
+                *self.random.pick(&["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"]);
+            sql = format!("({sql}) {operator} ({})", self.arm(&families, literals == Some(arm)));
+        }
+        let column = |(i, family): (usize, &Family)| Column { name: format!("c{i}"), family: *family, wild: true };
+        Block::closed(sql, families.iter().enumerate().map(column).collect())
+    }
+
+    fn arm(&mut self, families: &[Family], of_literals: bool) -> String {
+        if of_literals { self.literal_row(families) } else { self.block(Some(families), 1).sql }
+    }
+
+    /// A row of literals that may have no type of their own.
+    fn literal_row(&mut self, families: &[Family]) -> String {
+        let mut items = Vec::new();
+        for (i, family) in families.iter().enumerate() {
+            let item = match self.random.below(4) {
+                0 => "NULL".to_string(),
+                1 => self.untyped(*family),
+                2 => {
+                    let narrower = self.narrower(*family);
+                    self.literal(narrower)
+                }
+                _ => self.literal(*family),
+            };
+            items.push(format!("{item} AS c{i}"));
+        }
+        format!("SELECT {}", items.join(", "))
+    }
+
+    /// One or two queries that are named and read, mostly more than once; the second may read the first.
+    fn with_clause(&mut self) -> Block {
+        let own = self.tables.len();
+        let mut named = Vec::new();
+        for i in 0..*self.random.pick(&[1, 1, 2]) {
+            let inner = if self.random.chance(25) { self.set_operation() } else { self.block(None, 1) };
+            let cte = Table { name: format!("cte{i}"), columns: inner.columns };
+            named.push(format!("{} AS ({})", cte.name, inner.sql));
+            self.tables.extend([cte.clone(), cte.clone(), cte]);
+        }
+        let outer = self.block(None, 1);
+        self.tables.truncate(own);
+        Block { sql: format!("WITH {} {}", named.join(", "), outer.sql), ..outer }
+    }
+}

@@ -1,0 +1,178 @@
+//! Which names an expression may use.
+//!
+//! A join shows its columns twice: under the name of their table (`r1.c0`), and bare (`c0`). A bare name is good where it
+//! occurs once; `USING` and `NATURAL` make one of two.
+
+use super::values::Family;
+
+/// A column, by the name that an expression writes.
+#[derive(Debug, Clone)]
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) family: Family,
+    /// It holds extremes of its type: not to be computed with.
+    pub(super) wild: bool,
+}
+
+impl Column {
+    pub(super) fn named(self, name: String) -> Column {
+        Column { name, ..self }
+    }
+}
+
+/// A table, or what `FROM` takes for one.
+#[derive(Debug, Clone)]
+pub(super) struct Table {
+    pub(super) name: String,
+    pub(super) columns: Vec<Column>,
+}
+
+/// A query block and its result columns, by their names.
+pub(super) struct Block {
+    pub(super) sql: String,
+    pub(super) columns: Vec<Column>,
+    /// What its `ORDER BY` may name besides.
+    pub(super) inputs: Vec<Column>,
+}
+
+impl Block {
+    /// A block whose `ORDER BY` sees its result columns only.
+    pub(super) fn closed(sql: String, columns: Vec<Column>) -> Block {
+        Block { sql, columns, inputs: Vec::new() }
+    }
+}
+
+/// What the expressions of one block may read.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Scope {
+    /// The relations of `FROM`, by their names.
+    relations: Vec<Table>,
+    /// Under the names of their tables.
+    qualified: Vec<Column>,
+    /// As `*` shows them.
+    shown: Vec<Column>,
+}
+
+impl Scope {
+    /// The columns of a table that is called `alias`.
+    pub(super) fn of(alias: &str, columns: Vec<Column>) -> Scope {
+        let qualified = columns.iter().map(|column| column.clone().named(format!("{alias}.{}", column.name)));
+        let relations = vec![Table { name: alias.to_string(), columns: columns.clone() }];
+        Scope { relations, qualified: qualified.collect(), shown: columns }
+    }
+
+    /// The columns of a table without a name.
+    pub(super) fn unnamed(columns: Vec<Column>) -> Scope {
+        Scope { relations: Vec::new(), qualified: Vec::new(), shown: columns }
+    }
+
+    /// The relations of `FROM`, by their names.
+    pub(super) fn relations(&self) -> &[Table] {
+        &self.relations
+    }
+
+    /// All names that mean one column.
+    pub(super) fn columns(&self) -> impl Iterator<Item = &Column> {
+        self.qualified.iter().chain(self.shown.iter().filter(|column| self.once(&column.name).is_some()))
+    }
+
+    /// The columns of `*`, in its order.
+    pub(super) fn shown(&self) -> &[Column] {
+        &self.shown
+    }
+
+    /// The column of a bare name, if there is exactly one.
+    pub(super) fn once(&self, name: &str) -> Option<&Column> {
+        let mut found = self.shown.iter().filter(|column| column.name == name);
+        found.next().filter(|_| found.next().is_none())
+    }
+
+    /// A name that means none of several columns, if there is one.
+    pub(super) fn ambiguous(&self) -> Option<&str> {
+        let found = self.shown.iter().find(|column| self.once(&column.name).is_none());
+        found.map(|column| column.name.as_str())
+    }
+
+    /// True if no two columns of `*` have one name.
+    pub(super) fn has_distinct_names(&self) -> bool {
+        self.shown.iter().all(|column| self.once(&column.name).is_some())
+    }
+
+    /// What a subquery over `inner` sees of this block: a bare name may be hidden by one of its own.
+    pub(super) fn around(&self, inner: &Scope) -> Scope {
+        let hidden = |column: &Column| inner.shown.iter().any(|own| own.name == column.name);
+        let qualified = self.columns().filter(|column| !hidden(column)).cloned().collect();
+        Scope { relations: Vec::new(), qualified, shown: Vec::new() }
+    }
+
+    /// Both sides of a join with `ON`, or a product.
+    pub(super) fn beside(self, right: Scope) -> Scope {
+        self.merged(right, &[])
+    }
+
+    /// Both sides of a join that merges the columns `names`: those come first, then what is left of both sides.
+    pub(super) fn merged(mut self, right: Scope, names: &[String]) -> Scope {
+        let merges = |column: &Column| names.contains(&column.name);
+        let wild = |name: &str| self.shown.iter().chain(&right.shown).any(|column| column.name == *name && column.wild);
+        let mut shown: Vec<Column> = Vec::new();
+        for name in names {
+            let of_left = self.shown.iter().find(|column| column.name == *name);
+            shown.extend(of_left.map(|column| Column { wild: wild(name), ..column.clone() }));
+        }
+        shown.extend(self.shown.iter().chain(&right.shown).filter(|column| !merges(column)).cloned());
+        self.relations.extend(right.relations);
+        self.qualified.extend(right.qualified);
+        Scope { shown, ..self }
+    }
+
+    /// Names that both sides have once, in columns of one family, in the order of this side.
+    pub(super) fn common_names(&self, right: &Scope) -> Vec<String> {
+        let fits = |column: &&Column| {
+            self.once(&column.name).is_some()
+                && right.once(&column.name).is_some_and(|other| other.family == column.family)
+        };
+        self.shown.iter().filter(fits).map(|column| column.name.clone()).collect()
+    }
+
+    /// True if `NATURAL JOIN` may stand between both sides: every name that both have is one of [`Scope::common_names`].
+    pub(super) fn joins_naturally(&self, right: &Scope) -> bool {
+        let common = self.common_names(right);
+        let in_both = |column: &&Column| right.shown.iter().any(|other| other.name == column.name);
+        !common.is_empty() && self.shown.iter().filter(in_both).all(|column| common.contains(&column.name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::values::Family::{Integer, Text};
+    use super::*;
+
+    fn side(alias: &str, columns: &[(&str, Family)]) -> Scope {
+        let column = |(name, family): &(&str, Family)| Column { name: name.to_string(), family: *family, wild: false };
+        Scope::of(alias, columns.iter().map(column).collect())
+    }
+
+    fn names(scope: &Scope) -> Vec<&str> {
+        scope.shown().iter().map(|column| column.name.as_str()).collect()
+    }
+
+    #[test]
+    fn merged_columns_come_first_and_are_good_names() {
+        let (l, r) =
+            (side("l", &[("a", Integer), ("k", Text)]), side("r", &[("k", Text), ("b", Integer), ("a", Text)]));
+        assert_eq!(l.common_names(&r), ["k"]);
+        assert!(!l.joins_naturally(&r), "a is of two families");
+        let both = l.merged(r, &["k".to_string()]);
+        assert_eq!(names(&both), ["k", "a", "b", "a"]);
+        assert_eq!(both.ambiguous(), Some("a"));
+        assert!(both.once("k").is_some() && both.once("b").is_some() && both.once("a").is_none());
+        assert_eq!(both.columns().filter(|column| !column.name.contains('.')).count(), 2);
+    }
+
+    #[test]
+    fn a_subquery_hides_bare_names_of_the_query_around_it() {
+        let (outer, inner) = (side("o", &[("a", Integer), ("b", Integer)]), side("i", &[("a", Text)]));
+        let seen: Vec<String> = outer.around(&inner).columns().map(|column| column.name.clone()).collect();
+        assert_eq!(seen, ["o.a", "o.b", "b"]);
+    }
+}

@@ -1,0 +1,94 @@
+"""Values as they are compared, and when two results are the same.
+
+Every engine's rows become tuples of plain values first: numbers (exact or float), text, booleans, dates, times, timestamps,
+instants in UTC, and intervals as `Interval`. Two values are the same if they are of one kind and equal. A float may differ
+from another number in the last digits, since sums run in another order and quotients have other types. Rows without an order
+are compared as multisets: both sides are sorted, columns without floats first, so that what almost agrees stays side by side.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+from typing import Any, NamedTuple
+
+#: How far a float may be from what it is compared with, relatively and near zero.
+TOLERANCE = 1e-9
+
+Row = tuple[Any, ...]
+
+
+class Interval(NamedTuple):
+    """Months, days and microseconds, which are kept apart."""
+
+    months: int
+    days: int
+    micros: int
+
+    def length(self) -> int:
+        """Microseconds, if a month has 30 days and a day 24 hours: equal intervals have one length."""
+        return (self.months * 30 + self.days) * 86_400_000_000 + self.micros
+
+
+def plain(value: Any) -> Any:
+    """A value as a driver gives it, as it is compared."""
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return value.astimezone(datetime.timezone.utc)
+    if isinstance(value, (decimal.Decimal, float)) and math.isnan(value):
+        return math.nan
+    return value
+
+
+def kind(value: Any) -> str:
+    """What a value is compared with: values of its own kind."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, (int, float, decimal.Decimal)):
+        return "number"
+    if isinstance(value, datetime.datetime):
+        return "timestamp" if value.tzinfo is None else "instant"
+    return type(value).__name__
+
+
+def same_value(a: Any, b: Any, by_length: bool = False) -> bool:
+    """`by_length`: intervals are the same if they are equal, as a month is to 30 days."""
+    if kind(a) != kind(b):
+        return False
+    if isinstance(a, float) or isinstance(b, float):
+        a, b = float(a), float(b)
+        if math.isnan(a) or math.isnan(b) or math.isinf(a) or math.isinf(b):
+            return a == b or (math.isnan(a) and math.isnan(b))
+        return abs(a - b) <= TOLERANCE * max(abs(a), abs(b), 1e-3)
+    if by_length and isinstance(a, Interval):
+        return a.length() == b.length()
+    return a == b
+
+
+def same_rows(a: list[Row], b: list[Row], ordered: bool, by_length: bool = False) -> bool:
+    if len(a) != len(b):
+        return False
+    if not ordered:
+        floats = {i for row in a + b for i, value in enumerate(row) if isinstance(value, float)}
+        a, b = (sorted(rows, key=lambda row: _sort_key(row, floats, by_length)) for rows in (a, b))
+    return all(
+        len(x) == len(y) and all(same_value(v, w, by_length) for v, w in zip(x, y)) for x, y in zip(a, b)
+    )
+
+
+def _sort_key(row: Row, floats: set[int], by_length: bool) -> tuple[Any, ...]:
+    exact = [_place(value, by_length) for i, value in enumerate(row) if i not in floats]
+    rest = [_place(value, by_length) for i, value in enumerate(row) if i in floats]
+    return (exact, rest)
+
+
+def _place(value: Any, by_length: bool) -> tuple[Any, ...]:
+    if isinstance(value, Interval):
+        return ("interval", value.length(), *(() if by_length else value))
+    if isinstance(value, float) and math.isnan(value):
+        return ("number", 1, 0)
+    if kind(value) == "number":
+        return ("number", 0, value)
+    return (kind(value), *(() if value is None else (value,)))
