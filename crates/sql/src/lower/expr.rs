@@ -92,7 +92,8 @@ impl Lowering<'_> {
                 Err(Error::input(format!("the aggregate {} cannot stand here", function.func.name())))
             }
             DfExpr::WindowFunction(_) => {
-                let error = Error::input("a window function stands in the list of a SELECT, its ORDER BY or its QUALIFY");
+                let error =
+                    Error::input("a window function stands in the list of a SELECT, its ORDER BY or its QUALIFY");
                 Err(error.with_hint("elsewhere, write a query around the one that computes it"))
             }
             DfExpr::GroupingSet(_) => Err(Error::not_supported("GROUPING SETS, ROLLUP and CUBE")),

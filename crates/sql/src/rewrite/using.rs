@@ -18,6 +18,7 @@
 
 use super::call;
 use crate::context::{Context, stem};
+use crate::hidden::MARK;
 use crate::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, OrderByKind,
