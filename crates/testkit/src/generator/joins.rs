@@ -97,7 +97,7 @@ impl Generator {
         let mut columns = Vec::new();
         for i in 0..self.random.between(1, 3) {
             let family = *self.random.pick(COMPUTED);
-            let (narrower, first) = (self.narrower(family), self.literal(family));
+            let narrower = self.narrower(family);
             // One row is of its own type.
             let mix = if count > 1 { self.random.below(4) } else { 3 };
             for (at, row) in rows.iter_mut().enumerate() {
@@ -105,7 +105,6 @@ impl Generator {
                     // Of another type, whose values become those of the column's.
                     0 if at % 2 == 0 => self.literal(narrower),
                     1 if at == 0 => "NULL".to_string(),
-                    1 if at == 1 => first.clone(),
                     2 if at > 0 => self.untyped(family),
                     _ => self.literal(family),
                 });
