@@ -272,13 +272,13 @@ fn settle_values(mut values: Values) -> DfResult<Values> {
     Ok(values)
 }
 
-/// A number or a date without the cast around it.
+/// A number, a date or a time without the cast around it.
 fn bare(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast(Cast { expr: inner, .. })
             if inner
                 .get_type(&DFSchema::empty())
-                .is_ok_and(|ty| ty.is_numeric() || ty.is_null() || ty == ArrowType::Date32) =>
+                .is_ok_and(|ty| ty.is_numeric() || ty.is_null() || ty.is_temporal()) =>
         {
             inner
         }

@@ -39,6 +39,18 @@ pub fn rows(window: &Window, input: &Table) -> Result<Vec<Vec<Value>>> {
             }
         }
     }
+    // Arguments are computed of all rows that count, whether a result needs them or not.
+    for (_, call) in &window.calls {
+        for i in 0..input.rows.len() {
+            let counts = match &call.filter {
+                Some(filter) => evaluate(filter, input.row(i))? == Value::Boolean(true),
+                None => true,
+            };
+            if counts {
+                call.args.iter().try_for_each(|arg| evaluate(arg, input.row(i)).map(drop))?;
+            }
+        }
+    }
     let mut out = Vec::new();
     for members in members {
         let partition = partition(window, input, &members)?;
