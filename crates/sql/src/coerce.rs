@@ -162,16 +162,24 @@ fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
 
 /// Text literals beside a column, or something else, of another type are of that type.
 fn settle_literals(exprs: &mut [&mut Expr], types: &[ArrowType]) {
-    let mut typed =
-        exprs.iter().zip(types).filter(|(expr, ty)| !is_text_literal(expr) && !ty.is_null()).map(|(_, ty)| ty);
-    let Some(first) = typed.next() else { return };
-    let common = typed.try_fold(first.clone(), |common, ty| comparison_coercion(&common, ty));
-    let Some(common) = common.filter(|common| !common.is_string()) else { return };
+    let typed = exprs.iter().zip(types).filter(|(expr, _)| !is_text_literal(expr)).map(|(_, ty)| ty);
+    let Some(common) = type_of_literals(typed) else { return };
     for expr in exprs.iter_mut().filter(|expr| is_text_literal(expr)) {
         let ty = type_beside(&common, expr);
         let literal = std::mem::take(*expr);
         **expr = cast(literal, ty);
     }
+}
+
+/// The type that text literals have beside values of these types; `None` if they are texts.
+fn type_of_literals<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Option<ArrowType> {
+    if mixes(types.clone()) {
+        return Some(DOUBLE);
+    }
+    let mut types = types.filter(|ty| !ty.is_null());
+    let first = types.next()?.clone();
+    let common = types.try_fold(first, |common, ty| comparison_coercion(&common, ty))?;
+    (!common.is_string()).then_some(common)
 }
 
 /// The type of a text beside something of type `ty`: the same, but a decimal has as many digits as the text needs.
@@ -297,14 +305,27 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
     let types = |column| union.inputs.iter().map(|input| ty(input, column)).collect::<Vec<_>>();
     let mixed: Vec<bool> = (0..columns).map(|column| mixes(types(column).iter())).collect();
     let instants: Vec<Option<ArrowType>> = (0..columns).map(|column| instants(types(column).iter())).collect();
+    // A literal has the type of the other inputs.
+    let literals: Vec<Option<ArrowType>> = (0..columns)
+        .map(|column| {
+            let others: Vec<ArrowType> = union
+                .inputs
+                .iter()
+                .filter(|input| literal_of(input, column).is_none())
+                .map(|input| ty(input, column))
+                .collect();
+            type_of_literals(others.iter())
+        })
+        .collect();
     for input in &mut union.inputs {
         let own: Vec<ArrowType> = (0..columns).map(|column| ty(input, column)).collect();
         let settled: Vec<ArrowType> = own
             .iter()
-            .zip(mixed.iter().zip(&instants))
-            .map(|(ty, (mixed, instant))| match instant {
-                Some(instant) if *ty == ArrowType::Date32 => instant.clone(),
-                _ if *mixed && ty.is_decimal() => DOUBLE,
+            .enumerate()
+            .map(|(column, ty)| match (&instants[column], &literals[column], literal_of(input, column)) {
+                (_, Some(wanted), Some(literal)) => type_beside(wanted, literal),
+                (Some(instant), ..) if *ty == ArrowType::Date32 => instant.clone(),
+                _ if mixed[column] && ty.is_decimal() => DOUBLE,
                 _ => ty.clone(),
             })
             .collect();
@@ -317,6 +338,16 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
     let first = (0..columns).map(|column| ty(&union.inputs[0], column)).collect();
     union.schema = Arc::new(with_types(&union.schema, first)?);
     Ok(union)
+}
+
+/// The text literal that a column of a plan is.
+fn literal_of(plan: &LogicalPlan, column: usize) -> Option<&Expr> {
+    let LogicalPlan::Projection(projection) = plan else { return None };
+    let mut expr = projection.expr.get(column)?;
+    while let Expr::Alias(alias) = expr {
+        expr = &alias.expr;
+    }
+    is_text_literal(expr).then_some(expr)
 }
 
 fn settle_keys(mut join: Join) -> DfResult<Join> {
