@@ -35,7 +35,7 @@ use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
-use firsts::{Asking, Firsts};
+use firsts::{Asking, Firsts, Limits};
 use order::OrderKey;
 use runs::{LEAST_RUN, SortedRuns};
 use std::sync::Arc;
@@ -267,6 +267,7 @@ impl Sink for SortSink {
             run: self.shared.no_rows(0),
             written: 0,
             asking: Asking::new(self.shared.context.settings.chunk_rows),
+            limits: None,
             shared: self.shared.clone(),
         }))
     }
@@ -373,15 +374,22 @@ struct SortWorker {
     run: Run,
     /// Sorted runs that it has written.
     written: usize,
-    /// When rows that are not among the first of their groups go.
+    /// When rows that are not among the first of their groups go, and which do not come in the first place.
     asking: Asking,
+    limits: Option<Limits>,
 }
 
 impl SortWorker {
     /// Lets go of rows that are not among the first of their groups.
     fn prune(&mut self, firsts: &Firsts) -> Result<()> {
         let run = &mut self.run;
-        let kept = firsts.of(&run.rows, &self.shared.keys)?;
+        let (kept, last) = firsts.of(&run.rows, &self.shared.keys)?;
+        let shared = &self.shared;
+        if self.limits.is_none() {
+            let collide = shared.context.settings.hash_collisions;
+            self.limits = Limits::new(firsts, &shared.keys, &shared.stored, collide);
+        }
+        self.limits.take_if(|limits| !limits.learn(&run.rows, &last));
         self.asking.answered(run.rows.rows(), kept.len());
         if kept.len() == run.rows.rows() {
             return Ok(());
@@ -398,8 +406,9 @@ impl SortWorker {
     /// may go without.
     fn reserve(&mut self, at_end: bool) -> Result<()> {
         let (run, shared) = (&mut self.run, &self.shared);
-        let Some(spill) = &shared.spill else { return run.reservation.resize(run.rows.bytes()) };
-        let (rows, bytes) = (run.rows.rows(), shared.bytes(&run.rows));
+        let limits = self.limits.as_ref().map_or(0, Limits::bytes);
+        let Some(spill) = &shared.spill else { return run.reservation.resize(limits + run.rows.bytes()) };
+        let (rows, bytes) = (run.rows.rows(), limits + shared.bytes(&run.rows));
         let reserved = run.reservation.resize(bytes);
         let lacks = reserved.is_err() && (at_end || bytes >= LEAST_RUN);
         if lacks || spill.is_due(rows, bytes, self.written, &run.reservation) {
@@ -419,9 +428,14 @@ impl SinkWorker for SortWorker {
 
     fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
         let staged = self.stager.stage(chunk)?;
-        self.run.rows.append(staged, &self.columns, None);
+        let before = self.run.rows.rows();
+        match self.limits.as_mut().and_then(|limits| limits.pick(staged)) {
+            Some([]) => {}
+            picks => self.run.rows.append(staged, &self.columns, picks),
+        }
         staged.reset(0);
-        self.shared.choice.grown(&mut self.run.rows, chunk.len());
+        let appended = self.run.rows.rows() - before;
+        self.shared.choice.grown(&mut self.run.rows, appended);
         let shared = self.shared.clone();
         if let Some(firsts) = shared.firsts.as_ref().filter(|_| self.asking.is_due(self.run.rows.rows())) {
             self.prune(firsts)?;

@@ -11,7 +11,7 @@ use super::View;
 use super::copied::copied;
 use super::counted::Counting;
 use super::frame::{FrameSpec, Pieces};
-use super::ranked::Ranked;
+use super::ranked::{Ranked, Sliding};
 use super::section::Section;
 use super::state_tree::{FAN_OUT, StateTree};
 use crate::exec::QueryContext;
@@ -19,14 +19,17 @@ use crate::exec::aggregate::feed::{Feeder, Groups};
 use crate::exec::aggregate::layout::{Layout, ResultKind};
 use crate::exec::aggregate::result::write_result;
 use crate::exec::aggregate::state::{State, lock};
-use crate::exec::operator::Tasks;
+use crate::exec::operator::{Alone, Tasks};
 use crate::exec::sort::order::{OrderKey, order};
 use crate::plan::{AggregateCall, AggregateFunction, ExternalAggregate, GroupStates};
 use crate::sync::{Mutex, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine};
 use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, Error, PhysicalType, Result, Selection, Vector};
+use std::ops::Range;
 use std::sync::Arc;
 
+/// Rows of a frame up to which ranks are found for a chunk at a time.
+const NEAR: usize = 2 * CHUNK_ROWS;
 /// Rows of a frame up to which it is read anew.
 const SHORT: usize = 4 * FAN_OUT;
 
@@ -46,6 +49,10 @@ pub struct ByFrame {
     order: Vec<OrderKey>,
     /// The aggregate, if few rows of a frame decide its result.
     decided: Option<Arc<dyn ExternalAggregate>>,
+    /// Frames are so short that ranks are found for a chunk of them at a time.
+    is_near: bool,
+    /// All columns of kept rows.
+    metas: Vec<ColumnMeta>,
     /// The aggregate, if states are to be put together for long frames.
     copied: Option<Arc<dyn ExternalAggregate>>,
     /// The frame.
@@ -81,7 +88,9 @@ impl ByFrame {
         let result = ColumnId(input.len() as u32);
         let layout = Layout::new(&input, &[], &[(result, call)])?;
         let types = input.iter().map(|meta| meta.physical).collect();
-        Ok(ByFrame { layout, columns, types, filter, distinct, order, decided, copied, frame })
+        let is_near = spec.most_rows().is_some_and(|rows| rows <= NEAR);
+        let metas = metas.to_vec();
+        Ok(ByFrame { layout, columns, types, filter, distinct, order, decided, is_near, metas, copied, frame })
     }
 
     /// What comes out.
@@ -102,9 +111,9 @@ impl ByFrame {
     ) -> Result<Ready> {
         let mut ready = Ready::default();
         if self.decided.is_some() {
-            let args = self.columns.iter().copied().filter(|&column| metas[column].nullable).collect();
-            let counting = Counting { args, filter: self.filter, distinct: false };
-            ready.ranked = Some(Ranked::new(self.columns[0], &counting, metas, section, tasks)?);
+            if !self.is_near {
+                ready.ranked = Some(self.rank(section, 0..section.len(), tasks)?);
+            }
             return Ok(ready);
         }
         if self.filter.is_some() {
@@ -116,7 +125,7 @@ impl ByFrame {
             })?;
         }
         if self.distinct {
-            let (rows, _) = copied(section, &self.columns, metas, None, tasks)?;
+            let (rows, _) = copied(section, &self.columns, metas, 0..section.len(), None, tasks)?;
             let key = |column| OrderKey { column, descending: false, nulls_first: false };
             let keys: Vec<OrderKey> = (0..self.columns.len()).map(key).collect();
             let ids = order(&rows, &keys, rows.ids().collect(), Some(tasks))?;
@@ -130,7 +139,7 @@ impl ByFrame {
         }
         if !self.order.is_empty() {
             let columns: Vec<usize> = self.order.iter().map(|key| key.column).collect();
-            let (rows, _) = copied(section, &columns, metas, None, tasks)?;
+            let (rows, _) = copied(section, &columns, metas, 0..section.len(), None, tasks)?;
             let keys = self.order.iter().enumerate().map(|(column, key)| OrderKey { column, ..*key });
             let keys: Vec<OrderKey> = keys.collect();
             ready.places = vec![0; section.len()];
@@ -156,6 +165,9 @@ impl ByFrame {
     /// Those of the aggregate; interrupted.
     pub fn write(&self, ready: &Ready, view: &View<'_>, out: &mut Vector) -> Result<()> {
         let frames = &view.frames[self.frame];
+        if let Some(function) = &self.decided {
+            return self.write_decided(&**function, ready, view, out);
+        }
         let mut last: Option<Pieces> = None;
         let (mut distinct_frames, mut group_of) = (Vec::new(), Vec::new());
         for row in 0..view.places.rows.len() {
@@ -167,16 +179,7 @@ impl ByFrame {
             group_of.push((distinct_frames.len() - 1) as u16);
         }
         let mut fold = Fold::new(self, ready, view.section, view.context, distinct_frames.len())?;
-        let (mut members, mut scratch) = (Vec::new(), Vec::new());
-        if let (Some(ranked), Some(function)) = (&ready.ranked, &self.decided) {
-            for (group, pieces) in distinct_frames.iter().enumerate() {
-                ranked.pick(pieces, |count| function.decisive(count), &mut scratch, &mut members);
-                for position in members.drain(..) {
-                    fold.add(view.section.id(position), group)?;
-                }
-            }
-            distinct_frames.clear();
-        }
+        let mut members = Vec::new();
         if let Some(tree) = &ready.tree {
             // Piece by piece, so that rows come in their order.
             for i in 0..3 {
@@ -204,6 +207,60 @@ impl ByFrame {
         }
         let results = fold.finish()?;
         results.flatten_into(Some(&group_of), group_of.len(), out);
+        Ok(())
+    }
+}
+
+impl ByFrame {
+    /// Ranks the rows of `section` at `range` that count.
+    fn rank(&self, section: &Section, range: Range<usize>, tasks: &dyn Tasks) -> Result<Ranked> {
+        let args = self.columns.iter().copied().filter(|&column| self.metas[column].nullable).collect();
+        let counting = Counting { args, filter: self.filter, distinct: false };
+        Ranked::new(self.columns[0], &counting, &self.metas, section, range, tasks)
+    }
+
+    /// Writes the results for the rows, which few rows of each frame decide. Frames that the same rows decide are one group.
+    fn write_decided(
+        &self,
+        function: &dyn ExternalAggregate,
+        ready: &Ready,
+        view: &View<'_>,
+        out: &mut Vector,
+    ) -> Result<()> {
+        let frames = &view.frames[self.frame];
+        let own;
+        let ranked = match &ready.ranked {
+            Some(ranked) => ranked,
+            None => {
+                let first = frames.starts.iter().min().map_or(0, |&start| start as usize);
+                let after = frames.ends.iter().max().map_or(first, |&end| end as usize);
+                own = self.rank(view.section, first..after.max(first), &Alone(view.context))?;
+                &own
+            }
+        };
+        let mut sliding = Sliding::default();
+        let (mut group_of, mut found, mut last) = (Vec::new(), Vec::new(), Vec::new());
+        // The rows of all groups, and where each group's end.
+        let (mut members, mut ends) = (Vec::new(), Vec::new());
+        for row in 0..view.places.rows.len() {
+            found.clear();
+            ranked.pick(&frames.pieces(row), |count| function.decisive(count), &mut sliding, &mut found);
+            if found != last || ends.is_empty() {
+                members.extend_from_slice(&found);
+                ends.push(members.len());
+                std::mem::swap(&mut last, &mut found);
+            }
+            group_of.push((ends.len() - 1) as u16);
+        }
+        let mut fold = Fold::new(self, ready, view.section, view.context, ends.len())?;
+        let mut first = 0;
+        for (group, &end) in ends.iter().enumerate() {
+            for &position in &members[first..end] {
+                fold.add(view.section.id(position), group)?;
+            }
+            first = end;
+        }
+        fold.finish()?.flatten_into(Some(&group_of), group_of.len(), out);
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Result, Vector};
 use std::ops::Range;
 
-/// The values of `columns` in the rows of `section` that count, and the position of each. Row ids are 0, 1, 2, …
+/// The values of `columns` in the rows of `section` at `range` that count, and the position of each. Row ids are 0, 1, 2, …
 ///
 /// # Errors
 /// Those of `tasks`.
@@ -16,6 +16,7 @@ pub fn copied(
     section: &Section,
     columns: &[usize],
     metas: &[ColumnMeta],
+    range: Range<usize>,
     counting: Option<&Counting>,
     tasks: &dyn Tasks,
 ) -> Result<(Materialized, Vec<u32>)> {
@@ -33,10 +34,10 @@ pub fn copied(
         Ok(())
     };
     match counting {
-        Some(counting) => counting.each_chunk(section, 0..section.len(), None, take)?,
+        Some(counting) => counting.each_chunk(section, range, None, take)?,
         None => {
-            for first in (0..section.len()).step_by(CHUNK_ROWS) {
-                let positions = first..section.len().min(first + CHUNK_ROWS);
+            for first in range.clone().step_by(CHUNK_ROWS) {
+                let positions = first..range.end.min(first + CHUNK_ROWS);
                 take(positions.clone(), &vec![true; positions.len()])?;
             }
         }

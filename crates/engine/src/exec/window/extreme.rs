@@ -109,7 +109,7 @@ impl Extremes {
             PhysicalType::F32 => ordinals!(f32, |v: f32| ordinal(v.into())),
             PhysicalType::F64 => ordinals!(f64, ordinal),
             PhysicalType::I128 | PhysicalType::Str | PhysicalType::Interval => {
-                let (rows, _) = copied(section, &[spec.column], metas, None, tasks)?;
+                let (rows, _) = copied(section, &[spec.column], metas, 0..section.len(), None, tasks)?;
                 let mut positions = vec![NONE; section.len()];
                 spec.counting.each_chunk(section, 0..section.len(), None, |at, counts| {
                     let counting = at.zip(counts).filter(|(_, counts)| **counts);

@@ -4,7 +4,7 @@
 //! chunk → columns that functions read → sort → sections of whole partitions → states → results, a chunk at a time
 //! ```
 //! 1. [`layout`] takes the calls apart, once.
-//! 2. Rows are kept and put in order as a [sort](crate::exec::sort) does: by the partition's keys, then by its order. So rows that come in that order
+//! 2. Rows are kept and put in order as a [sort](crate::exec::sort) does: by the partition's keys, then by its order. Columns are [brought to it](kept). So rows that come in that order
 //!    cost no more than to see it, and what there is no memory for goes to temporary files.
 //! 3. Rows that are not all of one partition are cut into [sections](section) of whole partitions, a few ten thousand rows each.
 //! 4. A worker takes a section, [prepares](prepared) what its calls need of it (counts, sums, trees), and gives its rows chunk by chunk.
@@ -22,6 +22,7 @@ mod counted;
 mod distinct;
 mod extreme;
 mod frame;
+mod kept;
 pub mod layout;
 mod operand;
 mod prepared;
@@ -52,6 +53,7 @@ use crate::sync::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonErro
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Error, Result, Selection, Vector};
 use frame::Frames;
+use kept::Kept;
 use layout::Layout;
 use prepared::{Prepared, Scratch};
 use section::{Places, Section, boundaries};
@@ -110,7 +112,7 @@ struct Shared {
 /// Rows in order, on their way out.
 enum Ready {
     InMemory {
-        rows: Arc<Ordered>,
+        rows: Arc<Kept>,
         /// Where partitions begin.
         partitions: Vec<u32>,
         morsels: Vec<Morsel>,
@@ -173,8 +175,9 @@ impl Sink for WindowSink {
 impl Shared {
     /// Cuts rows in order into morsels.
     fn divide(&self, ordered: Ordered, mut memory: Reservation, tasks: &dyn Tasks) -> Result<Ready> {
-        let (layout, rows) = (&self.layout, Arc::new(ordered));
-        let all = rows.order.len();
+        let layout = &self.layout;
+        let rows = Arc::new(Kept::new(ordered, &mut memory, tasks)?);
+        let all = rows.len();
         let partitions = boundaries(&rows, 0..all, &layout.partition, tasks)?;
         memory.resize(memory.bytes() + partitions.capacity() * size_of::<u32>())?;
         let end_of = |partition: usize| partitions.get(partition + 1).map_or(all, |&start| start as usize);
@@ -217,7 +220,7 @@ impl Shared {
                     Some(Morsel::Part(prepared, part)) => (prepared.clone(), part.clone()),
                     Some(Morsel::Section(numbers)) => {
                         let start = partitions[numbers.start];
-                        let end = partitions.get(numbers.end).map_or(rows.order.len(), |&end| end as usize);
+                        let end = partitions.get(numbers.end).map_or(rows.len(), |&end| end as usize);
                         let own = partitions[numbers.clone()].iter().map(|&at| at - start).collect();
                         let range = start as usize..end;
                         let section = Section::new(rows.clone(), range.clone(), own, layout.peers.as_deref(), alone)?;
@@ -229,7 +232,7 @@ impl Shared {
             Ready::InFiles(files) => {
                 let Some((number, rows, memory)) = self.read(&mut lock(files))? else { return Ok(None) };
                 let all = rows.rows();
-                let rows = Arc::new(Ordered { order: rows.ids().collect(), rows });
+                let rows = Arc::new(Kept::in_place(rows));
                 let partitions = boundaries(&rows, 0..all, &layout.partition, alone)?;
                 let section = Section::new(rows, 0..all, partitions, layout.peers.as_deref(), alone)?;
                 let prepared = Arc::new(Prepared::new(layout, section, &self.context, alone)?);
@@ -272,7 +275,7 @@ impl Shared {
             ordered.rows.gather_all(&columns, &ids[..count], &mut vectors);
             let all: Vec<(&Vector, Option<&[u16]>)> = vectors.iter().map(|vector| (vector, None)).collect();
             rows.append_vectors(&all, count);
-            memory.resize(rows.bytes() + rows.rows() * size_of::<u32>())?;
+            memory.resize(rows.bytes())?;
             files.taken += count;
         }
         if rows.is_empty() {

@@ -6,8 +6,8 @@
 //! Two rows are peers, or of one partition, if they agree as under `IS NOT DISTINCT FROM`; since rows are in order, each is
 //! compared with the one before it and no other.
 
+use super::kept::Kept;
 use crate::exec::operator::{Tasks, in_parallel};
-use crate::exec::sort::Ordered;
 use entasis_vector::value::canonical_bits;
 use entasis_vector::{CHUNK_ROWS, Interval, Native, PhysicalType, Result, StringView, Vector};
 use std::ops::Range;
@@ -18,7 +18,7 @@ pub const TASK_ROWS: usize = 32 << 10;
 
 /// See the module.
 pub struct Section {
-    rows: Arc<Ordered>,
+    rows: Arc<Kept>,
     /// Where the section stands in their order.
     range: Range<usize>,
     /// The positions at which partitions begin, ascending, and the number of rows.
@@ -36,7 +36,7 @@ impl Section {
     /// # Errors
     /// Those of `tasks`.
     pub fn new(
-        rows: Arc<Ordered>,
+        rows: Arc<Kept>,
         range: Range<usize>,
         mut partitions: Vec<u32>,
         order: Option<&[usize]>,
@@ -82,28 +82,29 @@ impl Section {
     pub fn peers(&self) -> &[u32] {
         &self.peers
     }
+    fn places(&self, positions: Range<usize>) -> Range<usize> {
+        self.range.start + positions.start..self.range.start + positions.end
+    }
     /// The row id of a position.
     pub fn id(&self, position: u32) -> u32 {
-        self.rows.order[self.range.start + position as usize]
+        self.rows.id(self.range.start + position as usize)
     }
 
     /// Writes the values of `column` at `positions`, one behind the other, to `out`, flat.
     pub fn read(&self, column: usize, positions: Range<usize>, out: &mut Vector) {
-        let ids = &self.rows.order[self.range.start + positions.start..self.range.start + positions.end];
-        self.rows.rows.gather(column, ids, out);
+        self.rows.read(column, self.places(positions), out);
     }
     /// The same of several columns, each to its vector.
     pub fn read_all(&self, columns: &[usize], positions: Range<usize>, out: &mut [Vector]) {
-        let ids = &self.rows.order[self.range.start + positions.start..self.range.start + positions.end];
-        self.rows.rows.gather_all(columns, ids, out);
+        self.rows.read_all(columns, self.places(positions), out);
     }
     /// Writes the values of `column` in the rows `ids` to `out`, flat; no row gives NULL.
     pub fn gather(&self, column: usize, ids: &[u32], out: &mut Vector) {
-        self.rows.rows.gather(column, ids, out);
+        self.rows.gather(column, ids, out);
     }
     /// True if some value of `column` is NULL, in this section or another.
     pub fn has_nulls(&self, column: usize) -> bool {
-        self.rows.rows.has_nulls(column)
+        self.rows.has_nulls(column)
     }
 }
 
@@ -117,7 +118,7 @@ pub fn task_ranges(rows: usize) -> Vec<Range<usize>> {
 ///
 /// # Errors
 /// Those of `tasks`.
-pub fn boundaries(rows: &Ordered, range: Range<usize>, columns: &[usize], tasks: &dyn Tasks) -> Result<Vec<u32>> {
+pub fn boundaries(rows: &Kept, range: Range<usize>, columns: &[usize], tasks: &dyn Tasks) -> Result<Vec<u32>> {
     if range.is_empty() || columns.is_empty() {
         return Ok(if range.is_empty() { Vec::new() } else { vec![0] });
     }
@@ -125,19 +126,18 @@ pub fn boundaries(rows: &Ordered, range: Range<usize>, columns: &[usize], tasks:
         task_ranges(range.len()).into_iter().map(|part| (part, Vec::new())).collect();
     in_parallel(tasks, found.iter_mut().collect(), &|_, (part, found)| {
         tasks.check()?;
-        let ids = &rows.order[range.clone()];
         let mut vector = Vector::new(PhysicalType::I64);
         let mut differs = [false; CHUNK_ROWS];
         for first in part.clone().step_by(CHUNK_ROWS - 1) {
             let end = part.end.min(first + CHUNK_ROWS - 1);
             // With the row before, but for the very first one.
             let before = usize::from(first > 0);
-            let ids = &ids[first - before..end];
+            let places = range.start + first - before..range.start + end;
             differs.fill(false);
             differs[0] = before == 0;
             for &column in columns {
-                rows.rows.gather(column, ids, &mut vector);
-                mark_changes(&vector, ids.len(), &mut differs[1 - before..]);
+                rows.read(column, places.clone(), &mut vector);
+                mark_changes(&vector, places.len(), &mut differs[1 - before..]);
             }
             let changes = differs[..end - first].iter().enumerate().filter(|(_, differs)| **differs);
             found.extend(changes.map(|(i, _)| (first + i) as u32));

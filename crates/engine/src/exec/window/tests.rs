@@ -478,6 +478,32 @@ fn partitions_of_many_sections() {
 }
 
 #[test]
+fn first_rows_are_found_while_rows_come() {
+    use WindowFunction as F;
+    let mut chance = Chance(0x709);
+    for round in 0..150 {
+        let count = [0, 10, 90, 700][chance.below(4) as usize];
+        let partitions = [1, 3, 40][chance.below(3) as usize];
+        let rows = make_rows(count, partitions, &mut chance);
+        let keys =
+            [vec![1], vec![2], vec![3], vec![7], vec![1, 2], vec![4, 7], vec![10]][chance.below(7) as usize].clone();
+        let order = keys.into_iter().map(|at| key(at, chance.below(2) == 0, chance.below(2) == 0)).collect();
+        let partition = [vec![], vec![column(0)], vec![column(3), column(4)]][chance.below(3) as usize].clone();
+        let all = [F::RowNumber, F::Rank, F::DenseRank].map(|function| call(function, vec![], DataType::Int64));
+        // Without calls rows come out all the same.
+        let calls = all[..chance.below(4) as usize].to_vec();
+        let mut window = window(partition, order, calls);
+        window.top = Some(Top { rows: chance.below(4) as usize, with_peers: round % 2 == 0 });
+        let expected = twin::evaluate(&window, &rows).map(by_number);
+        for settings in all_settings() {
+            check_against(&window, &rows, &settings, expected.as_deref());
+            let collide = Settings { hash_collisions: true, ..settings };
+            check_against(&window, &rows, &collide, expected.as_deref());
+        }
+    }
+}
+
+#[test]
 fn bad_arguments_are_errors() {
     use WindowFunction as F;
     let rows = make_rows(5, 1, &mut Chance(3));
