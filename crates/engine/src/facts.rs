@@ -54,6 +54,11 @@ pub(crate) fn facts(node: &Node, columns: &Columns) -> Vec<ColumnMeta> {
             }
             known
         }
+        Node::Window(window) => {
+            let mut known = facts(&window.input, columns);
+            known.extend(window.calls.iter().map(|(id, _)| unknown(*id)));
+            known
+        }
         Node::Aggregate(_) | Node::Distinct(_) | Node::SetOperation(_) => {
             node.columns().into_iter().map(unknown).collect()
         }

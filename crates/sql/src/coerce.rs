@@ -116,6 +116,13 @@ fn is_condition(expr: &Expr) -> bool {
     }
 }
 
+/// The type of instants among the types, if there are dates beside them: dates become instants by the session's clocks, as
+/// timestamps do.
+fn instants<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Option<ArrowType> {
+    let zoned = types.clone().find(|ty| matches!(ty, ArrowType::Timestamp(_, Some(_))))?;
+    types.clone().any(|ty| *ty == ArrowType::Date32).then(|| zoned.clone())
+}
+
 fn is_comparison(op: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
@@ -144,21 +151,35 @@ fn settle_all(mut exprs: Vec<&mut Expr>, schema: &DFSchema) -> DfResult<()> {
             **expr = cast(decimal, DOUBLE);
         }
     }
+    if let Some(instant) = instants(types.iter()) {
+        for (expr, _) in exprs.iter_mut().zip(&types).filter(|(_, ty)| **ty == ArrowType::Date32) {
+            let date = std::mem::take(*expr);
+            **expr = cast(date, instant.clone());
+        }
+    }
     Ok(())
 }
 
 /// Text literals beside a column, or something else, of another type are of that type.
 fn settle_literals(exprs: &mut [&mut Expr], types: &[ArrowType]) {
-    let mut typed =
-        exprs.iter().zip(types).filter(|(expr, ty)| !is_text_literal(expr) && !ty.is_null()).map(|(_, ty)| ty);
-    let Some(first) = typed.next() else { return };
-    let common = typed.try_fold(first.clone(), |common, ty| comparison_coercion(&common, ty));
-    let Some(common) = common.filter(|common| !common.is_string()) else { return };
+    let typed = exprs.iter().zip(types).filter(|(expr, _)| !is_text_literal(expr)).map(|(_, ty)| ty);
+    let Some(common) = type_of_literals(typed) else { return };
     for expr in exprs.iter_mut().filter(|expr| is_text_literal(expr)) {
         let ty = type_beside(&common, expr);
         let literal = std::mem::take(*expr);
         **expr = cast(literal, ty);
     }
+}
+
+/// The type that text literals have beside values of these types; `None` if they are texts.
+fn type_of_literals<'a>(types: impl Iterator<Item = &'a ArrowType> + Clone) -> Option<ArrowType> {
+    if mixes(types.clone()) {
+        return Some(DOUBLE);
+    }
+    let mut types = types.filter(|ty| !ty.is_null());
+    let first = types.next()?.clone();
+    let common = types.try_fold(first, |common, ty| comparison_coercion(&common, ty))?;
+    (!common.is_string()).then_some(common)
 }
 
 /// The type of a text beside something of type `ty`: the same, but a decimal has as many digits as the text needs.
@@ -245,24 +266,27 @@ fn judge_between(operands: [&Expr; 3], schema: &DFSchema) -> DfResult<()> {
 fn settle_values(mut values: Values) -> DfResult<Values> {
     let nothing = DFSchema::empty();
     let mut types: Vec<ArrowType> = values.schema.fields().iter().map(|field| field.data_type().clone()).collect();
-    for (column, ty) in types.iter_mut().enumerate().filter(|(_, ty)| ty.is_decimal()) {
+    let is_mixed = |ty: &ArrowType| ty.is_decimal() || matches!(ty, ArrowType::Timestamp(..));
+    for (column, ty) in types.iter_mut().enumerate().filter(|(_, ty)| is_mixed(ty)) {
         let given = values.values.iter().map(|row| bare(&row[column]).get_type(&nothing));
-        if mixes(given.collect::<DfResult<Vec<_>>>()?.iter()) {
-            for row in &mut values.values {
-                row[column] = bare(&row[column]).clone().cast_to(&DOUBLE, &nothing)?;
-            }
-            *ty = DOUBLE;
+        let given = given.collect::<DfResult<Vec<_>>>()?;
+        let Some(wanted) = mixes(given.iter()).then_some(DOUBLE).or_else(|| instants(given.iter())) else { continue };
+        for row in &mut values.values {
+            row[column] = bare(&row[column]).clone().cast_to(&wanted, &nothing)?;
         }
+        *ty = wanted;
     }
     values.schema = Arc::new(with_types(&values.schema, types)?);
     Ok(values)
 }
 
-/// A number without the cast around it.
+/// A number, a date or a time without the cast around it.
 fn bare(expr: &Expr) -> &Expr {
     match expr {
         Expr::Cast(Cast { expr: inner, .. })
-            if inner.get_type(&DFSchema::empty()).is_ok_and(|ty| ty.is_numeric() || ty.is_null()) =>
+            if inner
+                .get_type(&DFSchema::empty())
+                .is_ok_and(|ty| ty.is_numeric() || ty.is_null() || ty.is_temporal()) =>
         {
             inner
         }
@@ -278,15 +302,32 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
         return Err(external(Error::input(text)));
     }
     let ty = |input: &LogicalPlan, column: usize| input.schema().field(column).data_type().clone();
-    let mixed: Vec<bool> = (0..columns)
-        .map(|column| mixes(union.inputs.iter().map(|input| ty(input, column)).collect::<Vec<_>>().iter()))
+    let types = |column| union.inputs.iter().map(|input| ty(input, column)).collect::<Vec<_>>();
+    let mixed: Vec<bool> = (0..columns).map(|column| mixes(types(column).iter())).collect();
+    let instants: Vec<Option<ArrowType>> = (0..columns).map(|column| instants(types(column).iter())).collect();
+    // A literal has the type of the other inputs.
+    let literals: Vec<Option<ArrowType>> = (0..columns)
+        .map(|column| {
+            let others: Vec<ArrowType> = union
+                .inputs
+                .iter()
+                .filter(|input| literal_of(input, column).is_none())
+                .map(|input| ty(input, column))
+                .collect();
+            type_of_literals(others.iter())
+        })
         .collect();
     for input in &mut union.inputs {
         let own: Vec<ArrowType> = (0..columns).map(|column| ty(input, column)).collect();
         let settled: Vec<ArrowType> = own
             .iter()
-            .zip(&mixed)
-            .map(|(ty, mixed)| if *mixed && ty.is_decimal() { DOUBLE } else { ty.clone() })
+            .enumerate()
+            .map(|(column, ty)| match (&instants[column], &literals[column], literal_of(input, column)) {
+                (_, Some(wanted), Some(literal)) => type_beside(wanted, literal),
+                (Some(instant), ..) if *ty == ArrowType::Date32 => instant.clone(),
+                _ if mixed[column] && ty.is_decimal() => DOUBLE,
+                _ => ty.clone(),
+            })
             .collect();
         if own != settled {
             let schema = with_types(input.schema(), settled)?;
@@ -297,6 +338,16 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
     let first = (0..columns).map(|column| ty(&union.inputs[0], column)).collect();
     union.schema = Arc::new(with_types(&union.schema, first)?);
     Ok(union)
+}
+
+/// The text literal that a column of a plan is.
+fn literal_of(plan: &LogicalPlan, column: usize) -> Option<&Expr> {
+    let LogicalPlan::Projection(projection) = plan else { return None };
+    let mut expr = projection.expr.get(column)?;
+    while let Expr::Alias(alias) = expr {
+        expr = &alias.expr;
+    }
+    is_text_literal(expr).then_some(expr)
 }
 
 fn settle_keys(mut join: Join) -> DfResult<Join> {

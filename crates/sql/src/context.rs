@@ -10,6 +10,7 @@ use crate::dialect::EntasisDialect;
 use crate::functions::Library;
 use crate::functions::native::{self, EXACT, Kind, OperatorResult, SETS, exact};
 use crate::functions::sequence;
+use crate::functions::window::{self, WindowCall};
 use crate::hidden::visible;
 use crate::lower;
 use crate::parameters::Parameters;
@@ -154,6 +155,8 @@ pub(crate) struct Context<'a> {
     views: Cell<usize>,
     /// Relations that the statement itself has made, by the names under which it reads them.
     shared: RefCell<Vec<(String, Arc<dyn Relation>)>>,
+    /// Its calls of window functions, by their numbers.
+    windows: RefCell<Vec<WindowCall>>,
     /// The work tables of its recursions, by the names of these.
     works: RefCell<Vec<(String, Arc<WorkTable>)>>,
 }
@@ -177,6 +180,7 @@ impl<'a> Context<'a> {
             relation_planners: vec![Arc::new(Relations)],
             views: Cell::new(0),
             shared: RefCell::default(),
+            windows: RefCell::default(),
             works: RefCell::default(),
         }
     }
@@ -229,6 +233,16 @@ impl<'a> Context<'a> {
         let name = format!("{SHARED}{}", shared.len());
         shared.push((name.clone(), relation));
         name
+    }
+
+    /// The name under which a call of a window function goes through the binder: the same for the same call.
+    pub(crate) fn window(&self, call: WindowCall) -> String {
+        let mut windows = self.windows.borrow_mut();
+        let number = windows.iter().position(|known| *known == call).unwrap_or_else(|| {
+            windows.push(call);
+            windows.len() - 1
+        });
+        window::call_name(number)
     }
 
     /// The work tables of the recursions that have been bound, by their names.
@@ -442,8 +456,10 @@ impl ContextProvider for Context<'_> {
         Library::get().aggregate(&name.to_ascii_lowercase())
     }
 
-    fn get_window_meta(&self, _: &str) -> Option<Arc<WindowUDF>> {
-        None
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        let number = window::number_in(name)?;
+        let call = self.windows.borrow().get(number)?.clone();
+        Some(window::function(number, call))
     }
 
     fn get_variable_type(&self, _: &[String]) -> Option<ArrowType> {
@@ -908,13 +924,14 @@ fn is_moment(ty: &ArrowType) -> bool {
     matches!(ty, ArrowType::Date32 | ArrowType::Timestamp(..))
 }
 
-/// What is between two moments, of which one at least is a timestamp: an interval.
+/// What is between two moments, of which one at least is a timestamp: an interval. Beside an instant both are instants.
 fn between(left: Expr, right: Expr, left_type: &ArrowType, right_type: &ArrowType) -> Expr {
-    let as_timestamp = |expr: Expr, own: &ArrowType, other: &ArrowType| match own {
-        ArrowType::Date32 => cast(expr, other.clone()),
-        _ => expr,
+    let is_zoned = |ty: &ArrowType| matches!(ty, ArrowType::Timestamp(_, Some(_)));
+    let settled = |expr: Expr, own: &ArrowType, other: &ArrowType| {
+        let becomes_other = *own == ArrowType::Date32 || (is_zoned(other) && !is_zoned(own));
+        if becomes_other { cast(expr, other.clone()) } else { expr }
     };
-    let args = vec![as_timestamp(left, left_type, right_type), as_timestamp(right, right_type, left_type)];
+    let args = vec![settled(left, left_type, right_type), settled(right, right_type, left_type)];
     call("between", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Interval), args)
 }
 

@@ -41,6 +41,9 @@ impl Dialect for EntasisDialect {
     fn supports_filter_during_aggregation(&self) -> bool {
         true
     }
+    fn supports_window_function_null_treatment_arg(&self) -> bool {
+        true
+    }
     fn supports_group_by_expr(&self) -> bool {
         true
     }

@@ -4,7 +4,9 @@
 //! types, `DESCRIBE` in `FROM`) stand where it wants a name, and no user can write them. Words that it passes over without a word
 //! of its own are refused. Not here: forms of whole statements, which [`crate::parse`] reads itself.
 
+use crate::hidden::MARK;
 use crate::parse::position;
+use crate::rewrite::windows::EXCLUDE;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
@@ -23,6 +25,59 @@ pub(crate) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) ->
     select_all_where_unsaid(tokens);
     describe_in_from(tokens, text);
     set_operations_in_brackets(tokens);
+    exclusions(tokens)
+}
+
+/// `OVER (… ROWS … EXCLUDE TIES)`: what is excluded becomes a part of the name of the window that this one is built upon, which the
+/// parser reads first ([`crate::rewrite::windows`]).
+fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+    let is = |token: Option<&TokenWithSpan>, word: &str| matches!(token.map(|t| &t.token), Some(Token::Word(w)) if w.quote_style.is_none() && w.value.eq_ignore_ascii_case(word));
+    for i in (0..tokens.len()).rev() {
+        if !is(tokens.get(i), "exclude") {
+            continue;
+        }
+        let (what, length) = match () {
+            () if is(tokens.get(i + 1), "current") && is(tokens.get(i + 2), "row") => ("row", 3),
+            () if is(tokens.get(i + 1), "no") && is(tokens.get(i + 2), "others") => ("none", 3),
+            () if is(tokens.get(i + 1), "group") => ("group", 2),
+            () if is(tokens.get(i + 1), "ties") => ("ties", 2),
+            () => continue,
+        };
+        if tokens.get(i + length).is_none_or(|token| token.token != Token::RParen) {
+            continue;
+        }
+        // The bracket that this one is in, and the name behind it.
+        let mut level = 0usize;
+        let open = (0..i).rev().find(|&at| match tokens[at].token {
+            Token::RParen => {
+                level += 1;
+                false
+            }
+            Token::LParen if level > 0 => {
+                level -= 1;
+                false
+            }
+            Token::LParen => true,
+            _ => false,
+        });
+        let Some(open) = open.filter(|&open| open > 0) else { continue };
+        if !is(tokens.get(open - 1), "over") && !is(tokens.get(open - 1), "as") {
+            continue;
+        }
+        let span = tokens[i].span;
+        tokens.drain(i..i + length);
+        const BEFORE: [&str; 5] = ["partition", "order", "rows", "range", "groups"];
+        let base = match tokens.get(open + 1).map(|token| &token.token) {
+            Some(Token::Word(word)) if !BEFORE.iter().any(|own| word.value.eq_ignore_ascii_case(own)) => {
+                let base = word.value.clone();
+                tokens.remove(open + 1);
+                base
+            }
+            _ => String::new(),
+        };
+        let name = format!("{EXCLUDE}{what}{MARK}{base}");
+        tokens.insert(open + 1, TokenWithSpan { token: Token::make_word(&name, Some('"')), span });
+    }
     Ok(())
 }
 

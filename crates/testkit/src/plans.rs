@@ -11,8 +11,9 @@ use crate::expressions::{Expressions, TYPES};
 use crate::random::Random;
 use entasis_engine::exec::QueryContext;
 use entasis_engine::plan::{
-    Aggregate, AggregateCall, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node,
-    Output, Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Values,
+    Aggregate, AggregateCall, AggregateFunction, Bound, Columns, Distinct, Exclude, Filter, Frame, FrameUnits, Join,
+    JoinKey, JoinKind, Limit, Node, Output, Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Top, Values,
+    Window, WindowCall, WindowFunction,
 };
 use entasis_engine::relation::{ColumnStatistics, Relation, ScanRequest, Source, Statistics};
 use entasis_storage::{Table, TableSnapshot};
@@ -118,7 +119,7 @@ impl Plans {
             return self.leaf();
         }
         let below = depth - 1;
-        match self.random().below(12) {
+        match self.random().below(14) {
             0 => self.leaf(),
             1 | 2 => {
                 let input = Box::new(self.node(below));
@@ -140,6 +141,7 @@ impl Plans {
                 Node::Distinct(Distinct { input, keys })
             }
             10 => self.sort_and_limit(below),
+            11 | 12 => self.window(below),
             _ => self.set_operation(below),
         }
     }
@@ -299,6 +301,87 @@ impl Plans {
         call.distinct = !call.args.is_empty() && self.random().chance(25);
         call.filter = if self.random().chance(20) { Some(self.expressions.boolean(1)) } else { None };
         call
+    }
+
+    /// Window functions over the partitions of a column or two, ordered by all columns: peers are rows that are equal.
+    fn window(&mut self, depth: usize) -> Node {
+        let input = Box::new(self.node(depth));
+        let columns = input.columns();
+        if columns.is_empty() {
+            return *input;
+        }
+        let mut partition = Vec::new();
+        for _ in 0..self.random().below(3) {
+            let id = *self.random().pick(&columns);
+            partition.push(self.columns.expr(id));
+        }
+        let mut order: Vec<SortKey> = Vec::new();
+        for id in &columns {
+            let (descending, nulls_first) = (self.random().chance(50), self.random().chance(50));
+            order.push(SortKey { expr: self.columns.expr(*id), descending, nulls_first });
+        }
+        let first = self.random().below(order.len());
+        order.rotate_left(first);
+        let mut calls = Vec::new();
+        for _ in 0..self.random().between(1, 4) {
+            self.read(&[&input]);
+            let call = self.window_call();
+            calls.push((self.columns.add("w", call.ty, true), call));
+        }
+        let top = self
+            .random()
+            .chance(20)
+            .then(|| Top { rows: self.random().below(4), with_peers: self.random().chance(50) });
+        Node::Window(Window { input, partition, order, calls, top })
+    }
+
+    fn window_call(&mut self) -> WindowCall {
+        use WindowFunction as F;
+        let any = *self.random().pick(&TYPES);
+        let number = |value: usize| Expr::literal(Value::Integer(value as i128), DataType::Int64);
+        let small = self.random().below(4);
+        let values = |plans: &mut Plans| plans.expressions.expression(any, 1);
+        let (function, args, ty) = match self.random().below(16) {
+            0 => (F::RowNumber, Vec::new(), DataType::Int64),
+            1 => (F::Rank, Vec::new(), DataType::Int64),
+            2 => (F::DenseRank, Vec::new(), DataType::Int64),
+            3 => (F::PercentRank, Vec::new(), DataType::Float64),
+            4 => (F::CumeDist, Vec::new(), DataType::Float64),
+            5 => (F::Ntile, vec![number(small + 1)], DataType::Int64),
+            6 => (F::Lag, vec![values(self), number(small)], any),
+            7 => (F::Lead, vec![values(self), number(small), values(self)], any),
+            8 => (F::FirstValue, vec![values(self)], any),
+            9 => (F::LastValue, vec![values(self)], any),
+            10 => (F::NthValue, vec![values(self), number(small + 1)], any),
+            _ => {
+                let call = self.call();
+                let AggregateCall { function, args, distinct, filter, order_by, ty } = call;
+                let (function, frame) = (F::Aggregate(function), self.frame());
+                return WindowCall { function, args, distinct, filter, order_by, ignore_nulls: false, frame, ty };
+            }
+        };
+        let takes_nulls = !matches!(function, F::Lag | F::Lead | F::FirstValue | F::LastValue | F::NthValue);
+        let ignore_nulls = !takes_nulls && self.random().chance(40);
+        let (filter, frame) = (None, self.frame());
+        WindowCall { function, args, distinct: false, filter, order_by: Vec::new(), ignore_nulls, frame, ty }
+    }
+
+    /// A frame of rows or groups: there are too many order keys for offsets by value.
+    fn frame(&mut self) -> Frame {
+        let units = *self.random().pick(&[FrameUnits::Rows, FrameUnits::Groups, FrameUnits::Range]);
+        let mut bound = |is_end: bool| match self.random().below(4) {
+            0 if is_end => Bound::UnboundedFollowing,
+            0 => Bound::UnboundedPreceding,
+            1 => Bound::CurrentRow,
+            _ if units == FrameUnits::Range => Bound::CurrentRow,
+            way => {
+                let offset = Expr::literal(Value::Integer(self.random().below(4) as i128), DataType::Int64);
+                if way == 2 { Bound::Preceding(offset) } else { Bound::Following(offset) }
+            }
+        };
+        let (start, end) = (bound(false), bound(true));
+        let excludes = [Exclude::NoOthers, Exclude::NoOthers, Exclude::CurrentRow, Exclude::Group, Exclude::Ties];
+        Frame { units, start, end, exclude: *self.random().pick(&excludes) }
     }
 
     /// A sort by all columns, often with a limit upon it or in it.

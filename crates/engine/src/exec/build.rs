@@ -30,6 +30,8 @@ use crate::exec::scan::TableScan;
 use crate::exec::set_operation::{Copies, count_sides, of_side};
 use crate::exec::sort::sort;
 use crate::exec::values::Chunks;
+use crate::exec::window::layout::Layout;
+use crate::exec::window::window;
 use crate::exec::{QueryContext, Settings};
 use crate::facts::{relation_columns, values_column};
 use crate::optimizer::estimate_rows;
@@ -160,6 +162,7 @@ impl<'a> Builder<'a> {
             Node::Join(join) => self.join(node, join, needed, filters),
             Node::Aggregate(aggregate) => self.aggregate(node, aggregate, needed, filters),
             Node::Distinct(distinct) => self.distinct(node, distinct, filters),
+            Node::Window(window) => self.window(node, window, needed, filters),
             Node::Sort(sort) => self.sort(node, sort, needed, filters),
             Node::Limit(limit) => self.limit(node, limit, needed),
             Node::SetOperation(set) => self.set_operation(node, set, needed, filters),
@@ -347,6 +350,23 @@ impl<'a> Builder<'a> {
         let recorder = self.recorder(node);
         let blocking = distinct(&input.columns, &plan.keys, groups, &recorder.context(self.context), &recorder)?;
         Ok(self.block(node, input, blocking, recorder))
+    }
+
+    fn window(&mut self, node: &Node, plan: &plan::Window, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {
+        let calls: Vec<_> = plan.calls.iter().filter(|(id, _)| needed.contains(id)).cloned().collect();
+        if calls.is_empty() && plan.top.is_none() {
+            return self.node(&plan.input, needed, filters);
+        }
+        let below = with(needed, plan.exprs());
+        let input = self.node(&plan.input, &below, filters)?;
+        let (layout, project) = Layout::new(&input.columns, |id| needed.contains(&id), plan, &calls)?;
+        let recorder = self.recorder(node);
+        recorder.add_child(&input.recorder);
+        let columns = project.output().to_vec();
+        let kept = Stream { columns, ..input.extend(Arc::new(project), &recorder) };
+        let kept = align(kept, &layout.stored, &recorder)?;
+        let blocking = window(layout, &recorder.context(self.context), &recorder)?;
+        Ok(self.block_same(node, kept, blocking, recorder))
     }
 
     fn sort(&mut self, node: &Node, plan: &plan::Sort, needed: &Needed, filters: &[Pushed]) -> Result<Stream> {

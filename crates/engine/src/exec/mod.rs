@@ -27,6 +27,7 @@ mod spill;
 mod spread;
 pub mod tuple;
 mod values;
+mod window;
 
 pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation, Settings};
 pub use join::filter::FilterKind;

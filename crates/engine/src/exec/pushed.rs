@@ -73,6 +73,7 @@ impl Pushed {
                 group.and_then(|(_, expr)| is_column(expr))
             }),
             Node::Distinct(distinct) => self.below(true, |id| distinct.keys.contains(&id).then_some(id)),
+            Node::Window(window) => self.below(true, |id| window.partition_columns().find(|key| *key == id)),
             Node::Sort(sort) if sort.limit.is_none() => self.below(true, Some),
             _ => None,
         }

@@ -199,8 +199,9 @@ impl Generator {
         if depth == 0 {
             return self.table();
         }
-        match self.below(18) {
+        match self.below(20) {
             0..=7 => self.join(depth),
+            18 | 19 => self.window(depth),
             16 | 17 => self.grouped_facts(),
             8..=10 => {
                 let input = self.node(depth - 1);
@@ -304,6 +305,53 @@ impl Generator {
             aggregates.push((self.new_column("s"), AggregateCall { filter, distinct: self.one_in(8), ..sum }));
         }
         Node::Aggregate(Aggregate { input: Box::new(input), groups, aggregates })
+    }
+
+    /// Window functions, ordered by all columns, and often a filter of what they give.
+    fn window(&mut self, depth: u32) -> Node {
+        let input = self.node(depth - 1);
+        let numbers = self.numbers(&input);
+        if numbers.is_empty() {
+            return input;
+        }
+        let partition = (0..self.below(3)).map(|_| self.column_of(&numbers)).collect();
+        let key = |g: &mut Generator, id| SortKey {
+            expr: g.columns.expr(id),
+            descending: g.one_in(2),
+            nulls_first: g.one_in(2),
+        };
+        let order = input.columns().into_iter().map(|id| key(self, id)).collect();
+        use WindowFunction as F;
+        let mut calls = Vec::new();
+        for _ in 0..1 + self.below(3) {
+            let argument = self.column_of(&numbers);
+            let (function, args) = match self.below(6) {
+                0 | 1 => (F::RowNumber, Vec::new()),
+                2 => (F::Rank, Vec::new()),
+                3 => (F::Lag, vec![argument]),
+                4 => (F::FirstValue, vec![argument]),
+                _ => (F::Aggregate(AggregateFunction::Sum), vec![argument]),
+            };
+            let filter = match function {
+                F::Aggregate(_) if self.one_in(3) => Some(self.predicate(&numbers, 0)),
+                _ => None,
+            };
+            let frame = if self.one_in(2) { Frame::whole() } else { Frame::up_to_peers() };
+            let (order_by, ty) = (Vec::new(), DataType::Int64);
+            let call = WindowCall { function, args, distinct: false, filter, order_by, ignore_nulls: false, frame, ty };
+            calls.push((self.new_column("w"), call));
+        }
+        let made: Vec<ColumnId> = calls.iter().map(|(id, _)| *id).collect();
+        let window = Node::Window(Window { input: Box::new(input), partition, order, calls, top: None });
+        if self.one_in(3) {
+            return window;
+        }
+        let op = self.pick(&[CompareOp::LtEq, CompareOp::Lt, CompareOp::Eq, CompareOp::Gt]);
+        let mut predicates = vec![Expr::compare(op, self.column_of(&made), self.small())];
+        if self.one_in(2) {
+            predicates.push(self.predicate(&numbers, 1));
+        }
+        Node::Filter(Filter { input: Box::new(window), predicates })
     }
 
     fn set_operation(&mut self, depth: u32) -> Node {

@@ -50,7 +50,12 @@ fn tidy(node: Node, columns: &Columns) -> Node {
         Node::Join(join) => tidy_join(join, columns),
         Node::SetOperation(set) => tidy_set(set, columns),
         Node::Aggregate(aggregate) if aggregate.groups.is_empty() => Node::Aggregate(aggregate),
-        Node::Project(_) | Node::Limit(_) | Node::Sort(_) | Node::Distinct(_) | Node::Aggregate(_)
+        Node::Project(_)
+        | Node::Limit(_)
+        | Node::Sort(_)
+        | Node::Distinct(_)
+        | Node::Aggregate(_)
+        | Node::Window(_)
             if node.children().into_iter().all(is_empty) =>
         {
             empty(node.columns())

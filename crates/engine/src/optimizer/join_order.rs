@@ -74,6 +74,7 @@ fn add_reads(node: &Node, read: &mut ColumnSet) {
         }
         Node::Aggregate(aggregate) => read.add(&aggregate_reads(aggregate)),
         Node::Distinct(distinct) => distinct.keys.iter().for_each(|id| read.insert(*id)),
+        Node::Window(window) => read.add(&reads_all(window.exprs())),
         Node::Sort(sort) => read.add(&reads_all(sort.keys.iter().map(|key| &key.expr))),
         Node::SetOperation(set) => set.inputs.iter().flat_map(|(_, ids)| ids).for_each(|id| read.insert(*id)),
     }

@@ -35,6 +35,7 @@ mod sums;
 mod testing;
 #[cfg(test)]
 mod tests;
+mod tops;
 mod tree;
 mod unions;
 mod validate;
@@ -57,6 +58,7 @@ const RULES: &[(&str, Rule, &str)] = &[
     ("unions", unions::apply, "before anything walks each level of a long chain"),
     ("factor", factor::apply, "what disjunctions share or imply must exist before it can be pushed"),
     ("pushdown", pushdown::apply, "join ordering wants its relations filtered and its predicates as keys"),
+    ("tops", tops::apply, "filters stand right above the windows that they may not pass"),
     ("limits", limits::apply, "after filters, which may not pass a limit"),
     ("orders", orders::apply, "a limit above has given its sort a limit, and keeps it"),
     ("empties", empties::apply, "constants that pushdown brought to light; before effort goes into dead branches"),

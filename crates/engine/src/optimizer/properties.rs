@@ -4,7 +4,7 @@
 //! come from aggregates and distincts, whose keys are unique by construction, and from relations that know a key.
 
 use super::tree::{ColumnSet, columns_of};
-use crate::plan::{Join, JoinKind, Node};
+use crate::plan::{Join, JoinKind, Node, Window, WindowFunction};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::Expr;
 
@@ -15,6 +15,7 @@ pub(crate) fn is_one_row(node: &Node) -> bool {
         Node::Values(values) => values.rows.len() == 1,
         Node::Project(project) => is_one_row(&project.input),
         Node::Sort(sort) => sort.limit != Some(0) && is_one_row(&sort.input),
+        Node::Window(window) => window.top.is_none_or(|top| top.rows > 0) && is_one_row(&window.input),
         Node::Join(join) => {
             let unconditional = join.on.is_empty() && join.residual.is_empty();
             match join.kind {
@@ -35,6 +36,7 @@ pub(crate) fn is_at_most_one_row(node: &Node) -> bool {
         Node::Filter(filter) => is_at_most_one_row(&filter.input),
         Node::Project(project) => is_at_most_one_row(&project.input),
         Node::Sort(sort) => sort.limit.is_some_and(|limit| limit <= 1) || is_at_most_one_row(&sort.input),
+        Node::Window(window) => is_at_most_one_row(&window.input),
         Node::Distinct(distinct) => distinct.keys.is_empty() || is_at_most_one_row(&distinct.input),
         Node::Values(values) => values.rows.len() <= 1,
         Node::Aggregate(aggregate) => aggregate.groups.is_empty() || is_at_most_one_row(&aggregate.input),
@@ -56,6 +58,7 @@ pub(crate) fn is_unique(node: &Node, keys: &ColumnSet) -> bool {
         Node::Aggregate(aggregate) => aggregate.groups.iter().all(|(id, _)| keys.contains(*id)),
         Node::Distinct(distinct) => distinct.keys.iter().all(|id| keys.contains(*id)),
         Node::SetOperation(set) => !set.all && set.columns.iter().all(|id| keys.contains(*id)),
+        Node::Window(window) => is_unique(&window.input, keys) || is_unique_window(window, keys),
         Node::Filter(filter) => is_unique(&filter.input, keys),
         Node::Sort(sort) => is_unique(&sort.input, keys),
         Node::Limit(limit) => is_unique(&limit.input, keys),
@@ -77,6 +80,13 @@ pub(crate) fn is_unique(node: &Node, keys: &ColumnSet) -> bool {
         }
         Node::Values(_) => false,
     }
+}
+
+/// True if `keys` have a row number, and all that it is counted by.
+fn is_unique_window(window: &Window, keys: &ColumnSet) -> bool {
+    let is_key = |expr: &Expr| matches!(expr, Expr::Column { id, .. } if keys.contains(*id));
+    let numbers = window.calls.iter().filter(|(_, call)| matches!(call.function, WindowFunction::RowNumber));
+    window.partition.iter().all(is_key) && numbers.into_iter().any(|(id, _)| keys.contains(*id))
 }
 
 fn is_unique_join(join: &Join, keys: &ColumnSet) -> bool {

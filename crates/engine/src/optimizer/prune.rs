@@ -63,6 +63,17 @@ fn prune(node: &mut Node, mut wanted: ColumnSet) {
             let keys = distinct.keys.iter().copied().collect();
             prune(&mut distinct.input, keys);
         }
+        Node::Window(window) => {
+            window.calls.retain(|(id, _)| wanted.contains(*id));
+            if window.calls.is_empty() && window.top.is_none() {
+                let mut input = take(&mut window.input);
+                prune(&mut input, wanted);
+                *node = input;
+                return;
+            }
+            wanted.add(&reads_all(window.exprs()));
+            prune(&mut window.input, wanted);
+        }
         Node::Sort(sort) => {
             wanted.add(&reads_all(sort.keys.iter().map(|key| &key.expr)));
             prune(&mut sort.input, wanted);

@@ -11,6 +11,7 @@
 //! | semi, anti, mark, single join | predicates on the left columns; residuals on the right columns |
 //! | aggregate | predicates on group keys |
 //! | distinct, sort | everything |
+//! | window | predicates on partition keys |
 //! | set operation | everything, to all inputs |
 //! | limit, sort with a limit | nothing |
 //!
@@ -80,6 +81,14 @@ pub(super) fn push(node: Node, predicates: Vec<Expr>, not_null: &ColumnSet) -> N
             let (stay, go) = split(predicates, Expr::is_volatile);
             *distinct.input = push(take(&mut distinct.input), go, not_null);
             filter(Node::Distinct(distinct), stay)
+        }
+        Node::Window(mut window) => {
+            let keys: ColumnSet = window.partition_columns().collect();
+            let (go, stay) = split(predicates, |e| reads(e).is_subset(&keys) && !e.is_volatile());
+            let mut not_null = not_null.clone();
+            not_null.retain(&keys);
+            *window.input = push(take(&mut window.input), go, &not_null);
+            filter(Node::Window(window), stay)
         }
         Node::Sort(mut sort) => {
             let (stay, go) = split(predicates, |e| sort.limit.is_some() || e.is_volatile());

@@ -16,7 +16,8 @@
 
 use super::selectivity;
 use crate::plan::{
-    Aggregate, AggregateCall, AggregateFunction, Columns, JoinKey, JoinKind, Node, Scan, SetKind, SetOperation, Values,
+    Aggregate, AggregateCall, AggregateFunction, Columns, Frame, JoinKey, JoinKind, Node, Scan, SetKind, SetOperation,
+    Values, WindowFunction,
 };
 use crate::relation::ColumnStatistics;
 use entasis_vector::expr::{ArithmeticOp, ColumnMeta, DatePart, Expr, Function};
@@ -275,6 +276,29 @@ pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
             let rows = input.groups(keys.iter());
             let kept = distinct.keys.iter().map(|id| (*id, input.column(*id))).collect();
             Estimate { rows, base: input.base.min(input.groups(keys.iter()).max(1.0)), columns: kept }
+        }
+        Node::Window(window) => {
+            let mut input = estimate(&window.input, columns);
+            let partitions = input.groups(window.partition.iter());
+            let new = window.calls.iter().map(|(id, call)| {
+                use WindowFunction as F;
+                let per_partition = input.rows / partitions.max(1.0);
+                let distinct = match call.function {
+                    F::RowNumber | F::Rank | F::DenseRank | F::PercentRank | F::CumeDist => per_partition,
+                    F::Aggregate(_) if call.frame == Frame::whole() => partitions,
+                    _ => input.rows,
+                };
+                (*id, ColumnEstimate::of_distinct(distinct))
+            });
+            let new: Vec<_> = new.collect();
+            input.columns.extend(new);
+            if let Some(top) = window.top {
+                let kept = partitions * top.rows as f64;
+                if kept < input.rows {
+                    input.keep(kept / input.rows);
+                }
+            }
+            input
         }
         Node::Sort(sort) => {
             let mut input = estimate(&sort.input, columns);

@@ -147,6 +147,15 @@ pub(crate) fn for_each_expr(node: &mut Node, f: &mut dyn FnMut(&mut Expr, Role))
                 call.filter.iter_mut().for_each(|e| f(e, Role::Predicate));
             }
         }
+        Node::Window(window) => {
+            window.partition.iter_mut().for_each(|e| f(e, Role::Value));
+            window.order.iter_mut().for_each(|key| f(&mut key.expr, Role::Value));
+            for (_, call) in &mut window.calls {
+                let (values, filter) = call.exprs_mut();
+                values.for_each(|e| f(e, Role::Value));
+                filter.into_iter().for_each(|e| f(e, Role::Predicate));
+            }
+        }
         Node::Sort(sort) => sort.keys.iter_mut().for_each(|key| f(&mut key.expr, Role::Value)),
         Node::Values(_) | Node::Distinct(_) | Node::Limit(_) | Node::SetOperation(_) => {}
     }

@@ -3,7 +3,7 @@
 //! Debug builds run it after every rule, so that a rule that breaks a plan is named in the error.
 
 use super::tree::{ColumnSet, columns_of};
-use crate::plan::{Columns, JoinKind, Node, Plan};
+use crate::plan::{Columns, FrameUnits, JoinKind, Node, Plan, WindowCall};
 use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, Error, Result};
 
@@ -110,6 +110,23 @@ fn validate_node(node: &Node, columns: &Columns) -> Result<()> {
             let given = below();
             let missing = distinct.keys.iter().find(|id| !given.contains(**id));
             missing.map(|id| format!("{} is read but not made below", columns.get(*id).name))
+        }
+        Node::Window(window) => {
+            let given = below();
+            let filters = window.calls.iter().filter_map(|(_, call)| call.filter.as_ref());
+            let single = |(_, call): &&(_, WindowCall)| {
+                let bounds = [&call.frame.start, &call.frame.end];
+                call.frame.units == FrameUnits::Range && bounds.into_iter().any(|bound| bound.offset().is_some())
+            };
+            let by_value = window.calls.iter().find(single);
+            window
+                .exprs()
+                .find_map(|e| check(e, &given))
+                .or_else(|| filters.into_iter().find_map(|e| predicate(e, &given)))
+                .or_else(|| {
+                    let (id, _) = by_value.filter(|_| window.order.len() != 1)?;
+                    Some(format!("{} has a RANGE with an offset and not one order key", columns.get(*id).name))
+                })
         }
         Node::Sort(sort) => {
             let given = below();

@@ -13,8 +13,8 @@
 //! Columns go by name; where two columns of the plan share one, by name and id (`l_orderkey#7`).
 
 use super::{
-    Aggregate, AggregateCall, ColumnId, Columns, Join, JoinKind, Node, Plan, Project, Scan, SetKind, SetOperation,
-    Sort, SortKey, Values,
+    Aggregate, AggregateCall, Bound, ColumnId, Columns, Exclude, Frame, FrameUnits, Join, JoinKind, Node, Plan,
+    Project, Scan, SetKind, SetOperation, Sort, SortKey, Values, Window, WindowCall,
 };
 use crate::optimizer::estimate_rows;
 use entasis_vector::expr::Expr;
@@ -105,6 +105,7 @@ impl<'a> Names<'a> {
             Node::Join(join) => self.join(join),
             Node::Aggregate(aggregate) => self.aggregate(aggregate),
             Node::Distinct(distinct) => format!("Distinct {}", self.list(&distinct.keys, |id| self.name(*id))),
+            Node::Window(window) => self.window(window),
             Node::Sort(sort) => self.sort(sort),
             Node::Limit(limit) => match (limit.count, limit.offset) {
                 (Some(count), 0) => format!("Limit {count}"),
@@ -205,6 +206,72 @@ impl<'a> Names<'a> {
         text
     }
 
+    fn window(&self, window: &Window) -> String {
+        let mut title = String::from("Window");
+        if !window.partition.is_empty() {
+            title += &format!(" by {}", self.list(&window.partition, |key| self.expr(key)));
+        }
+        if !window.order.is_empty() {
+            title += &format!(" order {}", self.list(&window.order, |key| self.sort_key(key)));
+        }
+        if !window.calls.is_empty() {
+            let call =
+                |(id, call): &(ColumnId, WindowCall)| format!("{} AS {}", self.window_call(call), self.name(*id));
+            title += &format!(": {}", self.list(&window.calls, call));
+        }
+        if let Some(top) = window.top {
+            let what = if top.with_peers { "rank" } else { "row_number" };
+            title += &format!("; {what} <= {}", top.rows);
+        }
+        title
+    }
+
+    fn window_call(&self, call: &WindowCall) -> String {
+        use super::{AggregateFunction as A, WindowFunction as F};
+        let arguments = match call.function {
+            F::Aggregate(A::CountStar) => "*".to_owned(),
+            _ => self.list(&call.args, |arg| self.expr(arg)),
+        };
+        let distinct = if call.distinct { "DISTINCT " } else { "" };
+        let mut text = format!("{}({distinct}{arguments}", call.function.name());
+        if !call.order_by.is_empty() {
+            text += &format!(" ORDER BY {}", self.list(&call.order_by, |key| self.sort_key(key)));
+        }
+        if call.ignore_nulls {
+            text += " IGNORE NULLS";
+        }
+        text += ")";
+        if let Some(filter) = &call.filter {
+            text += &format!(" FILTER (WHERE {})", self.expr(filter));
+        }
+        if call.function.has_frame() {
+            text += &format!(" {}", self.frame(&call.frame));
+        }
+        text
+    }
+
+    fn frame(&self, frame: &Frame) -> String {
+        let units = match frame.units {
+            FrameUnits::Rows => "ROWS",
+            FrameUnits::Range => "RANGE",
+            FrameUnits::Groups => "GROUPS",
+        };
+        let bound = |bound: &Bound| match bound {
+            Bound::UnboundedPreceding => "UNBOUNDED PRECEDING".to_owned(),
+            Bound::Preceding(offset) => format!("{} PRECEDING", self.expr(offset)),
+            Bound::CurrentRow => "CURRENT ROW".to_owned(),
+            Bound::Following(offset) => format!("{} FOLLOWING", self.expr(offset)),
+            Bound::UnboundedFollowing => "UNBOUNDED FOLLOWING".to_owned(),
+        };
+        let exclude = match frame.exclude {
+            Exclude::NoOthers => "",
+            Exclude::CurrentRow => " EXCLUDE CURRENT ROW",
+            Exclude::Group => " EXCLUDE GROUP",
+            Exclude::Ties => " EXCLUDE TIES",
+        };
+        format!("{units} BETWEEN {} AND {}{exclude}", bound(&frame.start), bound(&frame.end))
+    }
+
     fn sort(&self, sort: &Sort) -> String {
         let keys = self.list(&sort.keys, |key| self.sort_key(key));
         match sort.limit {
@@ -235,6 +302,7 @@ fn collect_made(node: &Node, into: &mut Vec<ColumnId>) {
     match node {
         Node::Scan(_) | Node::Values(_) | Node::Aggregate(_) | Node::SetOperation(_) => into.extend(node.columns()),
         Node::Project(project) => into.extend(project.exprs.iter().map(|(id, _)| *id)),
+        Node::Window(window) => into.extend(window.calls.iter().map(|(id, _)| *id)),
         Node::Join(Join { kind: JoinKind::Mark { mark, .. }, .. }) => into.push(*mark),
         _ => {}
     }

@@ -7,12 +7,16 @@
 //! The same nodes serve before and after optimization; [`crate::exec`] decides on build sides, tables and pipelines.
 
 pub mod display;
+mod window;
+
+pub use window::{Bound, Exclude, Frame, FrameUnits, Top, Window, WindowCall, WindowFunction};
 
 use crate::relation::Relation;
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Result, Schema, Value, Vector};
 use std::any::Any;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// A statement's relational part, bound and typed.
@@ -95,6 +99,8 @@ pub enum Node {
     Aggregate(Aggregate),
     /// Rows without duplicates in `keys`; other columns are gone.
     Distinct(Distinct),
+    /// The input's columns plus those of window functions.
+    Window(Window),
     /// Rows in order.
     Sort(Sort),
     /// A range of the rows, in the order in which they come.
@@ -281,6 +287,13 @@ pub trait ExternalAggregate: fmt::Debug + Send + Sync {
     /// # Errors
     /// Input, if the function refuses its arguments.
     fn state(&self) -> Result<Box<dyn GroupStates>>;
+    /// If a few values decide the result: where they stand in the order of the first argument of `count` rows (at least one), none of
+    /// which is NULL. What the function gives for these rows alone is what it gives for all. A median lies at, or between, those in
+    /// the middle. `None`: all rows matter.
+    fn decisive(&self, count: usize) -> Option<RangeInclusive<usize>> {
+        let _ = count;
+        None
+    }
 }
 
 /// The states of one aggregate for all groups of one worker.
@@ -290,6 +303,16 @@ pub trait GroupStates: Send {
     fn update(&mut self, args: &[Vector], groups: &[u32], rows: usize, group_count: usize) -> Result<()>;
     /// Adds the states of `other`, of the same function: its group g goes to this one's group `map[g]`.
     fn merge(&mut self, other: Box<dyn GroupStates>, map: &[u32], group_count: usize) -> Result<()>;
+    /// Adds copies of the states of groups `ids` of `other`, of the same function, to the own groups of `map`, which stand beside
+    /// them, one after the other; `other` stays as it is. False, and nothing is added, if states cannot be copied.
+    fn add_copies(&mut self, other: &dyn GroupStates, ids: &[u32], map: &[u32], group_count: usize) -> Result<bool> {
+        let _ = (other, ids, map, group_count);
+        Ok(false)
+    }
+    /// For `add_copies`.
+    fn as_any(&self) -> Option<&dyn Any> {
+        None
+    }
     /// Results of the groups from `start`, `rows` of them (at most a chunk's), into `out`, which this begins. Called
     /// once for each group, ascending.
     fn finish(&mut self, start: usize, rows: usize, out: &mut Vector) -> Result<()>;
@@ -393,6 +416,11 @@ impl Node {
                 groups.chain(aggregate.aggregates.iter().map(|(id, _)| *id)).collect()
             }
             Node::Distinct(distinct) => distinct.keys.clone(),
+            Node::Window(window) => {
+                let mut columns = window.input.columns();
+                columns.extend(window.calls.iter().map(|(id, _)| *id));
+                columns
+            }
             Node::Sort(sort) => sort.input.columns(),
             Node::Limit(limit) => limit.input.columns(),
             Node::SetOperation(set) => set.columns.clone(),
@@ -407,6 +435,7 @@ impl Node {
             | Node::Project(Project { input, .. })
             | Node::Aggregate(Aggregate { input, .. })
             | Node::Distinct(Distinct { input, .. })
+            | Node::Window(Window { input, .. })
             | Node::Sort(Sort { input, .. })
             | Node::Limit(Limit { input, .. }) => vec![input],
             Node::Join(join) => vec![&join.left, &join.right],
@@ -422,6 +451,7 @@ impl Node {
             | Node::Project(Project { input, .. })
             | Node::Aggregate(Aggregate { input, .. })
             | Node::Distinct(Distinct { input, .. })
+            | Node::Window(Window { input, .. })
             | Node::Sort(Sort { input, .. })
             | Node::Limit(Limit { input, .. }) => vec![input],
             Node::Join(join) => vec![&mut join.left, &mut join.right],

@@ -79,7 +79,6 @@ pub(crate) fn select(select: &Select) -> Result<()> {
         selection: _,
         group_by: _,
         having: _,
-        // Windows and what it takes to have them are refused by the rewriter.
         named_window: _,
         qualify: _,
         optimizer_hints,

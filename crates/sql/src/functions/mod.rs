@@ -7,6 +7,7 @@
 //! | [`aggregates`] | states of ours |
 //! | [`scalar`] | DataFusion's library, over Arrow arrays: the few that are left of it, some with other types ([`unifying`]) |
 //! | [`sequence`] | a sequence of the catalog |
+//! | [`window`] | the engine's windows, of which each call is a function of its own |
 //! | [`time`] | us, value by value ([`by_value`]) |
 //! | [`average`], [`sum`] and DataFusion's `count`, `min`, `max`, `bool_and`, `bool_or`, `any_value` | the engine; here are their types |
 //!
@@ -23,6 +24,7 @@ pub(crate) mod sequence;
 pub(crate) mod sum;
 pub(crate) mod time;
 pub(crate) mod unifying;
+pub(crate) mod window;
 
 use datafusion_expr::{AggregateUDF, ScalarUDF};
 use std::collections::HashMap;
@@ -32,7 +34,7 @@ use std::sync::{Arc, OnceLock};
 const ALIASES: &[(&str, &str)] = &[("every", "bool_and"), ("logical_and", "bool_and"), ("logical_or", "bool_or")];
 
 /// Functions whose arguments or results are nested, which the engine does not have.
-const NESTED: &[&str] = &["named_struct", "struct", "row", "regexp_match", "array_agg", "nth_value"];
+const NESTED: &[&str] = &["named_struct", "struct", "row", "regexp_match", "array_agg"];
 
 /// All functions by lower-case name.
 pub(crate) struct Library {
@@ -111,6 +113,7 @@ impl Library {
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.scalar.keys().chain(self.aggregate.keys()).cloned().collect();
         names.extend(sequence::NAMES.map(String::from));
+        names.extend(window::names().map(String::from));
         names.sort();
         names.dedup();
         names
@@ -130,7 +133,10 @@ mod tests {
         for section in kernels::SECTIONS {
             for definition in section.functions.iter().copied().flatten() {
                 for name in definition.names {
-                    assert!(library.has(name) || sequence::NAMES.contains(name), "there is no function {name}");
+                    assert!(
+                        library.has(name) || sequence::NAMES.contains(name) || window::is_window_function(name),
+                        "there is no function {name}"
+                    );
                     assert_eq!(*name, name.to_lowercase());
                 }
                 assert!(!definition.examples.is_empty() || sequence::NAMES.contains(&definition.names[0]));

@@ -4,6 +4,7 @@ use super::expr::{cast_null, settle};
 use super::grouping::{Grouping, sets_in};
 use super::{Lowered, Lowering, Scope, fold};
 use crate::error::from_datafusion;
+use crate::functions::Library;
 use crate::functions::aggregates::{Aggregate, Call, Kind};
 use crate::hidden::visible;
 use datafusion_common::tree_node::TreeNode;
@@ -89,14 +90,82 @@ impl Lowering<'_> {
         for arg in &params.args {
             args.push(self.expr(arg, scope, node)?);
         }
-        let ty = from_arrow_type(&whole.get_type(&scope.schema).map_err(from_datafusion)?)?;
-        let name = function.func.name();
-        let ignore_nulls = params.null_treatment == Some(NullTreatment::IgnoreNulls);
+        let asked = Asked {
+            name: function.func.name(),
+            bound: &params.args,
+            distinct: params.distinct,
+            filter,
+            order_by: self.sort_keys(&params.order_by, scope, node)?,
+            ignore_nulls: params.null_treatment == Some(NullTreatment::IgnoreNulls),
+            ty: from_arrow_type(&whole.get_type(&scope.schema).map_err(from_datafusion)?)?,
+        };
+        asked.call(args, scope)
+    }
+
+    /// `DISTINCT ON (keys) …`: the first row of each group in the query's order.
+    pub(super) fn distinct_on(&mut self, on: &df::DistinctOn) -> Result<Lowered> {
+        let Lowered { mut node, scope } = self.plan(&on.input)?;
+        let order = match &on.sort_expr {
+            Some(keys) => self.sort_keys(keys, &scope, &mut node)?,
+            None => Vec::new(),
+        };
+        let mut groups = Vec::new();
+        for expr in &on.on_expr {
+            let expr = self.expr(expr, &scope, &mut node)?;
+            groups.push((self.columns.add("key", expr.ty(), true), expr));
+        }
+        let mut aggregates = Vec::new();
+        let mut first = |lowering: &mut Self, name: &str, expr: Expr| -> Result<_> {
+            let column = lowering.columns.add(name, expr.ty(), true);
+            aggregates.push((column, first_value(expr, order.clone())?));
+            Ok(column)
+        };
+        let mut columns = Vec::new();
+        for (expr, field) in on.select_expr.iter().zip(on.schema.fields()) {
+            let expr = self.expr(expr, &scope, &mut node)?;
+            columns.push(first(self, &visible(field.name()), expr)?);
+        }
+        // The result keeps the order, so its keys go through the groups, too.
+        let mut keys = Vec::new();
+        for key in &order {
+            let column = first(self, "order", key.expr.clone())?;
+            keys.push(SortKey { expr: self.columns.expr(column), ..key.clone() });
+        }
+        let mut node = Node::Aggregate(plan::Aggregate { input: Box::new(node), groups, aggregates });
+        if !keys.is_empty() {
+            node = Node::Sort(Sort { input: Box::new(node), keys, limit: None });
+        }
+        Ok(Lowered { node, scope: Scope { schema: on.schema.clone(), columns } })
+    }
+}
+
+/// An aggregate that is asked for, by a group or by a window.
+pub(super) struct Asked<'a> {
+    /// The function.
+    pub(super) name: &'a str,
+    /// Its arguments as they are bound.
+    pub(super) bound: &'a [DfExpr],
+    /// `DISTINCT`
+    pub(super) distinct: bool,
+    /// The condition of `FILTER`.
+    pub(super) filter: Option<Expr>,
+    /// The order within the call.
+    pub(super) order_by: Vec<SortKey>,
+    /// `IGNORE NULLS`
+    pub(super) ignore_nulls: bool,
+    /// The type of the result.
+    pub(super) ty: DataType,
+}
+
+impl Asked<'_> {
+    /// The engine's call, of lowered arguments over `scope`.
+    pub(super) fn call(&self, mut args: Vec<Expr>, scope: &Scope) -> Result<AggregateCall> {
+        let &Asked { name, ty, ignore_nulls, .. } = self;
         let native = |function, args, ty| AggregateCall {
             function,
             args,
-            distinct: params.distinct,
-            filter: filter.clone(),
+            distinct: self.distinct,
+            filter: self.filter.clone(),
             order_by: Vec::new(),
             ty,
         };
@@ -107,10 +176,10 @@ impl Lowering<'_> {
         Ok(match name {
             "count" => {
                 let all_rows = args.iter().all(|a| matches!(a, Expr::Literal { value, .. } if !value.is_null()));
-                if all_rows && !params.distinct {
+                if all_rows && !self.distinct {
                     return Ok(native(AggregateFunction::CountStar, vec![], DataType::Int64));
                 }
-                if args.len() > 1 && params.distinct {
+                if args.len() > 1 && self.distinct {
                     return Err(Error::not_supported("count(DISTINCT …) of several columns"));
                 }
                 // count(a, b) counts the rows where neither is NULL.
@@ -156,56 +225,21 @@ impl Lowering<'_> {
             "any_value" => {
                 let arg = one(args)?;
                 let ty = arg.ty();
-                let order_by = self.sort_keys(&params.order_by, scope, node)?;
+                let order_by = self.order_by.clone();
                 AggregateCall { distinct: false, order_by, ..native(AggregateFunction::AnyValue, vec![arg], ty) }
             }
             _ => {
-                let own = function.func.inner().downcast_ref::<Aggregate>();
+                let function = Library::get().aggregate(name);
+                let own = function.as_ref().and_then(|function| function.inner().downcast_ref::<Aggregate>());
                 let own = own.ok_or_else(|| Error::internal(format!("nobody computes the aggregate {name}")))?;
-                settle(&mut args, &params.args, scope)?;
+                settle(&mut args, self.bound, scope)?;
                 let (types, _) = own.kind.types(&args.iter().map(Expr::ty).collect::<Vec<_>>())?;
                 let args = args.into_iter().zip(&types).map(|(arg, ty)| fold::cast_expr(arg, *ty, false)).collect();
                 let call = Call { name: name.into(), kind: own.kind, args: types, result: ty, ignore_nulls };
-                let order_by = self.sort_keys(&params.order_by, scope, node)?;
+                let order_by = self.order_by.clone();
                 AggregateCall { order_by, ..native(AggregateFunction::External(Arc::new(call)), args, ty) }
             }
         })
-    }
-
-    /// `DISTINCT ON (keys) …`: the first row of each group in the query's order.
-    pub(super) fn distinct_on(&mut self, on: &df::DistinctOn) -> Result<Lowered> {
-        let Lowered { mut node, scope } = self.plan(&on.input)?;
-        let order = match &on.sort_expr {
-            Some(keys) => self.sort_keys(keys, &scope, &mut node)?,
-            None => Vec::new(),
-        };
-        let mut groups = Vec::new();
-        for expr in &on.on_expr {
-            let expr = self.expr(expr, &scope, &mut node)?;
-            groups.push((self.columns.add("key", expr.ty(), true), expr));
-        }
-        let mut aggregates = Vec::new();
-        let mut first = |lowering: &mut Self, name: &str, expr: Expr| -> Result<_> {
-            let column = lowering.columns.add(name, expr.ty(), true);
-            aggregates.push((column, first_value(expr, order.clone())?));
-            Ok(column)
-        };
-        let mut columns = Vec::new();
-        for (expr, field) in on.select_expr.iter().zip(on.schema.fields()) {
-            let expr = self.expr(expr, &scope, &mut node)?;
-            columns.push(first(self, &visible(field.name()), expr)?);
-        }
-        // The result keeps the order, so its keys go through the groups, too.
-        let mut keys = Vec::new();
-        for key in &order {
-            let column = first(self, "order", key.expr.clone())?;
-            keys.push(SortKey { expr: self.columns.expr(column), ..key.clone() });
-        }
-        let mut node = Node::Aggregate(plan::Aggregate { input: Box::new(node), groups, aggregates });
-        if !keys.is_empty() {
-            node = Node::Sort(Sort { input: Box::new(node), keys, limit: None });
-        }
-        Ok(Lowered { node, scope: Scope { schema: on.schema.clone(), columns } })
     }
 }
 

@@ -91,7 +91,11 @@ impl Lowering<'_> {
             DfExpr::AggregateFunction(function) => {
                 Err(Error::input(format!("the aggregate {} cannot stand here", function.func.name())))
             }
-            DfExpr::WindowFunction(_) => Err(Error::not_supported("window functions")),
+            DfExpr::WindowFunction(_) => {
+                let error =
+                    Error::input("a window function stands in the list of a SELECT, its ORDER BY or its QUALIFY");
+                Err(error.with_hint("elsewhere, write a query around the one that computes it"))
+            }
             DfExpr::GroupingSet(_) => Err(Error::not_supported("GROUPING SETS, ROLLUP and CUBE")),
             DfExpr::Unnest(_) => Err(Error::not_supported("nested types")),
             other => Err(Error::not_supported(format!("the expression {other}"))),

@@ -9,14 +9,15 @@
 //! The group of a constant is there if there are rows, and only then, as the first row is; unnesting adds the keys of the
 //! correlation to it. Under `EXISTS`, any `LIMIT` but 0 says nothing and goes.
 //!
-//! One column at most: the aggregates of two columns might take them from two rows that are equal in order.
+//! One column at most: the aggregates of two columns might take them from two rows that are equal in order. More are numbered, as
+//! with any other `LIMIT` ([`super::unnest`]).
 
 use super::Lowering;
 use super::aggregate::first_value;
 use super::unnest::{Purpose, exprs_mut, free_columns, is_single_row, refresh, substitute};
 use entasis_engine::plan::{Aggregate, Limit, Node, Project, Sort, SortKey};
 use entasis_vector::expr::Expr;
-use entasis_vector::{ColumnId, DataType, Error, Result, Value};
+use entasis_vector::{ColumnId, DataType, Result, Value};
 use std::collections::{HashMap, HashSet};
 
 impl Lowering<'_> {
@@ -66,11 +67,11 @@ impl Lowering<'_> {
 
     /// The first row of `input`, of which only `wanted` columns count.
     fn first(&mut self, input: Node, wanted: &HashSet<ColumnId>) -> Result<Node> {
-        let (input, keys) = unsorted(input);
         let columns: Vec<ColumnId> = input.columns().into_iter().filter(|id| wanted.contains(id)).collect();
         if columns.len() > 1 {
-            return Err(Error::not_supported("LIMIT in a correlated subquery of several columns"));
+            return Ok(Node::Limit(Limit { input: Box::new(input), offset: 0, count: Some(1) }));
         }
+        let (input, keys) = unsorted(input);
         // The result has the columns' ids, so the input gets others.
         let mut fresh = HashMap::new();
         let input = refresh(input, &mut self.columns, &mut fresh);

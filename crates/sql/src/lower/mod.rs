@@ -20,6 +20,7 @@ mod null_aware;
 mod recursive;
 mod subquery;
 mod unnest;
+mod window;
 
 use crate::context::{Context, Rows, Source};
 use crate::error::readable;
@@ -234,7 +235,7 @@ impl<'a> Lowering<'a> {
                 Ok(Lowered { node: Node::Distinct(Distinct { input: Box::new(node), keys }), scope })
             }
             LogicalPlan::Distinct(df::Distinct::On(on)) => self.distinct_on(on),
-            LogicalPlan::Window(_) => Err(Error::not_supported("window functions")),
+            LogicalPlan::Window(window) => self.window(window),
             LogicalPlan::RecursiveQuery(query) => self.recursive(query),
             LogicalPlan::Unnest(_) => Err(Error::not_supported("nested types")),
             other => Err(Error::not_supported(format!("{} in a query", other.display()))),

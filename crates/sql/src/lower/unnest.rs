@@ -12,14 +12,15 @@
 //! An aggregate without groups gives one row even for no input. After unnesting it gives none for outer rows without
 //! matches, so the join has to be an outer one, and counts, which would be zero, are made so above it.
 //!
-//! `LIMIT 1` is an aggregate by then ([`super::first`]). Not unnested: any other `LIMIT` in a correlated subquery.
+//! `LIMIT 1` is an aggregate by then ([`super::first`]). Any other `LIMIT` takes the general way, and rows are numbered by a window
+//! for each value of the domain.
 
 use super::join::{as_key, split_keys};
 use super::null_aware::{Unknown, is_repeatable};
 use super::{Lowering, fold};
 use entasis_engine::plan::{
-    Aggregate, AggregateFunction, Columns, Distinct, Filter, Join, JoinKey, JoinKind, Limit, Node, Project,
-    SetOperation, Sort, Values,
+    Aggregate, AggregateFunction, Columns, Distinct, Filter, Frame, Join, JoinKey, JoinKind, Limit, Node, Project,
+    SetOperation, Sort, SortKey, Values, Window, WindowCall, WindowFunction,
 };
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, Result, Value};
@@ -260,10 +261,9 @@ impl Lowering<'_> {
                 let exprs = exprs.into_iter().map(|(id, e)| (id, substitute(e, &map))).collect();
                 Ok((Node::Project(Project { input: Box::new(input), exprs }), columns))
             }
-            Node::Sort(Sort { input, keys: _, limit: None }) => self.depend(*input, domain),
-            Node::Sort(_) | Node::Limit(_) => {
-                Err(Error::not_supported("LIMIT in a correlated subquery, other than LIMIT 1"))
-            }
+            // A limit above says how many.
+            Node::Sort(Sort { input, .. }) => self.depend(*input, domain),
+            Node::Limit(limit) => self.depend_limit(limit, domain),
             Node::Distinct(Distinct { input, mut keys }) => {
                 let (input, columns) = self.depend(*input, domain)?;
                 keys.extend(&columns);
@@ -285,8 +285,68 @@ impl Lowering<'_> {
                 columns.extend(&own);
                 Ok((Node::SetOperation(SetOperation { kind, all, inputs: dependent, columns }), own))
             }
+            Node::Window(mut window) => {
+                // The rows of each outer row are partitions of their own.
+                let input = std::mem::replace(&mut *window.input, super::one_row());
+                let (input, columns) = self.depend(input, domain)?;
+                let map = self.domain_map(domain, &columns);
+                window.exprs_mut().for_each(|expr| replace(expr, &map));
+                window.partition.extend(columns.iter().map(|id| self.columns.expr(*id)));
+                Ok((Node::Window(Window { input: Box::new(input), ..window }), columns))
+            }
             Node::Scan(_) | Node::Values(_) => Err(Error::internal("a correlated scan")),
         }
+    }
+
+    /// The first rows for each value of the domain: those whose number in the order is among the first.
+    fn depend_limit(&mut self, limit: Limit, domain: &Domain) -> Result<(Node, Vec<ColumnId>)> {
+        let Limit { input, offset, count } = limit;
+        let mut input = *input;
+        // What is computed of the rows does not change which are the first.
+        let mut computed = Vec::new();
+        while let Node::Project(Project { input: below, exprs }) = input {
+            if exprs.iter().any(|(_, expr)| expr.is_volatile()) {
+                return Err(Error::not_supported("LIMIT in a correlated subquery over volatile functions"));
+            }
+            computed.push(exprs);
+            input = *below;
+        }
+        let (input, keys) = match input {
+            Node::Sort(Sort { input, keys, .. }) => (*input, keys),
+            other => (other, Vec::new()),
+        };
+        let (mut node, columns) = self.depend(input, domain)?;
+        let map = self.domain_map(domain, &columns);
+        let order = keys.into_iter().map(|key| SortKey { expr: substitute(key.expr, &map), ..key }).collect();
+        let number = self.columns.add("number", DataType::Int64, false);
+        let call = WindowCall {
+            function: WindowFunction::RowNumber,
+            args: Vec::new(),
+            distinct: false,
+            filter: None,
+            order_by: Vec::new(),
+            ignore_nulls: false,
+            frame: Frame::whole(),
+            ty: DataType::Int64,
+        };
+        let partition = columns.iter().map(|column| self.columns.expr(*column)).collect();
+        node = Node::Window(Window { input: Box::new(node), partition, order, calls: vec![(number, call)], top: None });
+        let bound = |op, rows: usize| {
+            let rows = Expr::literal(Value::Integer(rows as i128), DataType::Int64);
+            Expr::compare(op, Expr::column(number, DataType::Int64), rows)
+        };
+        let mut predicates = Vec::new();
+        predicates
+            .extend(count.map(|count| bound(CompareOp::LtEq, offset.saturating_add(count).min(i64::MAX as usize))));
+        if offset > 0 {
+            predicates.push(bound(CompareOp::Gt, offset.min(i64::MAX as usize)));
+        }
+        node = filter(node, Expr::and(predicates));
+        for exprs in computed.into_iter().rev() {
+            let exprs = exprs.into_iter().map(|(id, expr)| (id, substitute(expr, &map))).collect();
+            node = Node::Project(Project { input: Box::new(node), exprs });
+        }
+        Ok((node, columns))
     }
 
     fn depend_aggregate(&mut self, aggregate: Aggregate, domain: &Domain) -> Result<(Node, Vec<ColumnId>)> {
@@ -565,7 +625,9 @@ fn pull(node: Node, free: &HashSet<ColumnId>, purpose: Purpose, columns: &mut Co
         Node::Sort(Sort { input, limit: Some(1..), .. }) if purpose == Purpose::Exists => {
             pull(*input, free, purpose, columns)
         }
-        Node::Sort(_) | Node::Limit(_) | Node::SetOperation(_) | Node::Scan(_) | Node::Values(_) => None,
+        Node::Window(_) | Node::Sort(_) | Node::Limit(_) | Node::SetOperation(_) | Node::Scan(_) | Node::Values(_) => {
+            None
+        }
     }
 }
 
@@ -672,6 +734,7 @@ pub(super) fn exprs_mut(node: &mut Node) -> Vec<&mut Expr> {
             });
             groups.chain(calls).collect()
         }
+        Node::Window(window) => window.exprs_mut().collect(),
         Node::Sort(sort) => sort.keys.iter_mut().map(|key| &mut key.expr).collect(),
         Node::Values(_) | Node::Distinct(_) | Node::Limit(_) | Node::SetOperation(_) => Vec::new(),
     }
@@ -688,6 +751,7 @@ fn made_mut(node: &mut Node) -> Vec<&mut ColumnId> {
             let groups = aggregate.groups.iter_mut().map(|(id, _)| id);
             groups.chain(aggregate.aggregates.iter_mut().map(|(id, _)| id)).collect()
         }
+        Node::Window(window) => window.calls.iter_mut().map(|(id, _)| id).collect(),
         Node::SetOperation(set) => set.columns.iter_mut().collect(),
         Node::Join(_) | Node::Filter(_) | Node::Distinct(_) | Node::Sort(_) | Node::Limit(_) => Vec::new(),
     }

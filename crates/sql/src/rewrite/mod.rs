@@ -13,6 +13,7 @@
 //! * **`INTERVAL` literals** and **`AT TIME ZONE`** become casts and calls ([`intervals`]).
 //! * **Grouping sets** become one grouping with a key that says which sets there are ([`grouping`]).
 //! * **`WITH RECURSIVE`** loses what the binder would not read ([`recursive`]).
+//! * **Window functions** are calls of functions made for them ([`windows`]).
 //! * **Text literals as conditions** are BOOLEANs ([`conditions`]); beside something of a type they are of that type ([`literals`]).
 //! * **Casts are part of a name**: the binder finds groups and aggregates by name and leaves casts out of it; a call of
 //!   [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
@@ -29,12 +30,13 @@ mod outer_names;
 mod recursive;
 mod rows;
 mod using;
+pub(crate) mod windows;
 
 use crate::clauses;
 use crate::context::{Context, IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::functions::Library;
 use crate::functions::native::{EXACT, SETS};
-use crate::functions::sequence;
+use crate::functions::{sequence, window};
 use crate::hidden::{MARK, hidden};
 use crate::parse::{parse_query, span_position};
 use datafusion_sql::sqlparser::ast::{
@@ -70,7 +72,7 @@ pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &C
     let _ = statement.visit(&mut ctes::Ctes::new(context));
     using::apply(statement, context)?;
     outer_names::apply(statement, context);
-    let mut rewriter = Rewriter { names, in_arguments: false, depth: 0 };
+    let mut rewriter = Rewriter { context, names, in_arguments: false, depth: 0 };
     match statement.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -216,7 +218,8 @@ fn flow(result: Result<()>) -> ControlFlow<Error> {
     }
 }
 
-struct Rewriter {
+struct Rewriter<'a> {
+    context: &'a Context<'a>,
     names: ResultNames,
     /// Within the arguments of a table function, which may be nested.
     in_arguments: bool,
@@ -232,7 +235,7 @@ fn unsupported(feature: &str, at: Span) -> ControlFlow<Error> {
     })
 }
 
-impl VisitorMut for Rewriter {
+impl VisitorMut for Rewriter<'_> {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
@@ -261,6 +264,7 @@ impl VisitorMut for Rewriter {
                 Some(_) => return ControlFlow::Break(Error::input("a query has both LIMIT and FETCH")),
             }
         }
+        flow(windows::name_windows(query))?;
         flow(grouping::apply(query))?;
         order_by::results(query);
         if self.depth == 0 && self.names != ResultNames::Kept {
@@ -378,16 +382,24 @@ impl VisitorMut for Rewriter {
     }
 }
 
-impl Rewriter {
+impl Rewriter<'_> {
     fn function(&mut self, function: &mut Function) -> ControlFlow<Error> {
-        if function.over.is_some() {
-            return unsupported("window functions", function.name.span());
-        }
         let name = function.name.to_string().trim_matches('"').to_ascii_lowercase();
-        const WINDOW: [&str; 8] =
-            ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"];
-        if WINDOW.contains(&name.as_str()) {
-            return unsupported("window functions", function.name.span());
+        if function.over.is_some() {
+            if let Err(error) = orders::within_group(&name, function) {
+                return ControlFlow::Break(error);
+            }
+            return flow(windows::call(&name, function, self.context));
+        }
+        if window::number_in(&name).is_some() {
+            return ControlFlow::Continue(());
+        }
+        if window::is_window_function(&name) && !Library::get().has(&name) {
+            let error = Error::input(format!("{name} is a window function, and needs OVER (…)"));
+            return ControlFlow::Break(match span_position(function.name.span()) {
+                Some(position) => error.with_position(position),
+                None => error,
+            });
         }
         if name == SETS {
             return ControlFlow::Continue(());
@@ -457,9 +469,6 @@ impl Rewriter {
     }
 
     fn select(&mut self, select: &mut Select) -> ControlFlow<Error> {
-        if select.qualify.is_some() || !select.named_window.is_empty() {
-            return unsupported("window functions", select.span());
-        }
         flow(clauses::select(select))?;
         if let GroupByExpr::All(modifiers) = &select.group_by
             && !modifiers.is_empty()

@@ -281,6 +281,10 @@ fn check_node(node: &Node, plan: &Plan, made: &mut HashSet<ColumnId>, sql: &str)
                 }
             }
         }
+        Node::Window(window) => {
+            window.calls.iter().for_each(|(id, _)| make(*id));
+            exprs.extend(window.exprs());
+        }
         Node::Distinct(_) | Node::Limit(_) => {}
     }
     for expr in exprs {
@@ -691,8 +695,6 @@ fn errors_name_place_and_remedy() {
 #[test]
 fn what_is_not_there_yet_is_named() {
     for (sql, feature) in [
-        ("SELECT row_number() OVER () FROM t", "window functions"),
-        ("SELECT sum(a) OVER (ORDER BY b) FROM t", "window functions"),
         (
             "WITH RECURSIVE r AS (SELECT 1 AS k UNION ALL SELECT k + 1 FROM r WHERE k < 5 LIMIT 2) SELECT * FROM r",
             "WITH, ORDER BY and LIMIT within r, which reads itself",

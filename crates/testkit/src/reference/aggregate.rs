@@ -40,7 +40,10 @@ pub fn groups(node: &Aggregate, input: &Table) -> Result<Vec<Vec<Value>>> {
 }
 
 /// One aggregate over the rows `members` of `input`.
-fn result(call: &AggregateCall, input: &Table, members: &[usize]) -> Result<Value> {
+///
+/// # Errors
+/// Those of the expressions, and overflow of a sum.
+pub fn result(call: &AggregateCall, input: &Table, members: &[usize]) -> Result<Value> {
     // The argument rows that count, each with its sort keys.
     let mut counted: Vec<(Vec<Value>, Vec<Value>)> = Vec::new();
     for &i in members {

@@ -12,6 +12,7 @@
 //! | [`permitted`] | what each expression may be where an error stands in a part of it |
 //! | [`cast`] | what each conversion gives |
 //! | [`aggregate`] | what each aggregate gives |
+//! | [`window`] | what each window function gives |
 //!
 //! It is exact about results and about *whether* a statement fails, not about the words of an error, and it answers
 //! "not supported" where it has no opinion. Functions that another library computes are called with vectors of one row.
@@ -20,6 +21,7 @@ pub mod aggregate;
 pub mod cast;
 pub mod expression;
 pub mod permitted;
+pub mod window;
 
 use entasis_engine::exec::QueryContext;
 use entasis_engine::plan::{Join, JoinKind, Node, Plan, Scan, SetKind, SetOperation, SortKey};
@@ -107,6 +109,10 @@ pub fn rows_of(node: &Node) -> Result<Table> {
                     out.rows.push(key);
                 }
             }
+        }
+        Node::Window(node) => {
+            let input = rows_of(&node.input)?;
+            out.rows = window::rows(node, &input)?;
         }
         Node::Sort(sort) => {
             let input = rows_of(&sort.input)?;

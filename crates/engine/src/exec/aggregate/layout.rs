@@ -18,7 +18,7 @@ use entasis_vector::{ColumnId, DataType, Error, PhysicalType, Result};
 use std::sync::Arc;
 
 /// `arg`, computed only where `filter` is true: rows that do not count raise no errors.
-fn guarded(arg: &Expr, filter: Option<&Expr>) -> Expr {
+pub fn guarded(arg: &Expr, filter: Option<&Expr>) -> Expr {
     match (arg, filter) {
         (Expr::Column { .. } | Expr::Literal { .. }, _) | (_, None) => arg.clone(),
         (_, Some(filter)) => {

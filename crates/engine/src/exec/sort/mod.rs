@@ -10,6 +10,7 @@
 //! Rows with equal keys come out in the order in which the source has them: morsel by morsel, whichever workers had
 //! the morsels. The source gives its chunks to a single worker, in order.
 
+pub mod firsts;
 mod merge;
 pub mod order;
 mod run;
@@ -21,6 +22,7 @@ mod tests;
 pub mod ties;
 pub mod top;
 
+pub(crate) use merge::Merge;
 pub use order::order_rows;
 
 use crate::exec::materialized::Materialized;
@@ -33,7 +35,7 @@ use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
-use merge::Merge;
+use firsts::{Asking, Firsts, Limits};
 use order::OrderKey;
 use runs::{LEAST_RUN, SortedRuns};
 use std::sync::Arc;
@@ -65,6 +67,8 @@ pub(crate) fn sort(
 pub struct Shared {
     context: QueryContext,
     limit: Option<usize>,
+    /// Of groups of rows only the first ones are wanted.
+    firsts: Option<Firsts>,
     /// The input's columns.
     columns: usize,
     /// Columns that rows are kept with: the input's, then computed keys.
@@ -131,13 +135,27 @@ struct Sorted {
 }
 
 /// Rows, and their ids in order.
-struct Ordered {
-    rows: Materialized,
-    order: Vec<u32>,
+pub struct Ordered {
+    /// The rows.
+    pub rows: Materialized,
+    /// Their ids.
+    pub order: Vec<u32>,
+}
+
+/// What becomes of rows that are put in order.
+pub(crate) enum Outcome {
+    /// All are in memory, which is reserved.
+    InMemory(Ordered, Reservation),
+    /// Some are in files: this gives them in their order.
+    InFiles(Merge),
 }
 
 impl Shared {
-    fn new(
+    /// For rows of `input` that are to be in the order of `keys`, the first `limit` of them.
+    ///
+    /// # Errors
+    /// Those of compiling the keys.
+    pub(crate) fn new(
         input: &[ColumnMeta],
         keys: &[SortKey],
         limit: Option<usize>,
@@ -171,6 +189,7 @@ impl Shared {
             recorder: recorder.clone(),
             context: context.clone(),
             limit,
+            firsts: None,
             columns: input.len(),
             order_bytes: order::bytes_for_row(&stored, &order),
             stored,
@@ -181,18 +200,20 @@ impl Shared {
         })
     }
 
-    /// The sort has come to rows in memory, in this order.
-    fn finish(&self, ordered: Ordered, reservation: Reservation) -> Result<()> {
-        self.set(ordered.order.len(), ordered, reservation, None)
+    /// The same, if of groups of rows only the first ones are wanted: what comes is a superset of these.
+    pub(crate) fn with_firsts(self, firsts: Option<Firsts>) -> Shared {
+        Shared { firsts, ..self }
     }
 
-    /// The sort has come to rows in files.
-    fn finish_in_files(&self, merge: Merge) -> Result<()> {
-        let none = Ordered { rows: Materialized::new(&[]), order: Vec::new() };
-        self.set(merge.rows(), none, Reservation::default(), Some(merge))
-    }
-
-    fn set(&self, rows: usize, ordered: Ordered, reservation: Reservation, merge: Option<Merge>) -> Result<()> {
+    /// This is what the sort has come to.
+    fn finish(&self, outcome: Outcome) -> Result<()> {
+        let (rows, ordered, reservation, merge) = match outcome {
+            Outcome::InMemory(ordered, reservation) => (ordered.order.len(), ordered, reservation, None),
+            Outcome::InFiles(merge) => {
+                let none = Ordered { rows: Materialized::new(&[]), order: Vec::new() };
+                (merge.rows(), none, Reservation::default(), Some(merge))
+            }
+        };
         let (done, taken, merge) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(merge));
         let sorted = Sorted { rows, done, taken, ordered, _reservation: reservation, merge };
         self.sorted.set(sorted).map_err(|_| Error::internal("a sort was finished twice"))
@@ -228,8 +249,10 @@ impl Stager {
     }
 }
 
-struct SortSink {
-    shared: Arc<Shared>,
+/// The sink of a sort.
+pub struct SortSink {
+    /// What its workers share.
+    pub shared: Arc<Shared>,
 }
 
 impl Sink for SortSink {
@@ -243,6 +266,8 @@ impl Sink for SortSink {
             columns: (0..self.shared.stored.len()).collect(),
             run: self.shared.no_rows(0),
             written: 0,
+            asking: Asking::new(self.shared.context.settings.chunk_rows),
+            limits: None,
             shared: self.shared.clone(),
         }))
     }
@@ -252,11 +277,7 @@ impl Sink for SortSink {
     }
 
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
-        let runs = std::mem::take(&mut *lock(&self.shared.runs));
-        match self.shared.spill.as_ref().filter(|spill| spill.is_forced() || spill.has_any()) {
-            Some(spill) => self.shared.order_in_files(runs, spill, tasks),
-            None => self.shared.order_in_memory(runs, tasks),
-        }
+        self.shared.finish(self.shared.order(tasks)?)
     }
 }
 
@@ -275,7 +296,28 @@ impl Shared {
         rows.bytes() + rows.rows() * self.order_bytes
     }
 
-    fn order_in_memory(&self, runs: Vec<Run>, tasks: &dyn Tasks) -> Result<()> {
+    /// Puts all rows of the workers in order, once.
+    ///
+    /// # Errors
+    /// Those of writing; resource; interrupted.
+    pub(crate) fn order(&self, tasks: &dyn Tasks) -> Result<Outcome> {
+        let runs = std::mem::take(&mut *lock(&self.runs));
+        match self.spill.as_ref().filter(|spill| spill.is_forced() || spill.has_any()) {
+            Some(spill) => Ok(Outcome::InFiles(self.order_in_files(runs, spill, tasks)?)),
+            None => self.order_in_memory(runs, tasks),
+        }
+    }
+
+    /// Goes on to the rows of `merge` that come next; false at the end.
+    ///
+    /// # Errors
+    /// I/O, corruption; resource; interrupted.
+    pub(crate) fn advance(&self, merge: &mut Merge) -> Result<bool> {
+        let spill = self.spill.as_ref().ok_or_else(|| Error::internal("a merge without sorted runs"))?;
+        merge.advance(spill)
+    }
+
+    fn order_in_memory(&self, runs: Vec<Run>, tasks: &dyn Tasks) -> Result<Outcome> {
         let mut rows = Materialized::new(&self.stored);
         let mut reservation = Reservation::new(&self.context.memory);
         let mut stretches = Vec::new();
@@ -289,15 +331,15 @@ impl Shared {
         let mut order = order::order(&rows, &self.keys, arrival(stretches, rows.rows()), Some(tasks))?;
         order.truncate(self.limit.unwrap_or(usize::MAX));
         reservation.resize(rows.bytes() + order.capacity() * 4)?;
-        self.finish(Ordered { rows, order }, reservation)
+        Ok(Outcome::InMemory(Ordered { rows, order }, reservation))
     }
 
-    fn order_in_files(&self, runs: Vec<Run>, spill: &SortedRuns, tasks: &dyn Tasks) -> Result<()> {
+    fn order_in_files(&self, runs: Vec<Run>, spill: &SortedRuns, tasks: &dyn Tasks) -> Result<Merge> {
         in_parallel(tasks, runs, &|_, run| {
             let run = std::mem::replace(run, self.no_rows(0));
             self.write(run, spill)
         })?;
-        self.finish_in_files(spill.merge()?)
+        spill.merge()
     }
 
     /// Writes a worker's rows as a sorted run.
@@ -332,15 +374,41 @@ struct SortWorker {
     run: Run,
     /// Sorted runs that it has written.
     written: usize,
+    /// When rows that are not among the first of their groups go, and which do not come in the first place.
+    asking: Asking,
+    limits: Option<Limits>,
 }
 
 impl SortWorker {
+    /// Lets go of rows that are not among the first of their groups.
+    fn prune(&mut self, firsts: &Firsts) -> Result<()> {
+        let run = &mut self.run;
+        let (kept, last) = firsts.of(&run.rows, &self.shared.keys)?;
+        let shared = &self.shared;
+        if self.limits.is_none() {
+            let collide = shared.context.settings.hash_collisions;
+            self.limits = Limits::new(firsts, &shared.keys, &shared.stored, collide);
+        }
+        self.limits.take_if(|limits| !limits.learn(&run.rows, &last));
+        self.asking.answered(run.rows.rows(), kept.len());
+        if kept.len() == run.rows.rows() {
+            return Ok(());
+        }
+        // Each morsel now begins where so many rows were kept before it.
+        for (_, first) in &mut run.morsels {
+            *first = kept.partition_point(|id| *id < *first) as u32;
+        }
+        run.rows = firsts::only(&run.rows, &kept);
+        Ok(())
+    }
+
     /// Reserves memory for the rows, and for ordering them if they may be written; or writes them. Before the end, a few rows
     /// may go without.
     fn reserve(&mut self, at_end: bool) -> Result<()> {
         let (run, shared) = (&mut self.run, &self.shared);
-        let Some(spill) = &shared.spill else { return run.reservation.resize(run.rows.bytes()) };
-        let (rows, bytes) = (run.rows.rows(), shared.bytes(&run.rows));
+        let limits = self.limits.as_ref().map_or(0, Limits::bytes);
+        let Some(spill) = &shared.spill else { return run.reservation.resize(limits + run.rows.bytes()) };
+        let (rows, bytes) = (run.rows.rows(), limits + shared.bytes(&run.rows));
         let reserved = run.reservation.resize(bytes);
         let lacks = reserved.is_err() && (at_end || bytes >= LEAST_RUN);
         if lacks || spill.is_due(rows, bytes, self.written, &run.reservation) {
@@ -360,9 +428,18 @@ impl SinkWorker for SortWorker {
 
     fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
         let staged = self.stager.stage(chunk)?;
-        self.run.rows.append(staged, &self.columns, None);
+        let before = self.run.rows.rows();
+        match self.limits.as_mut().and_then(|limits| limits.pick(staged)) {
+            Some([]) => {}
+            picks => self.run.rows.append(staged, &self.columns, picks),
+        }
         staged.reset(0);
-        self.shared.choice.grown(&mut self.run.rows, chunk.len());
+        let appended = self.run.rows.rows() - before;
+        self.shared.choice.grown(&mut self.run.rows, appended);
+        let shared = self.shared.clone();
+        if let Some(firsts) = shared.firsts.as_ref().filter(|_| self.asking.is_due(self.run.rows.rows())) {
+            self.prune(firsts)?;
+        }
         self.reserve(false)?;
         Ok(Flow::Continue)
     }

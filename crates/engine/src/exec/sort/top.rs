@@ -7,7 +7,7 @@
 
 use super::order::{self, OrderKey};
 use super::runs::with_morsel;
-use super::{Ordered, Shared, Stager, lock};
+use super::{Ordered, Outcome, Shared, Stager, lock};
 use crate::exec::Reservation;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
@@ -74,7 +74,7 @@ impl Sink for TopSink {
         reservation.resize(rows.bytes())?;
         let mut order = order::order(&rows, &self.keys(), rows.ids().collect(), None)?;
         order.truncate(self.limit);
-        self.shared.finish(Ordered { rows, order }, reservation)
+        self.shared.finish(Outcome::InMemory(Ordered { rows, order }, reservation))
     }
 }
 

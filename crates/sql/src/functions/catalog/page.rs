@@ -21,8 +21,7 @@ const TAIL: &str = "
 - **Nested types** are not there yet, nor is what takes or gives them: `list_…`, `array_…`, `map_…`, `struct_…`, `json_…`,
   `array_agg`, `histogram`, `approx_top_k`, `arg_max(value, by, n)`, `string_split`, `regexp_split_to_array`, `regexp_extract_all`,
   PostgreSQL's `regexp_match` and set-returning `regexp_matches` (here it is DuckDB's test).
-- **Window functions** are not there yet: `row_number`, `rank`, `lag`, `lead`, `ntile`, `fill`, `nth_value` and so on; nor
-  hypothetical sets (`rank(…) WITHIN GROUP`).
+- **Of windows**: `fill`, and hypothetical sets (`rank(…) WITHIN GROUP`).
 - **Types that are not there**: BIT (`bitstring`, `bit_position`), HUGEINT (`md5_number`), ENUM (`enum_…`), geometry, text search,
   network addresses, ranges, XML.
 - **Tables of Unicode** that we do not carry: `nfc_normalize`, `normalize`, `strip_accents`, `…_grapheme`, collations.
@@ -44,6 +43,16 @@ Where PostgreSQL and DuckDB disagree:
 - `approx_quantile`, `approx_median` and `reservoir_quantile` are exact.
 ";
 
+const WINDOWS: &str = "\
+`f(…) OVER (PARTITION BY … ORDER BY … frame)`: a value for each row, of the rows of its partition. Every aggregate can be called so,
+with `DISTINCT`, `FILTER` and an `ORDER BY` of its own; it is that of the frame, as are `first_value`, `last_value` and `nth_value`. A
+frame is `ROWS`, `RANGE` or `GROUPS` with two bounds (`UNBOUNDED PRECEDING`, `n PRECEDING`, `CURRENT ROW`, `n FOLLOWING`, `UNBOUNDED FOLLOWING`)
+and, if anything is left out of it, `EXCLUDE CURRENT ROW`, `GROUP` or `TIES`; without one it is the rows up to the last one that is equal in the
+order, or all rows if there is no order. `RANGE` goes with a key of numbers, or of dates and times, whose offsets are intervals. `lag`, `lead` and the values
+of frames take `IGNORE NULLS`. Windows may have names (`WINDOW w AS (…)`), and `QUALIFY` keeps rows by their results.
+
+";
+
 /// Text for a cell of a table.
 fn cell(text: &str) -> String {
     text.replace('|', "\\|")
@@ -61,6 +70,9 @@ pub(crate) fn page() -> String {
         let _ = write!(out, "\n## {}\n\n", section.title);
         if section.title == "Aggregates" {
             let _ = write!(out, "Examples are over the rows of `{ROWS}`.\n\n");
+        }
+        if section.title == "Window functions" {
+            out.push_str(WINDOWS);
         }
         out.push_str("| function | gives | what | example |\n|---|---|---|---|\n");
         for definition in section.functions.iter().copied().flatten() {

@@ -14,8 +14,8 @@ mod strftime;
 mod text;
 mod to_char;
 
-use super::aggregates;
 use super::catalog::{Definition, Section};
+use super::{aggregates, window};
 
 /// All functions, in the order of the page.
 pub(crate) const SECTIONS: &[Section] = &[
@@ -27,6 +27,7 @@ pub(crate) const SECTIONS: &[Section] = &[
     Section { title: "Dates and times", functions: &[calendar::FUNCTIONS] },
     Section { title: "Formats", functions: &[formats::FUNCTIONS] },
     Section { title: "Aggregates", functions: &[aggregates::FUNCTIONS] },
+    Section { title: "Window functions", functions: &[window::FUNCTIONS] },
 ];
 
 /// `date_trunc` of intervals.

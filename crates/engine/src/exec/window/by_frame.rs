@@ -1,0 +1,442 @@
+//! Aggregates frame by frame: those that are computed elsewhere, and those for which the order of a frame's rows, or equal rows in it,
+//! matter. The states and loops are the aggregation's, with a group for each frame.
+//!
+//! Rows one behind the other that have the same frame, peers or all of a partition, are one group, so that frames which
+//! do not move are read once. Of others,
+//! - those whose result a few values decide, like medians, find these by [rank](super::ranked);
+//! - those whose states can be copied are put together in a [segment tree](super::state_tree);
+//! - the rest read each frame anew, and take time that goes with the sum of their lengths.
+
+use super::View;
+use super::copied::copied;
+use super::counted::Counting;
+use super::frame::{FrameSpec, Pieces};
+use super::ranked::{Ranked, Sliding};
+use super::section::Section;
+use super::state_tree::{FAN_OUT, StateTree};
+use crate::exec::QueryContext;
+use crate::exec::aggregate::feed::{Feeder, Groups};
+use crate::exec::aggregate::layout::{Layout, ResultKind};
+use crate::exec::aggregate::result::write_result;
+use crate::exec::aggregate::state::{State, lock};
+use crate::exec::operator::{Alone, Tasks};
+use crate::exec::sort::order::{OrderKey, order};
+use crate::plan::{AggregateCall, AggregateFunction, ExternalAggregate, GroupStates};
+use crate::sync::{Mutex, PoisonError};
+use entasis_vector::expr::{ColumnMeta, Expr, Machine};
+use entasis_vector::{CHUNK_ROWS, Chunk, ColumnId, Error, PhysicalType, Result, Selection, Vector};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Rows of a frame up to which ranks are found for a chunk at a time.
+const NEAR: usize = 2 * CHUNK_ROWS;
+/// Rows of a frame up to which it is read anew.
+const SHORT: usize = 4 * FAN_OUT;
+
+/// An aggregate over frames.
+pub struct ByFrame {
+    /// The aggregation of its argument columns.
+    layout: Layout,
+    /// These columns.
+    columns: Vec<usize>,
+    /// What the arguments are.
+    types: Vec<PhysicalType>,
+    /// Only rows where this column is true count.
+    filter: Option<usize>,
+    /// Of rows of a frame that are equal in their arguments, only the first counts.
+    distinct: bool,
+    /// The order in which rows reach the aggregate.
+    order: Vec<OrderKey>,
+    /// The aggregate, if few rows of a frame decide its result.
+    decided: Option<Arc<dyn ExternalAggregate>>,
+    /// Frames are so short that ranks are found for a chunk of them at a time.
+    is_near: bool,
+    /// All columns of kept rows.
+    metas: Vec<ColumnMeta>,
+    /// The aggregate, if states are to be put together for long frames.
+    copied: Option<Arc<dyn ExternalAggregate>>,
+    /// The frame.
+    pub frame: usize,
+}
+
+impl ByFrame {
+    /// The aggregate `call`, which has neither filter nor order and does not ask for distinct rows, over the argument columns
+    /// `columns` of rows that `metas` describe.
+    ///
+    /// # Errors
+    /// Not supported, for types that an aggregate does not take.
+    pub fn new(
+        mut call: AggregateCall,
+        columns: Vec<usize>,
+        metas: &[ColumnMeta],
+        (filter, distinct, order): (Option<usize>, bool, Vec<OrderKey>),
+        (frame, spec): (usize, &FrameSpec),
+    ) -> Result<ByFrame> {
+        let input: Vec<ColumnMeta> =
+            (0..).zip(&columns).map(|(id, &column)| ColumnMeta { id: ColumnId(id), ..metas[column].clone() }).collect();
+        let external = match &call.function {
+            AggregateFunction::External(function) if !distinct => Some(function.clone()),
+            _ => None,
+        };
+        let decided = external.clone().filter(|function| function.decisive(1).is_some());
+        let is_long = spec.most_rows().is_none_or(|rows| rows > SHORT) && !spec.is_fixed();
+        let copied = match external.filter(|_| decided.is_none() && order.is_empty() && is_long) {
+            Some(function) if StateTree::is_possible(&*function)? => Some(function),
+            _ => None,
+        };
+        call.args = input.iter().map(|meta| Expr::column(meta.id, meta.ty)).collect();
+        let result = ColumnId(input.len() as u32);
+        let layout = Layout::new(&input, &[], &[(result, call)])?;
+        let types = input.iter().map(|meta| meta.physical).collect();
+        let is_near = spec.most_rows().is_some_and(|rows| rows <= NEAR);
+        let metas = metas.to_vec();
+        Ok(ByFrame { layout, columns, types, filter, distinct, order, decided, is_near, metas, copied, frame })
+    }
+
+    /// What comes out.
+    pub fn output(&self) -> &ColumnMeta {
+        &self.layout.results[0].meta
+    }
+
+    /// Gets ready for `section`, whose columns `metas` describe.
+    ///
+    /// # Errors
+    /// Those of `tasks`.
+    pub fn prepare(
+        &self,
+        metas: &[ColumnMeta],
+        section: &Section,
+        context: &QueryContext,
+        tasks: &dyn Tasks,
+    ) -> Result<Ready> {
+        let mut ready = Ready::default();
+        if self.decided.is_some() {
+            if !self.is_near {
+                ready.ranked = Some(self.rank(section, 0..section.len(), tasks)?);
+            }
+            return Ok(ready);
+        }
+        if self.filter.is_some() {
+            let counting = Counting { args: Vec::new(), filter: self.filter, distinct: false };
+            ready.counts.reserve_exact(section.len());
+            counting.each_chunk(section, 0..section.len(), None, |_, counts| {
+                ready.counts.extend_from_slice(counts);
+                tasks.check()
+            })?;
+        }
+        if self.distinct {
+            let (rows, _) = copied(section, &self.columns, metas, 0..section.len(), None, tasks)?;
+            let key = |column| OrderKey { column, descending: false, nulls_first: false };
+            let keys: Vec<OrderKey> = (0..self.columns.len()).map(key).collect();
+            let ids = order(&rows, &keys, rows.ids().collect(), Some(tasks))?;
+            ready.values = vec![0; section.len()];
+            let mut value = 0;
+            for pair in ids.windows(2) {
+                let is_equal = |column| rows.compare(column, pair[0], pair[1], false, false).is_eq();
+                value += u32::from(!(0..keys.len()).all(is_equal));
+                ready.values[pair[1] as usize] = value;
+            }
+        }
+        if !self.order.is_empty() {
+            let columns: Vec<usize> = self.order.iter().map(|key| key.column).collect();
+            let (rows, _) = copied(section, &columns, metas, 0..section.len(), None, tasks)?;
+            let keys = self.order.iter().enumerate().map(|(column, key)| OrderKey { column, ..*key });
+            let keys: Vec<OrderKey> = keys.collect();
+            ready.places = vec![0; section.len()];
+            let ids = order(&rows, &keys, rows.ids().collect(), Some(tasks))?;
+            ids.iter().zip(0..).for_each(|(&id, place)| ready.places[id as usize] = place);
+        }
+        let has_long = || section.partitions().windows(2).any(|pair| (pair[1] - pair[0]) as usize > SHORT);
+        if let Some(function) = self.copied.as_ref().filter(|_| has_long()) {
+            let nodes = section.len().div_ceil(FAN_OUT);
+            let mut fold = Fold::new(self, &ready, section, context, nodes)?;
+            for position in 0..section.len() {
+                fold.add_position(position, (position / FAN_OUT) as u32)?;
+            }
+            let states = fold.into_states()?;
+            ready.tree = Some(StateTree::new(&**function, states, nodes)?);
+        }
+        Ok(ready)
+    }
+
+    /// Writes the results for the rows.
+    ///
+    /// # Errors
+    /// Those of the aggregate; interrupted.
+    pub fn write(&self, ready: &Ready, view: &View<'_>, out: &mut Vector) -> Result<()> {
+        let frames = &view.frames[self.frame];
+        if let Some(function) = &self.decided {
+            return self.write_decided(&**function, ready, view, out);
+        }
+        let mut last: Option<Pieces> = None;
+        let (mut distinct_frames, mut group_of) = (Vec::new(), Vec::new());
+        for row in 0..view.places.rows.len() {
+            let pieces = frames.pieces(row);
+            if last != Some(pieces) {
+                distinct_frames.push(pieces);
+                last = Some(pieces);
+            }
+            group_of.push((distinct_frames.len() - 1) as u16);
+        }
+        let mut fold = Fold::new(self, ready, view.section, view.context, distinct_frames.len())?;
+        let mut members = Vec::new();
+        if let Some(tree) = &ready.tree {
+            // Piece by piece, so that rows come in their order.
+            for i in 0..3 {
+                let pieces = distinct_frames.iter().enumerate();
+                let pieces = pieces.filter_map(|(frame, pieces)| Some((frame as u32, pieces.iter().nth(i)?)));
+                tree.feed(pieces, &mut fold)?;
+            }
+            distinct_frames.clear();
+        }
+        for (group, pieces) in distinct_frames.iter().enumerate() {
+            for piece in pieces.iter() {
+                if !self.distinct && self.order.is_empty() {
+                    for position in piece {
+                        fold.add_position(position, group as u32)?;
+                    }
+                } else {
+                    let counts = |position: &u32| ready.counts.is_empty() || ready.counts[*position as usize];
+                    members.extend((piece.start as u32..piece.end as u32).filter(counts));
+                }
+            }
+            ready.arrange(&mut members);
+            for position in members.drain(..) {
+                fold.add(view.section.id(position), group)?;
+            }
+        }
+        let results = fold.finish()?;
+        results.flatten_into(Some(&group_of), group_of.len(), out);
+        Ok(())
+    }
+}
+
+impl ByFrame {
+    /// Ranks the rows of `section` at `range` that count.
+    fn rank(&self, section: &Section, range: Range<usize>, tasks: &dyn Tasks) -> Result<Ranked> {
+        let args = self.columns.iter().copied().filter(|&column| self.metas[column].nullable).collect();
+        let counting = Counting { args, filter: self.filter, distinct: false };
+        Ranked::new(self.columns[0], &counting, &self.metas, section, range, tasks)
+    }
+
+    /// Writes the results for the rows, which few rows of each frame decide. Frames that the same rows decide are one group.
+    fn write_decided(
+        &self,
+        function: &dyn ExternalAggregate,
+        ready: &Ready,
+        view: &View<'_>,
+        out: &mut Vector,
+    ) -> Result<()> {
+        let frames = &view.frames[self.frame];
+        let own;
+        let ranked = match &ready.ranked {
+            Some(ranked) => ranked,
+            None => {
+                let first = frames.starts.iter().min().map_or(0, |&start| start as usize);
+                let after = frames.ends.iter().max().map_or(first, |&end| end as usize);
+                own = self.rank(view.section, first..after.max(first), &Alone(view.context))?;
+                &own
+            }
+        };
+        let mut sliding = Sliding::default();
+        let (mut group_of, mut found, mut last) = (Vec::new(), Vec::new(), Vec::new());
+        // The rows of all groups, and where each group's end.
+        let (mut members, mut ends) = (Vec::new(), Vec::new());
+        for row in 0..view.places.rows.len() {
+            found.clear();
+            ranked.pick(&frames.pieces(row), |count| function.decisive(count), &mut sliding, &mut found);
+            if found != last || ends.is_empty() {
+                members.extend_from_slice(&found);
+                ends.push(members.len());
+                std::mem::swap(&mut last, &mut found);
+            }
+            group_of.push((ends.len() - 1) as u16);
+        }
+        let mut fold = Fold::new(self, ready, view.section, view.context, ends.len())?;
+        let mut first = 0;
+        for (group, &end) in ends.iter().enumerate() {
+            for &position in &members[first..end] {
+                fold.add(view.section.id(position), group)?;
+            }
+            first = end;
+        }
+        fold.finish()?.flatten_into(Some(&group_of), group_of.len(), out);
+        Ok(())
+    }
+}
+
+/// What is known of the rows of a section; each list is empty if it does not matter.
+#[derive(Default)]
+pub struct Ready {
+    /// Whether the row at a position counts.
+    counts: Vec<bool>,
+    /// The number of its arguments among all different ones.
+    values: Vec<u32>,
+    /// Its place in the order in which rows reach the aggregate.
+    places: Vec<u32>,
+    /// The ranks of its values, if few rows decide.
+    ranked: Option<Ranked>,
+    /// States that are put together for long frames.
+    tree: Option<StateTree>,
+}
+
+impl Ready {
+    /// Puts the rows of a frame in their order and leaves only the first of equal ones.
+    fn arrange(&self, members: &mut Vec<u32>) {
+        if !self.values.is_empty() {
+            members.sort_unstable_by_key(|&position| (self.values[position as usize], position));
+            members.dedup_by_key(|position| self.values[*position as usize]);
+            members.sort_unstable();
+        }
+        if !self.places.is_empty() {
+            members.sort_unstable_by_key(|&position| self.places[position as usize]);
+        }
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        let ranked = self.ranked.as_ref().map_or(0, Ranked::bytes);
+        let tree = self.tree.as_ref().map_or(0, StateTree::bytes);
+        ranked + tree + self.counts.capacity() + (self.values.capacity() + self.places.capacity()) * size_of::<u32>()
+    }
+}
+
+/// States of some frames, and rows on their way to them.
+pub struct Fold<'a> {
+    spec: &'a ByFrame,
+    ready: &'a Ready,
+    section: &'a Section,
+    context: &'a QueryContext,
+    states: Vec<State>,
+    frames: usize,
+    machine: Option<Machine>,
+    feeder: Feeder,
+    ids: Vec<u32>,
+    groups: Vec<u32>,
+    vectors: Vec<Vector>,
+    chunk: Chunk,
+    computed: Chunk,
+}
+
+impl<'a> Fold<'a> {
+    fn new(
+        spec: &'a ByFrame,
+        ready: &'a Ready,
+        section: &'a Section,
+        context: &'a QueryContext,
+        frames: usize,
+    ) -> Result<Fold<'a>> {
+        let layout = &spec.layout;
+        let states = layout.states.iter().map(|state| State::new(&state.kind, state.argument.as_ref()));
+        let mut states = states.collect::<Result<Vec<State>>>()?;
+        states.iter_mut().for_each(|state| state.resize(frames));
+        for (state, kept) in states.iter_mut().zip(&layout.states) {
+            if let State::External(state) = state {
+                // The groups are there even if no row counts.
+                let types = if kept.argument.is_some() { &spec.types[..] } else { &[] };
+                let none: Vec<Vector> = types.iter().map(|ty| Vector::new(*ty)).collect();
+                lock(state).update(&none, &[], 0, frames)?;
+            }
+        }
+        Ok(Fold {
+            spec,
+            ready,
+            section,
+            context,
+            states,
+            frames,
+            machine: layout.program.clone().map(Machine::new),
+            feeder: Feeder::default(),
+            ids: Vec::with_capacity(CHUNK_ROWS),
+            groups: Vec::with_capacity(CHUNK_ROWS),
+            vectors: spec.types.iter().map(|ty| Vector::new(*ty)).collect(),
+            chunk: Chunk::new(),
+            computed: Chunk::new(),
+        })
+    }
+
+    /// Adds the row at `position` to a frame, if it counts.
+    ///
+    /// # Errors
+    /// Those of the states; interrupted.
+    pub fn add_position(&mut self, position: usize, frame: u32) -> Result<()> {
+        let counts = self.ready.counts.is_empty() || self.ready.counts[position];
+        if counts { self.add(self.section.id(position as u32), frame as usize) } else { Ok(()) }
+    }
+
+    /// Adds copies of the states `ids` of `other` to the frames of `map`, after the rows so far.
+    ///
+    /// # Errors
+    /// Those of the states; interrupted.
+    pub fn add_copies(&mut self, other: &dyn GroupStates, ids: &[u32], map: &[u32]) -> Result<()> {
+        self.flush()?;
+        let frames = self.frames;
+        if lock(self.external()?).add_copies(other, ids, map, frames)? || ids.is_empty() {
+            return Ok(());
+        }
+        Err(Error::internal("states that could be copied cannot be any more"))
+    }
+
+    /// The states of the frames.
+    fn into_states(mut self) -> Result<Box<dyn GroupStates>> {
+        self.flush()?;
+        match self.states.pop() {
+            Some(State::External(states)) => Ok(states.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            _ => Err(mismatch()),
+        }
+    }
+
+    fn external(&self) -> Result<&Mutex<Box<dyn GroupStates>>> {
+        match &self.states[..] {
+            [State::External(states)] => Ok(states),
+            _ => Err(mismatch()),
+        }
+    }
+
+    fn add(&mut self, id: u32, frame: usize) -> Result<()> {
+        self.ids.push(id);
+        self.groups.push(frame as u32);
+        if self.ids.len() == CHUNK_ROWS { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.context.check()?;
+        let rows = self.ids.len();
+        if rows == 0 {
+            return Ok(());
+        }
+        self.chunk.reset(rows);
+        let dense = self.chunk.push_group(Selection::ALL);
+        for (&column, vector) in self.spec.columns.iter().zip(&mut self.vectors) {
+            self.section.gather(column, &self.ids, vector);
+            self.chunk.push_column(vector.clone(), dense);
+        }
+        self.computed.reset(rows);
+        if let Some(machine) = &mut self.machine {
+            machine.project(&self.chunk, &mut self.computed)?;
+        }
+        let groups = Groups::Rows(&self.groups);
+        self.feeder.feed(&self.spec.layout.feeds, &self.computed, groups, self.frames, &mut self.states)?;
+        self.computed.reset(0);
+        self.chunk.reset(0);
+        self.ids.clear();
+        self.groups.clear();
+        Ok(())
+    }
+
+    /// The result of each frame, flat.
+    fn finish(mut self) -> Result<Vector> {
+        self.flush()?;
+        let result = &self.spec.layout.results[0];
+        let mut out = Vector::new(result.meta.physical);
+        match result.kind {
+            ResultKind::External(_) => lock(self.external()?).finish(0, self.frames, &mut out)?,
+            _ => write_result(result, &self.states, 0, self.frames, &mut out)?,
+        }
+        Ok(out)
+    }
+}
+
+fn mismatch() -> Error {
+    Error::internal("a result that another library gives has no state")
+}

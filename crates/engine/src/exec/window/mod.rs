@@ -1,0 +1,400 @@
+//! Window functions: rows in, the same rows with more columns out, partition by partition.
+//!
+//! ```text
+//! chunk → columns that functions read → sort → sections of whole partitions → states → results, a chunk at a time
+//! ```
+//! 1. [`layout`] takes the calls apart, once.
+//! 2. Rows are kept and put in order as a [sort](crate::exec::sort) does: by the partition's keys, then by its order. Columns are [brought to it](kept). So rows that come in that order
+//!    cost no more than to see it, and what there is no memory for goes to temporary files.
+//! 3. Rows that are not all of one partition are cut into [sections](section) of whole partitions, a few ten thousand rows each.
+//! 4. A worker takes a section, [prepares](prepared) what its calls need of it (counts, sums, trees), and gives its rows chunk by chunk.
+//!    Time does not depend on how long frames are, but for aggregates that are computed [frame by frame](by_frame).
+//! 5. Where there are few partitions, so that workers would wait for each other, all of them prepare the large ones together at
+//!    the end of the sink, and then share their rows.
+//!
+//! Rows come out partition by partition, each in its order. Peers are in the order in which the input had them.
+//!
+//! Where rows are in files, sections are read one after the other, and each must fit into memory, a single partition too.
+
+mod by_frame;
+mod copied;
+mod counted;
+mod distinct;
+mod extreme;
+mod frame;
+mod kept;
+pub mod layout;
+mod operand;
+mod prepared;
+mod previous;
+mod range;
+mod ranked;
+mod ranking;
+mod scan;
+mod section;
+mod shift;
+mod state_tree;
+mod sums;
+#[cfg(test)]
+mod tests;
+mod tree;
+#[cfg(test)]
+mod twin;
+mod value;
+mod wavelet;
+
+use crate::exec::materialized::Materialized;
+use crate::exec::operator::{Alone, Blocking, Sink, SinkWorker, Tasks};
+use crate::exec::profile::Recorder;
+use crate::exec::sort::{Merge, Ordered, Outcome, Shared as Sort, SortSink};
+use crate::exec::{QueryContext, Reservation};
+use crate::relation::{Source, SourceWorker};
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
+use entasis_vector::expr::{ColumnMeta, Program};
+use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Error, Result, Selection, Vector};
+use frame::Frames;
+use kept::Kept;
+use layout::Layout;
+use prepared::{Prepared, Scratch};
+use section::{Places, Section, boundaries};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Chunks from which on a section is not given another partition.
+const SECTION_CHUNKS: usize = 16;
+/// Chunks of a partition from which on all workers may take part in it.
+const LARGE_CHUNKS: usize = 64;
+/// Partitions that are larger than the rows of so many for each worker are each prepared by all.
+const PARTS: usize = 4;
+
+/// What a function looks at: some rows of a section.
+pub struct View<'a> {
+    /// The section.
+    section: &'a Section,
+    /// Where the rows stand.
+    places: &'a Places,
+    /// By frame: those of the rows.
+    frames: &'a [Frames],
+    /// The statement.
+    context: &'a QueryContext,
+}
+
+/// The operator that gives the rows of its input, which are as `layout` keeps them, with the columns of its calls.
+///
+/// # Errors
+/// Those of compiling the keys.
+pub(crate) fn window(layout: Layout, context: &QueryContext, recorder: &Arc<Recorder>) -> Result<Blocking> {
+    let sort = Sort::new(&layout.stored, &layout.keys, None, context, recorder)?;
+    let sort = Arc::new(sort.with_firsts(layout.firsts()));
+    let output = layout.output.clone();
+    let shared = Arc::new(Shared {
+        layout,
+        sort: sort.clone(),
+        context: context.clone(),
+        recorder: recorder.clone(),
+        ready: OnceLock::new(),
+    });
+    let sink = WindowSink { rows: SortSink { shared: sort }, shared: shared.clone() };
+    Ok(Blocking { sink: Arc::new(sink), source: Arc::new(WindowSource { shared }), output })
+}
+
+/// What all workers share.
+struct Shared {
+    layout: Layout,
+    /// What keeps the rows and puts them in order.
+    sort: Arc<Sort>,
+    context: QueryContext,
+    recorder: Arc<Recorder>,
+    /// The rows in order, once the input has ended.
+    ready: OnceLock<Ready>,
+}
+
+/// Rows in order, on their way out.
+enum Ready {
+    InMemory {
+        rows: Arc<Kept>,
+        /// Where partitions begin.
+        partitions: Vec<u32>,
+        morsels: Vec<Morsel>,
+        next: AtomicUsize,
+        _memory: Reservation,
+    },
+    InFiles(Mutex<Files>),
+}
+
+/// What a worker takes at a time.
+enum Morsel {
+    /// Whole partitions, of these numbers.
+    Section(Range<usize>),
+    /// Some rows of a section that is prepared.
+    Part(Arc<Prepared>, Range<usize>),
+}
+
+/// Rows that come from files.
+struct Files {
+    merge: Merge,
+    /// Of the rows that have been merged, how many have been taken.
+    taken: usize,
+    /// Sections that have been taken.
+    sections: u64,
+    is_over: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// ---- where rows go in ---------------------------------------------------------------------------------------------
+
+struct WindowSink {
+    rows: SortSink,
+    shared: Arc<Shared>,
+}
+
+impl Sink for WindowSink {
+    fn worker(&self) -> Result<Box<dyn SinkWorker>> {
+        self.rows.worker()
+    }
+
+    fn programs(&self) -> Vec<&Program> {
+        self.rows.programs()
+    }
+
+    fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
+        let shared = &self.shared;
+        let ready = match shared.sort.order(tasks)? {
+            Outcome::InMemory(ordered, memory) => shared.divide(ordered, memory, tasks)?,
+            Outcome::InFiles(merge) => {
+                Ready::InFiles(Mutex::new(Files { merge, taken: 0, sections: 0, is_over: false }))
+            }
+        };
+        shared.ready.set(ready).map_err(|_| Error::internal("a window was finished twice"))
+    }
+}
+
+impl Shared {
+    /// Cuts rows in order into morsels.
+    fn divide(&self, ordered: Ordered, mut memory: Reservation, tasks: &dyn Tasks) -> Result<Ready> {
+        let layout = &self.layout;
+        let rows = Arc::new(Kept::new(ordered, &mut memory, tasks)?);
+        let all = rows.len();
+        let partitions = boundaries(&rows, 0..all, &layout.partition, tasks)?;
+        memory.resize(memory.bytes() + partitions.capacity() * size_of::<u32>())?;
+        let end_of = |partition: usize| partitions.get(partition + 1).map_or(all, |&start| start as usize);
+        let chunk_rows = self.context.settings.chunk_rows;
+        let large = (LARGE_CHUNKS * chunk_rows).max(all / (PARTS * self.context.settings.threads.max(1)));
+        let enough = self.section_rows();
+        let mut morsels = Vec::new();
+        let mut first = 0;
+        for partition in 0..partitions.len() {
+            let (start, end) = (partitions[partition] as usize, end_of(partition));
+            if end - start >= large {
+                if first < partition {
+                    morsels.push(Morsel::Section(first..partition));
+                }
+                let section = Section::new(rows.clone(), start..end, vec![0], layout.peers.as_deref(), tasks)?;
+                let prepared = Arc::new(Prepared::new(layout, section, &self.context, tasks)?);
+                let parts = (0..end - start).step_by(enough).map(|at| at..(end - start).min(at + enough));
+                morsels.extend(parts.map(|part| Morsel::Part(prepared.clone(), part)));
+                first = partition + 1;
+            } else if end - partitions[first] as usize >= enough {
+                morsels.push(Morsel::Section(first..partition + 1));
+                first = partition + 1;
+            }
+        }
+        if first < partitions.len() {
+            morsels.push(Morsel::Section(first..partitions.len()));
+        }
+        self.recorder.note(format!("{} in {} rows", count(partitions.len(), "partition"), all));
+        Ok(Ready::InMemory { rows, partitions, morsels, next: AtomicUsize::new(0), _memory: memory })
+    }
+
+    /// The next rows that a worker is to give; `None` at the end. `alone` does what is left to be done.
+    fn take(&self, alone: &Alone<'_>) -> Result<Option<Taken>> {
+        let layout = &self.layout;
+        match self.ready.get().ok_or_else(|| Error::internal("a window is not finished"))? {
+            Ready::InMemory { rows, partitions, morsels, next, .. } => {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let (prepared, left) = match morsels.get(number) {
+                    None => return Ok(None),
+                    Some(Morsel::Part(prepared, part)) => (prepared.clone(), part.clone()),
+                    Some(Morsel::Section(numbers)) => {
+                        let start = partitions[numbers.start];
+                        let end = partitions.get(numbers.end).map_or(rows.len(), |&end| end as usize);
+                        let own = partitions[numbers.clone()].iter().map(|&at| at - start).collect();
+                        let range = start as usize..end;
+                        let section = Section::new(rows.clone(), range.clone(), own, layout.peers.as_deref(), alone)?;
+                        (Arc::new(Prepared::new(layout, section, &self.context, alone)?), 0..range.len())
+                    }
+                };
+                Ok(Some(Taken { number: number as u64, prepared, left, _memory: Reservation::default() }))
+            }
+            Ready::InFiles(files) => {
+                let Some((number, rows, memory)) = self.read(&mut lock(files))? else { return Ok(None) };
+                let all = rows.rows();
+                let rows = Arc::new(Kept::in_place(rows));
+                let partitions = boundaries(&rows, 0..all, &layout.partition, alone)?;
+                let section = Section::new(rows, 0..all, partitions, layout.peers.as_deref(), alone)?;
+                let prepared = Arc::new(Prepared::new(layout, section, &self.context, alone)?);
+                Ok(Some(Taken { number, prepared, left: 0..all, _memory: memory }))
+            }
+        }
+    }
+
+    /// The next whole partitions that are in files, with their number.
+    fn read(&self, files: &mut Files) -> Result<Option<(u64, Materialized, Reservation)>> {
+        let layout = &self.layout;
+        let mut memory = Reservation::new(&self.context.memory);
+        let mut rows = Materialized::new(&layout.stored);
+        let columns: Vec<usize> = (0..layout.stored.len()).collect();
+        let mut vectors: Vec<Vector> = layout.stored.iter().map(|meta| Vector::new(meta.physical)).collect();
+        while !files.is_over {
+            self.context.check()?;
+            if files.taken == files.merge.ordered().order.len() {
+                files.taken = 0;
+                files.is_over = !self.sort.advance(&mut files.merge)?;
+                continue;
+            }
+            let ordered = files.merge.ordered();
+            let ids = &ordered.order[files.taken..];
+            let mut count = ids.len().min(CHUNK_ROWS);
+            let is_enough = rows.rows() >= self.section_rows();
+            if is_enough {
+                // Only what is still of the last partition.
+                let last = rows.rows() as u32 - 1;
+                let agree = |id: u32| {
+                    let same =
+                        |&column: &usize| rows.compare_with(column, last, &ordered.rows, id, false, false).is_eq();
+                    layout.partition.iter().all(same)
+                };
+                count = ids[..count].partition_point(|&id| agree(id));
+                if count == 0 {
+                    break;
+                }
+            }
+            ordered.rows.gather_all(&columns, &ids[..count], &mut vectors);
+            let all: Vec<(&Vector, Option<&[u16]>)> = vectors.iter().map(|vector| (vector, None)).collect();
+            rows.append_vectors(&all, count);
+            memory.resize(rows.bytes())?;
+            files.taken += count;
+        }
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        files.sections += 1;
+        Ok(Some((files.sections - 1, rows, memory)))
+    }
+
+    /// Rows from which on a section is not given another partition.
+    fn section_rows(&self) -> usize {
+        SECTION_CHUNKS * self.context.settings.chunk_rows
+    }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
+}
+
+// ---- where rows come out ------------------------------------------------------------------------------------------
+
+struct WindowSource {
+    shared: Arc<Shared>,
+}
+
+impl Source for WindowSource {
+    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
+        let layout = &self.shared.layout;
+        let vectors = |metas: &[ColumnMeta]| metas.iter().map(|meta| Vector::new(meta.physical)).collect();
+        Ok(Box::new(WindowReader {
+            columns: (0..layout.passed).collect(),
+            passed: vectors(&layout.output[..layout.passed]),
+            results: vectors(&layout.output[layout.passed..]),
+            scratch: Scratch::default(),
+            picks: Vec::new(),
+            spares: Vec::new(),
+            taken: None,
+            number: 0,
+            shared: self.shared.clone(),
+        }))
+    }
+
+    fn progress(&self) -> Option<f64> {
+        match self.shared.ready.get()? {
+            Ready::InMemory { morsels, next, .. } => {
+                Some(next.load(Ordering::Relaxed).min(morsels.len()) as f64 / morsels.len().max(1) as f64)
+            }
+            Ready::InFiles(_) => None,
+        }
+    }
+
+    fn pieces(&self) -> Option<usize> {
+        match self.shared.ready.get()? {
+            Ready::InMemory { morsels, .. } => Some(morsels.len()),
+            Ready::InFiles(_) => None,
+        }
+    }
+}
+
+/// A morsel that a worker has taken.
+struct Taken {
+    number: u64,
+    prepared: Arc<Prepared>,
+    /// The rows that are still to be given.
+    left: Range<usize>,
+    /// That of rows which are this section's alone.
+    _memory: Reservation,
+}
+
+struct WindowReader {
+    shared: Arc<Shared>,
+    /// 0, 1, 2, …: the columns that come out.
+    columns: Vec<usize>,
+    passed: Vec<Vector>,
+    results: Vec<Vector>,
+    scratch: Scratch,
+    picks: Vec<u16>,
+    spares: Vec<Arc<Buffer>>,
+    taken: Option<Taken>,
+    number: u64,
+}
+
+impl SourceWorker for WindowReader {
+    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        let shared = &self.shared;
+        let layout = &shared.layout;
+        if self.taken.as_ref().is_none_or(|taken| taken.left.is_empty()) {
+            // Its memory first, then the next one's.
+            self.taken = None;
+            let vectors = self.passed.iter_mut().chain(&mut self.results);
+            vectors.for_each(|vector| *vector = Vector::new(vector.physical()));
+            self.taken = shared.take(&Alone(&shared.context))?;
+        }
+        let Some(taken) = &mut self.taken else { return Ok(false) };
+        self.number = taken.number;
+        let rows = taken.left.start..taken.left.end.min(taken.left.start + shared.context.settings.chunk_rows);
+        taken.left.start = rows.end;
+        taken.prepared.write(layout, rows.clone(), &mut self.scratch, &shared.context, &mut self.results)?;
+        taken.prepared.section.read_all(&self.columns, rows.clone(), &mut self.passed);
+        chunk.reset(rows.len());
+        let dense = chunk.push_group(Selection::ALL);
+        self.passed.iter().chain(&self.results).for_each(|vector| chunk.push_column(vector.clone(), dense));
+        if let Some(top) = layout.top {
+            let places = &self.scratch.places;
+            self.picks.clear();
+            for (row, position) in rows.clone().enumerate() {
+                let before = if top.with_peers { places.peers_start[row] } else { position as u32 };
+                if ((before - places.partition_start[row]) as usize) < top.rows {
+                    self.picks.push(row as u16);
+                }
+            }
+            if self.picks.len() < rows.len() {
+                chunk.select(&self.picks, &mut self.spares);
+            }
+        }
+        Ok(true)
+    }
+
+    fn morsel(&self) -> u64 {
+        self.number
+    }
+}

@@ -1,0 +1,190 @@
+//! A section with all that its calls need, and the results of some of its rows.
+
+use super::View;
+use super::by_frame::Ready;
+use super::counted::{Counted, Counting};
+use super::distinct::Distinct;
+use super::extreme::Extremes;
+use super::frame::Frames;
+use super::layout::{Call, Layout, StateSpec};
+use super::previous::Previous;
+use super::range::RangeKeys;
+use super::ranking::write_ntile;
+use super::section::{Places, Section};
+use super::sums::{AdditiveResult, Sums, write_counts, write_sums};
+use crate::exec::operator::Tasks;
+use crate::exec::{QueryContext, Reservation};
+use entasis_vector::{Error, Result, Vector};
+use std::ops::Range;
+
+/// See the module.
+pub struct Prepared {
+    /// The rows.
+    pub section: Section,
+    states: Vec<State>,
+    /// By frame: the keys, if bounds are looked for by value.
+    keys: Vec<Option<RangeKeys>>,
+    /// By call: what it knows of the rows, if it is computed frame by frame.
+    ready: Vec<Option<Ready>>,
+    _memory: Reservation,
+}
+
+/// What a [`StateSpec`] has become.
+enum State {
+    Counted(Counted),
+    Sums(Sums),
+    Extremes(Extremes),
+    Distinct(Distinct),
+}
+
+impl State {
+    fn bytes(&self) -> usize {
+        match self {
+            State::Counted(counted) => counted.bytes(),
+            State::Sums(sums) => sums.bytes(),
+            State::Extremes(extremes) => extremes.bytes(),
+            State::Distinct(distinct) => distinct.bytes(),
+        }
+    }
+}
+
+impl Prepared {
+    /// Prepares `section`.
+    ///
+    /// # Errors
+    /// Resource, if there is no memory for it; those of `tasks`.
+    pub fn new(layout: &Layout, section: Section, context: &QueryContext, tasks: &dyn Tasks) -> Result<Prepared> {
+        let mut memory = Reservation::new(&context.memory);
+        let mut used = section.bytes();
+        let mut reserve = |bytes: usize| {
+            used += bytes;
+            memory.resize(used)
+        };
+        reserve(0)?;
+        let metas = &layout.stored;
+        let mut states = Vec::with_capacity(layout.states.len());
+        // Calls for distinct values come side by side, a count and its sum.
+        let mut previous: Option<(&Counting, Previous)> = None;
+        for spec in &layout.states {
+            let counting = spec.counting();
+            if counting.distinct && previous.as_ref().is_none_or(|(of, _)| *of != counting) {
+                previous = Some((counting, Previous::new(counting, metas, &section, tasks)?));
+            }
+            let previous = previous.as_ref().filter(|_| counting.distinct).map(|(_, previous)| previous);
+            let state = match spec {
+                StateSpec::Counted { lists, .. } => {
+                    State::Counted(Counted::new(counting, *lists, &section, previous, tasks)?)
+                }
+                StateSpec::Sums(sums) => State::Sums(Sums::new(sums, &metas[sums.column], &section, previous, tasks)?),
+                StateSpec::Distinct(distinct) => State::Distinct(Distinct::new(distinct, metas, &section, tasks)?),
+                StateSpec::Extremes(extremes) => State::Extremes(Extremes::new(extremes, metas, &section, tasks)?),
+            };
+            reserve(state.bytes() + previous.map_or(0, Previous::bytes))?;
+            states.push(state);
+        }
+        let mut keys = Vec::with_capacity(layout.frames.len());
+        for frame in &layout.frames {
+            let range = frame.range.as_ref();
+            let read = range.map(|range| RangeKeys::read(range, &metas[range.column], &section, tasks)).transpose()?;
+            reserve(read.as_ref().map_or(0, RangeKeys::bytes))?;
+            keys.push(read);
+        }
+        let mut ready = Vec::with_capacity(layout.calls.len());
+        for (_, call) in &layout.calls {
+            let own = match call {
+                Call::ByFrame(call) => Some(call.prepare(metas, &section, context, tasks)?),
+                _ => None,
+            };
+            reserve(own.as_ref().map_or(0, Ready::bytes))?;
+            ready.push(own);
+        }
+        Ok(Prepared { section, states, keys, ready, _memory: memory })
+    }
+
+    fn counted(&self, state: Option<usize>) -> Result<Option<&Counted>> {
+        match state.map(|state| &self.states[state]) {
+            None => Ok(None),
+            Some(State::Counted(counted)) => Ok(Some(counted)),
+            Some(_) => Err(mismatch()),
+        }
+    }
+
+    fn sums(&self, state: usize) -> Result<&Sums> {
+        match &self.states[state] {
+            State::Sums(sums) => Ok(sums),
+            _ => Err(mismatch()),
+        }
+    }
+
+    /// Writes the results of all calls for `rows` to `out`, a vector a call.
+    ///
+    /// # Errors
+    /// Those of the functions; interrupted.
+    pub fn write(
+        &self,
+        layout: &Layout,
+        rows: Range<usize>,
+        scratch: &mut Scratch,
+        context: &QueryContext,
+        out: &mut [Vector],
+    ) -> Result<()> {
+        scratch.places.find(&self.section, rows);
+        scratch.frames.resize_with(layout.frames.len(), Frames::default);
+        for ((frames, spec), keys) in scratch.frames.iter_mut().zip(&layout.frames).zip(&self.keys) {
+            frames.find(spec, &self.section, &scratch.places, keys.as_ref())?;
+        }
+        let view = View { section: &self.section, places: &scratch.places, frames: &scratch.frames, context };
+        for (((meta, call), ready), out) in layout.calls.iter().zip(&self.ready).zip(out) {
+            if out.physical() != meta.physical {
+                *out = Vector::new(meta.physical);
+            }
+            match call {
+                Call::Ranking(ranking) => ranking.write(&view, out),
+                Call::Ntile(buckets) => write_ntile(buckets, &view, out)?,
+                Call::Shift(shift) => shift.write(self.counted(shift.counted)?, &view, out)?,
+                Call::Pick(pick) => pick.write(self.counted(pick.counted)?, &view, out)?,
+                Call::Additive(call) => {
+                    let counted = self.counted(call.counted)?;
+                    match call.result {
+                        AdditiveResult::Count => write_counts(counted, call.frame, &view, out),
+                        AdditiveResult::Sum(sums) => {
+                            write_sums(self.sums(sums)?, counted, call.frame, None, meta, &view, out)?;
+                        }
+                        AdditiveResult::Mean(sums, unit) => {
+                            write_sums(self.sums(sums)?, counted, call.frame, Some(unit), meta, &view, out)?;
+                        }
+                    }
+                }
+                Call::Extreme(call) => {
+                    let State::Extremes(extremes) = &self.states[call.state] else { return Err(mismatch()) };
+                    extremes.write(self.counted(call.counted)?, call.frame, meta.physical, &view, out);
+                }
+                Call::Distinct { state, frame, result } => {
+                    let State::Distinct(distinct) = &self.states[*state] else { return Err(mismatch()) };
+                    let frames = &view.frames[*frame];
+                    match result {
+                        AdditiveResult::Count => distinct.write_counts(frames, out),
+                        AdditiveResult::Sum(_) => distinct.write_sums(frames, None, meta, out)?,
+                        AdditiveResult::Mean(_, unit) => distinct.write_sums(frames, Some(*unit), meta, out)?,
+                    }
+                }
+                Call::ByFrame(call) => {
+                    call.write(ready.as_ref().ok_or_else(mismatch)?, &view, out)?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mismatch() -> Error {
+    Error::internal("a window function's state is another one's")
+}
+
+/// Memory of one worker.
+#[derive(Default)]
+pub struct Scratch {
+    /// The places of the rows that were written last.
+    pub places: Places,
+    frames: Vec<Frames>,
+}

@@ -1,0 +1,96 @@
+//! Functions of a row's place in its partition: numbers, ranks, shares, buckets. They look at no value and at no frame.
+
+use super::View;
+use super::operand::Operand;
+use entasis_vector::{CHUNK_ROWS, Error, Result, Vector};
+
+/// Which number a row gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ranking {
+    /// The place in the partition.
+    RowNumber,
+    /// That of the first peer.
+    Rank,
+    /// The number of the group of peers.
+    DenseRank,
+    /// The share of the other rows that come before the first peer.
+    PercentRank,
+    /// The share of rows up to the last peer.
+    CumeDist,
+}
+
+impl Ranking {
+    /// True if peers count.
+    pub fn needs_peers(self) -> bool {
+        self != Ranking::RowNumber
+    }
+
+    /// True if a number depends on rows behind the row.
+    pub fn needs_all(self) -> bool {
+        matches!(self, Ranking::PercentRank | Ranking::CumeDist)
+    }
+
+    /// Writes the numbers of the rows.
+    pub fn write(self, view: &View<'_>, out: &mut Vector) {
+        let places = view.places;
+        let room = places.rows.len().max(CHUNK_ROWS);
+        let starts = &places.partition_start;
+        match self {
+            Ranking::RowNumber => {
+                let numbers = out.begin_flat::<i64>(room).iter_mut().zip(places.rows.clone()).zip(starts);
+                numbers.for_each(|((number, position), &start)| *number = position as i64 - i64::from(start) + 1);
+            }
+            Ranking::Rank => {
+                let ranks = out.begin_flat::<i64>(room).iter_mut().zip(&places.peers_start).zip(starts);
+                ranks.for_each(|((rank, &peers), &start)| *rank = i64::from(peers - start) + 1);
+            }
+            Ranking::DenseRank => {
+                let ranks = out.begin_flat::<i64>(room).iter_mut().zip(&places.group).zip(&places.first_group);
+                ranks.for_each(|((rank, &group), &first)| *rank = i64::from(group - first) + 1);
+            }
+            Ranking::PercentRank => {
+                let shares = out.begin_flat::<f64>(room).iter_mut().zip(&places.peers_start);
+                for ((share, &peers), (&start, &end)) in shares.zip(starts.iter().zip(&places.partition_end)) {
+                    let others = end - start - 1;
+                    *share = if others == 0 { 0.0 } else { f64::from(peers - start) / f64::from(others) };
+                }
+            }
+            Ranking::CumeDist => {
+                let shares = out.begin_flat::<f64>(room).iter_mut().zip(&places.peers_end);
+                for ((share, &peers), (&start, &end)) in shares.zip(starts.iter().zip(&places.partition_end)) {
+                    *share = f64::from(peers - start) / f64::from(end - start);
+                }
+            }
+        }
+    }
+}
+
+/// Writes the buckets of the rows, where each partition has `buckets`: the first ones have one row more, if they must.
+///
+/// # Errors
+/// Input, if there are to be no buckets.
+pub fn write_ntile(buckets: &Operand, view: &View<'_>, out: &mut Vector) -> Result<()> {
+    let places = view.places;
+    let mut counts = Vec::new();
+    buckets.integers(view.section, places.rows.clone(), &mut counts)?;
+    let mut missing = Vec::new();
+    let numbers = out.begin_flat::<i64>(places.rows.len().max(CHUNK_ROWS));
+    for (row, (position, count)) in places.rows.clone().zip(&counts).enumerate() {
+        let Some(count) = *count else {
+            missing.push(row);
+            continue;
+        };
+        if count <= 0 {
+            return Err(Error::input(format!("ntile of {count} buckets")).with_hint("give it a number from 1 on"));
+        }
+        let start = places.partition_start[row];
+        let rows = i128::from(places.partition_end[row] - start);
+        let at = position as i128 - i128::from(start);
+        let (size, larger) = (rows / count, rows % count);
+        let in_larger = larger * (size + 1);
+        let bucket = if at < in_larger { at / (size + 1) } else { larger + (at - in_larger) / size };
+        numbers[row] = bucket as i64 + 1;
+    }
+    missing.into_iter().for_each(|row| out.set_null(row));
+    Ok(())
+}

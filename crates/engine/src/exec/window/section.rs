@@ -1,0 +1,238 @@
+//! A section: some whole partitions, one behind the other, whose rows are in order; and where each row stands in them.
+//!
+//! All that functions count are *positions*: places of rows in the section, from 0. A section knows at which positions
+//! partitions and groups of peers begin. Columns are not copied: a function gathers what it reads, a chunk at a time.
+//!
+//! Two rows are peers, or of one partition, if they agree as under `IS NOT DISTINCT FROM`; since rows are in order, each is
+//! compared with the one before it and no other.
+
+use super::kept::Kept;
+use crate::exec::operator::{Tasks, in_parallel};
+use entasis_vector::value::canonical_bits;
+use entasis_vector::{CHUNK_ROWS, Interval, Native, PhysicalType, Result, StringView, Vector};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Rows that are a task of their own.
+pub const TASK_ROWS: usize = 32 << 10;
+
+/// See the module.
+pub struct Section {
+    rows: Arc<Kept>,
+    /// Where the section stands in their order.
+    range: Range<usize>,
+    /// The positions at which partitions begin, ascending, and the number of rows.
+    partitions: Vec<u32>,
+    /// The same of groups of peers; none if nobody asks.
+    peers: Vec<u32>,
+    /// By partition the number of its first group of peers, and that of groups.
+    first_groups: Vec<u32>,
+}
+
+impl Section {
+    /// The rows `range` of an order, which are partitions that begin at these positions; peers agree in the columns
+    /// `order`, if anybody asks for them.
+    ///
+    /// # Errors
+    /// Those of `tasks`.
+    pub fn new(
+        rows: Arc<Kept>,
+        range: Range<usize>,
+        mut partitions: Vec<u32>,
+        order: Option<&[usize]>,
+        tasks: &dyn Tasks,
+    ) -> Result<Section> {
+        let (mut peers, mut first_groups) = (Vec::new(), Vec::new());
+        if let Some(order) = order {
+            let mut of_partitions = partitions.iter().copied().peekable();
+            let changes = boundaries(&rows, range.clone(), order, tasks)?;
+            // Where a partition begins, so does a group of peers, whatever its keys are.
+            for change in changes {
+                while let Some(first) = of_partitions.next_if(|first| *first < change) {
+                    peers.push(first);
+                }
+                of_partitions.next_if_eq(&change);
+                peers.push(change);
+            }
+            peers.extend(of_partitions);
+            let mut groups = 0..peers.len();
+            first_groups.extend(
+                partitions.iter().filter_map(|first| groups.find(|&group| peers[group] == *first)).map(|at| at as u32),
+            );
+            first_groups.push(peers.len() as u32);
+            peers.push(range.len() as u32);
+        }
+        partitions.push(range.len() as u32);
+        Ok(Section { rows, range, partitions, peers, first_groups })
+    }
+
+    /// Rows.
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+    /// Bytes of memory in use, without the rows.
+    pub fn bytes(&self) -> usize {
+        (self.partitions.capacity() + self.peers.capacity() + self.first_groups.capacity()) * size_of::<u32>()
+    }
+    /// The positions at which partitions begin, and the number of rows.
+    pub fn partitions(&self) -> &[u32] {
+        &self.partitions
+    }
+    /// The positions at which groups of peers begin, and the number of rows.
+    pub fn peers(&self) -> &[u32] {
+        &self.peers
+    }
+    fn places(&self, positions: Range<usize>) -> Range<usize> {
+        self.range.start + positions.start..self.range.start + positions.end
+    }
+    /// The row id of a position.
+    pub fn id(&self, position: u32) -> u32 {
+        self.rows.id(self.range.start + position as usize)
+    }
+
+    /// Writes the values of `column` at `positions`, one behind the other, to `out`, flat.
+    pub fn read(&self, column: usize, positions: Range<usize>, out: &mut Vector) {
+        self.rows.read(column, self.places(positions), out);
+    }
+    /// The same of several columns, each to its vector.
+    pub fn read_all(&self, columns: &[usize], positions: Range<usize>, out: &mut [Vector]) {
+        self.rows.read_all(columns, self.places(positions), out);
+    }
+    /// Writes the values of `column` in the rows `ids` to `out`, flat; no row gives NULL.
+    pub fn gather(&self, column: usize, ids: &[u32], out: &mut Vector) {
+        self.rows.gather(column, ids, out);
+    }
+    /// True if some value of `column` is NULL, in this section or another.
+    pub fn has_nulls(&self, column: usize) -> bool {
+        self.rows.has_nulls(column)
+    }
+}
+
+/// Cuts `rows` positions into ranges that are worth a task each.
+pub fn task_ranges(rows: usize) -> Vec<Range<usize>> {
+    (0..rows).step_by(TASK_ROWS).map(|first| first..(first + TASK_ROWS).min(rows)).collect()
+}
+
+/// The positions in `range` of an order at which a row differs from the one before it in one of `columns`: the first one
+/// in any case.
+///
+/// # Errors
+/// Those of `tasks`.
+pub fn boundaries(rows: &Kept, range: Range<usize>, columns: &[usize], tasks: &dyn Tasks) -> Result<Vec<u32>> {
+    if range.is_empty() || columns.is_empty() {
+        return Ok(if range.is_empty() { Vec::new() } else { vec![0] });
+    }
+    let mut found: Vec<(Range<usize>, Vec<u32>)> =
+        task_ranges(range.len()).into_iter().map(|part| (part, Vec::new())).collect();
+    in_parallel(tasks, found.iter_mut().collect(), &|_, (part, found)| {
+        tasks.check()?;
+        let mut vector = Vector::new(PhysicalType::I64);
+        let mut differs = [false; CHUNK_ROWS];
+        for first in part.clone().step_by(CHUNK_ROWS - 1) {
+            let end = part.end.min(first + CHUNK_ROWS - 1);
+            // With the row before, but for the very first one.
+            let before = usize::from(first > 0);
+            let places = range.start + first - before..range.start + end;
+            differs.fill(false);
+            differs[0] = before == 0;
+            for &column in columns {
+                rows.read(column, places.clone(), &mut vector);
+                mark_changes(&vector, places.len(), &mut differs[1 - before..]);
+            }
+            let changes = differs[..end - first].iter().enumerate().filter(|(_, differs)| **differs);
+            found.extend(changes.map(|(i, _)| (first + i) as u32));
+        }
+        Ok(())
+    })?;
+    Ok(found.into_iter().flat_map(|(_, found)| found).collect())
+}
+
+/// Sets `differs[i]` if the value at i + 1 differs from the one at i, for the first `rows` values of a flat vector.
+fn mark_changes(vector: &Vector, rows: usize, differs: &mut [bool]) {
+    fn mark<T: Native, K: PartialEq>(vector: &Vector, rows: usize, differs: &mut [bool], key: impl Fn(T) -> K) {
+        let values = &vector.values::<T>()[..rows];
+        let changes = differs.iter_mut().zip(values.windows(2));
+        match vector.validity() {
+            None => changes.for_each(|(differs, pair)| *differs |= key(pair[0]) != key(pair[1])),
+            Some(_) => changes.enumerate().for_each(|(i, (differs, pair))| {
+                *differs |= match (vector.is_valid(i), vector.is_valid(i + 1)) {
+                    (true, true) => key(pair[0]) != key(pair[1]),
+                    (a, b) => a != b,
+                }
+            }),
+        }
+    }
+    match vector.physical() {
+        PhysicalType::F32 => mark(vector, rows, differs, |v: f32| canonical_bits(v.into())),
+        PhysicalType::F64 => mark(vector, rows, differs, canonical_bits),
+        PhysicalType::Str => mark(vector, rows, differs, |v: StringView| v),
+        PhysicalType::Interval => mark(vector, rows, differs, |v: Interval| v.estimate()),
+        other => match other.width() {
+            1 => mark(vector, rows, differs, |v: u8| v),
+            2 => mark(vector, rows, differs, |v: u16| v),
+            4 => mark(vector, rows, differs, |v: u32| v),
+            8 => mark(vector, rows, differs, |v: u64| v),
+            _ => mark(vector, rows, differs, |v: i128| v),
+        },
+    }
+}
+
+/// Where some rows stand: for each, its partition and its group of peers.
+#[derive(Default)]
+pub struct Places {
+    /// The positions of the rows.
+    pub rows: Range<usize>,
+    /// Where each row's partition begins.
+    pub partition_start: Vec<u32>,
+    /// Where it ends.
+    pub partition_end: Vec<u32>,
+    /// Where each row's group of peers begins. This and what follows is empty if nobody asks.
+    pub peers_start: Vec<u32>,
+    /// Where it ends.
+    pub peers_end: Vec<u32>,
+    /// The number of the group of peers in the section.
+    pub group: Vec<u32>,
+    /// The number of the first group of its partition.
+    pub first_group: Vec<u32>,
+    /// That of the last one, plus one.
+    pub end_group: Vec<u32>,
+}
+
+impl Places {
+    /// Finds the places of `rows`.
+    pub fn find(&mut self, section: &Section, rows: Range<usize>) {
+        self.rows = rows.clone();
+        let clear = |places: &mut Vec<u32>| places.clear();
+        [&mut self.partition_start, &mut self.partition_end, &mut self.peers_start].into_iter().for_each(clear);
+        [&mut self.peers_end, &mut self.group, &mut self.first_group, &mut self.end_group].into_iter().for_each(clear);
+        let peers = section.peers();
+        for_each_stretch(section.partitions(), rows.clone(), |partition, start, end, count| {
+            self.partition_start.extend(std::iter::repeat_n(start, count));
+            self.partition_end.extend(std::iter::repeat_n(end, count));
+            if let Some(&[first, after]) = section.first_groups.get(partition as usize..partition as usize + 2) {
+                self.first_group.extend(std::iter::repeat_n(first, count));
+                self.end_group.extend(std::iter::repeat_n(after, count));
+            }
+        });
+        if !peers.is_empty() {
+            for_each_stretch(peers, rows, |group, start, end, count| {
+                self.peers_start.extend(std::iter::repeat_n(start, count));
+                self.peers_end.extend(std::iter::repeat_n(end, count));
+                self.group.extend(std::iter::repeat_n(group, count));
+            });
+        }
+    }
+}
+
+/// Of stretches that begin at `starts`, calls `take` for each with rows in `rows`: its number, start and end, and how many
+/// of the rows are in it.
+fn for_each_stretch(starts: &[u32], rows: Range<usize>, mut take: impl FnMut(u32, u32, u32, usize)) {
+    let mut stretch = starts.partition_point(|&start| start as usize <= rows.start).saturating_sub(1);
+    let mut row = rows.start;
+    while row < rows.end {
+        let (start, end) = (starts[stretch], starts[stretch + 1]);
+        let after = rows.end.min(end as usize);
+        take(stretch as u32, start, end, after - row);
+        (row, stretch) = (after, stretch + 1);
+    }
+}

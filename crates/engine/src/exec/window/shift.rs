@@ -1,0 +1,121 @@
+//! `lag` and `lead`: the value of a row so many before, or behind.
+//!
+//! What is found is a row; its value is gathered like any other. Rows whose value is NULL may be passed over: then the list
+//! of those that count says which one is so many away.
+
+use super::View;
+use super::counted::Counted;
+use super::operand::Operand;
+use crate::exec::materialized::Materialized;
+use entasis_vector::{CHUNK_ROWS, PhysicalType, Result, StringView, Value, Vector};
+
+/// A call of `lag` or `lead`.
+#[derive(Debug)]
+pub struct Shift {
+    /// The column of the value.
+    pub value: usize,
+    /// How many rows away.
+    pub offset: Operand,
+    /// The column of what is given where there is no such row; without one, NULL.
+    pub default: Option<usize>,
+    /// Behind the row, and not before it.
+    pub leads: bool,
+    /// Which rows count, if not all do: the state.
+    pub counted: Option<usize>,
+}
+
+impl Shift {
+    /// Writes the values for the rows. `counted` knows the rows that count, if not all do.
+    ///
+    /// # Errors
+    /// Internal, if the offset is no integer.
+    pub fn write(&self, counted: Option<&Counted>, view: &View<'_>, out: &mut Vector) -> Result<()> {
+        let (section, places) = (view.section, view.places);
+        if let (Operand::Constant(Value::Integer(offset)), None, None) = (&self.offset, counted, self.default) {
+            // PERF: most calls are like this.
+            // No partition has so many rows.
+            let offset = (*offset).clamp(-i128::from(u32::MAX), u32::MAX.into()) as i64;
+            let moved = if self.leads { offset } else { -offset };
+            let partitions = places.partition_start.iter().zip(&places.partition_end);
+            let ids = places.rows.clone().zip(partitions).map(|(position, (&start, &end))| {
+                let target = position as i64 + moved;
+                let is_there = target >= i64::from(start) && target < i64::from(end);
+                if is_there { section.id(target as u32) } else { Materialized::NO_ROW }
+            });
+            section.gather(self.value, &ids.collect::<Vec<u32>>(), out);
+            return Ok(());
+        }
+        let mut offsets = Vec::new();
+        self.offset.integers(section, places.rows.clone(), &mut offsets)?;
+        let mut ids = Vec::with_capacity(places.rows.len());
+        let mut defaulted = Vec::new();
+        for (row, (position, offset)) in places.rows.clone().zip(offsets).enumerate() {
+            let Some(offset) = offset else {
+                ids.push(Materialized::NO_ROW);
+                continue;
+            };
+            let offset = if self.leads { offset } else { offset.saturating_neg() };
+            let partition = places.partition_start[row].into()..places.partition_end[row].into();
+            let target = match counted {
+                Some(counted) if offset != 0 => {
+                    let rows = counted.before(places.partition_start[row] as usize).into()
+                        ..counted.before(places.partition_end[row] as usize).into();
+                    // The first one behind is the one that comes after all up to this row.
+                    let from = if offset > 0 { counted.before(position + 1) } else { counted.before(position) };
+                    let nth = i128::from(from).saturating_add(if offset > 0 { offset - 1 } else { offset });
+                    Some(nth).filter(|nth| rows.contains(nth)).map(|nth| counted.nth(nth as u32))
+                }
+                _ => {
+                    let target = (position as i128).saturating_add(offset);
+                    Some(target).filter(|target| partition.contains(target)).map(|target| target as u32)
+                }
+            };
+            match target {
+                Some(target) => ids.push(section.id(target)),
+                None => {
+                    ids.push(Materialized::NO_ROW);
+                    defaulted.push(row);
+                }
+            }
+        }
+        section.gather(self.value, &ids, out);
+        if let Some(default) = self.default.filter(|_| !defaulted.is_empty()) {
+            let mut defaults = Vector::new(PhysicalType::Bool);
+            section.read(default, places.rows.clone(), &mut defaults);
+            put(&defaults, &defaulted, places.rows.len(), out);
+        }
+        Ok(())
+    }
+}
+
+/// Puts the values of `from` in `rows` in their places in `out`, which are NULL. Both are flat, of one type, from the same kept rows.
+fn put(from: &Vector, rows: &[usize], count: usize, out: &mut Vector) {
+    macro_rules! copy {
+        ($t:ty) => {{
+            let values = from.values::<$t>();
+            let to = out.values_mut::<$t>();
+            rows.iter().for_each(|&row| to[row] = values[row]);
+        }};
+    }
+    match from.physical() {
+        PhysicalType::Str => {
+            // Either's long strings may be in the heap that both columns have.
+            if let Some(heap) = from.heap().filter(|_| !from.strings_are_stable()) {
+                let stable = out.strings_are_stable();
+                debug_assert!(stable || out.heap().is_some());
+                out.share_heap(heap);
+                out.set_strings_stable(false);
+            }
+            copy!(StringView);
+        }
+        other => match other.width() {
+            1 => copy!(u8),
+            2 => copy!(u16),
+            4 => copy!(u32),
+            8 => copy!(u64),
+            _ => copy!(i128),
+        },
+    }
+    let validity = out.validity_mut(count.max(CHUNK_ROWS));
+    rows.iter().for_each(|&row| entasis_vector::bitmap::set(validity, row, from.is_valid(row)));
+}

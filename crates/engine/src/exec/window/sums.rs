@@ -1,0 +1,292 @@
+//! `count`, `sum` and `avg` over frames.
+//!
+//! | values | what is kept for each position | a frame's sum |
+//! |---|---|---|
+//! | integers, decimals | the sum of all values before it | a difference |
+//! | the same, if that might overflow 128 bits | a segment tree that knows of overflow | a fold |
+//! | floats, frames that begin with their partitions | the sum of the partition's values up to it | itself |
+//! | floats, other frames | a segment tree | a fold |
+//!
+//! Sums of integers are exact, so that what is taken away again leaves no trace. Floats are only ever added: a difference would keep the
+//! errors of what has left the frame, and infinity for good.
+
+use super::View;
+use super::counted::{Counted, Counting};
+use super::frame::Frames;
+use super::previous::Previous;
+use super::scan::{read, scan};
+use super::section::Section;
+use super::tree::Tree;
+use crate::exec::operator::Tasks;
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{CHUNK_ROWS, Error, PhysicalType, Result, Value, Vector};
+use std::ops::Range;
+
+/// Values that are added up.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SumSpec {
+    /// Their column.
+    pub column: usize,
+    /// The rows that count.
+    pub counting: Counting,
+    /// All frames begin with their partitions and have no holes.
+    pub running: bool,
+}
+
+/// See the module.
+pub enum Sums {
+    /// Sums in 64 bits.
+    Narrow(Vec<i64>),
+    /// Sums in 128 bits.
+    Wide(Vec<i128>),
+    /// Sums that might overflow, and whether they have.
+    Checked(Tree<(i128, bool)>),
+    /// Sums of a partition's floats.
+    Running(Vec<f64>),
+    /// Sums of floats.
+    Floats(Tree<f64>),
+}
+
+impl Sums {
+    /// Adds up the values in `section`.
+    ///
+    /// # Errors
+    /// Internal, for values that are no numbers; those of `tasks`.
+    pub fn new(
+        spec: &SumSpec,
+        meta: &ColumnMeta,
+        section: &Section,
+        previous: Option<&Previous>,
+        tasks: &dyn Tasks,
+    ) -> Result<Sums> {
+        macro_rules! values {
+            ($t:ty, $to:ty, $lead:expr) => {{
+                // A negative zero adds nothing to a sum, which begins with zero.
+                let convert = |v: $t| v as $to + <$to>::default();
+                read(spec.column, &spec.counting, section, previous, <$to>::default(), $lead, convert, tasks)?
+            }};
+        }
+        if matches!(meta.physical, PhysicalType::F32 | PhysicalType::F64) {
+            let mut values: Vec<f64> = match meta.physical {
+                PhysicalType::F32 => values!(f32, f64, 0),
+                _ => values!(f64, f64, 0),
+            };
+            if !spec.running {
+                return Ok(Sums::Floats(Tree::new(values, |a, b| a + b, tasks)?));
+            }
+            scan(&mut values, section.partitions(), |a, b| a + b, tasks)?;
+            return Ok(Sums::Running(values));
+        }
+        let (min, max) = meta.range.unwrap_or((i128::MIN, i128::MAX));
+        let most = min.unsigned_abs().max(max.unsigned_abs()).saturating_mul(section.len() as u128);
+        macro_rules! integers {
+            ($to:ty, $lead:expr) => {
+                match meta.physical {
+                    PhysicalType::I8 => values!(i8, $to, $lead),
+                    PhysicalType::I16 => values!(i16, $to, $lead),
+                    PhysicalType::I32 => values!(i32, $to, $lead),
+                    PhysicalType::I64 => values!(i64, $to, $lead),
+                    PhysicalType::I128 => values!(i128, $to, $lead),
+                    PhysicalType::U8 => values!(u8, $to, $lead),
+                    PhysicalType::U16 => values!(u16, $to, $lead),
+                    PhysicalType::U32 => values!(u32, $to, $lead),
+                    PhysicalType::U64 => values!(u64, $to, $lead),
+                    other => return Err(Error::internal(format!("{other:?} cannot be summed"))),
+                }
+            };
+        }
+        if most <= i64::MAX as u128 {
+            let mut sums: Vec<i64> = integers!(i64, 1);
+            scan(&mut sums[1..], &[0], |a, b| a + b, tasks)?;
+            return Ok(Sums::Narrow(sums));
+        }
+        if most <= i128::MAX as u128 {
+            let mut sums: Vec<i128> = integers!(i128, 1);
+            scan(&mut sums[1..], &[0], |a, b| a + b, tasks)?;
+            return Ok(Sums::Wide(sums));
+        }
+        let sums: Vec<i128> = integers!(i128, 0);
+        let sums = sums.into_iter().map(|value| (value, false)).collect();
+        Ok(Sums::Checked(Tree::new(sums, checked, tasks)?))
+    }
+
+    /// Bytes of memory in use.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Sums::Narrow(sums) => sums.capacity() * 8,
+            Sums::Wide(sums) => sums.capacity() * 16,
+            Sums::Checked(tree) => tree.bytes(),
+            Sums::Running(sums) => sums.capacity() * 8,
+            Sums::Floats(tree) => tree.bytes(),
+        }
+    }
+}
+
+fn checked(a: (i128, bool), b: (i128, bool)) -> (i128, bool) {
+    let (sum, over) = a.0.overflowing_add(b.0);
+    (sum, a.1 | b.1 | over)
+}
+
+/// What a call makes of counts and sums.
+#[derive(Debug)]
+pub struct Additive {
+    /// Which rows count, if not all do: the state.
+    pub counted: Option<usize>,
+    /// The frame.
+    pub frame: usize,
+    /// What comes out.
+    pub result: AdditiveResult,
+}
+
+/// See [`Additive`].
+#[derive(Debug)]
+pub enum AdditiveResult {
+    /// The number of rows.
+    Count,
+    /// The sum of this state.
+    Sum(usize),
+    /// The sum of this state, by the count and a unit.
+    Mean(usize, f64),
+}
+
+/// Writes the numbers of rows in the frames.
+pub fn write_counts(counted: Option<&Counted>, frame: usize, view: &View<'_>, out: &mut Vector) {
+    let frames = &view.frames[frame];
+    let room = view.places.rows.len().max(CHUNK_ROWS);
+    let counts = out.begin_flat::<i64>(room)[..view.places.rows.len()].iter_mut();
+    match counted {
+        Some(counted) => each_frame(frames, counts, |piece| i64::from(counted.count(piece))),
+        None => each_frame(frames, counts, |piece| piece.len() as i64),
+    }
+}
+
+/// Adds up, for each frame, what `of` gives for its pieces.
+fn each_frame<'o>(frames: &Frames, out: impl Iterator<Item = &'o mut i64>, of: impl Fn(Range<usize>) -> i64) {
+    if frames.are_whole() {
+        let bounds = frames.starts.iter().zip(&frames.ends);
+        out.zip(bounds).for_each(|(out, (&start, &end))| *out = of(start as usize..end as usize));
+    } else {
+        out.enumerate().for_each(|(row, out)| *out = frames.pieces(row).iter().map(&of).sum());
+    }
+}
+
+/// Writes the sums of the frames, or their means if there is a unit. `meta` describes what comes out.
+///
+/// # Errors
+/// Input, if a sum does not fit its type.
+pub fn write_sums(
+    sums: &Sums,
+    counted: Option<&Counted>,
+    frame: usize,
+    unit: Option<f64>,
+    meta: &ColumnMeta,
+    view: &View<'_>,
+    out: &mut Vector,
+) -> Result<()> {
+    let frames = &view.frames[frame];
+    let rows = view.places.rows.len();
+    let mut counts = vec![0i64; rows];
+    match counted {
+        Some(counted) => each_frame(frames, counts.iter_mut(), |piece| counted.count(piece).into()),
+        None => each_frame(frames, counts.iter_mut(), |piece| piece.len() as i64),
+    }
+    let fold = |tree: &Tree<f64>, row: usize| {
+        frames.pieces(row).iter().fold(0.0, |sum, piece| tree.fold(piece, sum, |a, b| a + b))
+    };
+    // Running sums are those of the last row in the frame.
+    let running = |sums: &[f64], row: usize| {
+        let end = frames.ends[row] as usize;
+        if frames.starts[row] as usize == end { 0.0 } else { sums[end - 1] }
+    };
+    match (sums, unit) {
+        (Sums::Narrow(sums), None) if meta.physical == PhysicalType::I64 => {
+            let out = out.begin_flat::<i64>(rows.max(CHUNK_ROWS))[..rows].iter_mut();
+            each_frame(frames, out, |piece| sums[piece.end] - sums[piece.start]);
+        }
+        (Sums::Narrow(sums), Some(unit)) if frames.are_whole() => {
+            let means = out.begin_flat::<f64>(rows.max(CHUNK_ROWS)).iter_mut().zip(&counts);
+            for ((mean, &count), (&start, &end)) in means.zip(frames.starts.iter().zip(&frames.ends)) {
+                *mean = (sums[end as usize] - sums[start as usize]) as f64 / (count.max(1) as f64 * unit);
+            }
+        }
+        (Sums::Running(sums), unit) => write_floats(&counts, unit, meta, out, |row| running(sums, row)),
+        (Sums::Floats(tree), unit) => write_floats(&counts, unit, meta, out, |row| fold(tree, row)),
+        (Sums::Narrow(sums), unit) => write_integers(&counts, unit, meta, out, |row| {
+            let of = |piece: Range<usize>| i128::from(sums[piece.end] - sums[piece.start]);
+            Ok(frames.pieces(row).iter().map(of).sum())
+        })?,
+        (Sums::Wide(sums), unit) => write_integers(&counts, unit, meta, out, |row| {
+            Ok(frames.pieces(row).iter().map(|piece| sums[piece.end] - sums[piece.start]).sum())
+        })?,
+        (Sums::Checked(tree), unit) => write_integers(&counts, unit, meta, out, |row| {
+            let pieces = frames.pieces(row);
+            match pieces.iter().fold((0, false), |sum, piece| tree.fold(piece, sum, checked)) {
+                (sum, false) => Ok(sum),
+                (_, true) => Err(Error::input("sum overflow: the sum has more than 38 digits")),
+            }
+        })?,
+    }
+    counts.iter().enumerate().filter(|(_, count)| **count == 0).for_each(|(row, _)| out.set_null(row));
+    Ok(())
+}
+
+fn write_floats(counts: &[i64], unit: Option<f64>, meta: &ColumnMeta, out: &mut Vector, sum: impl Fn(usize) -> f64) {
+    let rows = counts.len();
+    let result = |row: usize| match unit {
+        Some(unit) => sum(row) / (counts[row].max(1) as f64 * unit),
+        None => sum(row),
+    };
+    if meta.physical == PhysicalType::F32 {
+        let out = out.begin_flat::<f32>(rows.max(CHUNK_ROWS))[..rows].iter_mut();
+        out.enumerate().for_each(|(row, out)| *out = result(row) as f32);
+    } else {
+        let out = out.begin_flat::<f64>(rows.max(CHUNK_ROWS))[..rows].iter_mut();
+        out.enumerate().for_each(|(row, out)| *out = result(row));
+    }
+}
+
+fn write_integers(
+    counts: &[i64],
+    unit: Option<f64>,
+    meta: &ColumnMeta,
+    out: &mut Vector,
+    sum: impl Fn(usize) -> Result<i128>,
+) -> Result<()> {
+    let rows = counts.len();
+    let room = rows.max(CHUNK_ROWS);
+    if let Some(unit) = unit {
+        let means = out.begin_flat::<f64>(room)[..rows].iter_mut().zip(counts);
+        for (row, (mean, &count)) in means.enumerate() {
+            *mean = sum(row)? as f64 / (count.max(1) as f64 * unit);
+        }
+        return Ok(());
+    }
+    let too_large = |sum: i128| {
+        let ty = meta.ty;
+        Error::input(format!("sum {} does not fit {ty}", Value::Integer(sum).display(ty)))
+    };
+    macro_rules! narrow {
+        ($t:ty) => {
+            for (row, out) in out.begin_flat::<$t>(room)[..rows].iter_mut().enumerate() {
+                let sum = sum(row)?;
+                *out = <$t>::try_from(sum).map_err(|_| too_large(sum))?;
+            }
+        };
+    }
+    match meta.physical {
+        PhysicalType::I64 => narrow!(i64),
+        PhysicalType::U64 => narrow!(u64),
+        PhysicalType::I32 => narrow!(i32),
+        PhysicalType::I128 => {
+            let (least, most) = meta.ty.integer_range().unwrap_or((i128::MIN, i128::MAX));
+            for (row, out) in out.begin_flat::<i128>(room)[..rows].iter_mut().enumerate() {
+                *out = sum(row)?;
+                if *out < least || *out > most {
+                    return Err(too_large(*out));
+                }
+            }
+        }
+        other => return Err(Error::internal(format!("a sum of integers as {other:?}"))),
+    }
+    Ok(())
+}

@@ -1,0 +1,91 @@
+//! `first_value`, `last_value`, `nth_value` and `any_value`: the value of a row of the frame.
+//!
+//! What is found is a row, by its place among the pieces of the frame or, if rows without value are passed over, among
+//! the rows that count; its value is gathered like any other.
+
+use super::View;
+use super::counted::Counted;
+use super::frame::Pieces;
+use super::operand::Operand;
+use crate::exec::materialized::Materialized;
+use entasis_vector::{Error, Result, Vector};
+
+/// A call for the value of a row of the frame.
+#[derive(Debug)]
+pub struct Pick {
+    /// The column of the value.
+    pub value: usize,
+    /// Which row.
+    pub which: Which,
+    /// Which rows count, if not all do: the state.
+    pub counted: Option<usize>,
+    /// The frame.
+    pub frame: usize,
+}
+
+/// Which row of a frame.
+#[derive(Debug)]
+pub enum Which {
+    /// The first one.
+    First,
+    /// The last one.
+    Last,
+    /// The one of this number, from 1.
+    Nth(Operand),
+}
+
+impl Pick {
+    /// Writes the values for the rows. `counted` knows the rows that count, if not all do.
+    ///
+    /// # Errors
+    /// Input, if a number is not positive.
+    pub fn write(&self, counted: Option<&Counted>, view: &View<'_>, out: &mut Vector) -> Result<()> {
+        let (section, rows, frames) = (view.section, view.places.rows.clone(), &view.frames[self.frame]);
+        let mut ids = Vec::with_capacity(rows.len());
+        let id = |position: Option<u32>| position.map_or(Materialized::NO_ROW, |position| section.id(position));
+        match &self.which {
+            Which::First => ids.extend((0..rows.len()).map(|row| id(nth(frames.pieces(row), 0, counted)))),
+            Which::Last => ids.extend((0..rows.len()).map(|row| id(last(frames.pieces(row), counted)))),
+            Which::Nth(numbers) => {
+                let mut wanted = Vec::new();
+                numbers.integers(section, rows, &mut wanted)?;
+                for (row, number) in wanted.into_iter().enumerate() {
+                    if let Some(number) = number.filter(|number| *number <= 0) {
+                        return Err(Error::input(format!("nth_value of row {number}"))
+                            .with_hint("rows of a frame have numbers from 1 on"));
+                    }
+                    let position = number.and_then(|number| nth(frames.pieces(row), number - 1, counted));
+                    ids.push(id(position));
+                }
+            }
+        }
+        section.gather(self.value, &ids, out);
+        Ok(())
+    }
+}
+
+/// The position of the row of number `n`, from 0.
+fn nth(pieces: Pieces, mut n: i128, counted: Option<&Counted>) -> Option<u32> {
+    for piece in pieces.iter() {
+        let rows = counted.map_or(piece.len(), |counted| counted.count(piece.clone()) as usize) as i128;
+        if n < rows {
+            return Some(match counted {
+                Some(counted) => counted.nth(counted.before(piece.start) + n as u32),
+                None => piece.start as u32 + n as u32,
+            });
+        }
+        n -= rows;
+    }
+    None
+}
+
+/// The position of the last row.
+fn last(pieces: Pieces, counted: Option<&Counted>) -> Option<u32> {
+    let mut pieces = pieces.iter().rev();
+    match counted {
+        Some(counted) => pieces
+            .find(|piece| counted.count(piece.clone()) > 0)
+            .map(|piece| counted.nth(counted.before(piece.end) - 1)),
+        None => pieces.next().map(|piece| piece.end as u32 - 1),
+    }
+}
