@@ -66,15 +66,7 @@ RULES = [
     Rule("tables without a name", Kind.LEFT_OUT, error("PostgreSQL", r"subquery in FROM must have an alias"), "PostgreSQL"),
     Rule("time", Kind.LEFT_OUT, error("PostgreSQL", r"due to statement timeout"), "PostgreSQL"),
     Rule("ambiguous names", Kind.OPEN, error("PostgreSQL", r"is ambiguous", r"HAVING|WHERE")),
-    Rule("floats beside decimals and text", Kind.OPEN, error("Entasis", r"out of range for DECIMAL\(38,15\)")),
     Rule("keys of one text", Kind.OPEN, error("Entasis", r"there are two columns named Utf8")),
     Rule("ORDER BY hidden column", Kind.OPEN, error("Entasis", r"is in more than one table", r"ORDER BY")),
-    Rule("results of r.*", Kind.OPEN, statement(r"SELECT (DISTINCT )?r\d+\.\* .*ORDER BY")),
-    Rule("untyped in set operations", Kind.OPEN, error("Entasis", r"Incompatible inputs for Union")),
-    Rule(
-        "untyped in set operations",
-        Kind.OPEN,
-        statement(r"\(SELECT (?:(?! FROM ).)*'[^']*' AS c\d(?:(?! FROM ).)*\)($| ORDER| UNION| EXCEPT| INTERSECT|\))"),
-    ),
     Rule("whole seconds", Kind.AS_DUCKDB, statement(r"extract\(second FROM")),
 ]
