@@ -64,6 +64,7 @@ RULES = [
     Rule("sum of intervals", Kind.LEFT_OUT, error("DuckDB", r"'sum\(INTERVAL\)'"), "DuckDB"),
     Rule("full joins on equalities", Kind.LEFT_OUT, error("PostgreSQL", r"FULL JOIN is only supported"), "PostgreSQL"),
     Rule("tables without a name", Kind.LEFT_OUT, error("PostgreSQL", r"subquery in FROM must have an alias"), "PostgreSQL"),
+    Rule("time", Kind.LEFT_OUT, error("PostgreSQL", r"due to statement timeout"), "PostgreSQL"),
     Rule("ambiguous names", Kind.OPEN, error("PostgreSQL", r"is ambiguous", r"HAVING|WHERE")),
     Rule("floats beside decimals and text", Kind.OPEN, error("Entasis", r"out of range for DECIMAL\(38,15\)")),
     Rule("keys of one text", Kind.OPEN, error("Entasis", r"there are two columns named Utf8")),
