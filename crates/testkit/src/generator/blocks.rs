@@ -14,11 +14,11 @@ impl Generator {
         }
         if families.is_none() && scope.has_distinct_names() && self.random.chance(15) {
             let distinct = self.distinct();
-            return Block::closed(format!("SELECT {distinct}* FROM {from}"), scope.shown().to_vec());
+            return Block::closed(format!("SELECT {distinct}* FROM {from}"), scope.shown().to_vec(), scope.rows());
         }
         if families.is_none() && !scope.relations().is_empty() && self.random.chance(6) {
             let relation = self.random.pick(scope.relations()).clone();
-            return Block::closed(format!("SELECT {}.* FROM {from}", relation.name), relation.columns);
+            return Block::closed(format!("SELECT {}.* FROM {from}", relation.name), relation.columns, scope.rows());
         }
         let free: Vec<Family>;
         let wanted = match families {
@@ -45,7 +45,7 @@ impl Generator {
         }
         let inputs =
             if distinct.is_empty() && self.is_common() { scope.columns().cloned().collect() } else { Vec::new() };
-        Block { sql: format!("SELECT {distinct}{} FROM {from}", items.join(", ")), columns, inputs }
+        Block { sql: format!("SELECT {distinct}{} FROM {from}", items.join(", ")), columns, rows: scope.rows(), inputs }
     }
 
     fn distinct(&mut self) -> &'static str {
@@ -80,7 +80,7 @@ impl Generator {
             let keys = if casts { &[] } else { &keys[..] };
             sql = format!("{sql} HAVING {}", self.group_condition(keys, scope));
         }
-        Block::closed(sql, columns)
+        Block::closed(sql, columns, scope.rows())
     }
 
     /// `GROUP BY` the first columns: by place or, if they are plain columns, by name; some twice, in one form or two.

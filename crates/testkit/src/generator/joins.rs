@@ -5,6 +5,11 @@ use super::values::COMPUTED;
 use super::values::Family::{self, Text};
 use super::{Generator, Shape};
 
+/// Rows that a product of all tables in a FROM may have: the reference looks at each.
+const MOST_ROWS: usize = 40_000;
+/// The same within a derived table, a named query or a set operation, which are joined in turn.
+const MOST_INNER_ROWS: usize = 400;
+
 impl Generator {
     /// What stands behind `FROM`.
     pub(super) fn from(&mut self, depth: usize) -> (String, Scope) {
@@ -14,6 +19,10 @@ impl Generator {
         }
         for _ in 0..*self.random.pick(&[0, 0, 1, 1, 1, 2, 3]) {
             let (item, right) = self.item(depth);
+            let most = if depth > 1 { MOST_ROWS } else { MOST_INNER_ROWS };
+            if scope.rows_beside(&right) > most {
+                break;
+            }
             let kind = *self.random.pick(&["JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "CROSS JOIN"]);
             let common = scope.common_names(&right);
             if kind == "CROSS JOIN" {
@@ -60,9 +69,9 @@ impl Generator {
             }
             // PostgreSQL wants a name before its version 16.
             if self.is_common() && self.random.chance(4) {
-                return (format!("({})", block.sql), Scope::unnamed(block.columns));
+                return (format!("({})", block.sql), Scope::unnamed(block.columns, block.rows));
             }
-            return (format!("({}) {alias}", block.sql), Scope::of(&alias, block.columns));
+            return (format!("({}) {alias}", block.sql), Scope::of(&alias, block.columns, block.rows));
         }
         if !large && choice >= 94 {
             return self.values(&alias);
@@ -71,7 +80,7 @@ impl Generator {
             return self.renamed(&alias);
         }
         let table = self.random.pick(&self.tables).clone();
-        (format!("{} {alias}", table.name), Scope::of(&alias, table.columns))
+        (format!("{} {alias}", table.name), Scope::of(&alias, table.columns, table.rows))
     }
 
     /// A table under other names for its columns, all but one or two of the first; they are what joins merge.
@@ -87,7 +96,7 @@ impl Generator {
         let turn = self.random.below(columns.len());
         items.rotate_left(turn);
         columns.rotate_left(turn);
-        (format!("(SELECT {} FROM {}) {alias}", items.join(", "), table.name), Scope::of(alias, columns))
+        (format!("(SELECT {} FROM {}) {alias}", items.join(", "), table.name), Scope::of(alias, columns, table.rows))
     }
 
     /// Rows of literals whose types must be found out.
@@ -117,12 +126,12 @@ impl Generator {
             let unknown = Column { name: self.name("v"), family: Text, wild: false };
             items.insert(0, format!("NULL AS {}", unknown.name));
             columns.insert(0, unknown);
-            return (format!("(SELECT {}) {alias}", items.join(", ")), Scope::of(alias, columns));
+            return (format!("(SELECT {}) {alias}", items.join(", ")), Scope::of(alias, columns, 1));
         }
-        let rows: Vec<String> = rows.into_iter().map(|row| format!("({})", row.join(", "))).collect();
+        let lines: Vec<String> = rows.into_iter().map(|row| format!("({})", row.join(", "))).collect();
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        let sql = format!("(VALUES {}) {alias}({})", rows.join(", "), names.join(", "));
-        (sql, Scope::of(alias, columns))
+        let sql = format!("(VALUES {}) {alias}({})", lines.join(", "), names.join(", "));
+        (sql, Scope::of(alias, columns, count))
     }
 
     fn join_condition(&mut self, left: &Scope, right: &Scope, kind: &str) -> String {

@@ -65,18 +65,25 @@ impl Generator {
     pub(super) fn set_operation(&mut self) -> Block {
         let families: Vec<Family> = (0..self.random.between(1, 3)).map(|_| *self.random.pick(COMPUTED)).collect();
         let literals = if self.random.chance(30) { Some(self.random.below(2)) } else { None };
-        let mut sql = self.arm(&families, literals == Some(0));
+        let (mut sql, mut rows) = self.arm(&families, literals == Some(0));
         for arm in 1..=self.random.between(1, 2) as usize {
             let operator =
                 *self.random.pick(&["UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL"]);
-            sql = format!("({sql}) {operator} ({})", self.arm(&families, literals == Some(arm)));
+            let (other, others) = self.arm(&families, literals == Some(arm));
+            sql = format!("({sql}) {operator} ({other})");
+            rows += others;
         }
         let column = |(i, family): (usize, &Family)| Column { name: format!("c{i}"), family: *family, wild: true };
-        Block::closed(sql, families.iter().enumerate().map(column).collect())
+        Block::closed(sql, families.iter().enumerate().map(column).collect(), rows)
     }
 
-    fn arm(&mut self, families: &[Family], of_literals: bool) -> String {
-        if of_literals { self.literal_row(families) } else { self.block(Some(families), 1).sql }
+    /// An input of a set operation, and how many rows it gives at most.
+    fn arm(&mut self, families: &[Family], of_literals: bool) -> (String, usize) {
+        if of_literals {
+            return (self.literal_row(families), 1);
+        }
+        let block = self.block(Some(families), 1);
+        (block.sql, block.rows)
     }
 
     /// A row of literals that may have no type of their own.
@@ -103,11 +110,11 @@ impl Generator {
         let mut named = Vec::new();
         for i in 0..*self.random.pick(&[1, 1, 2]) {
             let inner = if self.random.chance(25) { self.set_operation() } else { self.block(None, 1) };
-            let cte = Table { name: format!("cte{i}"), columns: inner.columns };
+            let cte = Table { name: format!("cte{i}"), columns: inner.columns, rows: inner.rows };
             named.push(format!("{} AS ({})", cte.name, inner.sql));
             self.tables.extend([cte.clone(), cte.clone(), cte]);
         }
-        let outer = self.block(None, 1);
+        let outer = self.block(None, 2);
         self.tables.truncate(own);
         Block { sql: format!("WITH {} {}", named.join(", "), outer.sql), ..outer }
     }

@@ -25,20 +25,24 @@ impl Column {
 pub(super) struct Table {
     pub(super) name: String,
     pub(super) columns: Vec<Column>,
+    /// How many rows there are at most.
+    pub(super) rows: usize,
 }
 
 /// A query block and its result columns, by their names.
 pub(super) struct Block {
     pub(super) sql: String,
     pub(super) columns: Vec<Column>,
+    /// How many rows it gives at most.
+    pub(super) rows: usize,
     /// What its `ORDER BY` may name besides.
     pub(super) inputs: Vec<Column>,
 }
 
 impl Block {
     /// A block whose `ORDER BY` sees its result columns only.
-    pub(super) fn closed(sql: String, columns: Vec<Column>) -> Block {
-        Block { sql, columns, inputs: Vec::new() }
+    pub(super) fn closed(sql: String, columns: Vec<Column>, rows: usize) -> Block {
+        Block { sql, columns, rows, inputs: Vec::new() }
     }
 }
 
@@ -51,19 +55,21 @@ pub(super) struct Scope {
     qualified: Vec<Column>,
     /// As `*` shows them.
     shown: Vec<Column>,
+    /// How many rows `FROM` gives at most.
+    rows: usize,
 }
 
 impl Scope {
     /// The columns of a table that is called `alias`.
-    pub(super) fn of(alias: &str, columns: Vec<Column>) -> Scope {
+    pub(super) fn of(alias: &str, columns: Vec<Column>, rows: usize) -> Scope {
         let qualified = columns.iter().map(|column| column.clone().named(format!("{alias}.{}", column.name)));
-        let relations = vec![Table { name: alias.to_string(), columns: columns.clone() }];
-        Scope { relations, qualified: qualified.collect(), shown: columns }
+        let relations = vec![Table { name: alias.to_string(), columns: columns.clone(), rows }];
+        Scope { relations, qualified: qualified.collect(), shown: columns, rows }
     }
 
     /// The columns of a table without a name.
-    pub(super) fn unnamed(columns: Vec<Column>) -> Scope {
-        Scope { relations: Vec::new(), qualified: Vec::new(), shown: columns }
+    pub(super) fn unnamed(columns: Vec<Column>, rows: usize) -> Scope {
+        Scope { relations: Vec::new(), qualified: Vec::new(), shown: columns, rows }
     }
 
     /// The relations of `FROM`, by their names.
@@ -74,6 +80,16 @@ impl Scope {
     /// All names that mean one column.
     pub(super) fn columns(&self) -> impl Iterator<Item = &Column> {
         self.qualified.iter().chain(self.shown.iter().filter(|column| self.once(&column.name).is_some()))
+    }
+
+    /// How many rows `FROM` gives at most.
+    pub(super) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// How many rows a join with `right` gives at most.
+    pub(super) fn rows_beside(&self, right: &Scope) -> usize {
+        (self.rows + 1).saturating_mul(right.rows + 1)
     }
 
     /// The columns of `*`, in its order.
@@ -102,7 +118,7 @@ impl Scope {
     pub(super) fn around(&self, inner: &Scope) -> Scope {
         let hidden = |column: &Column| inner.shown.iter().any(|own| own.name == column.name);
         let qualified = self.columns().filter(|column| !hidden(column)).cloned().collect();
-        Scope { relations: Vec::new(), qualified, shown: Vec::new() }
+        Scope { relations: Vec::new(), qualified, shown: Vec::new(), rows: self.rows }
     }
 
     /// Both sides of a join with `ON`, or a product.
@@ -120,6 +136,7 @@ impl Scope {
             shown.extend(of_left.map(|column| Column { wild: wild(name), ..column.clone() }));
         }
         shown.extend(self.shown.iter().chain(&right.shown).filter(|column| !merges(column)).cloned());
+        self.rows = self.rows_beside(&right);
         self.relations.extend(right.relations);
         self.qualified.extend(right.qualified);
         Scope { shown, ..self }
@@ -149,7 +166,7 @@ mod tests {
 
     fn side(alias: &str, columns: &[(&str, Family)]) -> Scope {
         let column = |(name, family): &(&str, Family)| Column { name: name.to_string(), family: *family, wild: false };
-        Scope::of(alias, columns.iter().map(column).collect())
+        Scope::of(alias, columns.iter().map(column).collect(), 3)
     }
 
     fn names(scope: &Scope) -> Vec<&str> {

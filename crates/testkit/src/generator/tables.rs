@@ -47,10 +47,12 @@ impl Generator {
             let rows: Vec<String> = part.iter().map(|cells| format!("({})", cells.join(", "))).collect();
             statements.push(format!("INSERT INTO {name} VALUES {}", rows.join(", ")));
         }
-        for _ in 0..self.random.between(0, 4) {
+        let changes = self.random.between(0, 4);
+        for _ in 0..changes {
             statements.push(self.change(&name, &columns));
         }
-        self.tables.push(Table { name, columns: columns.into_iter().map(|own| own.column).collect() });
+        let held = (rows + changes) as usize;
+        self.tables.push(Table { name, columns: columns.into_iter().map(|own| own.column).collect(), rows: held });
     }
 
     fn columns(&mut self) -> Vec<Filled> {
