@@ -241,7 +241,7 @@ fn is_text(ty: &DataType) -> bool {
 fn show_type(conditions: &mut Vec<CaseWhen>, else_result: Option<&Expr>) {
     let mut results = conditions.iter().map(|when| &when.result).chain(else_result);
     let is_null = |expr: &&Expr| matches!(expr, Expr::Value(value) if value.value == Value::Null);
-    if !results.clone().find(|expr| !is_null(expr)).is_some_and(|first| text_of(first).is_some()) {
+    if results.clone().find(|expr| !is_null(expr)).is_none_or(|first| text_of(first).is_none()) {
         return;
     }
     let column = results.find(|expr| matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)));

@@ -97,12 +97,15 @@ fn numbered(first: u64, end: u64, copies: u64) -> String {
     )
 }
 
+/// How often a row comes out that is so often left and right.
+type Copies = fn(u64, u64) -> u64;
+
 #[test]
 fn set_operations_larger_than_memory() {
     // Three of each number from 0 on left, two of each from half of them on right.
     let numbers = 20_000;
     let (left, right) = (numbered(0, numbers, 3), numbered(numbers / 2, numbers * 3 / 2, 2));
-    let operations: [(&str, fn(u64, u64) -> u64); 5] = [
+    let operations: [(&str, Copies); 5] = [
         ("UNION", |left, right| left.max(right).min(1)),
         ("INTERSECT", |left, right| left.min(right).min(1)),
         ("INTERSECT ALL", u64::min),

@@ -11,15 +11,14 @@ use crate::exec::operator::{Tasks, in_parallel};
 use entasis_vector::{Native, Result, Vector};
 use std::ops::Range;
 
+/// Computes the values of a range into their places.
+type Work<'a, T> = dyn Fn(Range<usize>, &mut [T]) -> Result<()> + Sync + 'a;
+
 /// Fills `values`, a range at a time.
 ///
 /// # Errors
 /// Those of `work` and of `tasks`.
-pub fn fill<T: Send>(
-    values: &mut [T],
-    tasks: &dyn Tasks,
-    work: &(dyn Fn(Range<usize>, &mut [T]) -> Result<()> + Sync),
-) -> Result<()> {
+pub fn fill<T: Send>(values: &mut [T], tasks: &dyn Tasks, work: &Work<'_, T>) -> Result<()> {
     let parts = task_ranges(values.len()).into_iter().zip(values.chunks_mut(TASK_ROWS)).collect();
     in_parallel(tasks, parts, &|_, (range, values)| {
         tasks.check()?;
@@ -31,7 +30,6 @@ pub fn fill<T: Send>(
 ///
 /// # Errors
 /// Those of `tasks`.
-#[expect(clippy::too_many_arguments)]
 pub fn read<T: Native, V: Copy + Send + Sync>(
     column: usize,
     counting: &Counting,
