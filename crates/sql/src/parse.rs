@@ -23,12 +23,12 @@ use entasis_vector::{Error, Result, Value, statement};
 /// Brackets, `CASE`s and subqueries within each other.
 pub(crate) const MAX_NESTING: usize = 200;
 /// Operators in a row at one level.
-pub(crate) const MAX_CHAIN: usize = 3000;
+pub(crate) const MAX_CHAIN: usize = 2000;
 /// Up to these the caller's stack is enough, even that of a test's thread in a debug build.
 const SHALLOW_NESTING: usize = 12;
 const SHALLOW_CHAIN: usize = 40;
 /// Address space, of which only what is used becomes memory.
-const DEEP_STACK: usize = 1 << 30;
+const DEEP_STACK: usize = 512 << 20;
 
 /// Bytes of a statement's syntax tree, bound plan and what binding makes of it meanwhile, for each of its tokens: measured.
 const BINDING_BYTES: usize = 768;

@@ -94,8 +94,8 @@ fn a_deep_expression_and_a_deep_subquery() {
     let not = format!("SELECT {}true", "NOT ".repeat(5000));
     let case = format!("SELECT {}1{}", "CASE WHEN true THEN ".repeat(2000), " END".repeat(2000));
     let nested = format!("SELECT * FROM {}kept{}", "(SELECT * FROM ".repeat(1000), ") q".repeat(1000));
-    let union = vec!["SELECT 1"; 2900].join(" UNION ALL ");
-    let conjunction = format!("SELECT {}true", "1 < 2 AND ".repeat(2900));
+    let union = vec!["SELECT 1"; 1900].join(" UNION ALL ");
+    let conjunction = format!("SELECT {}true", "1 < 2 AND ".repeat(900));
     for sql in [sum, not, case, nested, union, conjunction] {
         if let Err(error) = session.run(&sql) {
             assert_ne!(error.kind(), ErrorKind::Internal, "{error:?}");
@@ -297,7 +297,7 @@ fn the_memory_limit_is_an_error_and_then_over() {
 fn a_statement_stops_when_it_is_cancelled() {
     let session = Session::new();
     // Far longer to bind than to run.
-    let long = format!("SELECT {}1", "1 + ".repeat(2900));
+    let long = format!("SELECT {}1", "1 + ".repeat(1900));
     for sql in [
         &long,
         "SELECT count(*) FROM generate_series(1, 1000000) a(x), generate_series(1, 1000000) b(y) WHERE x * y % 1000003 = 7",
