@@ -194,7 +194,6 @@ impl Frames {
     }
 
     /// The positions of one bound.
-    #[expect(clippy::too_many_arguments)]
     fn bound(
         &mut self,
         spec: &FrameSpec,

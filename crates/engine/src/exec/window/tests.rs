@@ -112,12 +112,12 @@ impl ExternalAggregate for Joined {
 impl GroupStates for JoinedStates {
     fn update(&mut self, args: &[Vector], groups: &[u32], rows: usize, group_count: usize) -> Result<()> {
         self.texts.resize(group_count, String::new());
-        for row in 0..rows {
+        for (row, &group) in groups[..rows].iter().enumerate() {
             let text = match args[0].value(row, DataType::Varchar) {
                 Value::Text(text) => text.to_string(),
                 _ => ".".into(),
             };
-            self.texts[groups[row] as usize] += &text;
+            self.texts[group as usize] += &text;
         }
         Ok(())
     }

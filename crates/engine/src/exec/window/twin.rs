@@ -262,7 +262,8 @@ fn aggregate(function: &AggregateFunction, call: &WindowCall, rows: &[Row]) -> V
         state.update(&[], &[], 0, 1).unwrap();
         for row in rows {
             let args = row.iter().zip(&call.args);
-            let args = args.map(|(v, arg)| entasis_vector::Vector::from_values(arg.ty().physical(), &[v.clone()]));
+            let args =
+                args.map(|(v, arg)| entasis_vector::Vector::from_values(arg.ty().physical(), std::slice::from_ref(v)));
             state.update(&args.collect::<entasis_vector::Result<Vec<_>>>().unwrap(), &[0], 1, 1).unwrap();
         }
         let mut out = entasis_vector::Vector::new(call.ty.physical());
