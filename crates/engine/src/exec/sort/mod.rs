@@ -146,9 +146,9 @@ pub struct Ordered {
 #[expect(clippy::large_enum_variant, reason = "there is one a sort")]
 pub(crate) enum Outcome {
     /// All are in memory, which is reserved.
-    InMemory(Ordered, Reservation),
+    InMemory(Box<Ordered>, Reservation),
     /// Some are in files: this gives them in their order.
-    InFiles(Merge),
+    InFiles(Box<Merge>),
 }
 
 impl Shared {
@@ -209,10 +209,10 @@ impl Shared {
     /// This is what the sort has come to.
     fn finish(&self, outcome: Outcome) -> Result<()> {
         let (rows, ordered, reservation, merge) = match outcome {
-            Outcome::InMemory(ordered, reservation) => (ordered.order.len(), ordered, reservation, None),
+            Outcome::InMemory(ordered, reservation) => (ordered.order.len(), *ordered, reservation, None),
             Outcome::InFiles(merge) => {
                 let none = Ordered { rows: Materialized::new(&[]), order: Vec::new() };
-                (merge.rows(), none, Reservation::default(), Some(merge))
+                (merge.rows(), none, Reservation::default(), Some(*merge))
             }
         };
         let (done, taken, merge) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(merge));
@@ -304,7 +304,7 @@ impl Shared {
     pub(crate) fn order(&self, tasks: &dyn Tasks) -> Result<Outcome> {
         let runs = std::mem::take(&mut *lock(&self.runs));
         match self.spill.as_ref().filter(|spill| spill.is_forced() || spill.has_any()) {
-            Some(spill) => Ok(Outcome::InFiles(self.order_in_files(runs, spill, tasks)?)),
+            Some(spill) => Ok(Outcome::InFiles(Box::new(self.order_in_files(runs, spill, tasks)?))),
             None => self.order_in_memory(runs, tasks),
         }
     }
@@ -332,7 +332,7 @@ impl Shared {
         let mut order = order::order(&rows, &self.keys, arrival(stretches, rows.rows()), Some(tasks))?;
         order.truncate(self.limit.unwrap_or(usize::MAX));
         reservation.resize(rows.bytes() + order.capacity() * 4)?;
-        Ok(Outcome::InMemory(Ordered { rows, order }, reservation))
+        Ok(Outcome::InMemory(Box::new(Ordered { rows, order }), reservation))
     }
 
     fn order_in_files(&self, runs: Vec<Run>, spill: &SortedRuns, tasks: &dyn Tasks) -> Result<Merge> {

@@ -74,7 +74,7 @@ impl Sink for TopSink {
         reservation.resize(rows.bytes())?;
         let mut order = order::order(&rows, &self.keys(), rows.ids().collect(), None)?;
         order.truncate(self.limit);
-        self.shared.finish(Outcome::InMemory(Ordered { rows, order }, reservation))
+        self.shared.finish(Outcome::InMemory(Box::new(Ordered { rows, order }), reservation))
     }
 }
 

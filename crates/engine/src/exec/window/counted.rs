@@ -88,7 +88,7 @@ impl Counted {
         tasks: &dyn Tasks,
     ) -> Result<Counted> {
         let mut before = vec![0u32; section.len() + 1];
-        fill(&mut before[1..], tasks, &|range, before| {
+        fill(&mut before[1..], tasks, |range, before| {
             counting.each_chunk(section, range.clone(), previous, |positions, counts| {
                 let own = &mut before[positions.start - range.start..];
                 own.iter_mut().zip(counts).for_each(|(before, &counts)| *before = counts.into());

@@ -80,7 +80,7 @@ pub struct Extremes {
 enum Values {
     Ordinals(Least<i64>),
     /// Positions, and the values of the section by position.
-    Rows(Least<u32>, Materialized),
+    Rows(Least<u32>, Box<Materialized>),
 }
 
 /// The position that stands for no row.
@@ -119,7 +119,7 @@ impl Extremes {
                 })?;
                 let better = |a, b| better(&rows, spec.largest, a, b);
                 let least = Least::new(positions, spec.running, section, better, tasks)?;
-                return Ok(Extremes { largest: spec.largest, values: Values::Rows(least, rows) });
+                return Ok(Extremes { largest: spec.largest, values: Values::Rows(least, Box::new(rows)) });
             }
         };
         let least = Least::new(ordinals, spec.running, section, i64::min, tasks)?;

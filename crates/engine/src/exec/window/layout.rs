@@ -115,7 +115,7 @@ pub enum Call {
         result: AdditiveResult,
     },
     /// Any aggregate.
-    ByFrame(ByFrame),
+    ByFrame(Box<ByFrame>),
 }
 
 /// The ids of columns that only a window reads begin here, so that they are nobody else's.
@@ -365,7 +365,7 @@ impl Layout {
             let rows = (parts.filter, distinct, order);
             let by_frame = ByFrame::new(plain, parts.args, &self.stored, rows, (frame, &self.frames[frame]))?;
             let meta = ColumnMeta { id: parts.id, nullable: true, ..by_frame.output().clone() };
-            return Ok((meta, Call::ByFrame(by_frame)));
+            return Ok((meta, Call::ByFrame(Box::new(by_frame))));
         }
         let counting = Counting {
             args: argument.into_iter().filter(|&column| distinct || self.stored[column].nullable).collect(),

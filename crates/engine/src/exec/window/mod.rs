@@ -120,7 +120,7 @@ enum Ready {
         next: AtomicUsize,
         _memory: Reservation,
     },
-    InFiles(Mutex<Files>),
+    InFiles(Box<Mutex<Files>>),
 }
 
 /// What a worker takes at a time.
@@ -133,7 +133,7 @@ enum Morsel {
 
 /// Rows that come from files.
 struct Files {
-    merge: Merge,
+    merge: Box<Merge>,
     /// Of the rows that have been merged, how many have been taken.
     taken: usize,
     /// Sections that have been taken.
@@ -164,9 +164,9 @@ impl Sink for WindowSink {
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
         let shared = &self.shared;
         let ready = match shared.sort.order(tasks)? {
-            Outcome::InMemory(ordered, memory) => shared.divide(ordered, memory, tasks)?,
+            Outcome::InMemory(ordered, memory) => shared.divide(*ordered, memory, tasks)?,
             Outcome::InFiles(merge) => {
-                Ready::InFiles(Mutex::new(Files { merge, taken: 0, sections: 0, is_over: false }))
+                Ready::InFiles(Box::new(Mutex::new(Files { merge, taken: 0, sections: 0, is_over: false })))
             }
         };
         shared.ready.set(ready).map_err(|_| Error::internal("a window was finished twice"))

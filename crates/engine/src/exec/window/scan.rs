@@ -18,7 +18,11 @@ type Work<'a, T> = dyn Fn(Range<usize>, &mut [T]) -> Result<()> + Sync + 'a;
 ///
 /// # Errors
 /// Those of `work` and of `tasks`.
-pub fn fill<T: Send>(values: &mut [T], tasks: &dyn Tasks, work: &Work<'_, T>) -> Result<()> {
+pub fn fill<T: Send>(
+    values: &mut [T],
+    tasks: &dyn Tasks,
+    work: impl Fn(Range<usize>, &mut [T]) -> Result<()> + Sync,
+) -> Result<()> {
     let parts = task_ranges(values.len()).into_iter().zip(values.chunks_mut(TASK_ROWS)).collect();
     in_parallel(tasks, parts, &|_, (range, values)| {
         tasks.check()?;
@@ -41,7 +45,7 @@ pub fn read<T: Native, V: Copy + Send + Sync>(
     tasks: &dyn Tasks,
 ) -> Result<Vec<V>> {
     let mut values = vec![none; lead + section.len()];
-    fill(&mut values[lead..], tasks, &|range, values| {
+    fill(&mut values[lead..], tasks, |range, values| {
         let mut vector = Vector::new(T::PHYSICAL);
         counting.each_chunk(section, range.clone(), previous, |positions, counts| {
             section.read(column, positions.clone(), &mut vector);
@@ -65,7 +69,7 @@ pub fn scan<T: Copy + Send + Sync>(
     combine: impl Fn(T, T) -> T + Sync,
     tasks: &dyn Tasks,
 ) -> Result<()> {
-    fill(values, tasks, &|range, values| {
+    fill(values, tasks, |range, values| {
         for stretch in stretches(range, starts) {
             let mut values = values[stretch].iter_mut();
             let Some(mut last) = values.next() else { continue };
@@ -92,7 +96,7 @@ pub fn scan<T: Copy + Send + Sync>(
     if lacking.iter().all(Option::is_none) {
         return Ok(());
     }
-    fill(values, tasks, &|range, values| {
+    fill(values, tasks, |range, values| {
         if let (Some(lacked), Some(first)) = (lacking[range.start / TASK_ROWS], stretches(range, starts).next()) {
             values[first].iter_mut().for_each(|value| *value = combine(lacked, *value));
         }

@@ -112,7 +112,7 @@ impl ExternalAggregate for Joined {
 impl GroupStates for JoinedStates {
     fn update(&mut self, args: &[Vector], groups: &[u32], rows: usize, group_count: usize) -> Result<()> {
         self.texts.resize(group_count, String::new());
-        for (row, &group) in groups.iter().enumerate().take(rows) {
+        for (row, &group) in groups[..rows].iter().enumerate() {
             let text = match args[0].value(row, DataType::Varchar) {
                 Value::Text(text) => text.to_string(),
                 _ => ".".into(),
