@@ -7,6 +7,7 @@ use entasis_vector::statement;
 use entasis_vector::vector::uuid_to_ordered;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Value, Vector};
 use std::any::Any;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// What a function knows of one group.
@@ -34,6 +35,10 @@ pub(crate) struct Call {
 impl ExternalAggregate for Call {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    fn decisive(&self, count: usize) -> Option<RangeInclusive<usize>> {
+        matches!(self.kind, Kind::Median).then(|| (count - 1) / 2..=count / 2)
     }
 
     fn state(&self) -> Result<Box<dyn GroupStates>> {
