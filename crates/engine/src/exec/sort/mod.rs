@@ -143,7 +143,6 @@ pub struct Ordered {
 }
 
 /// What becomes of rows that are put in order.
-#[expect(clippy::large_enum_variant, reason = "there is one a sort")]
 pub(crate) enum Outcome {
     /// All are in memory, which is reserved.
     InMemory(Box<Ordered>, Reservation),

@@ -76,7 +76,6 @@ pub struct Extremes {
     values: Values,
 }
 
-#[expect(clippy::large_enum_variant, reason = "there is one a call and section")]
 enum Values {
     Ordinals(Least<i64>),
     /// Positions, and the values of the section by position.

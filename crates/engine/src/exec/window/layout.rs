@@ -91,7 +91,6 @@ impl StateSpec {
 }
 
 /// How a call is computed. Numbers are those of states and frames.
-#[expect(clippy::large_enum_variant, reason = "there is one a call")]
 pub enum Call {
     /// A place in the partition.
     Ranking(Ranking),

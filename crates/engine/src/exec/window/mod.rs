@@ -110,7 +110,6 @@ struct Shared {
 }
 
 /// Rows in order, on their way out.
-#[expect(clippy::large_enum_variant, reason = "there is one an operator")]
 enum Ready {
     InMemory {
         rows: Arc<Kept>,

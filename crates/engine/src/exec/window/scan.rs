@@ -11,9 +11,6 @@ use crate::exec::operator::{Tasks, in_parallel};
 use entasis_vector::{Native, Result, Vector};
 use std::ops::Range;
 
-/// Computes the values of a range into their places.
-type Work<'a, T> = dyn Fn(Range<usize>, &mut [T]) -> Result<()> + Sync + 'a;
-
 /// Fills `values`, a range at a time.
 ///
 /// # Errors
