@@ -8,7 +8,7 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test bench-tpch bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather \
+.PHONY: demo test check fmt python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
@@ -47,11 +47,21 @@ python: $(VENV)/ready
 MATURIN = cd crates/python && VIRTUAL_ENV=$(abspath $(VENV)) $(abspath $(VENV))/bin/maturin develop --quiet
 
 # The tests and benchmarks take the extension from the workspace's build and the rest of the package as it stands.
-python-test: $(VENV)/ready
+python-test: $(VENV)/ready tpcds-data
 	cargo build --workspace
 	cp $(TARGET)/debug/lib_entasis.so $(EXTENSION)
-	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests tests/compare
+	PYTHONPATH=crates/python/python $(VENV)/bin/python -m pytest -q crates/python/tests tests/compare tests/tpcds
 	rm -f $(EXTENSION)
+
+# Its generator is packaged for an older DuckDB than the one to compare with.
+$(VENV)/tpcds/ready: tests/tpcds/requirements.txt $(VENV)/ready
+	$(PYTHON) -m venv $(VENV)/tpcds
+	$(VENV)/tpcds/bin/pip install --quiet --disable-pip-version-check -r tests/tpcds/requirements.txt
+	touch $@
+
+## The small TPC-DS that the tests run, with DuckDB's answers.
+tpcds-data: $(VENV)/tpcds/ready
+	$(VENV)/tpcds/bin/python tests/tpcds/generate.py tests/tpcds/data --answers
 
 ## Random statements in Entasis, DuckDB and PostgreSQL: make compare SEEDS="1 500" POSTGRES="host=localhost user=postgres"
 compare: SEEDS = 1 500
@@ -66,6 +76,12 @@ compare: $(VENV)/ready
 ## TPC-H beside DuckDB and Hyper in one run: make bench-tpch SF=1
 bench-tpch: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/tpch.py --scale $(SF)
+	rm -f $(EXTENSION)
+
+## TPC-DS beside DuckDB and Hyper in one run: make bench-tpcds SF=1
+bench-tpcds: bench-build $(VENV)/tpcds/ready
+	$(VENV)/tpcds/bin/python tests/tpcds/generate.py bench/data/tpcds-sf$(SF) --scale $(SF)
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/tpcds.py --scale $(SF)
 	rm -f $(EXTENSION)
 
 ## Ordinary statements beside DuckDB: make bench-statements SF=1
@@ -138,6 +154,11 @@ bench-join-tpch: bench-build
 bench-join-swap: ROWS = 10000000
 bench-join-swap: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_swap.py --rows $(ROWS)
+	rm -f $(EXTENSION)
+
+## Window functions beside DuckDB and Polars, time and memory: make bench-windows ROWS=10000000
+bench-windows: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/windows.py --rows $(ROWS)
 	rm -f $(EXTENSION)
 
 ## A join of two sides of 4 GB with 512 MB of memory: make bench-spill SPILL="125 512" (millions of rows, MB)

@@ -16,7 +16,7 @@ import argparse
 import os
 import statistics
 
-from engines import ROOT, TABLES, Worker, alternate, generate, geometric_mean, keep, load
+from engines import ROOT, TABLES, Worker, alternate, generate, geometric_mean, keep, load, tables_in
 
 SIDES = ["entasis", "uncompressed"]
 # Of 32 keys in a row, the first eight are taken. A thousandth of the orders, and their lines.
@@ -81,7 +81,7 @@ def main():
 
     data = generate(args.scale)
     workers = {name: Worker(name, args.threads) for name in SIDES}
-    load_seconds, load_peak = load(workers, data)
+    load_seconds, load_peak = load(workers, tables_in(data))
     sizes = {name: table_bytes(worker) for name, worker in workers.items()}
 
     results = []

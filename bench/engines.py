@@ -86,7 +86,27 @@ class Hyper:
         return int(max(children, key=lambda child: peak_bytes(int(child))))
 
 
-ENGINES = {"entasis": Entasis, "uncompressed": Uncompressed, "duckdb": DuckDB, "hyper": Hyper}
+class Polars:
+    """Its queries are expressions in Python, over lazy frames that are called like the tables."""
+
+    def __init__(self, threads):
+        os.environ["POLARS_MAX_THREADS"] = str(threads)
+        import polars
+
+        self.version = polars.__version__
+        self.names = {"pl": polars}
+
+    def load(self, table, path):
+        self.names[table] = self.names["pl"].read_parquet(path).lazy()
+
+    def query(self, sql):
+        return eval(sql, self.names).collect().rows()
+
+    def pid(self):
+        return os.getpid()
+
+
+ENGINES = {"entasis": Entasis, "uncompressed": Uncompressed, "duckdb": DuckDB, "hyper": Hyper, "polars": Polars}
 
 
 def peak_bytes(pid):
@@ -177,13 +197,18 @@ def geometric_mean(values):
     return math.exp(sum(math.log(v) for v in values) / len(values))
 
 
-def load(workers, data):
-    """Loads all tables into every engine. Seconds and peak bytes by engine."""
+def tables_in(directory):
+    """The Parquet files there, by the names of the tables that they are."""
+    return {path.stem: path for path in sorted(directory.glob("*.parquet"))}
+
+
+def load(workers, tables):
+    """Loads `tables`, Parquet files by name, into every engine. Seconds and peak bytes by engine."""
     seconds, peaks = {}, {}
     for name, worker in workers.items():
         seconds[name] = 0.0
-        for table in TABLES:
-            answer = worker.ask(do="load", table=table, path=str(data / f"{table}.parquet"))
+        for table, path in tables.items():
+            answer = worker.ask(do="load", table=table, path=str(path))
             if "error" in answer:
                 sys.exit(f"{name} cannot load {table}: {answer['error']}")
             seconds[name] += answer["seconds"]

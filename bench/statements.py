@@ -12,7 +12,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from engines import ROOT, Worker, alternate, generate, geometric_mean, keep, load
+from engines import ROOT, Worker, alternate, generate, geometric_mean, keep, load, tables_in
 
 
 def statements():
@@ -38,7 +38,7 @@ def main():
     data = generate(args.scale)
     names = ["entasis", "duckdb"]
     workers = {name: Worker(name, args.threads) for name in names}
-    load(workers, data)
+    load(workers, tables_in(data))
     results = []
     print("\n" + "statement".ljust(32) + "".join(f"{name + ' ms':>13}" for name in names) + f"{'ratio':>8}")
     with tempfile.TemporaryDirectory() as out:

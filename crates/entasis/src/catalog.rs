@@ -37,6 +37,14 @@ impl<'a> Names<'a> {
         Some(entry)
     }
 
+    /// What the statement sees, for those who look around.
+    fn seen(&self) -> relations::Seen<'_> {
+        let registered = self.connection.registered.read().expect("no panic while locked");
+        let mut registered: Vec<_> = registered.iter().map(|(name, of)| (name.clone(), of.clone())).collect();
+        registered.sort_by(|(a, _), (b, _)| a.cmp(b));
+        relations::Seen { names: &self.names, registered }
+    }
+
     /// The name of a table, and what it sees of it and of its indexes.
     fn snapshot(&self, name: &str) -> Option<(&str, TableSnapshot, Vec<Index>)> {
         let Entry::Table(entry) = self.entry(name)? else { return None };
@@ -59,6 +67,9 @@ impl<'a> Names<'a> {
 impl entasis_sql::Catalog for Names<'_> {
     fn table(&self, name: &str) -> Option<Arc<dyn Relation>> {
         let connection = self.connection;
+        if let Some(relation) = relations::information_schema(name, || self.seen()) {
+            return Some(relation);
+        }
         if let Some(relation) = connection.registered.read().expect("no panic while locked").get(&name.to_lowercase()) {
             return Some(relation.clone());
         }
@@ -70,7 +81,7 @@ impl entasis_sql::Catalog for Names<'_> {
         }
         let replacement = connection.replacement.read().expect("no panic while locked").clone();
         let rejects =
-            || (name == relations::REJECT_ERRORS).then(|| relations::reject_errors(connection.rejects.clone()));
+            || (name == relations::REJECT_ERRORS).then(|| relations::reject_errors(&connection.rejects));
         replacement.and_then(|find| find(name)).or_else(rejects)
     }
 
@@ -118,7 +129,9 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn names(&self) -> Vec<String> {
-        self.connection.names_of(&self.names)
+        let mut names = self.connection.names_of(&self.names);
+        names.extend(relations::information_schema_names());
+        names
     }
 
     fn setting(&self, name: &str) -> Option<String> {

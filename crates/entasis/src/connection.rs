@@ -12,6 +12,7 @@ use crate::database::{Database, Shared};
 use crate::files::csv::Rejects;
 use crate::keyed;
 use crate::prepared::{Prepared, Remembered};
+use crate::preparing::ByName;
 use crate::resting;
 use crate::rows::Rows;
 use crate::work::Work;
@@ -62,6 +63,8 @@ pub struct Connection {
     pub(crate) transaction: Mutex<Option<Work>>,
     /// Statements by their texts.
     pub(crate) remembered: Remembered,
+    /// Statements by the names that `PREPARE` gave them.
+    pub(crate) named: ByName,
     /// By sequence, the value that was taken last.
     pub(crate) taken: Arc<Mutex<HashMap<String, i64>>>,
     /// Rows of files that its statements have left out.
@@ -93,6 +96,7 @@ impl Connection {
             replacement: RwLock::default(),
             transaction: Mutex::default(),
             remembered: Remembered::default(),
+            named: ByName::default(),
             taken: Arc::default(),
             rejects: Arc::default(),
             cancel: CancelFlag::default(),
@@ -113,7 +117,13 @@ impl Connection {
     /// Puts its clocks elsewhere. Plans that it remembers are for where they were.
     pub(crate) fn set_time_zone(&self, zone: TimeZone) {
         *self.time_zone.lock().unwrap_or_else(PoisonError::into_inner) = zone;
+        self.forget_plans();
+    }
+
+    /// Forgets what it learnt of statements, as names in them have got another meaning.
+    fn forget_plans(&self) {
         self.remembered.clear();
+        self.named.start_afresh();
     }
 
     /// Its number, by which errors of other connections name it.
@@ -244,7 +254,7 @@ impl Connection {
         })
     }
 
-    fn run_prepared(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Rows> {
+    pub(crate) fn run_prepared(&self, prepared: &Prepared, parameters: &[(Value, DataType)]) -> Result<Rows> {
         match self.waiting(None, |waiter| self.run_keyed(prepared, parameters, waiter))? {
             Some(rows) => Ok(rows),
             None => self.run(&prepared.parsed, Some(prepared), parameters),
@@ -259,6 +269,9 @@ impl Connection {
 
     /// Runs one statement, with a stack that suits it: by itself, or in the transaction that is open.
     fn run(&self, parsed: &Parsed, prepared: Option<&Prepared>, parameters: &[(Value, DataType)]) -> Result<Rows> {
+        if let Some(preparing) = parsed.preparing() {
+            return self.prepare_or_execute(preparing, parameters);
+        }
         self.settled(parsed, || {
             let mut open = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
             let rows = match &mut *open {
@@ -418,13 +431,18 @@ impl Connection {
         }
     }
 
+    /// What a statement would do that is run now.
+    pub(crate) fn bound(&self, parsed: &Parsed, parameters: &[(Value, DataType)]) -> Result<Statement> {
+        self.peek(|work| self.bind_at_one_moment(work, parsed, parameters))
+    }
+
     /// The plan of a query as the front end gives it, before optimization.
     ///
     /// # Errors
     /// As [`Connection::execute`]; input, if `sql` is not one query.
     pub fn plan(&self, sql: &str) -> Result<Plan> {
         match &entasis_sql::parse(sql)?[..] {
-            [parsed] => match self.peek(|work| self.bind_at_one_moment(work, parsed, &[]))? {
+            [parsed] => match self.bound(parsed, &[])? {
                 Statement::Query(plan) => Ok(plan),
                 _ => Err(Error::input("only queries have a plan")),
             },
@@ -498,12 +516,12 @@ impl Connection {
     /// Makes a relation of the host program visible under `name`, before tables of that name.
     pub fn register(&self, name: &str, relation: Arc<dyn Relation>) {
         self.registered.write().expect("no panic while locked").insert(name.to_lowercase(), relation);
-        self.remembered.clear();
+        self.forget_plans();
     }
 
     /// Undoes [`Connection::register`]. True if there was one.
     pub fn unregister(&self, name: &str) -> bool {
-        self.remembered.clear();
+        self.forget_plans();
         self.registered.write().expect("no panic while locked").remove(&name.to_lowercase()).is_some()
     }
 

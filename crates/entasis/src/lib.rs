@@ -41,6 +41,7 @@ mod define;
 pub mod files;
 mod keyed;
 mod prepared;
+mod preparing;
 mod relations;
 mod resting;
 pub mod rows;

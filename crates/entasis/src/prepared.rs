@@ -69,8 +69,7 @@ impl Remembered {
             return Ok(Err(parsed));
         }
         let parsed = parsed.pop().expect("just counted");
-        let keyed = parsed.keyed();
-        let prepared = Arc::new(Prepared { keyed, parsed, program: Mutex::default(), template: Mutex::default() });
+        let prepared = Arc::new(Prepared::new(parsed));
         if sql.len() <= LONGEST {
             if known.len() == REMEMBERED {
                 known.clear();
@@ -87,6 +86,10 @@ impl Remembered {
 }
 
 impl Prepared {
+    pub(crate) fn new(parsed: Parsed) -> Prepared {
+        Prepared { keyed: parsed.keyed(), parsed, program: Mutex::default(), template: Mutex::default() }
+    }
+
     /// True if it names rows by values of their columns, which may be a key.
     pub(crate) fn is_keyed(&self) -> bool {
         self.keyed.is_some()

@@ -10,7 +10,7 @@
 //! What is not done here: whoever runs the statement sees to what needs the table: foreign keys that refer to it, which
 //! [`Columns::places`] numbers anew, and views.
 
-use crate::bind::{Binder, find_column, locate_ident, table_name};
+use crate::bind::{Binder, find_column, locate_ident, new_name, table_name};
 use crate::change::{
     TableView, Target, and, cast_to, equal, exists, is_null, named, not, null, qualified, select_from, table_alias,
 };
@@ -230,7 +230,7 @@ impl Binder<'_> {
     }
 
     fn rename(&self, to: &ObjectName) -> Result<Alteration> {
-        let name = table_name(to)?;
+        let name = new_name(to)?;
         if self.catalog.table(&name).is_some() || self.catalog.view(&name).is_some() {
             return Err(Error::input(format!("there is a table or view {name} already")));
         }

@@ -110,6 +110,7 @@ impl Binder<'_> {
                 Statement::Query(lower::lower(&plan, &context)?)
             }
             Ast::Summarize(query) => Statement::Summarize { plan: self.query(query)? },
+            Ast::Preparing(_) => return Err(Error::not_supported("PREPARE, EXECUTE and DEALLOCATE within something else")),
             Ast::Calibrate => Statement::Calibrate,
             Ast::ShowTables => Statement::ShowTables,
             Ast::ShowSettings => Statement::ShowSettings,
@@ -149,7 +150,7 @@ impl Binder<'_> {
                 }
                 let plan = self.query(&query)?;
                 Ok(Statement::CreateView {
-                    name: table_name(&create.name)?,
+                    name: new_name(&create.name)?,
                     columns: plan.schema(),
                     sql: query.to_string(),
                     needs: named_objects(&query).into_iter().collect(),
@@ -188,14 +189,14 @@ impl Binder<'_> {
                 }
                 let ty = data_type.as_ref().map_or(Ok(DataType::Int64), sql_type)?;
                 Ok(Statement::CreateSequence {
-                    name: table_name(name)?,
+                    name: new_name(name)?,
                     options: sequence::options(sequence_options, ty)?,
                     if_not_exists: *if_not_exists,
                 })
             }
             Sql::CreateSchema { .. } => Err(Error::not_supported("schemas")),
             Sql::Prepare { .. } | Sql::Execute { .. } | Sql::Deallocate { .. } => {
-                Err(Error::not_supported("PREPARE and EXECUTE in SQL"))
+                Err(Error::not_supported("PREPARE, EXECUTE and DEALLOCATE within something else"))
             }
             other => {
                 let text = other.to_string();
@@ -277,7 +278,7 @@ impl Binder<'_> {
 
     fn create_table(&self, create: &CreateTable) -> Result<Statement> {
         clauses::create_table(create)?;
-        let name = table_name(&create.name)?;
+        let name = new_name(&create.name)?;
         let (if_not_exists, or_replace) = (create.if_not_exists, create.or_replace);
         if if_not_exists && or_replace {
             return Err(Error::input("OR REPLACE and IF NOT EXISTS exclude each other"));
@@ -328,17 +329,38 @@ pub(crate) fn changed_by(query: &Query) -> Option<&ast::Statement> {
 
 // ---- names -------------------------------------------------------------------------------------------------------
 
-/// The name of a table or view, in lower case.
+/// The name of a table or view, in lower case. The catalog knows those of `information_schema` with that before them.
 pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
     let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
     match parts.as_slice() {
         [table] => Ok(table.value.to_lowercase()),
-        [schema, table] if ["main", "public"].contains(&schema.value.to_lowercase().as_str()) => {
-            Ok(table.value.to_lowercase())
-        }
+        [schema, table] => in_schema(&schema.value.to_lowercase(), &table.value.to_lowercase())
+            .ok_or_else(|| locate_ident(Error::input(format!("there is no schema {}", schema.value)), schema)),
         _ => Err(Error::input(format!("there is no schema in which {name} could be"))),
     }
 }
+
+/// The name of something that is to be created, in lower case.
+pub(crate) fn new_name(name: &ObjectName) -> Result<String> {
+    if let [schema, _] = name.0.as_slice()
+        && let Some(schema) = schema.as_ident().filter(|schema| schema.value.eq_ignore_ascii_case(INFORMATION_SCHEMA))
+    {
+        return Err(locate_ident(Error::input("nothing can be created in information_schema"), schema));
+    }
+    table_name(name)
+}
+
+/// What the catalog knows a table of that schema by; `None` if there is no such schema.
+pub(crate) fn in_schema(schema: &str, table: &str) -> Option<String> {
+    match schema {
+        "main" | "public" => Some(table.to_owned()),
+        INFORMATION_SCHEMA => Some(format!("{INFORMATION_SCHEMA}.{table}")),
+        _ => None,
+    }
+}
+
+/// The schema that tells what there is.
+const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// The columns of a table that `names` are; all of them if there are no names.
 pub(crate) fn target_columns(table: &str, schema: &[Field], names: &[Ident]) -> Result<Vec<usize>> {

@@ -5,6 +5,7 @@
 //! among its arguments is a ROLLUP and a struct a CUBE, and an operator that DataFusion would type otherwise is a call of
 //! a native function.
 
+use crate::bind::in_schema;
 use crate::coerce::{self, coerce_constant};
 use crate::dialect::EntasisDialect;
 use crate::functions::Library;
@@ -364,20 +365,20 @@ pub(crate) fn external(error: Error) -> DataFusionError {
 impl ContextProvider for Context<'_> {
     fn get_table_source(&self, name: TableReference) -> DfResult<Arc<dyn TableSource>> {
         statement::check().map_err(external)?;
-        if let Some(schema) = name.schema()
-            && !matches!(schema, "main" | "public")
-        {
-            return Err(external(Error::input(format!("there is no schema {schema}"))));
-        }
-        if let (ROWS, Some(rows)) = (name.table(), &self.given.rows) {
+        let name = match name.schema() {
+            Some(schema) => in_schema(schema, name.table())
+                .ok_or_else(|| external(Error::input(format!("there is no schema {schema}"))))?,
+            None => name.table().to_owned(),
+        };
+        if let (ROWS, Some(rows)) = (name.as_str(), &self.given.rows) {
             return Ok(rows.clone());
         }
-        if let Some(relation) = self.relation(name.table()).map_err(external)? {
+        if let Some(relation) = self.relation(&name).map_err(external)? {
             return Ok(Arc::new(Source::new(relation)));
         }
-        match self.catalog.view(name.table()) {
+        match self.catalog.view(&name) {
             Some(text) => self.view(&text),
-            None => Err(external(unknown_table(name.table(), self.catalog))),
+            None => Err(external(unknown_table(&name, self.catalog))),
         }
     }
 

@@ -76,14 +76,16 @@ fn schema_error(error: SchemaError) -> Error {
                 None => error,
             }
         }
-        SchemaError::AmbiguousReference { field } => {
-            Error::input(format!("the column {} is in more than one table", field.name))
-                .with_hint("write the table in front: table.column")
-        }
+        SchemaError::AmbiguousReference { field } => ambiguous_name(&field.name),
         SchemaError::DuplicateQualifiedField { name, .. } | SchemaError::DuplicateUnqualifiedField { name } => {
             Error::input(format!("there are two columns named {name}")).with_hint("rename one of them with AS")
         }
     }
+}
+
+/// Says that a bare name could be the column of several tables.
+pub(crate) fn ambiguous_name(name: &str) -> Error {
+    Error::input(format!("the column {name} is in more than one table")).with_hint("write the table in front: table.column")
 }
 
 /// Where the binder says that the error is.

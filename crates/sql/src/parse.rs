@@ -2,7 +2,7 @@
 //!
 //! A script is tokenized once and cut at its semicolons; every statement is parsed on its own, so that each knows its
 //! text. The forms that the parser does not know, or knows differently, are read here from the tokens: `EXPLAIN`,
-//! `DESCRIBE`, `SUMMARIZE`, `SHOW`, `SET`, `RESET`, `PRAGMA` and `COPY`.
+//! `DESCRIBE`, `SUMMARIZE`, `SHOW`, `SET`, `RESET`, `PRAGMA` and `COPY`; and [`preparing`] reads `PREPARE` and `EXECUTE`.
 //!
 //! **Depth.** Parser and binder are recursive, and so is the destruction of what they build. Before parsing, the tokens
 //! say how deep a statement can become: by its brackets, and by the operators in a row at one level (`a + b + c …`
@@ -11,6 +11,7 @@
 
 use crate::dialect::EntasisDialect;
 use crate::placeholders::Places;
+use crate::preparing::{self, Preparing};
 use crate::words;
 use datafusion_sql::sqlparser::ast;
 use datafusion_sql::sqlparser::keywords::Keyword;
@@ -37,7 +38,7 @@ const BINDING_BYTES: usize = 768;
 const TIME_ZONE: &str = "timezone";
 
 /// The words that statements are made of, as far as they are worth completing.
-pub(crate) const KEYWORDS: [&str; 152] = [
+pub(crate) const KEYWORDS: [&str; 155] = [
     "ABORT",
     "ADD",
     "ALL",
@@ -70,6 +71,7 @@ pub(crate) const KEYWORDS: [&str; 152] = [
     "CURRENT_TIMESTAMP",
     "CYCLE",
     "DATE",
+    "DEALLOCATE",
     "DECIMAL",
     "DEFAULT",
     "DELETE",
@@ -85,6 +87,7 @@ pub(crate) const KEYWORDS: [&str; 152] = [
     "ESCAPE",
     "EXCEPT",
     "EXCLUDE",
+    "EXECUTE",
     "EXISTS",
     "EXPLAIN",
     "EXTRACT",
@@ -138,6 +141,7 @@ pub(crate) const KEYWORDS: [&str; 152] = [
     "ORDER",
     "OUTER",
     "PARQUET",
+    "PREPARE",
     "PRIMARY",
     "READ",
     "REAL",
@@ -216,6 +220,8 @@ pub(crate) enum Ast {
     Describe(Box<ast::Query>),
     /// `SUMMARIZE query`, `SUMMARIZE table`
     Summarize(Box<ast::Query>),
+    /// `PREPARE`, `EXECUTE`, `DEALLOCATE`
+    Preparing(Preparing),
     /// `CALIBRATE`
     Calibrate,
     /// `SHOW TABLES`
@@ -341,13 +347,23 @@ fn parse_statement(sql: &str, lines: &[usize], mut tokens: Vec<TokenWithSpan>, p
     let (nesting, chain) = depth(&tokens)?;
     let count = tokens.len();
     let deep = nesting > SHALLOW_NESTING || chain > SHALLOW_CHAIN;
+    let text = text_of(sql, lines, &tokens);
+    let prepared = |tokens| parse_statement(sql, lines, tokens, &mut Places::default());
+    if let Some(preparing) = preparing::read(&tokens, prepared)? {
+        let ast = Ast::Preparing(preparing);
+        return Ok(Parsed { ast, text, parameters: 0, names: Vec::new(), deep, tokens: count });
+    }
     let parameters = places.number(&mut tokens)?;
     words::settle(&mut tokens, |span| &sql[offset(sql, lines, span.start)..offset(sql, lines, span.end)])?;
-    let start = tokens.first().map_or(Location::empty(), |t| t.span.start);
-    let end = tokens.last().map_or(Location::empty(), |t| t.span.end);
-    let text = sql[offset(sql, lines, start)..offset(sql, lines, end)].trim().to_string();
     let ast = on_deep_stack(deep, || StatementParser::new(tokens, sql, lines).statement())?;
     Ok(Parsed { ast, text, parameters, names: places.names(), deep, tokens: count })
+}
+
+/// The part of a script that these tokens stand in.
+fn text_of(sql: &str, lines: &[usize], tokens: &[TokenWithSpan]) -> String {
+    let start = tokens.first().map_or(Location::empty(), |t| t.span.start);
+    let end = tokens.last().map_or(Location::empty(), |t| t.span.end);
+    sql[offset(sql, lines, start)..offset(sql, lines, end).max(offset(sql, lines, start))].trim().to_string()
 }
 
 // ---- depth -------------------------------------------------------------------------------------------------------

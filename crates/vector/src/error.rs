@@ -83,6 +83,8 @@ pub mod sqlstate {
     pub const UNIQUE: &str = "23505";
     /// A row for which a CHECK is false.
     pub const CHECK: &str = "23514";
+    /// The name of a prepared statement that is not there.
+    pub const NOT_PREPARED: &str = "26000";
     /// Text that is no SQL.
     pub const SYNTAX: &str = "42601";
     /// A column that is not there.
@@ -91,6 +93,8 @@ pub mod sqlstate {
     pub const NO_FUNCTION: &str = "42883";
     /// A table that is not there.
     pub const NO_TABLE: &str = "42P01";
+    /// A prepared statement's name that is taken.
+    pub const PREPARED_TAKEN: &str = "42P05";
     /// A name that is taken.
     pub const TAKEN: &str = "42P07";
     /// A limit of nesting or length.

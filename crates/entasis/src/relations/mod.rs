@@ -1,13 +1,16 @@
 //! Relations that are neither stored by the engine nor files: table snapshots as the front end names them, Arrow
-//! objects of the host program, table functions, what was left out of files.
+//! objects of the host program, table functions, what was left out of files, what there is.
 
 mod arrow;
+mod information_schema;
 mod inspect;
+mod listed;
 mod rejects;
 mod series;
 mod table;
 
 pub use arrow::{arrow_relation, arrow_relation_schema};
+pub(crate) use information_schema::{Seen, information_schema, names as information_schema_names};
 pub(crate) use rejects::{NAME as REJECT_ERRORS, reject_errors};
 pub(crate) use table::TableRelation;
 

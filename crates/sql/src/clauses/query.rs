@@ -197,12 +197,11 @@ pub(crate) fn table_factor(factor: &TableFactor) -> Result<()> {
             with_ordinality,
             partitions,
             json_path,
-            sample,
+            sample: _,
             index_hints,
         } => {
             let settings = matches!(args, Some(TableFunctionArgs { args: _, settings: Some(_) }));
             refuse([
-                (sample.is_some(), "TABLESAMPLE"),
                 (*with_ordinality, "WITH ORDINALITY"),
                 (version.is_some(), "versions of a table"),
                 (!partitions.is_empty(), "PARTITION of a table"),
@@ -212,8 +211,7 @@ pub(crate) fn table_factor(factor: &TableFactor) -> Result<()> {
             ])?;
             self::alias(alias.as_ref())
         }
-        TableFactor::Derived { lateral: _, subquery: _, alias, sample } => {
-            refuse([(sample.is_some(), "TABLESAMPLE")])?;
+        TableFactor::Derived { lateral: _, subquery: _, alias, sample: _ } => {
             self::alias(alias.as_ref())
         }
         TableFactor::Function { lateral: _, name: _, args: _, with_ordinality, alias } => {

@@ -1,7 +1,21 @@
-//! Text literals where a condition stands: `WHERE 'true'`, `NOT 'f'`, `a AND 'no'`. They are BOOLEANs, as in comparisons, and the
-//! binder wants them to be.
+//! What conditions are made of.
+//!
+//! * **Text literals** where a condition stands, `WHERE 'true'`, `NOT 'f'`, `a AND 'no'`, are BOOLEANs, as in comparisons, and the
+//!   binder wants them to be.
+//! * **Ambiguous names**: `FROM x, y WHERE a > 0 AND x.a = y.a`. Where a condition names both columns, the binder takes the bare name
+//!   for what `USING` has merged of them, and gives the first. Names that `USING` has merged are written out before ([`super::using`]),
+//!   so that any other is refused here.
 
-use datafusion_sql::sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, UnaryOperator, Value};
+use super::outer_names::for_each_factor;
+use super::using::qualifier;
+use crate::bind::locate_ident;
+use crate::error::ambiguous_name;
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, CastKind, DataType, Expr, Ident, Query, TableWithJoins, UnaryOperator, Value, Visit, Visitor,
+};
+use entasis_vector::Result;
+use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 /// Makes a BOOLEAN of a condition that is a text literal.
 pub(super) fn condition(expr: &mut Expr) {
@@ -30,5 +44,67 @@ pub(super) fn operands(expr: &mut Expr) {
         }
         Expr::UnaryOp { op: UnaryOperator::Not, expr } => condition(expr),
         _ => {}
+    }
+}
+
+/// What the tables of a `FROM` are called, in lower case.
+pub(super) fn names_of(tables: &[TableWithJoins]) -> Vec<String> {
+    let mut names = Vec::new();
+    for_each_factor(tables, &mut |factor| names.extend(qualifier(factor).map(|name| name.value.to_lowercase())));
+    names
+}
+
+/// Refuses a bare name of a condition that two of these tables have, as the condition itself says.
+///
+/// # Errors
+/// Input, for an ambiguous name.
+pub(super) fn unambiguous(expr: &Expr, tables: &[String]) -> Result<()> {
+    let mut names = Names { tables, depth: 0, bare: Vec::new(), owners: HashMap::new() };
+    let _ = expr.visit(&mut names);
+    let ambiguous = names.bare.iter().find(|name| {
+        let owners = names.owners.get(&name.value.to_lowercase());
+        owners.is_some_and(|owners| owners.iter().any(|owner| *owner != owners[0]))
+    });
+    let Some(name) = ambiguous else { return Ok(()) };
+    Err(locate_ident(ambiguous_name(&name.value), name))
+}
+
+/// The names in a condition that belong to the tables beside it.
+struct Names<'a> {
+    tables: &'a [String],
+    /// Subqueries around the place: bare names in them may be their own.
+    depth: usize,
+    bare: Vec<Ident>,
+    /// By column: the tables that it is named with.
+    owners: HashMap<String, Vec<String>>,
+}
+
+impl Visitor for Names<'_> {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            _ if self.depth > 0 => {}
+            Expr::Identifier(name) => self.bare.push(name.clone()),
+            Expr::CompoundIdentifier(parts) => {
+                if let [table, column] = parts.as_slice()
+                    && self.tables.contains(&table.value.to_lowercase())
+                {
+                    self.owners.entry(column.value.to_lowercase()).or_default().push(table.value.to_lowercase());
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
     }
 }

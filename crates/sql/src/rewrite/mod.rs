@@ -11,6 +11,7 @@
 //! * **`WITHIN GROUP`** becomes an argument, or the order of the rows ([`orders`]).
 //! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]), and **rows may be compared** ([`rows`]).
 //! * **`INTERVAL` literals** and **`AT TIME ZONE`** become casts and calls ([`intervals`]).
+//! * **`TABLESAMPLE`** is a condition or a limit of the rows ([`sample`]).
 //! * **Grouping sets** become one grouping with a key that says which sets there are ([`grouping`]).
 //! * **`WITH RECURSIVE`** loses what the binder would not read ([`recursive`]).
 //! * **Window functions** are calls of functions made for them ([`windows`]).
@@ -29,6 +30,7 @@ mod orders;
 mod outer_names;
 mod recursive;
 mod rows;
+mod sample;
 mod using;
 pub(crate) mod windows;
 
@@ -69,6 +71,7 @@ pub(crate) enum ResultNames {
 /// Not supported, for features that are not there yet; input, for unknown functions.
 pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &Context<'_>) -> Result<()> {
     literals::apply(statement);
+    sample::apply(statement)?;
     let _ = statement.visit(&mut ctes::Ctes::new(context));
     using::apply(statement, context)?;
     outer_names::apply(statement, context);
@@ -267,9 +270,7 @@ impl VisitorMut for Rewriter<'_> {
         flow(windows::name_windows(query))?;
         flow(grouping::apply(query))?;
         order_by::results(query);
-        if self.depth == 0 && self.names != ResultNames::Kept {
-            order_by::columns(query);
-        }
+        order_by::columns(query, self.depth > 0 || self.names == ResultNames::Kept);
         self.depth += 1;
         self.set_expr(&mut query.body)
     }
@@ -475,8 +476,12 @@ impl Rewriter<'_> {
         {
             return unsupported("GROUP BY ALL with sets", select.span());
         }
+        let tables = conditions::names_of(&select.from);
         for table in &mut select.from {
-            flow(settle_joins(table))?;
+            flow(settle_joins(table, &tables))?;
+        }
+        if let Some(expr) = &select.selection {
+            flow(conditions::unambiguous(expr, &tables))?;
         }
         for expr in [&mut select.selection, &mut select.having].into_iter().flatten() {
             conditions::condition(expr);
@@ -588,8 +593,8 @@ fn fold_alias(alias: &mut TableAlias) {
     }
 }
 
-/// Rewrites comparisons of rows in `ON`.
-fn settle_joins(table: &mut TableWithJoins) -> Result<()> {
+/// Rewrites the conditions of joins, which see the columns of `tables`.
+fn settle_joins(table: &mut TableWithJoins, tables: &[String]) -> Result<()> {
     for join in &mut table.joins {
         // SEMI and ANTI without a side keep the left one.
         let nothing = JoinOperator::CrossJoin(JoinConstraint::None);
@@ -599,6 +604,7 @@ fn settle_joins(table: &mut TableWithJoins) -> Result<()> {
             other => other,
         };
         if let Some(JoinConstraint::On(condition)) = using::constraint(&mut join.join_operator) {
+            conditions::unambiguous(condition, tables)?;
             conditions::condition(condition);
             rows::condition(condition)?;
         }

@@ -1,10 +1,11 @@
 //! Keys of an `ORDER BY` that the binder would take for something else.
 
-use crate::hidden::hidden;
+use crate::hidden::{MARK, hidden};
+use crate::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{
-    Distinct, Expr, Ident, OrderBy, OrderByKind, Query, SelectItem, SetExpr, Value, Visit, Visitor,
+    Distinct, Expr, Ident, OrderBy, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Value, Visit, Visitor,
 };
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
@@ -22,33 +23,31 @@ pub(super) fn results(query: &mut Query) {
         };
         let is_name = matches!(key, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_));
         let Some(place) = select.projection.iter().position(same).filter(|_| !is_name) else { continue };
-        let is_wildcard =
-            |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
         if !select.projection[..place].iter().any(is_wildcard) {
             *key = Expr::Value(Value::Number((place + 1).to_string(), false).into());
         }
     }
 }
 
-/// `SELECT a AS b FROM t ORDER BY t.b` orders by a column of `t` that a result has the name of. The result gets a hidden name, which
-/// a query within another cannot have, since that other one knows it by its own.
-pub(super) fn columns(query: &mut Query) {
-    struct Columns(HashSet<String>);
-    impl Visitor for Columns {
-        type Break = Infallible;
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
-            if let Expr::CompoundIdentifier(parts) = expr {
-                self.0.extend(parts.last().map(|name| name.value.to_lowercase()));
-            }
-            ControlFlow::Continue(())
-        }
-    }
+fn is_wildcard(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
+}
+
+/// `SELECT a AS b FROM t ORDER BY t.b` orders by a column of `t` that a result has the name of. The result gets a hidden name.
+///
+/// Where the results' names must stay, as other queries know them, another query gives them back:
+/// `SELECT hidden AS b FROM (SELECT a AS hidden FROM t ORDER BY t.b) AS …`.
+pub(super) fn columns(query: &mut Query, keep_names: bool) {
     let SetExpr::Select(select) = &mut *query.body else { return };
     let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else { return };
     let mut columns = Columns(HashSet::new());
     for key in keys.iter() {
         let _ = key.expr.visit(&mut columns);
     }
+    if columns.0.is_empty() || (keep_names && select.projection.iter().any(is_wildcard)) {
+        return;
+    }
+    let mut given_back = Vec::new();
     for (i, item) in select.projection.iter_mut().enumerate() {
         let SelectItem::ExprWithAlias { expr, alias } = item else { continue };
         let name = alias.value.to_lowercase();
@@ -62,6 +61,59 @@ pub(super) fn columns(query: &mut Query) {
                 key.expr = Expr::Identifier(renamed.clone());
             }
         }
-        *alias = renamed;
+        given_back.push((i, std::mem::replace(alias, renamed)));
+    }
+    if keep_names && !given_back.is_empty() {
+        give_back(query, given_back);
+    }
+}
+
+/// The columns that are named with their tables.
+struct Columns(HashSet<String>);
+
+impl Visitor for Columns {
+    type Break = Infallible;
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
+        if let Expr::CompoundIdentifier(parts) = expr {
+            self.0.extend(parts.last().map(|name| name.value.to_lowercase()));
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Puts a query around another that gives these of its results the names that they had.
+fn give_back(query: &mut Query, names: Vec<(usize, Ident)>) {
+    let SetExpr::Select(select) = &mut *query.body else { return };
+    let mut names: HashMap<usize, Ident> = names.into_iter().collect();
+    let mut outer = Vec::with_capacity(select.projection.len());
+    for (i, item) in select.projection.iter_mut().enumerate() {
+        let (inside, outside) = match item {
+            SelectItem::ExprWithAlias { alias, .. } => {
+                (alias.clone(), names.remove(&i).unwrap_or_else(|| alias.clone()))
+            }
+            // What has no name gets one, by which it can be referred to.
+            SelectItem::UnnamedExpr(expr) => {
+                let name = match &*expr {
+                    Expr::Identifier(name) => name.clone(),
+                    Expr::CompoundIdentifier(parts) => parts.last().cloned().unwrap_or_else(|| Ident::new("")),
+                    other => Ident::with_quote('"', other.to_string()),
+                };
+                let inside = Ident::with_quote('"', format!("{}{}", name.value, hidden(i as u64)));
+                let expr = std::mem::replace(expr, Expr::Value(Value::Null.into()));
+                *item = SelectItem::ExprWithAlias { expr, alias: inside.clone() };
+                (inside, name)
+            }
+            _ => return,
+        };
+        outer.push(SelectItem::ExprWithAlias { expr: Expr::Identifier(inside), alias: outside });
+    }
+    let mut around = parse_query(&format!("SELECT 1 FROM (SELECT 1) AS \"{MARK}ordered\"")).expect("a constant");
+    if let SetExpr::Select(select) = &mut *around.body
+        && let TableFactor::Derived { subquery, .. } = &mut select.from[0].relation
+    {
+        std::mem::swap(&mut **subquery, query);
+        select.projection = outer;
+        *query = *around;
     }
 }

@@ -176,7 +176,7 @@ impl VisitorMut for Rename {
 }
 
 /// All tables of a `FROM`, also those of joins in brackets.
-fn for_each_factor(tables: &[TableWithJoins], act: &mut impl FnMut(&TableFactor)) {
+pub(super) fn for_each_factor(tables: &[TableWithJoins], act: &mut impl FnMut(&TableFactor)) {
     for table in tables {
         for factor in std::iter::once(&table.relation).chain(table.joins.iter().map(|join| &join.relation)) {
             match factor {

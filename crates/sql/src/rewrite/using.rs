@@ -17,6 +17,7 @@
 //! Statements without such joins are not looked into. Not here: which of two columns an ambiguous name means.
 
 use super::call;
+use crate::bind::table_name;
 use crate::context::{Context, stem};
 use crate::hidden::MARK;
 use crate::parse::parse_query;
@@ -409,7 +410,7 @@ impl Joins<'_> {
         match cte {
             Some((_, Some(columns))) => Ok(columns.clone()),
             Some((_, None)) => Err(Error::not_supported(format!("USING and NATURAL over the columns of {bare}"))),
-            None => self.context.columns_of_table(&bare),
+            None => self.context.columns_of_table(&table_name(name)?),
         }
     }
 

@@ -31,6 +31,9 @@ impl Generator {
         if self.random.chance(40) {
             return self.grouped(&from, &scope, wanted, casts);
         }
+        if self.shape == Shape::Small && self.random.chance(15) {
+            return self.windowed(&from, &scope, wanted, casts);
+        }
         let distinct = self.distinct();
         let (mut items, mut columns) = (Vec::new(), Vec::new());
         for (i, family) in wanted.iter().enumerate() {
@@ -149,7 +152,7 @@ impl Generator {
 }
 
 /// An item of a select list, the `i`-th; cast to what is common to a family.
-fn item_of(item: String, i: usize, family: Option<Family>) -> String {
+pub(super) fn item_of(item: String, i: usize, family: Option<Family>) -> String {
     match family {
         Some(family) => format!("CAST({item} AS {}) AS c{i}", family.common_type()),
         None => format!("{item} AS c{i}"),

@@ -15,6 +15,7 @@
 //! | [`expressions`] | expressions of every family but the next |
 //! | [`moments`] | dates, timestamps, instants, intervals |
 //! | [`conditions`] | comparisons, logic, patterns, lists |
+//! | [`windows`] | window functions |
 //! | [`subqueries`] | `EXISTS`, `IN`, `ANY`, `ALL`, rows, scalars |
 //!
 //! **Invariants.** What a query means is determined:
@@ -41,6 +42,7 @@ mod scope;
 mod subqueries;
 mod tables;
 mod values;
+mod windows;
 
 use crate::random::Random;
 use scope::Table;
@@ -170,6 +172,11 @@ mod tests {
                 "extract",
                 "AT TIME ZONE",
                 "INTERVAL '1' DAY",
+                "row_number() OVER (",
+                "RANGE BETWEEN",
+                "GROUPS",
+                "EXCLUDE TIES",
+                "WINDOW w0 AS (",
             ] {
                 assert!(all.contains(construct), "{construct} is never generated for {dialect:?}");
             }

@@ -52,7 +52,7 @@ impl Generator {
         format!(" ORDER BY {}{limit}", keys.join(", "))
     }
 
-    fn sort_key(&mut self, key: &str) -> String {
+    pub(super) fn sort_key(&mut self, key: &str) -> String {
         let direction = *self.random.pick(&["", " ASC", " DESC"]);
         // PostgreSQL puts NULLs first where the order descends, if nothing is said.
         let free = !(self.is_common() && direction == " DESC");

@@ -11,7 +11,7 @@ const BITS: u32 = 12;
 const REGISTERS: usize = 1 << BITS;
 
 /// The registers; none before the first value.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Registers(Vec<u8>);
 
 /// Equal values of one type have equal hashes.

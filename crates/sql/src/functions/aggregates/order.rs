@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// The first value.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct First(Option<Value>);
 
 impl Accumulator for First {
@@ -39,7 +39,7 @@ impl Accumulator for First {
 }
 
 /// The last value.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Last(Option<Value>);
 
 impl Accumulator for Last {
@@ -69,7 +69,7 @@ impl Accumulator for Last {
 }
 
 /// The first argument in the row where the second is least or greatest; of equal ones the first.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Extreme<const NULLS: bool>(Option<(Value, Value)>);
 
 impl<const NULLS: bool> Extreme<NULLS> {
@@ -115,7 +115,7 @@ impl<const NULLS: bool> Accumulator for Extreme<NULLS> {
 }
 
 /// How often each value comes: for the most frequent one, and for the entropy.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Counts {
     /// The count, and when the value came first.
     values: HashMap<Value, (u64, u64)>,

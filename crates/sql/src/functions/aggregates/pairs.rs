@@ -24,7 +24,7 @@ pub(crate) enum Line {
 }
 
 /// Count, means, and the sums of squared distances from them and of their products.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Pairs {
     count: f64,
     x: f64,

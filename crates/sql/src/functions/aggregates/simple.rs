@@ -8,7 +8,7 @@ use entasis_vector::types::{Interval, MICROS_PER_DAY};
 use entasis_vector::{DataType, Error, Result, Value};
 
 /// Rows for which the argument is true.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct CountIf(i64);
 
 impl Accumulator for CountIf {
@@ -27,7 +27,7 @@ impl Accumulator for CountIf {
     }
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Product(Option<f64>);
 
 impl Accumulator for Product {
@@ -49,7 +49,7 @@ impl Accumulator for Product {
 }
 
 /// The mean of intervals, dates and times, or the sum of intervals.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Mean {
     count: i128,
     months: i128,
@@ -109,7 +109,7 @@ fn interval(months: i128, days: i128, micros: i128) -> Result<Value> {
 }
 
 /// `bit_and`, `bit_or`, `bit_xor`.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Bits(Option<i128>);
 
 impl Bits {
@@ -142,7 +142,7 @@ impl Accumulator for Bits {
 }
 
 /// `string_agg`: texts or bytes, with a separator between them, which is that of the later one; a comma if there is none.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Join {
     /// The separator in front of the first, which counts where another text comes before it.
     before: Vec<u8>,

@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 /// What a function knows of one group.
-pub(super) trait Accumulator: Default + Send + 'static {
+pub(super) trait Accumulator: Default + Clone + Send + 'static {
     /// True if rows with NULLs count.
     const TAKES_NULLS: bool = false;
     /// Adds a row; returns by how many bytes it has grown beyond its own size.
@@ -106,6 +106,28 @@ impl<A: Accumulator> GroupStates for States<A> {
             self.groups[*own as usize].merge(&self.call, theirs)?;
         }
         Ok(())
+    }
+
+    fn add_copies(&mut self, other: &dyn GroupStates, ids: &[u32], map: &[u32], group_count: usize) -> Result<bool> {
+        self.has(group_count);
+        let other = other.as_any().and_then(|other| other.downcast_ref::<States<A>>());
+        let other = other.ok_or_else(|| Error::internal("states of two different aggregates were merged"))?;
+        for (at, (&id, &own)) in ids.iter().zip(map).enumerate() {
+            // A state may be as long as all that it has seen.
+            if at % CHUNK_ROWS == 0 {
+                statement::check()?;
+            }
+            if let Some(theirs) = other.groups.get(id as usize) {
+                self.groups[own as usize].merge(&self.call, theirs.clone())?;
+            }
+        }
+        // As much as states of the other one have grown by on average.
+        self.grown += (other.grown as u128 * ids.len() as u128 / other.groups.len().max(1) as u128) as usize;
+        Ok(true)
+    }
+
+    fn as_any(&self) -> Option<&dyn Any> {
+        Some(self)
     }
 
     fn finish(&mut self, start: usize, rows: usize, out: &mut Vector) -> Result<()> {

@@ -26,7 +26,7 @@ impl Sum {
 }
 
 /// `fsum`, `favg`, `weighted_avg`.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Sums {
     count: u64,
     sum: Sum,
@@ -63,7 +63,7 @@ impl Accumulator for Sums {
 }
 
 /// `geometric_mean`.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Logarithms {
     count: u64,
     sum: Sum,
@@ -93,7 +93,7 @@ impl Accumulator for Logarithms {
 }
 
 /// Count, mean and the sums of the second to fourth powers of the distances from it (Pébay, SAND2008-6212).
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct Moments {
     count: f64,
     mean: f64,

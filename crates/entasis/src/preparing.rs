@@ -1,0 +1,114 @@
+//! `PREPARE`, `EXECUTE` and `DEALLOCATE`: statements that a connection keeps by a name, until it ends.
+//!
+//! What is kept is what is kept of a statement by its text ([`crate::prepared`]), so that an `EXECUTE` costs what the statement
+//! costs with values from outside, and a query of one row for its arguments. Names are no part of transactions.
+
+use crate::connection::Connection;
+use crate::prepared::Prepared;
+use crate::rows::Rows;
+use entasis_sql::{Parsed, Preparing};
+use entasis_vector::error::sqlstate;
+use entasis_vector::{DataType, Error, Result, Value};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A statement that has a name.
+#[derive(Clone)]
+struct Named {
+    prepared: Arc<Prepared>,
+    /// Gives the arguments, its parameters, the types that were declared.
+    casts: Option<Arc<Prepared>>,
+}
+
+/// The statements of a connection by their names, in lower case.
+#[derive(Default)]
+pub(crate) struct ByName(Mutex<HashMap<String, Named>>);
+
+impl ByName {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, Named>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets what was learnt of all, as names in them have got another meaning.
+    pub(crate) fn start_afresh(&self) {
+        for named in self.lock().values_mut() {
+            named.prepared = Arc::new(Prepared::new(named.prepared.parsed.clone()));
+        }
+    }
+}
+
+impl Connection {
+    /// Does what such a statement says.
+    pub(crate) fn prepare_or_execute(&self, what: &Preparing, parameters: &[(Value, DataType)]) -> Result<Rows> {
+        match what {
+            Preparing::Prepare { name, statement, casts } => {
+                if self.named.lock().contains_key(name) {
+                    let error = Error::input(format!("there is a prepared statement {name} already"));
+                    return Err(error
+                        .with_sqlstate(sqlstate::PREPARED_TAKEN)
+                        .with_hint(format!("DEALLOCATE {name} forgets it")));
+                }
+                self.check_names(statement)?;
+                let keep = |parsed: &Parsed| Arc::new(Prepared::new(parsed.clone()));
+                let named = Named { prepared: keep(statement), casts: casts.as_deref().map(keep) };
+                self.named.lock().insert(name.clone(), named);
+                Ok(Rows::empty())
+            }
+            Preparing::Execute { name, arguments } => {
+                let named = self.named.lock().get(name).cloned();
+                let Named { prepared, casts } = named.ok_or_else(|| self.not_prepared(name))?;
+                let mut values = match arguments {
+                    Some(arguments) => {
+                        entasis_sql::check_arguments(arguments.parameters(), parameters.len())?;
+                        self.arguments(&Prepared::new((**arguments).clone()), parameters)?
+                    }
+                    None => Vec::new(),
+                };
+                if let Some(casts) = casts {
+                    entasis_sql::check_arguments(casts.parsed.parameters(), values.len())?;
+                    values = self.arguments(&casts, &values)?;
+                }
+                entasis_sql::check_arguments(prepared.parsed.parameters(), values.len())?;
+                self.run_prepared(&prepared, &values)
+            }
+            Preparing::Deallocate { name: None } => {
+                self.named.lock().clear();
+                Ok(Rows::empty())
+            }
+            Preparing::Deallocate { name: Some(name) } => match self.named.lock().remove(name) {
+                Some(_) => Ok(Rows::empty()),
+                None => Err(self.not_prepared(name)),
+            },
+        }
+    }
+
+    /// The one row that a query gives, with types.
+    fn arguments(&self, query: &Prepared, parameters: &[(Value, DataType)]) -> Result<Vec<(Value, DataType)>> {
+        let rows = self.run_prepared(query, parameters)?;
+        let types = rows.schema().iter().map(|field| field.ty).collect::<Vec<_>>();
+        let row = rows.row_values().next().unwrap_or_default();
+        Ok(row.into_iter().zip(types).collect())
+    }
+
+    /// Refuses a statement that names what is not there. What else may be wrong depends on its arguments.
+    fn check_names(&self, statement: &Parsed) -> Result<()> {
+        let nothing = vec![(Value::Null, DataType::Null); statement.parameters()];
+        let is_of_names = |error: &Error| {
+            [sqlstate::NO_TABLE, sqlstate::NO_COLUMN, sqlstate::NO_FUNCTION].contains(&error.sqlstate())
+        };
+        match self.bound(statement, &nothing) {
+            Err(error) if is_of_names(&error) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    fn not_prepared(&self, name: &str) -> Error {
+        let error = Error::input(format!("there is no prepared statement {name}")).with_sqlstate(sqlstate::NOT_PREPARED);
+        let names: Vec<String> = self.named.lock().keys().cloned().collect();
+        let near = entasis_sql::nearest(name, names.iter().map(String::as_str));
+        match near {
+            Some(near) => error.with_hint(format!("did you mean {near}?")),
+            None => error,
+        }
+    }
+}

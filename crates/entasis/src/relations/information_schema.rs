@@ -1,0 +1,298 @@
+//! `information_schema`: what there is, as the SQL standard has it, for tools that look around (part 11 of the standard).
+//!
+//! Each of its relations is made from the names that a statement sees. Everything is in the catalog `main` and the schema `main`.
+//! Relations that the host program registered are in it as temporary ones.
+
+use super::listed::{listed, text};
+use entasis_engine::relation::{KeyKind, Relation};
+use entasis_storage::definition::{ColumnDefault, Definition};
+use entasis_storage::{CatalogVersion, Entry, TableEntry};
+use entasis_vector::{DataType, Field, Value};
+use std::sync::Arc;
+
+/// The schema, and the catalog that all is in.
+const MAIN: &str = "main";
+
+/// What a statement sees.
+pub(crate) struct Seen<'a> {
+    /// Tables, views and sequences.
+    pub(crate) names: &'a CatalogVersion,
+    /// Relations of the host program by name.
+    pub(crate) registered: Vec<(String, Arc<dyn Relation>)>,
+}
+
+/// One of the relations: its columns, and what makes its rows.
+struct Made {
+    name: &'static str,
+    columns: &'static [(&'static str, DataType)],
+    rows: fn(&Seen<'_>) -> Vec<Vec<Value>>,
+}
+
+const TEXT: DataType = DataType::Varchar;
+const NUMBER: DataType = DataType::Int32;
+
+const ALL: [Made; 9] = [
+    Made {
+        name: "schemata",
+        columns: &[("catalog_name", TEXT), ("schema_name", TEXT), ("schema_owner", TEXT)],
+        rows: |_| [MAIN, "information_schema"].map(|schema| vec![text(MAIN), text(schema), Value::Null]).into(),
+    },
+    Made {
+        name: "tables",
+        columns: &[
+            ("table_catalog", TEXT),
+            ("table_schema", TEXT),
+            ("table_name", TEXT),
+            ("table_type", TEXT),
+            ("is_insertable_into", TEXT),
+        ],
+        rows: tables,
+    },
+    Made {
+        name: "columns",
+        columns: &[
+            ("table_catalog", TEXT),
+            ("table_schema", TEXT),
+            ("table_name", TEXT),
+            ("column_name", TEXT),
+            ("ordinal_position", NUMBER),
+            ("column_default", TEXT),
+            ("is_nullable", TEXT),
+            ("data_type", TEXT),
+            ("numeric_precision", NUMBER),
+            ("numeric_scale", NUMBER),
+            ("is_identity", TEXT),
+        ],
+        rows: columns,
+    },
+    Made {
+        name: "views",
+        columns: &[("table_catalog", TEXT), ("table_schema", TEXT), ("table_name", TEXT), ("view_definition", TEXT)],
+        rows: views,
+    },
+    Made {
+        name: "sequences",
+        columns: &[("sequence_catalog", TEXT), ("sequence_schema", TEXT), ("sequence_name", TEXT)],
+        rows: sequences,
+    },
+    Made {
+        name: "table_constraints",
+        columns: &[
+            ("constraint_catalog", TEXT),
+            ("constraint_schema", TEXT),
+            ("constraint_name", TEXT),
+            ("table_catalog", TEXT),
+            ("table_schema", TEXT),
+            ("table_name", TEXT),
+            ("constraint_type", TEXT),
+        ],
+        rows: table_constraints,
+    },
+    Made {
+        name: "key_column_usage",
+        columns: &[
+            ("constraint_catalog", TEXT),
+            ("constraint_schema", TEXT),
+            ("constraint_name", TEXT),
+            ("table_catalog", TEXT),
+            ("table_schema", TEXT),
+            ("table_name", TEXT),
+            ("column_name", TEXT),
+            ("ordinal_position", NUMBER),
+        ],
+        rows: key_column_usage,
+    },
+    Made {
+        name: "referential_constraints",
+        columns: &[
+            ("constraint_catalog", TEXT),
+            ("constraint_schema", TEXT),
+            ("constraint_name", TEXT),
+            ("unique_constraint_catalog", TEXT),
+            ("unique_constraint_schema", TEXT),
+            ("unique_constraint_name", TEXT),
+        ],
+        rows: referential_constraints,
+    },
+    Made {
+        name: "check_constraints",
+        columns: &[
+            ("constraint_catalog", TEXT),
+            ("constraint_schema", TEXT),
+            ("constraint_name", TEXT),
+            ("check_clause", TEXT),
+        ],
+        rows: check_constraints,
+    },
+];
+
+/// Names of all of them, with the schema's before them.
+pub(crate) fn names() -> impl Iterator<Item = String> {
+    ALL.iter().map(|made| format!("information_schema.{}", made.name))
+}
+
+/// The relation of that name, in lower case, if it is one of them.
+pub(crate) fn information_schema<'a>(name: &str, seen: impl FnOnce() -> Seen<'a>) -> Option<Arc<dyn Relation>> {
+    let made = ALL.iter().find(|made| name.strip_prefix("information_schema.") == Some(made.name))?;
+    Some(listed(name, made.columns, (made.rows)(&seen())))
+}
+
+fn number(number: usize) -> Value {
+    Value::Integer(number as i128)
+}
+
+fn yes(is: bool) -> Value {
+    text(if is { "YES" } else { "NO" })
+}
+
+/// Catalog, schema, and a name in them.
+fn place(name: &str) -> [Value; 3] {
+    [text(MAIN), text(MAIN), text(name)]
+}
+
+fn stored<'a>(seen: &Seen<'a>) -> impl Iterator<Item = &'a Arc<TableEntry>> + use<'a> {
+    seen.names.entries().filter_map(|entry| match entry {
+        Entry::Table(table) => Some(table),
+        _ => None,
+    })
+}
+
+fn tables(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+    let row = |name: &str, kind: &str, is_insertable: bool| {
+        place(name).into_iter().chain([text(kind), yes(is_insertable)]).collect::<Vec<Value>>()
+    };
+    let named = seen.names.entries().filter_map(|entry| match entry {
+        Entry::Table(table) => Some(row(&table.name, "BASE TABLE", true)),
+        Entry::View(view) => Some(row(&view.name, "VIEW", false)),
+        Entry::Sequence(_) => None,
+    });
+    named.chain(seen.registered.iter().map(|(name, _)| row(name, "LOCAL TEMPORARY", false))).collect()
+}
+
+fn columns(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    let mut add = |name: &str, fields: &[Field], definition: Option<&Definition>| {
+        for (i, field) in fields.iter().enumerate() {
+            let default = definition.and_then(|definition| definition.defaults.get(i));
+            let (precision, scale) = digits(field.ty);
+            rows.push(
+                place(name)
+                    .into_iter()
+                    .chain([
+                        text(&field.name),
+                        number(i + 1),
+                        match default {
+                            Some(ColumnDefault::Expression(sql)) => text(sql),
+                            Some(ColumnDefault::Identity { sequence, .. }) => text(&format!("nextval('{sequence}')")),
+                            Some(ColumnDefault::Null) | None => Value::Null,
+                        },
+                        yes(field.nullable),
+                        text(&field.ty.to_string()),
+                        precision,
+                        scale,
+                        yes(matches!(default, Some(ColumnDefault::Identity { .. }))),
+                    ])
+                    .collect(),
+            );
+        }
+    };
+    for entry in seen.names.entries() {
+        match entry {
+            Entry::Table(table) => add(&table.name, table.table.schema(), Some(&table.definition)),
+            Entry::View(view) => add(&view.name, &view.schema, None),
+            Entry::Sequence(_) => {}
+        }
+    }
+    for (name, relation) in &seen.registered {
+        add(name, relation.schema(), None);
+    }
+    rows
+}
+
+/// The digits of a number of that type, all of them and behind the point.
+fn digits(ty: DataType) -> (Value, Value) {
+    match ty {
+        DataType::Decimal { precision, scale } => (number(precision.into()), number(scale.into())),
+        _ => (Value::Null, Value::Null),
+    }
+}
+
+fn views(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+    let views = seen.names.entries().filter_map(|entry| match entry {
+        Entry::View(view) => Some(view),
+        _ => None,
+    });
+    views.map(|view| place(&view.name).into_iter().chain([text(&view.sql)]).collect()).collect()
+}
+
+fn sequences(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+    let sequences = seen.names.entries().filter(|entry| matches!(entry, Entry::Sequence(_)));
+    sequences.map(|entry| place(entry.name()).into()).collect()
+}
+
+/// Names of constraints that keys make, with the keys' columns.
+fn keys(table: &TableEntry) -> impl Iterator<Item = (&str, &str, &[usize])> {
+    table.definition.keys.iter().filter_map(|key| {
+        let kind = match key.kind {
+            KeyKind::Primary => "PRIMARY KEY",
+            KeyKind::Unique => "UNIQUE",
+            KeyKind::Index => return None,
+        };
+        Some((key.name.as_str(), kind, key.columns.as_slice()))
+    })
+}
+
+fn foreign_keys(table: &TableEntry) -> impl Iterator<Item = (&str, &str, &[usize])> {
+    table.definition.foreign_keys.iter().map(|key| (key.name.as_str(), "FOREIGN KEY", key.columns.as_slice()))
+}
+
+fn table_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+    let of = |table: &Arc<TableEntry>| {
+        let checks = table.definition.checks.iter().map(|check| (check.name.as_str(), "CHECK"));
+        let all = keys(table).chain(foreign_keys(table)).map(|(name, kind, _)| (name, kind)).chain(checks);
+        let row = |(name, kind): (&str, &str)| {
+            place(name).into_iter().chain(place(&table.name)).chain([text(kind)]).collect::<Vec<Value>>()
+        };
+        all.map(row).collect::<Vec<_>>()
+    };
+    stored(seen).flat_map(of).collect()
+}
+
+fn key_column_usage(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in stored(seen) {
+        for (name, _, columns) in keys(table).chain(foreign_keys(table)) {
+            for (i, &column) in columns.iter().enumerate() {
+                let own = [text(&table.table.schema()[column].name), number(i + 1)];
+                rows.push(place(name).into_iter().chain(place(&table.name)).chain(own).collect());
+            }
+        }
+    }
+    rows
+}
+
+fn referential_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+    let mut rows = Vec::new();
+    for table in stored(seen) {
+        for key in &table.definition.foreign_keys {
+            let referred = seen.names.table(&key.table);
+            let unique = referred.and_then(|to| keys(to).find(|(_, _, columns)| same(columns, &key.references)));
+            let unique = unique.map_or([Value::Null, Value::Null, Value::Null], |(name, ..)| place(name));
+            rows.push(place(&key.name).into_iter().chain(unique).collect());
+        }
+    }
+    rows
+}
+
+/// True if both are the same columns, in whatever order.
+fn same(a: &[usize], b: &[usize]) -> bool {
+    a.len() == b.len() && a.iter().all(|column| b.contains(column))
+}
+
+fn check_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+    let of = |table: &Arc<TableEntry>| {
+        let checks = table.definition.checks.iter();
+        checks.map(|check| place(&check.name).into_iter().chain([text(&check.sql)]).collect()).collect::<Vec<_>>()
+    };
+    stored(seen).flat_map(of).collect()
+}
