@@ -107,6 +107,10 @@ impl entasis_sql::Catalog for Names<'_> {
         self.names.table_with_index(name).map(|entry| entry.name.to_lowercase())
     }
 
+    fn has_schema(&self, name: &str) -> bool {
+        matches!(self.entry(&format!("{name}.")), Some(Entry::Schema(_)))
+    }
+
     fn view(&self, name: &str) -> Option<String> {
         match self.entry(name)? {
             Entry::View(view) => Some(view.sql.clone()),

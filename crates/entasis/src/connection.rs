@@ -500,7 +500,7 @@ impl Connection {
 
     /// The names of tables and views among some, and of registered relations.
     pub(crate) fn names_of(&self, names: &CatalogVersion) -> Vec<String> {
-        let shown = names.entries().filter(|entry| !matches!(entry, Entry::Sequence(_)));
+        let shown = names.entries().filter(|entry| matches!(entry, Entry::Table(_) | Entry::View(_)));
         let mut names: Vec<String> = shown.map(|entry| entry.name().to_owned()).collect();
         names.extend(self.registered.read().expect("no panic while locked").keys().cloned());
         names.sort();

@@ -9,6 +9,7 @@
 
 mod references;
 mod remove;
+mod schemas;
 mod views;
 
 use self::views::Views;
@@ -71,6 +72,10 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             if or_replace {
                 views::refuse_circle(connection, work, &view)?;
             }
+            Ok(Rows::empty())
+        }
+        Statement::CreateSchema { name, if_not_exists } => {
+            schemas::create(work, &name, if_not_exists)?;
             Ok(Rows::empty())
         }
         Statement::CreateSequence { name, options, if_not_exists } => {

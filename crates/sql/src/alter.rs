@@ -10,12 +10,13 @@
 //! What is not done here: whoever runs the statement sees to what needs the table: foreign keys that refer to it, which
 //! [`Columns::places`] numbers anew, and views.
 
-use crate::bind::{Binder, find_column, locate_ident, new_name, table_name};
+use crate::bind::{Binder, find_column, locate_ident, table_name};
 use crate::change::{
     TableView, Target, and, cast_to, equal, exists, is_null, named, not, null, qualified, select_from, table_alias,
 };
 use crate::clauses::refuse;
 use crate::context::{sql_type, unknown_table};
+use crate::schema::renamed;
 use crate::definition::{Declared, read_columns, stored_expr};
 use crate::parse::parse_query;
 use crate::statement::{Alteration, Columns};
@@ -218,7 +219,7 @@ impl Binder<'_> {
             [AlterTableOperation::RenameTable { table_name: to }] => {
                 self.table(&table)?;
                 let (RenameTableNameKind::To(to) | RenameTableNameKind::As(to)) = to;
-                self.rename(to)?
+                self.rename(&table, to)?
             }
             [AlterTableOperation::SetOptionsParens { options }] => {
                 let relation = self.table(&table)?;
@@ -229,8 +230,8 @@ impl Binder<'_> {
         Ok(Statement::AlterTable { table, if_exists, alteration })
     }
 
-    fn rename(&self, to: &ObjectName) -> Result<Alteration> {
-        let name = new_name(to)?;
+    fn rename(&self, table: &str, to: &ObjectName) -> Result<Alteration> {
+        let name = renamed(table, to, self.catalog)?;
         if self.catalog.table(&name).is_some() || self.catalog.view(&name).is_some() {
             return Err(Error::input(format!("there is a table or view {name} already")));
         }

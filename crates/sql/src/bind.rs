@@ -6,6 +6,7 @@ use crate::parameters::Parameters;
 use crate::parse::{Ast, Parsed, on_deep_stack, parse, span_position};
 use crate::placeholders::check_arguments;
 use crate::rewrite::display_names;
+use crate::schema::{in_schema, new_name};
 use crate::stored::named_objects;
 use crate::{Catalog, ObjectKind, Statement, clauses, layout, lower, sequence, time_zone, transaction};
 use datafusion_common::Result as DfResult;
@@ -150,7 +151,7 @@ impl Binder<'_> {
                 }
                 let plan = self.query(&query)?;
                 Ok(Statement::CreateView {
-                    name: new_name(&create.name)?,
+                    name: new_name(&create.name, self.catalog)?,
                     columns: plan.schema(),
                     sql: query.to_string(),
                     needs: named_objects(&query).into_iter().collect(),
@@ -166,13 +167,18 @@ impl Binder<'_> {
                     (table.is_some(), "DROP INDEX … ON"),
                 ])?;
                 let kind = match object_type {
+                    ObjectType::Schema => ObjectKind::Schema,
                     ObjectType::Table => ObjectKind::Table,
                     ObjectType::View => ObjectKind::View,
                     ObjectType::Index => ObjectKind::Index,
                     ObjectType::Sequence => ObjectKind::Sequence,
                     other => return Err(Error::not_supported(format!("DROP {other}"))),
                 };
-                let names = names.iter().map(table_name).collect::<Result<_>>()?;
+                let name = |name| match kind {
+                    ObjectKind::Schema => self.dropped_schema(name),
+                    _ => table_name(name),
+                };
+                let names = names.iter().map(name).collect::<Result<_>>()?;
                 Ok(Statement::Drop { kind, names, if_exists: *if_exists, cascade: *cascade })
             }
             Sql::Update(update) => self.update(update),
@@ -189,12 +195,12 @@ impl Binder<'_> {
                 }
                 let ty = data_type.as_ref().map_or(Ok(DataType::Int64), sql_type)?;
                 Ok(Statement::CreateSequence {
-                    name: new_name(name)?,
+                    name: new_name(name, self.catalog)?,
                     options: sequence::options(sequence_options, ty)?,
                     if_not_exists: *if_not_exists,
                 })
             }
-            Sql::CreateSchema { .. } => Err(Error::not_supported("schemas")),
+            Sql::CreateSchema { .. } => self.create_schema(statement),
             Sql::Prepare { .. } | Sql::Execute { .. } | Sql::Deallocate { .. } => {
                 Err(Error::not_supported("PREPARE, EXECUTE and DEALLOCATE within something else"))
             }
@@ -278,7 +284,7 @@ impl Binder<'_> {
 
     fn create_table(&self, create: &CreateTable) -> Result<Statement> {
         clauses::create_table(create)?;
-        let name = new_name(&create.name)?;
+        let name = new_name(&create.name, self.catalog)?;
         let (if_not_exists, or_replace) = (create.if_not_exists, create.or_replace);
         if if_not_exists && or_replace {
             return Err(Error::input("OR REPLACE and IF NOT EXISTS exclude each other"));
@@ -329,38 +335,15 @@ pub(crate) fn changed_by(query: &Query) -> Option<&ast::Statement> {
 
 // ---- names -------------------------------------------------------------------------------------------------------
 
-/// The name of a table or view, in lower case. The catalog knows those of `information_schema` with that before them.
+/// The name of a table or view, in lower case, by which the catalog knows it ([`crate::schema`]).
 pub(crate) fn table_name(name: &ObjectName) -> Result<String> {
     let parts: Vec<&Ident> = name.0.iter().filter_map(|part| part.as_ident()).collect();
     match parts.as_slice() {
         [table] => Ok(table.value.to_lowercase()),
-        [schema, table] => in_schema(&schema.value.to_lowercase(), &table.value.to_lowercase())
-            .ok_or_else(|| locate_ident(Error::input(format!("there is no schema {}", schema.value)), schema)),
-        _ => Err(Error::input(format!("there is no schema in which {name} could be"))),
+        [schema, table] => Ok(in_schema(&schema.value.to_lowercase(), &table.value.to_lowercase())),
+        _ => Err(Error::input(format!("{name} is no name of a table: it has a schema's at most before it"))),
     }
 }
-
-/// The name of something that is to be created, in lower case.
-pub(crate) fn new_name(name: &ObjectName) -> Result<String> {
-    if let [schema, _] = name.0.as_slice()
-        && let Some(schema) = schema.as_ident().filter(|schema| schema.value.eq_ignore_ascii_case(INFORMATION_SCHEMA))
-    {
-        return Err(locate_ident(Error::input("nothing can be created in information_schema"), schema));
-    }
-    table_name(name)
-}
-
-/// What the catalog knows a table of that schema by; `None` if there is no such schema.
-pub(crate) fn in_schema(schema: &str, table: &str) -> Option<String> {
-    match schema {
-        "main" | "public" => Some(table.to_owned()),
-        INFORMATION_SCHEMA => Some(format!("{INFORMATION_SCHEMA}.{table}")),
-        _ => None,
-    }
-}
-
-/// The schema that tells what there is.
-const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// The columns of a table that `names` are; all of them if there are no names.
 pub(crate) fn target_columns(table: &str, schema: &[Field], names: &[Ident]) -> Result<Vec<usize>> {

@@ -46,6 +46,12 @@ pub trait Catalog: Sync {
         None
     }
 
+    /// True if there is a schema of that name, in lower case, besides the main one.
+    fn has_schema(&self, name: &str) -> bool {
+        let _ = name;
+        false
+    }
+
     /// The text of the `SELECT` behind the view of that name.
     fn view(&self, name: &str) -> Option<String>;
 

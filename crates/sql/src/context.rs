@@ -5,7 +5,6 @@
 //! among its arguments is a ROLLUP and a struct a CUBE, and an operator that DataFusion would type otherwise is a call of
 //! a native function.
 
-use crate::bind::in_schema;
 use crate::coerce::{self, coerce_constant};
 use crate::dialect::EntasisDialect;
 use crate::functions::Library;
@@ -16,6 +15,7 @@ use crate::hidden::visible;
 use crate::lower;
 use crate::parameters::Parameters;
 use crate::rewrite::{ResultNames, rewrite};
+use crate::schema::{in_schema, missing_schema};
 use crate::words::DESCRIBE;
 use crate::{Argument, Catalog, Session};
 use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, IntervalUnit, Schema, SchemaRef};
@@ -350,6 +350,9 @@ impl<'a> Context<'a> {
 /// What there is no table of that name, with advice.
 pub(crate) fn unknown_table(name: &str, catalog: &dyn Catalog) -> Error {
     let error = Error::input(format!("there is no table {name}")).with_sqlstate(sqlstate::NO_TABLE);
+    if let Some(schema) = missing_schema(name, catalog) {
+        return error.with_hint(format!("there is no schema {schema}"));
+    }
     let names = catalog.names();
     match crate::names::nearest(name, names.iter().map(String::as_str)) {
         Some(near) => error.with_hint(format!("did you mean {near}?")),
@@ -366,8 +369,7 @@ impl ContextProvider for Context<'_> {
     fn get_table_source(&self, name: TableReference) -> DfResult<Arc<dyn TableSource>> {
         statement::check().map_err(external)?;
         let name = match name.schema() {
-            Some(schema) => in_schema(schema, name.table())
-                .ok_or_else(|| external(Error::input(format!("there is no schema {schema}"))))?,
+            Some(schema) => in_schema(schema, name.table()),
             None => name.table().to_owned(),
         };
         if let (ROWS, Some(rows)) = (name.as_str(), &self.given.rows) {

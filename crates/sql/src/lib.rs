@@ -40,6 +40,7 @@ mod parse;
 mod placeholders;
 mod preparing;
 mod rewrite;
+mod schema;
 mod sequence;
 mod session;
 mod statement;

@@ -89,6 +89,13 @@ pub enum Statement {
         /// An existing index of that name is no error and stays.
         if_not_exists: bool,
     },
+    /// A schema.
+    CreateSchema {
+        /// Its name.
+        name: String,
+        /// An existing one is no error and stays.
+        if_not_exists: bool,
+    },
     /// A sequence.
     CreateSequence {
         /// Its name.
@@ -283,6 +290,8 @@ pub struct SequenceOptions {
 /// What a name may stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObjectKind {
+    /// A schema. Its name ends in a dot, as in the catalog.
+    Schema,
     /// A table.
     Table,
     /// A view.

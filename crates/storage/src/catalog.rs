@@ -73,6 +73,8 @@ pub enum Entry {
     View(Arc<View>),
     /// A sequence.
     Sequence(Arc<Sequence>),
+    /// A schema, by its name and a dot: what the names of all that is in it begin with.
+    Schema(Arc<str>),
 }
 
 impl Entry {
@@ -82,6 +84,7 @@ impl Entry {
             Entry::Table(_) => "table",
             Entry::View(_) => "view",
             Entry::Sequence(_) => "sequence",
+            Entry::Schema(_) => "schema",
         }
     }
 
@@ -91,7 +94,13 @@ impl Entry {
             Entry::Table(entry) => &entry.name,
             Entry::View(view) => &view.name,
             Entry::Sequence(sequence) => &sequence.name,
+            Entry::Schema(name) => name,
         }
+    }
+
+    /// Its name, as users know it.
+    pub fn shown_name(&self) -> &str {
+        self.name().trim_end_matches('.')
     }
 
     /// True if both are the same object, and not one in the place of the other.
@@ -100,6 +109,7 @@ impl Entry {
             (Entry::Table(a), Entry::Table(b)) => Arc::ptr_eq(a, b),
             (Entry::View(a), Entry::View(b)) => Arc::ptr_eq(a, b),
             (Entry::Sequence(a), Entry::Sequence(b)) => Arc::ptr_eq(a, b),
+            (Entry::Schema(a), Entry::Schema(b)) => Arc::ptr_eq(a, b),
             _ => false,
         }
     }
@@ -177,6 +187,7 @@ impl CatalogVersion {
                 IfExists::Keep if same_kind => return Ok(false),
                 IfExists::Replace if same_kind => {}
                 _ => {
+                    let name = entry.shown_name();
                     let error = Error::input(format!("a {} named \"{name}\" already exists", taken.kind()));
                     return Err(error.with_sqlstate(sqlstate::TAKEN));
                 }

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | a view | the tables, views and sequences that its query names |
 //! | a table | the tables that its foreign keys refer to, the sequences of its identity columns, and those that its defaults and checks call |
-//! | a sequence | nothing |
+//! | a sequence | nothing more |
+//! | all of them | the schema that they are in, if it is not the main one |
 //!
 //! In one version of the catalog nothing that is needed is missing. Whoever drops or changes an object looks after its
 //! [`users`]. But of two transactions one may drop a table and the other make a view of it, and each is right by itself. So
@@ -26,13 +27,19 @@ fn needs(entry: &Entry) -> Vec<String> {
             let parents = definition.foreign_keys.iter().map(|foreign| foreign.table.as_str());
             parents.chain(definition.identities()).chain(definition.sequences.iter().map(String::as_str)).collect()
         }
-        Entry::Sequence(_) => Vec::new(),
+        Entry::Sequence(_) | Entry::Schema(_) => Vec::new(),
     };
     let own = key(entry.name());
-    needed.into_iter().map(key).filter(|needed| matches!(entry, Entry::View(_)) || *needed != own).collect()
+    let schema = schema_of(entry.name()).filter(|schema| schema.len() < own.len());
+    needed.into_iter().chain(schema).map(key).filter(|needed| matches!(entry, Entry::View(_)) || *needed != own).collect()
 }
 
-/// The objects that need the one of this name: views, tables with foreign keys that refer to it or with defaults that call it.
+/// The name of the schema that something is in by its name, with the dot.
+fn schema_of(name: &str) -> Option<&str> {
+    name.find('.').map(|dot| &name[..=dot])
+}
+
+/// The objects that need the one of this name: what is in the schema, views, tables with foreign keys that refer to it or with defaults that call it.
 /// A table that refers to itself is not among them.
 pub fn users<'a>(names: &'a CatalogVersion, name: &str) -> Vec<&'a Entry> {
     let name = key(name);
@@ -121,7 +128,7 @@ mod tests {
                 let is_sequence = |name: &String| names.sequence(name).is_some();
                 parents.into_iter().all(is_table) && table.definition.sequences.iter().all(is_sequence)
             }
-            Entry::Sequence(_) => true,
+            Entry::Sequence(_) | Entry::Schema(_) => true,
         })
     }
 

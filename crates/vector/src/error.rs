@@ -91,6 +91,8 @@ pub mod sqlstate {
     pub const NO_COLUMN: &str = "42703";
     /// A function that is not there.
     pub const NO_FUNCTION: &str = "42883";
+    /// A schema that is not there.
+    pub const NO_SCHEMA: &str = "3F000";
     /// A table that is not there.
     pub const NO_TABLE: &str = "42P01";
     /// A prepared statement's name that is taken.

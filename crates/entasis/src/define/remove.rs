@@ -9,7 +9,7 @@
 //!
 //! Objects that are dropped by one statement do not keep each other.
 
-use super::{drop_index, redefined, references};
+use super::{drop_index, redefined, references, schemas};
 use crate::connection::Connection;
 use crate::rows::Rows;
 use crate::work::Work;
@@ -31,6 +31,7 @@ pub(super) fn objects(
         ObjectKind::Table => "table",
         ObjectKind::View => "view",
         ObjectKind::Sequence => "sequence",
+        ObjectKind::Schema => "schema",
         ObjectKind::Index => {
             for name in names {
                 drop_index(connection, work, name, if_exists, cascade)?;
@@ -43,8 +44,15 @@ pub(super) fn objects(
         match work.names.find(name, word)? {
             Some(entry) => found.push(entry.clone()),
             None if if_exists => {}
-            None => return Err(Error::input(format!("there is no {word} \"{name}\""))),
+            None => {
+                let name = name.trim_end_matches('.');
+                return Err(Error::input(format!("there is no {word} \"{name}\"")));
+            }
         }
+    }
+    if kind == ObjectKind::Schema {
+        found.iter().try_for_each(|schema| schemas::drop(connection, work, schema, cascade))?;
+        return Ok(Rows::empty());
     }
     let together: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
     for entry in found {

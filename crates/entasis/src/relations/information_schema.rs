@@ -1,6 +1,6 @@
 //! `information_schema`: what there is, as the SQL standard has it, for tools that look around (part 11 of the standard).
 //!
-//! Each of its relations is made from the names that a statement sees. Everything is in the catalog `main` and the schema `main`.
+//! Each of its relations is made from the names that a statement sees. Everything is in the catalog `main`.
 //! Relations that the host program registered are in it as temporary ones.
 
 use super::listed::{listed, text};
@@ -10,7 +10,7 @@ use entasis_storage::{CatalogVersion, Entry, TableEntry};
 use entasis_vector::{DataType, Field, Value};
 use std::sync::Arc;
 
-/// The schema, and the catalog that all is in.
+/// The catalog that all is in, and the schema of what has no other.
 const MAIN: &str = "main";
 
 /// What a statement sees.
@@ -35,7 +35,7 @@ const ALL: [Made; 9] = [
     Made {
         name: "schemata",
         columns: &[("catalog_name", TEXT), ("schema_name", TEXT), ("schema_owner", TEXT)],
-        rows: |_| [MAIN, "information_schema"].map(|schema| vec![text(MAIN), text(schema), Value::Null]).into(),
+        rows: schemata,
     },
     Made {
         name: "tables",
@@ -145,9 +145,30 @@ fn yes(is: bool) -> Value {
     text(if is { "YES" } else { "NO" })
 }
 
-/// Catalog, schema, and a name in them.
-fn place(name: &str) -> [Value; 3] {
-    [text(MAIN), text(MAIN), text(name)]
+impl Seen<'_> {
+    /// Catalog and schema of an object, and its name in them.
+    fn place(&self, name: &str) -> [Value; 3] {
+        match name.split_once('.').filter(|(schema, _)| self.has(schema)) {
+            Some((schema, own)) => [text(MAIN), text(schema), text(own)],
+            None => [text(MAIN), text(MAIN), text(name)],
+        }
+    }
+
+    /// Catalog and schema of a table, and the name of something that is the table's own.
+    fn place_beside(&self, table: &str, name: &str) -> [Value; 3] {
+        let [catalog, schema, _] = self.place(table);
+        [catalog, schema, text(name)]
+    }
+
+    fn has(&self, schema: &str) -> bool {
+        matches!(self.names.get(&format!("{schema}.")), Some(Entry::Schema(_)))
+    }
+}
+
+fn schemata(seen: &Seen<'_>) -> Vec<Vec<Value>> {
+    let own = seen.names.entries().filter(|entry| matches!(entry, Entry::Schema(_))).map(Entry::shown_name);
+    let row = |schema: &str| vec![text(MAIN), text(schema), Value::Null];
+    [MAIN, "information_schema"].into_iter().chain(own).map(row).collect()
 }
 
 fn stored<'a>(seen: &Seen<'a>) -> impl Iterator<Item = &'a Arc<TableEntry>> + use<'a> {
@@ -159,12 +180,12 @@ fn stored<'a>(seen: &Seen<'a>) -> impl Iterator<Item = &'a Arc<TableEntry>> + us
 
 fn tables(seen: &Seen<'_>) -> Vec<Vec<Value>> {
     let row = |name: &str, kind: &str, is_insertable: bool| {
-        place(name).into_iter().chain([text(kind), yes(is_insertable)]).collect::<Vec<Value>>()
+        seen.place(name).into_iter().chain([text(kind), yes(is_insertable)]).collect::<Vec<Value>>()
     };
     let named = seen.names.entries().filter_map(|entry| match entry {
         Entry::Table(table) => Some(row(&table.name, "BASE TABLE", true)),
         Entry::View(view) => Some(row(&view.name, "VIEW", false)),
-        Entry::Sequence(_) => None,
+        Entry::Sequence(_) | Entry::Schema(_) => None,
     });
     named.chain(seen.registered.iter().map(|(name, _)| row(name, "LOCAL TEMPORARY", false))).collect()
 }
@@ -176,7 +197,7 @@ fn columns(seen: &Seen<'_>) -> Vec<Vec<Value>> {
             let default = definition.and_then(|definition| definition.defaults.get(i));
             let (precision, scale) = digits(field.ty);
             rows.push(
-                place(name)
+                seen.place(name)
                     .into_iter()
                     .chain([
                         text(&field.name),
@@ -200,7 +221,7 @@ fn columns(seen: &Seen<'_>) -> Vec<Vec<Value>> {
         match entry {
             Entry::Table(table) => add(&table.name, table.table.schema(), Some(&table.definition)),
             Entry::View(view) => add(&view.name, &view.schema, None),
-            Entry::Sequence(_) => {}
+            Entry::Sequence(_) | Entry::Schema(_) => {}
         }
     }
     for (name, relation) in &seen.registered {
@@ -222,12 +243,12 @@ fn views(seen: &Seen<'_>) -> Vec<Vec<Value>> {
         Entry::View(view) => Some(view),
         _ => None,
     });
-    views.map(|view| place(&view.name).into_iter().chain([text(&view.sql)]).collect()).collect()
+    views.map(|view| seen.place(&view.name).into_iter().chain([text(&view.sql)]).collect()).collect()
 }
 
 fn sequences(seen: &Seen<'_>) -> Vec<Vec<Value>> {
     let sequences = seen.names.entries().filter(|entry| matches!(entry, Entry::Sequence(_)));
-    sequences.map(|entry| place(entry.name()).into()).collect()
+    sequences.map(|entry| seen.place(entry.name()).into()).collect()
 }
 
 /// Names of constraints that keys make, with the keys' columns.
@@ -251,7 +272,7 @@ fn table_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
         let checks = table.definition.checks.iter().map(|check| (check.name.as_str(), "CHECK"));
         let all = keys(table).chain(foreign_keys(table)).map(|(name, kind, _)| (name, kind)).chain(checks);
         let row = |(name, kind): (&str, &str)| {
-            place(name).into_iter().chain(place(&table.name)).chain([text(kind)]).collect::<Vec<Value>>()
+            seen.place_beside(&table.name, name).into_iter().chain(seen.place(&table.name)).chain([text(kind)]).collect::<Vec<Value>>()
         };
         all.map(row).collect::<Vec<_>>()
     };
@@ -264,7 +285,7 @@ fn key_column_usage(seen: &Seen<'_>) -> Vec<Vec<Value>> {
         for (name, _, columns) in keys(table).chain(foreign_keys(table)) {
             for (i, &column) in columns.iter().enumerate() {
                 let own = [text(&table.table.schema()[column].name), number(i + 1)];
-                rows.push(place(name).into_iter().chain(place(&table.name)).chain(own).collect());
+                rows.push(seen.place_beside(&table.name, name).into_iter().chain(seen.place(&table.name)).chain(own).collect());
             }
         }
     }
@@ -277,8 +298,8 @@ fn referential_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
         for key in &table.definition.foreign_keys {
             let referred = seen.names.table(&key.table);
             let unique = referred.and_then(|to| keys(to).find(|(_, _, columns)| same(columns, &key.references)));
-            let unique = unique.map_or([Value::Null, Value::Null, Value::Null], |(name, ..)| place(name));
-            rows.push(place(&key.name).into_iter().chain(unique).collect());
+            let unique = unique.map_or([Value::Null, Value::Null, Value::Null], |(name, ..)| seen.place_beside(&key.table, name));
+            rows.push(seen.place_beside(&table.name, &key.name).into_iter().chain(unique).collect());
         }
     }
     rows
@@ -292,7 +313,7 @@ fn same(a: &[usize], b: &[usize]) -> bool {
 fn check_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
     let of = |table: &Arc<TableEntry>| {
         let checks = table.definition.checks.iter();
-        checks.map(|check| place(&check.name).into_iter().chain([text(&check.sql)]).collect()).collect::<Vec<_>>()
+        checks.map(|check| seen.place_beside(&table.name, &check.name).into_iter().chain([text(&check.sql)]).collect()).collect::<Vec<_>>()
     };
     stored(seen).flat_map(of).collect()
 }

@@ -51,7 +51,7 @@ use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 /// What may become of the names of a query's results on the way through the binder.
@@ -567,7 +567,33 @@ impl Rewriter<'_> {
                 }
             }
         }
+        tell_literals_apart(select);
         ControlFlow::Continue(())
+    }
+}
+
+/// `SELECT 'x' AS p, 'x' AS q … GROUP BY p, q`: the binder names keys by their texts, and refuses two of one name. So a literal that is
+/// there again becomes another expression.
+fn tell_literals_apart(select: &mut Select) {
+    let is_literal = |expr: &Expr| matches!(expr, Expr::Value(_));
+    match &mut select.group_by {
+        GroupByExpr::Expressions(groups, _) if groups.is_empty() => return,
+        GroupByExpr::Expressions(groups, _) => {
+            let mut seen = HashSet::new();
+            groups.retain(|group| !is_literal(group) || seen.insert(group.to_string()));
+        }
+        GroupByExpr::All(_) => {}
+    }
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for item in &mut select.projection {
+        let SelectItem::ExprWithAlias { expr, .. } = item else { continue };
+        if is_literal(expr) {
+            let times = seen.entry(expr.to_string()).or_default();
+            for _ in 0..*times {
+                *expr = exact(std::mem::replace(expr, Expr::Value(Value::Null.into())));
+            }
+            *times += 1;
+        }
     }
 }
 

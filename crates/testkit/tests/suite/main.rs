@@ -4,6 +4,7 @@ mod bad_input;
 mod differential;
 mod expressions;
 mod faults;
+mod floors;
 mod functions;
 mod histories;
 mod plans;

@@ -1,0 +1,41 @@
+//! Schemas: the names of what is in one begin with its name and a dot.
+
+use super::remove;
+use crate::connection::Connection;
+use crate::work::Work;
+use entasis_storage::{Entry, IfExists, dependencies};
+use entasis_vector::error::sqlstate;
+use entasis_vector::{Error, Result};
+
+/// Those that are always there.
+const STANDING: [&str; 3] = ["main", "public", "information_schema"];
+
+/// Creates a schema, by its name in lower case.
+pub(super) fn create(work: &mut Work, name: &str, if_not_exists: bool) -> Result<()> {
+    if STANDING.contains(&name) {
+        let error = || Error::input(format!("a schema named \"{name}\" already exists")).with_sqlstate(sqlstate::TAKEN);
+        return if if_not_exists { Ok(()) } else { Err(error()) };
+    }
+    let key = format!("{name}.");
+    if let Some(entry) = dependencies::users(&work.names, &key).first() {
+        let text = format!("a {} named \"{}\" is there already, as if it were in schema {name}", entry.kind(), entry.name());
+        return Err(Error::input(text).with_sqlstate(sqlstate::TAKEN));
+    }
+    let if_exists = if if_not_exists { IfExists::Keep } else { IfExists::Fail };
+    work.names.add(Entry::Schema(key.into()), if_exists).map(drop)
+}
+
+/// Drops a schema, with what is in it if `cascade`.
+pub(super) fn drop(connection: &Connection, work: &mut Work, schema: &Entry, cascade: bool) -> Result<()> {
+    let within: Vec<Entry> = dependencies::users(&work.names, schema.name()).into_iter().cloned().collect();
+    if let (Some(first), false) = (within.first(), cascade) {
+        let name = schema.shown_name();
+        let text = format!("schema {name} is not empty: {} {} is in it", first.kind(), first.name());
+        return Err(Error::input(text).with_hint(format!("DROP SCHEMA {name} CASCADE drops all that is in it")));
+    }
+    let together: Vec<String> = within.iter().map(|entry| entry.name().to_lowercase()).collect();
+    for entry in &within {
+        remove::object(connection, work, entry, &together, true)?;
+    }
+    work.names.remove(schema.name(), schema.kind()).map(std::mem::drop)
+}
