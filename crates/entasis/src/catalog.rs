@@ -80,8 +80,7 @@ impl entasis_sql::Catalog for Names<'_> {
             return None;
         }
         let replacement = connection.replacement.read().expect("no panic while locked").clone();
-        let rejects =
-            || (name == relations::REJECT_ERRORS).then(|| relations::reject_errors(&connection.rejects));
+        let rejects = || (name == relations::REJECT_ERRORS).then(|| relations::reject_errors(&connection.rejects));
         replacement.and_then(|find| find(name)).or_else(rejects)
     }
 

@@ -103,7 +103,8 @@ impl Connection {
     }
 
     fn not_prepared(&self, name: &str) -> Error {
-        let error = Error::input(format!("there is no prepared statement {name}")).with_sqlstate(sqlstate::NOT_PREPARED);
+        let error =
+            Error::input(format!("there is no prepared statement {name}")).with_sqlstate(sqlstate::NOT_PREPARED);
         let names: Vec<String> = self.named.lock().keys().cloned().collect();
         let near = entasis_sql::nearest(name, names.iter().map(String::as_str));
         match near {

@@ -16,9 +16,9 @@ use crate::change::{
 };
 use crate::clauses::refuse;
 use crate::context::{sql_type, unknown_table};
-use crate::schema::renamed;
 use crate::definition::{Declared, read_columns, stored_expr};
 use crate::parse::parse_query;
+use crate::schema::renamed;
 use crate::statement::{Alteration, Columns};
 use crate::{Statement, layout, lower};
 use datafusion_sql::sqlparser::ast::{

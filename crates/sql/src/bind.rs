@@ -111,7 +111,9 @@ impl Binder<'_> {
                 Statement::Query(lower::lower(&plan, &context)?)
             }
             Ast::Summarize(query) => Statement::Summarize { plan: self.query(query)? },
-            Ast::Preparing(_) => return Err(Error::not_supported("PREPARE, EXECUTE and DEALLOCATE within something else")),
+            Ast::Preparing(_) => {
+                return Err(Error::not_supported("PREPARE, EXECUTE and DEALLOCATE within something else"));
+            }
             Ast::Calibrate => Statement::Calibrate,
             Ast::ShowTables => Statement::ShowTables,
             Ast::ShowSettings => Statement::ShowSettings,

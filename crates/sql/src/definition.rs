@@ -12,8 +12,8 @@
 use crate::bind::{Binder, find_column, locate_ident, table_name};
 use crate::change::TableView;
 use crate::context::{sql_type, unknown_table};
-use crate::schema::without_schema;
 use crate::parse::parse_query;
+use crate::schema::without_schema;
 use crate::stored::called_sequences;
 use crate::{Catalog, SequenceOptions, clauses, layout, lower, sequence};
 use datafusion_sql::sqlparser::ast::{
@@ -340,7 +340,8 @@ impl Declared {
             return Ok(name);
         }
         let parts = parts.iter().filter(|part| !part.is_empty());
-        let words: Vec<&str> = std::iter::once(without_schema(&self.table)).chain(parts.copied()).chain([suffix]).collect();
+        let words: Vec<&str> =
+            std::iter::once(without_schema(&self.table)).chain(parts.copied()).chain([suffix]).collect();
         let name = words.join("_");
         let numbered = (1..).map(|number| format!("{name}{number}"));
         let is_free = |name: &String| !has_constraint(&self.definition, name) && !is_taken(name);

@@ -85,7 +85,8 @@ fn schema_error(error: SchemaError) -> Error {
 
 /// Says that a bare name could be the column of several tables.
 pub(crate) fn ambiguous_name(name: &str) -> Error {
-    Error::input(format!("the column {name} is in more than one table")).with_hint("write the table in front: table.column")
+    Error::input(format!("the column {name} is in more than one table"))
+        .with_hint("write the table in front: table.column")
 }
 
 /// Where the binder says that the error is.

@@ -1,7 +1,7 @@
 //! Advice on misspelt names.
 
 /// The candidate that `name` was probably meant to be: at most a third of its letters are wrong.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     let limit = (name.chars().count() / 3).max(1);
     candidates

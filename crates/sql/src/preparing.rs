@@ -113,7 +113,12 @@ fn casts(types: &[TokenWithSpan]) -> Vec<TokenWithSpan> {
     let (mut depth, mut number) = (0, 0);
     let mut open = |query: &mut Vec<TokenWithSpan>, at: &TokenWithSpan| {
         number += 1;
-        let made = [Token::make_keyword("CAST"), Token::LParen, Token::Placeholder(format!("${number}")), Token::make_keyword("AS")];
+        let made = [
+            Token::make_keyword("CAST"),
+            Token::LParen,
+            Token::Placeholder(format!("${number}")),
+            Token::make_keyword("AS"),
+        ];
         query.extend(made.map(|token| TokenWithSpan { token, span: at.span }));
     };
     open(&mut query, first);

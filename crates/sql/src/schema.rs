@@ -74,7 +74,8 @@ pub(crate) fn missing_schema<'a>(name: &'a str, catalog: &dyn Catalog) -> Option
 impl Binder<'_> {
     /// `CREATE SCHEMA`
     pub(crate) fn create_schema(&self, create: &ast::Statement) -> Result<Statement> {
-        let ast::Statement::CreateSchema { schema_name, if_not_exists, with, options, default_collate_spec, clone } = create
+        let ast::Statement::CreateSchema { schema_name, if_not_exists, with, options, default_collate_spec, clone } =
+            create
         else {
             return Err(Error::internal("CREATE SCHEMA is one"));
         };

@@ -31,7 +31,12 @@ fn needs(entry: &Entry) -> Vec<String> {
     };
     let own = key(entry.name());
     let schema = schema_of(entry.name()).filter(|schema| schema.len() < own.len());
-    needed.into_iter().chain(schema).map(key).filter(|needed| matches!(entry, Entry::View(_)) || *needed != own).collect()
+    needed
+        .into_iter()
+        .chain(schema)
+        .map(key)
+        .filter(|needed| matches!(entry, Entry::View(_)) || *needed != own)
+        .collect()
 }
 
 /// The name of the schema that something is in by its name, with the dot.

@@ -18,11 +18,12 @@ pub(super) fn create(work: &mut Work, name: &str, if_not_exists: bool) -> Result
     }
     let key = format!("{name}.");
     if let Some(entry) = dependencies::users(&work.names, &key).first() {
-        let text = format!("a {} named \"{}\" is there already, as if it were in schema {name}", entry.kind(), entry.name());
+        let text =
+            format!("a {} named \"{}\" is there already, as if it were in schema {name}", entry.kind(), entry.name());
         return Err(Error::input(text).with_sqlstate(sqlstate::TAKEN));
     }
     let if_exists = if if_not_exists { IfExists::Keep } else { IfExists::Fail };
-    work.names.add(Entry::Schema(key.into()), if_exists).map(drop)
+    work.names.add(Entry::Schema(key.into()), if_exists).map(std::mem::drop)
 }
 
 /// Drops a schema, with what is in it if `cascade`.

@@ -272,7 +272,11 @@ fn table_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
         let checks = table.definition.checks.iter().map(|check| (check.name.as_str(), "CHECK"));
         let all = keys(table).chain(foreign_keys(table)).map(|(name, kind, _)| (name, kind)).chain(checks);
         let row = |(name, kind): (&str, &str)| {
-            seen.place_beside(&table.name, name).into_iter().chain(seen.place(&table.name)).chain([text(kind)]).collect::<Vec<Value>>()
+            seen.place_beside(&table.name, name)
+                .into_iter()
+                .chain(seen.place(&table.name))
+                .chain([text(kind)])
+                .collect::<Vec<Value>>()
         };
         all.map(row).collect::<Vec<_>>()
     };
@@ -285,7 +289,13 @@ fn key_column_usage(seen: &Seen<'_>) -> Vec<Vec<Value>> {
         for (name, _, columns) in keys(table).chain(foreign_keys(table)) {
             for (i, &column) in columns.iter().enumerate() {
                 let own = [text(&table.table.schema()[column].name), number(i + 1)];
-                rows.push(seen.place_beside(&table.name, name).into_iter().chain(seen.place(&table.name)).chain(own).collect());
+                rows.push(
+                    seen.place_beside(&table.name, name)
+                        .into_iter()
+                        .chain(seen.place(&table.name))
+                        .chain(own)
+                        .collect(),
+                );
             }
         }
     }
@@ -298,7 +308,8 @@ fn referential_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
         for key in &table.definition.foreign_keys {
             let referred = seen.names.table(&key.table);
             let unique = referred.and_then(|to| keys(to).find(|(_, _, columns)| same(columns, &key.references)));
-            let unique = unique.map_or([Value::Null, Value::Null, Value::Null], |(name, ..)| seen.place_beside(&key.table, name));
+            let unique = unique
+                .map_or([Value::Null, Value::Null, Value::Null], |(name, ..)| seen.place_beside(&key.table, name));
             rows.push(seen.place_beside(&table.name, &key.name).into_iter().chain(unique).collect());
         }
     }
@@ -313,7 +324,9 @@ fn same(a: &[usize], b: &[usize]) -> bool {
 fn check_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
     let of = |table: &Arc<TableEntry>| {
         let checks = table.definition.checks.iter();
-        checks.map(|check| seen.place_beside(&table.name, &check.name).into_iter().chain([text(&check.sql)]).collect()).collect::<Vec<_>>()
+        checks
+            .map(|check| seen.place_beside(&table.name, &check.name).into_iter().chain([text(&check.sql)]).collect())
+            .collect::<Vec<_>>()
     };
     stored(seen).flat_map(of).collect()
 }

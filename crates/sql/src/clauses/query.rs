@@ -211,9 +211,7 @@ pub(crate) fn table_factor(factor: &TableFactor) -> Result<()> {
             ])?;
             self::alias(alias.as_ref())
         }
-        TableFactor::Derived { lateral: _, subquery: _, alias, sample: _ } => {
-            self::alias(alias.as_ref())
-        }
+        TableFactor::Derived { lateral: _, subquery: _, alias, sample: _ } => self::alias(alias.as_ref()),
         TableFactor::Function { lateral: _, name: _, args: _, with_ordinality, alias } => {
             refuse([(*with_ordinality, "WITH ORDINALITY")])?;
             self::alias(alias.as_ref())

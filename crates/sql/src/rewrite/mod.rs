@@ -280,6 +280,11 @@ impl VisitorMut for Rewriter<'_> {
         ControlFlow::Continue(())
     }
 
+    fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        tell_literals_apart(select);
+        ControlFlow::Continue(())
+    }
+
     fn pre_visit_relation(&mut self, name: &mut ObjectName) -> ControlFlow<Error> {
         fold_name(name);
         ControlFlow::Continue(())
@@ -567,7 +572,6 @@ impl Rewriter<'_> {
                 }
             }
         }
-        tell_literals_apart(select);
         ControlFlow::Continue(())
     }
 }

@@ -1,5 +1,6 @@
 //! Keys of an `ORDER BY` that the binder would take for something else.
 
+use crate::functions::Library;
 use crate::hidden::{MARK, hidden};
 use crate::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{
@@ -33,18 +34,19 @@ fn is_wildcard(item: &SelectItem) -> bool {
     matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..))
 }
 
-/// `SELECT a AS b FROM t ORDER BY t.b` orders by a column of `t` that a result has the name of. The result gets a hidden name.
+/// `SELECT a AS b FROM t ORDER BY t.b`, or `ORDER BY max(b)`, orders by a column of `t` that a result has the name of. The result gets a
+/// hidden name.
 ///
 /// Where the results' names must stay, as other queries know them, another query gives them back:
 /// `SELECT hidden AS b FROM (SELECT a AS hidden FROM t ORDER BY t.b) AS …`.
 pub(super) fn columns(query: &mut Query, keep_names: bool) {
     let SetExpr::Select(select) = &mut *query.body else { return };
     let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else { return };
-    let mut columns = Columns(HashSet::new());
+    let mut columns = Columns::default();
     for key in keys.iter() {
         let _ = key.expr.visit(&mut columns);
     }
-    if columns.0.is_empty() || (keep_names && select.projection.iter().any(is_wildcard)) {
+    if columns.found.is_empty() || (keep_names && select.projection.iter().any(is_wildcard)) {
         return;
     }
     let mut given_back = Vec::new();
@@ -52,7 +54,7 @@ pub(super) fn columns(query: &mut Query, keep_names: bool) {
         let SelectItem::ExprWithAlias { expr, alias } = item else { continue };
         let name = alias.value.to_lowercase();
         let is_itself = matches!(expr, Expr::CompoundIdentifier(parts) if parts.last().is_some_and(|own| own.value.to_lowercase() == name));
-        if !columns.0.contains(&name) || is_itself {
+        if !columns.found.contains(&name) || is_itself {
             continue;
         }
         let renamed = Ident::with_quote('"', format!("{name}{}", hidden(i as u64)));
@@ -68,16 +70,33 @@ pub(super) fn columns(query: &mut Query, keep_names: bool) {
     }
 }
 
-/// The columns that are named with their tables.
-struct Columns(HashSet<String>);
+/// What can only be columns: names with their tables, and those in the arguments of aggregates.
+#[derive(Default)]
+struct Columns {
+    found: HashSet<String>,
+    /// Aggregates around the place.
+    aggregates: usize,
+}
+
+fn is_aggregate(expr: &Expr) -> bool {
+    matches!(expr, Expr::Function(function) if function.over.is_none()
+        && Library::get().aggregate(&function.name.to_string().trim_matches('"').to_ascii_lowercase()).is_some())
+}
 
 impl Visitor for Columns {
     type Break = Infallible;
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
-        if let Expr::CompoundIdentifier(parts) = expr {
-            self.0.extend(parts.last().map(|name| name.value.to_lowercase()));
+        match expr {
+            Expr::CompoundIdentifier(parts) => self.found.extend(parts.last().map(|name| name.value.to_lowercase())),
+            Expr::Identifier(name) if self.aggregates > 0 => drop(self.found.insert(name.value.to_lowercase())),
+            expr => self.aggregates += usize::from(is_aggregate(expr)),
         }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Infallible> {
+        self.aggregates -= usize::from(is_aggregate(expr));
         ControlFlow::Continue(())
     }
 }

@@ -11,8 +11,8 @@ use super::using::qualifier;
 use crate::hidden::MARK;
 use crate::parse::{parse_query, span_position};
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, LimitClause, SetExpr, Spanned, Statement, TableAlias, TableFactor,
-    TableSample, TableSampleKind, TableSampleUnit, Value, VisitMut, VisitorMut,
+    BinaryOperator, Expr, Ident, LimitClause, SetExpr, Spanned, Statement, TableAlias, TableFactor, TableSample,
+    TableSampleKind, TableSampleUnit, Value, VisitMut, VisitorMut,
 };
 use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
@@ -43,7 +43,8 @@ impl VisitorMut for Samples {
 
 fn written_out(factor: &mut TableFactor) -> Result<()> {
     let (TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. }) = factor else { return Ok(()) };
-    let Some(TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) = sample.take() else {
+    let Some(TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) = sample.take()
+    else {
         return Ok(());
     };
     let TableSample { modifier: _, name: _, quantity, seed, bucket, offset } = *sample;

@@ -7,8 +7,7 @@ use super::Generator;
 use super::scope::{Block, Column, Scope};
 use super::values::Family::{self, *};
 
-const EXCLUSIONS: [&str; 4] =
-    [" EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES", " EXCLUDE NO OTHERS"];
+const EXCLUSIONS: [&str; 4] = [" EXCLUDE CURRENT ROW", " EXCLUDE GROUP", " EXCLUDE TIES", " EXCLUDE NO OTHERS"];
 
 impl Generator {
     /// `SELECT` with columns and calls of window functions; of these `families`, if there are any.

@@ -154,6 +154,7 @@ impl Accumulator for Counts {
 }
 
 /// Values that are kept to be put in order.
+#[derive(Clone)]
 pub(super) enum Sorted {
     Integers(Vec<i64>, Wanted),
     Floats(Vec<f64>, Wanted),
