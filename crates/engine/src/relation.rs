@@ -5,12 +5,13 @@
 
 use crate::cost::Costs;
 use crate::exec::QueryContext;
+pub use crate::reach::rows_by_key;
 pub use entasis_storage::Compression;
 /// What a table promises of its rows: plain data that front end and storage share.
 pub use entasis_storage::definition::{
-    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName,
+    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, ReferentialAction,
 };
-use entasis_storage::{ColumnSummary, TableSnapshot};
+use entasis_storage::{ColumnSummary, RowId, TableSnapshot};
 use entasis_vector::expr::{Expr, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Schema, Value};
 use std::fmt;
@@ -47,6 +48,10 @@ pub trait Relation: fmt::Debug + Send + Sync {
     /// The indexes of a stored table, as of the same moment.
     fn indexes(&self) -> &[Index] {
         &[]
+    }
+    /// The only rows of a stored table that are meant, in order, if it is known which; a scan may give others as well.
+    fn only_rows(&self) -> Option<&[RowId]> {
+        None
     }
     /// What reading it costs.
     fn costs(&self) -> Arc<Costs> {

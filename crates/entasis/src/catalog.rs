@@ -62,6 +62,12 @@ impl<'a> Names<'a> {
         let indexes = indexes.collect();
         Some((&entry.name, work.snapshot(&entry.table), indexes))
     }
+
+    /// A table with its row ids.
+    pub(crate) fn with_row_ids(&self, name: &str) -> Option<TableRelation> {
+        let (name, snapshot, indexes) = self.snapshot(name)?;
+        Some(TableRelation::with_row_ids(name, snapshot, indexes, self.connection.shared.costs()))
+    }
 }
 
 impl entasis_sql::Catalog for Names<'_> {
@@ -85,8 +91,7 @@ impl entasis_sql::Catalog for Names<'_> {
     }
 
     fn table_with_row_ids(&self, name: &str) -> Option<Arc<dyn Relation>> {
-        let (name, snapshot, indexes) = self.snapshot(name)?;
-        Some(Arc::new(TableRelation::with_row_ids(name, snapshot, indexes, self.connection.shared.costs())))
+        Some(Arc::new(self.with_row_ids(name)?))
     }
 
     fn definition(&self, name: &str) -> Option<Arc<Definition>> {

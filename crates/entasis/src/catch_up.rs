@@ -39,7 +39,7 @@ impl CatchUp {
             let columns = index_columns(key, entry.table.options());
             let removed = values(&self.seen, &difference.gone, &columns, interrupt)?;
             let added = values(&newest, &difference.came, &columns, interrupt)?;
-            let change = KeyChange { columns, removed, added };
+            let change = KeyChange { columns, removed, added, ..KeyChange::default() };
             let mut writer = index.write_unknown();
             change_index(&mut writer, key, &change, interrupt)?;
             judge_added(&writer, entry, number, &change, interrupt)?;

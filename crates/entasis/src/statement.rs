@@ -22,7 +22,7 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
         Statement::Explain { analyze, verbose, statement } => explain(connection, *statement, analyze, verbose),
         Statement::Insert(insert) => change::insert::insert(connection, work, insert),
         Statement::Change(change) => change::change(connection, work, change),
-        Statement::Truncate { names } => change::truncate(work, &names),
+        Statement::Truncate { names, cascade } => change::truncate(work, &names, cascade),
         Statement::CopyTo { plan, path, options } => {
             let sink = files::copy_to(&path, &plan.schema(), &options, &connection.context())?;
             execute(connection, plan, &*sink)?;

@@ -38,6 +38,8 @@ struct Altered {
     /// Which column each was; `None` for a new one.
     places: Vec<Option<usize>>,
     changed: bool,
+    /// Names of constraints that are dropped: another one of such a name is new.
+    dropped: Vec<String>,
     /// Whether all that is dropped is dropped with what needs it; `None` if nothing is.
     cascade: Option<bool>,
 }
@@ -171,8 +173,20 @@ impl Altered {
         } else {
             return Ok(false);
         }
+        self.dropped.push(name.to_owned());
         self.changed = true;
         Ok(true)
+    }
+
+    /// True if a constraint of that name has been there before.
+    fn is_kept(&self, old: &str, new: &str) -> bool {
+        old == new && !self.dropped.iter().any(|dropped| dropped == new)
+    }
+
+    /// True if columns are those that had the numbers `old`.
+    fn are_columns(&self, old: &[usize], new: &[usize]) -> bool {
+        let is_it = |(&old, &new): (&usize, &usize)| matches!(self.origins[new], Origin::Column(i) if i == old);
+        old.len() == new.len() && old.iter().zip(new).all(is_it)
     }
 
     fn constraint_names(&self) -> Vec<&str> {
@@ -247,7 +261,7 @@ impl Binder<'_> {
         let declared = Declared { table: table.to_string(), columns, definition, sequences: Vec::new() };
         let origins = (0..width).map(Origin::Column).collect();
         let places = (0..width).map(Some).collect();
-        let mut altered = Altered { declared, origins, places, changed: false, cascade: None };
+        let mut altered = Altered { declared, origins, places, changed: false, dropped: Vec::new(), cascade: None };
         for operation in operations {
             self.alter(&mut altered, operation)?;
         }
@@ -497,7 +511,10 @@ impl Binder<'_> {
             let read = read_columns(&expr, "a CHECK constraint")?;
             let parts: Vec<usize> =
                 (0..columns.len()).filter(|&i| read.contains(&columns[i].name.to_lowercase())).collect();
-            if is_new(old.checks.iter().any(|other| other.name == check.name || other.sql == check.sql), &parts) {
+            if is_new(
+                old.checks.iter().any(|other| altered.is_kept(&other.name, &check.name) || other.sql == check.sql),
+                &parts,
+            ) {
                 let message = format!("CHECK constraint {} of table {table} is violated by a row", check.name);
                 let shown = if parts.is_empty() { vec![0] } else { parts };
                 ask(message, &shown, &mut |select| select.selection = Some(not(expr.clone())))?;
@@ -505,14 +522,7 @@ impl Binder<'_> {
         }
         for key in definition.unique_keys() {
             let is_old = old.unique_keys().any(|other| {
-                other.name == key.name || {
-                    other.columns.len() == key.columns.len()
-                        && other
-                            .columns
-                            .iter()
-                            .zip(&key.columns)
-                            .all(|(&o, &n)| matches!(altered.origins[n], Origin::Column(j) if j == o))
-                }
+                altered.is_kept(&other.name, &key.name) || altered.are_columns(&other.columns, &key.columns)
             });
             if is_new(is_old, &key.columns) {
                 let names: Vec<&str> = key.columns.iter().map(|&i| &*columns[i].name).collect();
@@ -531,8 +541,12 @@ impl Binder<'_> {
         }
         for key in &definition.foreign_keys {
             let is_old = old.foreign_keys.iter().any(|other| {
-                other.name == key.name
-                    || other.table == key.table && other.references == key.references && other.columns == key.columns
+                let are_same_keys = || match key.table == *table {
+                    true => altered.are_columns(&other.references, &key.references),
+                    false => other.references == key.references,
+                };
+                altered.is_kept(&other.name, &key.name)
+                    || other.table == key.table && altered.are_columns(&other.columns, &key.columns) && are_same_keys()
             });
             if !is_new(is_old, &key.columns) {
                 continue;

@@ -20,7 +20,7 @@ use datafusion_sql::sqlparser::ast::{
     self, CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs, Ident,
     IndexColumn, Query, SelectItem, SetExpr, TableConstraint, Visit, VisitMut, Visitor, VisitorMut,
 };
-use entasis_engine::relation::{Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind};
+use entasis_engine::relation::{Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, ReferentialAction};
 use entasis_vector::{DataType, Error, Field, Result};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -228,10 +228,23 @@ impl Binder<'_> {
                 return Err(Error::input(text).with_hint(hint));
             }
         }
+        let (on_delete, on_update) = (action(key.on_delete), action(key.on_update));
+        let twice = columns.iter().enumerate().find(|&(at, column)| columns[..at].contains(column));
+        if let Some((_, &column)) = twice.filter(|_| on_delete.changes_rows() || on_update.changes_rows()) {
+            let column = &declared.columns[column].name;
+            return Err(Error::input(format!("the column {column} occurs twice in a foreign key that is to set it")));
+        }
         let parts: Vec<String> = columns.iter().map(|&i| declared.columns[i].name.to_lowercase()).collect();
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let name = declared.constraint_name(name, &parts, "fkey", &|_| false)?;
-        declared.definition.foreign_keys.push(ForeignKey { name, columns, table: parent, references });
+        declared.definition.foreign_keys.push(ForeignKey {
+            name,
+            columns,
+            table: parent,
+            references,
+            on_delete,
+            on_update,
+        });
         Ok(())
     }
 }
@@ -363,6 +376,17 @@ fn are_comparable(own: DataType, other: DataType) -> bool {
         _ => None,
     };
     own == other || own.is_integer() && other.is_integer() || scale(own).is_some() && scale(own) == scale(other)
+}
+
+/// What a foreign key does, by how it is written.
+fn action(written: Option<ast::ReferentialAction>) -> ReferentialAction {
+    match written {
+        None | Some(ast::ReferentialAction::NoAction) => ReferentialAction::NoAction,
+        Some(ast::ReferentialAction::Restrict) => ReferentialAction::Restrict,
+        Some(ast::ReferentialAction::Cascade) => ReferentialAction::Cascade,
+        Some(ast::ReferentialAction::SetNull) => ReferentialAction::SetNull,
+        Some(ast::ReferentialAction::SetDefault) => ReferentialAction::SetDefault,
+    }
 }
 
 /// The columns that a key is made of.

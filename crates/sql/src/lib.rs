@@ -54,7 +54,7 @@ mod words;
 
 pub use bind::{bind, bind_template};
 pub use catalog::{Argument, Catalog, Sequence};
-pub use change::ROW_ID;
+pub use change::{Consequence, ROW_ID, Referring, follow};
 pub use complete::is_complete;
 pub use context::parse_type;
 pub use keyed::{Keyed, KeyedAction, Scalar};

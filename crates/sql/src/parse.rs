@@ -475,7 +475,16 @@ impl<'a> StatementParser<'a> {
 
     fn sql(&mut self) -> Result<Ast> {
         let statement = self.parser.parse_statement();
-        Ok(Ast::Sql(Box::new(self.check(statement)?)))
+        let mut statement = self.check(statement)?;
+        // The parser takes what follows the tables for PostgreSQL's alone.
+        if let ast::Statement::Truncate(truncate) = &mut statement {
+            truncate.cascade = match self.parser.parse_one_of_keywords(&[Keyword::CASCADE, Keyword::RESTRICT]) {
+                Some(Keyword::CASCADE) => Some(ast::CascadeOption::Cascade),
+                Some(_) => Some(ast::CascadeOption::Restrict),
+                None => truncate.cascade.take(),
+            };
+        }
+        Ok(Ast::Sql(Box::new(statement)))
     }
 
     fn explain(&mut self) -> Result<Ast> {

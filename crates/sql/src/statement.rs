@@ -109,6 +109,8 @@ pub enum Statement {
     Truncate {
         /// Their names.
         names: Vec<String>,
+        /// So are those of tables that refer to them.
+        cascade: bool,
     },
     /// Objects to remove.
     Drop {

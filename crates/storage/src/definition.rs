@@ -81,6 +81,45 @@ pub struct ForeignKey {
     pub table: String,
     /// Its columns: those of one of its unique keys.
     pub references: Vec<usize>,
+    /// What becomes of rows that refer to one that is deleted.
+    pub on_delete: ReferentialAction,
+    /// What becomes of rows that refer to one whose key changes.
+    pub on_update: ReferentialAction,
+}
+
+/// What becomes of rows when what they refer to is gone: `ON DELETE`, `ON UPDATE`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReferentialAction {
+    /// Nothing: if there are any at the end of the statement, it fails.
+    #[default]
+    NoAction,
+    /// Nothing: if there are any when the rows that they refer to have changed, the statement fails at once, even if others
+    /// with the same keys have come.
+    Restrict,
+    /// They are deleted as well, or get the new key.
+    Cascade,
+    /// Their columns become NULL.
+    SetNull,
+    /// Their columns get their defaults.
+    SetDefault,
+}
+
+impl ReferentialAction {
+    /// As SQL has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReferentialAction::NoAction => "NO ACTION",
+            ReferentialAction::Restrict => "RESTRICT",
+            ReferentialAction::Cascade => "CASCADE",
+            ReferentialAction::SetNull => "SET NULL",
+            ReferentialAction::SetDefault => "SET DEFAULT",
+        }
+    }
+
+    /// True if it changes the rows.
+    pub fn changes_rows(self) -> bool {
+        !matches!(self, ReferentialAction::NoAction | ReferentialAction::Restrict)
+    }
 }
 
 /// What `WITH (…)` and `ALTER TABLE … SET (…)` say of layout and encodings. What they leave out, [`Definition::keys`] and

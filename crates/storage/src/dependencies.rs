@@ -86,7 +86,7 @@ fn changes(from: &CatalogVersion, to: &CatalogVersion) -> BTreeSet<String> {
 mod tests {
     use super::*;
     use crate::catalog::{Catalog, IfExists, TableEntry, View};
-    use crate::definition::{Definition, ForeignKey};
+    use crate::definition::{Definition, ForeignKey, ReferentialAction};
     use crate::random::Random;
     use crate::sequence::{Counting, Sequence};
     use crate::table::Table;
@@ -101,6 +101,8 @@ mod tests {
             columns: vec![0],
             table: (*parent).to_owned(),
             references: vec![0],
+            on_delete: ReferentialAction::NoAction,
+            on_update: ReferentialAction::NoAction,
         };
         let definition = Definition {
             foreign_keys: parents.iter().map(foreign_key).collect(),

@@ -75,6 +75,8 @@ pub mod sqlstate {
     pub const DIVISION_BY_ZERO: &str = "22012";
     /// A text that is none of a type.
     pub const INVALID_TEXT: &str = "22P02";
+    /// A change that foreign keys would have to make twice.
+    pub const TRIGGERED_CHANGE: &str = "27000";
     /// NULL in a column that must not have it.
     pub const NOT_NULL: &str = "23502";
     /// A row without its partner in another table, or the other way round.

@@ -17,7 +17,7 @@ mod facts;
 pub mod optimizer;
 #[path = "../../src/plan/mod.rs"]
 pub mod plan;
-#[path = "../../src/reach.rs"]
+#[path = "../../src/reach/mod.rs"]
 mod reach;
 #[path = "../../src/relation.rs"]
 pub mod relation;

@@ -3,6 +3,7 @@
 //! A row whose layout key changes moves, and others with it: then ids are good no longer. So all rows that change in such a
 //! way are removed first and added again after that.
 
+use super::actions::Actions;
 use super::rows::{Fate, RowChange, RowsToChange};
 use super::{constraints, foreign, keys};
 use crate::work::Work;
@@ -15,14 +16,31 @@ use std::sync::Arc;
 pub(crate) type Values = Vec<Value>;
 
 /// What a key of the table gains and loses.
+#[derive(Default)]
 pub(crate) struct KeyChange {
     /// The columns of the table that it is about.
     pub(crate) columns: Vec<usize>,
+    /// Values that rows had which are removed.
     pub(crate) removed: Vec<Values>,
+    /// Values that rows had which are updated. The first of `added` are in their places.
+    pub(crate) replaced: Vec<Values>,
     pub(crate) added: Vec<Values>,
 }
 
-/// Changes `rows`, whose new values are those of `columns`. Returns how many they are.
+impl KeyChange {
+    /// What updated rows had, and what they have now.
+    pub(crate) fn updated(&self) -> impl Iterator<Item = (&Values, &Values)> {
+        self.replaced.iter().zip(&self.added)
+    }
+
+    /// Values of rows that are new.
+    pub(crate) fn new_rows(&self) -> &[Values] {
+        &self.added[self.replaced.len()..]
+    }
+}
+
+/// Changes `rows`, whose new values are those of `columns`. Returns how many they are. What foreign keys are to do then, and to judge
+/// at the end of the statement, goes to `actions`.
 ///
 /// # Errors
 /// Constraint, if one is violated; the statement must be undone then.
@@ -31,6 +49,7 @@ pub(crate) fn apply(
     entry: &Arc<TableEntry>,
     columns: &[usize],
     rows: &RowsToChange<'_>,
+    actions: &mut Actions,
 ) -> Result<u64> {
     let options = entry.table.options();
     let types: Vec<DataType> = entry.table.schema().iter().map(|field| field.ty).collect();
@@ -57,8 +76,11 @@ pub(crate) fn apply(
             continue;
         }
         for (key, &is_touched) in watched.iter_mut().zip(&is_touched) {
-            if row.fate == Fate::Removed || is_touched {
-                key.removed.push(read(&writer, row.id, &key.columns, &types));
+            let values = || read(&writer, row.id, &key.columns, &types);
+            match row.fate {
+                Fate::Removed => key.removed.push(values()),
+                _ if is_touched => key.replaced.push(values()),
+                _ => {}
             }
         }
         if row.fate == Fate::Updated && moves {
@@ -82,22 +104,23 @@ pub(crate) fn apply(
         interrupt.look_now_and_then()?;
         writer.delete(row.id);
     }
-    for values in &added {
+    let moved = rows.rows.iter().filter(|row| row.fate == Fate::Updated && moves).count();
+    for (number, values) in added.iter().enumerate() {
         interrupt.look_now_and_then()?;
         let datums: Vec<Datum<'_>> = values.iter().zip(&types).map(|(v, &ty)| Datum::of_value(v, ty)).collect();
         writer.insert(&datums);
-        for key in &mut watched {
+        for (key, _) in watched.iter_mut().zip(&is_touched).filter(|(_, touched)| **touched || number >= moved) {
             key.added.push(key.columns.iter().map(|&column| values[column].clone()).collect());
         }
     }
     drop(writer);
     work.go_on()?;
-    settle(work, entry, watched)?;
+    settle(work, entry, watched, actions)?;
     Ok(rows.rows.len() as u64)
 }
 
-/// Brings the indexes to what the table is, and judges keys.
-fn settle(work: &mut Work, entry: &Arc<TableEntry>, watched: Vec<KeyChange>) -> Result<()> {
+/// Brings the indexes to what the table is, and judges keys. What foreign keys are to do and to judge goes to `actions`.
+fn settle(work: &mut Work, entry: &Arc<TableEntry>, watched: Vec<KeyChange>, actions: &mut Actions) -> Result<()> {
     let keys = entry.definition.keys.len();
     for (number, change) in watched[..keys].iter().enumerate() {
         keys::write_index(work, entry, number, change)?;
@@ -106,7 +129,7 @@ fn settle(work: &mut Work, entry: &Arc<TableEntry>, watched: Vec<KeyChange>) -> 
     for (number, change) in watched[..keys].iter().enumerate() {
         keys::judge(work, entry, number, change)?;
     }
-    foreign::judge(work, entry, &watched[keys..])
+    actions.note(work, entry, &watched[keys..])
 }
 
 /// What is to be known of the rows that change: by key of the definition the columns of its index, then what foreign keys
@@ -114,7 +137,7 @@ fn settle(work: &mut Work, entry: &Arc<TableEntry>, watched: Vec<KeyChange>) -> 
 fn watched(work: &Work, entry: &TableEntry) -> Vec<KeyChange> {
     let keys = entry.definition.keys.iter().map(|key| index_columns(key, entry.table.options()));
     let columns = keys.chain(foreign::columns(work, entry));
-    columns.map(|columns| KeyChange { columns, removed: Vec::new(), added: Vec::new() }).collect()
+    columns.map(|columns| KeyChange { columns, ..KeyChange::default() }).collect()
 }
 
 fn set(values: &mut [Value], columns: &[usize], rows: &RowsToChange<'_>, row: &RowChange<'_>, types: &[DataType]) {

@@ -1,18 +1,20 @@
 //! Foreign keys: rows that refer to others.
 //!
 //! A row that comes must find what it refers to; a row that goes must not be missed, unless another with its key has come.
-//! Both look at the end of the statement. The transaction then relies on the other table: if that has changed when it commits,
-//! both look once more ([`Claims`]), because the two transactions together might break what neither breaks alone.
+//! Both look at the end of the statement, when foreign keys have done what they are to do ([`super::actions`]). The transaction
+//! then relies on the other table: if that has changed when it commits, both look once more ([`Claims`]), because the two
+//! transactions together might break what neither breaks alone.
 //!
 //! What goes is looked for among the referring rows by a key of theirs on these columns, without one row by row.
 
-use super::apply::{KeyChange, Values};
+use super::apply::Values;
 use super::rows::shown;
 use crate::work::Work;
 use entasis_storage::definition::ForeignKey;
 use entasis_storage::{AppendedRows, Datum, Table, TableEntry, TableSnapshot, Transaction};
 use entasis_vector::error::sqlstate::FOREIGN_KEY;
 use entasis_vector::{DataType, Error, ErrorKind, Result, Value};
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -51,20 +53,27 @@ pub(crate) struct Claims {
     keys: usize,
 }
 
-/// What was found of some keys, none of which has a NULL.
+/// What was found of a foreign key of `child` that refers to `parent`.
 #[derive(Clone)]
-enum Claim {
-    /// Rows of the table that a foreign key refers to have them.
-    Present { parent: Arc<TableEntry>, key: ForeignKey, keys: Vec<Values> },
-    /// No rows refer to them by a foreign key of `child`, or rows of `parent` have them.
-    Unmissed { parent: Arc<TableEntry>, child: Arc<TableEntry>, key: ForeignKey, keys: Vec<Values> },
+pub(crate) enum Claim {
+    /// Rows of `parent` have `keys`, none of which has a NULL, or no row of `child` refers to them.
+    Held { parent: Arc<TableEntry>, child: Arc<TableEntry>, key: ForeignKey, keys: Vec<Values>, side: Side },
     /// All rows of `child` find what they refer to in `parent`, whose rows were all removed.
     Whole { parent: Arc<TableEntry>, child: Arc<TableEntry>, key: ForeignKey },
 }
 
+/// What happened to keys that are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// Rows of the child have come to refer to them.
+    Came,
+    /// They have gone from the parent.
+    Went,
+}
+
 impl Claims {
     fn push(&mut self, claim: Claim) {
-        if let Claim::Present { keys, .. } | Claim::Unmissed { keys, .. } = &claim {
+        if let Claim::Held { keys, .. } = &claim {
             self.keys += keys.len();
         }
         if self.keys <= CLAIMED_KEYS {
@@ -99,26 +108,23 @@ impl Claims {
 type See<'a> = dyn FnMut(&Arc<Table>) -> TableSnapshot + 'a;
 
 impl Claim {
+    /// The table that others may change so that it does not hold any more.
+    fn other(&self) -> &Arc<TableEntry> {
+        match self {
+            Claim::Held { parent, side: Side::Came, .. } => parent,
+            Claim::Held { child, .. } | Claim::Whole { child, .. } => child,
+        }
+    }
+
     fn judge(&self, see: &mut See<'_>) -> Result<()> {
         match self {
-            Claim::Present { parent, key, keys } => {
+            Claim::Held { parent, child, key, keys, side } => {
                 let lookup = Lookup::of_parent(see, parent, key)?;
-                match keys.iter().find(|row| !lookup.has_values(row)) {
-                    None => Ok(()),
-                    Some(row) => Err(dangling(key, parent, row)),
-                }
-            }
-            Claim::Unmissed { parent, child, key, keys } => {
-                let back = Lookup::of(see, parent, &key.references);
-                let is_back = |row: &&Values| back.as_ref().is_some_and(|back| back.has_values(row));
-                let mut went = keys.iter().filter(|row| !is_back(row));
-                let missed = match Lookup::of(see, child, &key.columns) {
-                    Some(lookup) => went.find(|row| lookup.has_values(row)),
-                    None => find_slowly(&see(&child.table), child, key, &went.collect::<Vec<_>>()),
-                };
-                match missed {
-                    None => Ok(()),
-                    Some(row) => Err(missing(key, parent, child, row)),
+                let gone: Vec<&Values> = keys.iter().filter(|row| !lookup.has_values(row)).collect();
+                match (first_referred(see, child, key, &gone), side) {
+                    (None, _) => Ok(()),
+                    (Some(row), Side::Came) => Err(dangling(key, parent, row)),
+                    (Some(row), Side::Went) => Err(missing(key, parent, child, row)),
                 }
             }
             Claim::Whole { parent, child, key } => {
@@ -129,6 +135,22 @@ impl Claim {
                 }
             }
         }
+    }
+}
+
+/// One of `keys` that a row of `child` refers to.
+fn first_referred<'a>(
+    see: &mut See<'_>,
+    child: &TableEntry,
+    key: &ForeignKey,
+    keys: &[&'a Values],
+) -> Option<&'a Values> {
+    if keys.is_empty() {
+        return None;
+    }
+    match Lookup::of(see, child, &key.columns) {
+        Some(lookup) => keys.iter().find(|row| lookup.has_values(row)).copied(),
+        None => find_slowly(&see(&child.table), child, key, keys),
     }
 }
 
@@ -158,11 +180,34 @@ fn missing(key: &ForeignKey, parent: &TableEntry, child: &TableEntry, row: &Valu
     Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY)
 }
 
-/// Judges a claim about another table, or the same, now; and when the transaction commits, if that has changed by then.
-fn claim(work: &mut Work, other: &Arc<TableEntry>, claim: Claim) -> Result<()> {
+/// Judges a claim now; and when the transaction commits, if the other table has changed by then.
+pub(crate) fn claim(work: &mut Work, claim: Claim) -> Result<()> {
     claim.judge(&mut |table| work.snapshot(table))?;
-    work.claim(other, |claims| claims.push(claim));
+    rely(work, claim);
     Ok(())
+}
+
+/// Has a claim judged that is known to hold now when the transaction commits, if the other table has changed by then.
+pub(crate) fn rely(work: &mut Work, claim: Claim) {
+    work.claim(&claim.other().clone(), |claims| claims.push(claim));
+}
+
+/// Judges that no row refers to keys that are gone, whether others have come with these or not.
+///
+/// # Errors
+/// Constraint.
+pub(crate) fn restrict(
+    work: &mut Work,
+    parent: &TableEntry,
+    child: &TableEntry,
+    key: &ForeignKey,
+    keys: &[Values],
+) -> Result<()> {
+    let keys: Vec<&Values> = keys.iter().collect();
+    match first_referred(&mut |table| work.snapshot(table), child, key, &keys) {
+        None => Ok(()),
+        Some(row) => Err(missing(key, parent, child, row)),
+    }
 }
 
 /// Judges rows that were added in bulk.
@@ -175,47 +220,41 @@ pub(crate) fn judge_added(work: &mut Work, entry: &Arc<TableEntry>, added: &[App
                 came.push(datums.iter().zip(&types).map(|(datum, ty)| datum.value(*ty)).collect());
             });
         }
-        judge_coming(work, key, &came)?;
-    }
-    Ok(())
-}
-
-/// Judges what came and went: `changes` are by [`columns`].
-pub(crate) fn judge(work: &mut Work, entry: &Arc<TableEntry>, changes: &[KeyChange]) -> Result<()> {
-    let own = entry.definition.foreign_keys.len();
-    for (key, change) in entry.definition.foreign_keys.iter().zip(changes) {
-        judge_coming(work, key, &change.added)?;
-    }
-    for ((child, key), change) in referring(work, entry).into_iter().zip(&changes[own..]) {
-        let keys = without_nulls(&change.removed);
-        if !keys.is_empty() {
-            let parent = entry.clone();
-            claim(work, &child.clone(), Claim::Unmissed { parent, child, key, keys })?;
+        if let Some(came) = came_to_refer(work, entry, key, came)? {
+            claim(work, came)?;
         }
     }
     Ok(())
 }
 
-fn judge_coming(work: &mut Work, key: &ForeignKey, came: &[Values]) -> Result<()> {
+/// The claim that rows of `child` find what they have come to refer to; `None`, if that is nothing.
+pub(crate) fn came_to_refer(
+    work: &Work,
+    child: &Arc<TableEntry>,
+    key: &ForeignKey,
+    came: Vec<Values>,
+) -> Result<Option<Claim>> {
     let keys = without_nulls(came);
     if keys.is_empty() {
-        return Ok(());
+        return Ok(None);
     }
     let parent = work.names.table(&key.table).cloned();
     let parent = parent.ok_or_else(|| Error::internal(format!("table {} is gone", key.table)))?;
-    claim(work, &parent.clone(), Claim::Present { parent, key: key.clone(), keys })
+    Ok(Some(Claim::Held { parent, child: child.clone(), key: key.clone(), keys, side: Side::Came }))
 }
 
-/// Those without a NULL, each once.
-fn without_nulls(rows: &[Values]) -> Vec<Values> {
-    let mut rows: Vec<Values> = rows.iter().filter(|row| !row.iter().any(Value::is_null)).cloned().collect();
-    let order = |a: &Values, b: &Values| {
-        let orders = a.iter().zip(b).map(|(a, b)| a.total_cmp(b));
-        orders.into_iter().find(|order| order.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
-    };
+/// Those without a NULL, each once and in order.
+pub(crate) fn without_nulls(mut rows: Vec<Values>) -> Vec<Values> {
+    rows.retain(|row| !row.iter().any(Value::is_null));
     rows.sort_by(order);
     rows.dedup_by(|a, b| order(a, b).is_eq());
     rows
+}
+
+/// The order of keys.
+pub(crate) fn order(a: &Values, b: &Values) -> Ordering {
+    let mut orders = a.iter().zip(b).map(|(a, b)| a.total_cmp(b));
+    orders.find(|order| order.is_ne()).unwrap_or(Ordering::Equal)
 }
 
 /// A lookup of rows by values of some columns.
@@ -289,13 +328,28 @@ fn find_slowly<'a>(
     None
 }
 
+/// Adds the tables that refer to some, and so on.
+pub(crate) fn add_referring(work: &Work, entries: &mut Vec<Arc<TableEntry>>) {
+    let mut next = 0;
+    while let Some(entry) = entries.get(next).cloned() {
+        for (child, _) in referring(work, &entry) {
+            if !entries.iter().any(|entry| Arc::ptr_eq(entry, &child)) {
+                entries.push(child);
+            }
+        }
+        next += 1;
+    }
+}
+
 /// Refuses to remove all rows of a table that rows of another refer to, which is not among `all`.
 pub(crate) fn refuse_truncate(work: &mut Work, entry: &TableEntry, all: &[Arc<TableEntry>]) -> Result<()> {
     for (child, key) in referring(work, entry) {
         if !all.iter().any(|entry| Arc::ptr_eq(entry, &child)) && work.snapshot(&child.table).rows() > 0 {
             let text = format!("foreign key {}: table {} refers to table {}", key.name, child.name, entry.name);
             let error = Error::new(ErrorKind::Constraint, text).with_sqlstate(FOREIGN_KEY);
-            return Err(error.with_hint(format!("truncate both: TRUNCATE {}, {}", entry.name, child.name)));
+            let hint =
+                format!("truncate both: TRUNCATE {}, {}; or all that refer to it: CASCADE", entry.name, child.name);
+            return Err(error.with_hint(hint));
         }
     }
     Ok(())
@@ -304,7 +358,7 @@ pub(crate) fn refuse_truncate(work: &mut Work, entry: &TableEntry, all: &[Arc<Ta
 /// Claims of a table that has no rows any more that nothing refers to it.
 pub(crate) fn claim_truncated(work: &mut Work, entry: &Arc<TableEntry>) -> Result<()> {
     for (child, key) in referring(work, entry) {
-        claim(work, &child.clone(), Claim::Whole { parent: entry.clone(), child, key })?;
+        claim(work, Claim::Whole { parent: entry.clone(), child, key })?;
     }
     Ok(())
 }

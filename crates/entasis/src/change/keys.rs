@@ -24,7 +24,7 @@ fn types(entry: &TableEntry, columns: &[usize]) -> Vec<DataType> {
 /// Interrupted.
 pub(crate) fn write_index(work: &mut Work, entry: &Arc<TableEntry>, number: usize, change: &KeyChange) -> Result<()> {
     let Some(index) = &entry.indexes[number] else { return Ok(()) };
-    if change.removed.is_empty() && change.added.is_empty() {
+    if change.removed.is_empty() && change.replaced.is_empty() && change.added.is_empty() {
         return Ok(());
     }
     let mut interrupt = work.interrupt();
@@ -46,7 +46,7 @@ pub(crate) fn change_index(
     let types: Vec<DataType> = writer.schema().iter().map(|field| field.ty).collect();
     // Those with a NULL are not in a unique index.
     let is_in = |row: &&Vec<Value>| key.kind == KeyKind::Index || !row[..width].iter().any(Value::is_null);
-    let removed: Vec<&Vec<Value>> = change.removed.iter().filter(is_in).collect();
+    let removed: Vec<&Vec<Value>> = change.removed.iter().chain(&change.replaced).filter(is_in).collect();
     for id in find_rows(writer, removed, &types, width, interrupt)? {
         writer.delete(id);
     }

@@ -8,6 +8,7 @@
 //!
 //! Whatever fails undoes the statement; that is [`crate::work`]'s.
 
+mod actions;
 mod apply;
 mod bulk;
 pub(crate) mod constraints;
@@ -19,6 +20,7 @@ mod rows;
 pub(crate) use apply::KeyChange;
 pub(crate) use keys::{change_index, duplicate, judge_added};
 
+use self::actions::Actions;
 use crate::connection::Connection;
 use crate::rows::Rows;
 use crate::statement;
@@ -28,8 +30,16 @@ use entasis_storage::TableEntry;
 use entasis_vector::{Error, Result};
 use std::sync::Arc;
 
-/// Runs a [`Change`].
+/// Runs a [`Change`], and what foreign keys do then.
 pub(crate) fn change(connection: &Connection, work: &mut Work, change: Change) -> Result<Rows> {
+    let mut actions = Actions::default();
+    let rows = change_rows(connection, work, change, &mut actions)?;
+    actions.finish(connection, work)?;
+    Ok(rows)
+}
+
+/// Changes the rows of one table. What foreign keys are to do then goes to `actions`.
+fn change_rows(connection: &Connection, work: &mut Work, change: Change, actions: &mut Actions) -> Result<Rows> {
     let entry = target(work, &change.table)?;
     let found = statement::query(connection, change.plan.clone())?;
     let checks = rows::first_value(&change) + change.columns.len();
@@ -38,7 +48,7 @@ pub(crate) fn change(connection: &Connection, work: &mut Work, change: Change) -
         return Ok(Rows::changed_rows(changed));
     }
     let rows = rows::rows_to_change(&change, &entry, &found, &mut work.interrupt())?;
-    let changed = apply::apply(work, &entry, &change.columns, &rows)?;
+    let changed = apply::apply(work, &entry, &change.columns, &rows, actions)?;
     let result = Rows::changed_rows(changed);
     match change.returning {
         None => Ok(result),
@@ -52,10 +62,13 @@ pub(crate) fn target(work: &Work, name: &str) -> Result<Arc<TableEntry>> {
     entry.ok_or_else(|| Error::input(format!("\"{name}\" is not a table to write to")))
 }
 
-/// Removes all rows of some tables.
-pub(crate) fn truncate(work: &mut Work, names: &[String]) -> Result<Rows> {
+/// Removes all rows of some tables; with `cascade`, also those of tables that refer to them.
+pub(crate) fn truncate(work: &mut Work, names: &[String], cascade: bool) -> Result<Rows> {
     let mut changed = 0;
-    let entries: Vec<_> = names.iter().filter_map(|name| work.names.table(name).cloned()).collect();
+    let mut entries: Vec<_> = names.iter().filter_map(|name| work.names.table(name).cloned()).collect();
+    if cascade {
+        foreign::add_referring(work, &mut entries);
+    }
     for entry in &entries {
         foreign::refuse_truncate(work, entry, &entries)?;
         changed += work.clear(entry);

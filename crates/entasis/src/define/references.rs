@@ -134,7 +134,9 @@ pub(super) fn renew_parents(
     own_name: &str,
 ) -> Result<Vec<Arc<TableEntry>>> {
     let lacks = |definition: &Definition, key: &ForeignKey| {
-        let is_it = |other: &ForeignKey| (&other.table, &other.columns) == (&key.table, &key.columns);
+        let what = |key: &ForeignKey| (key.on_delete, key.on_update);
+        let is_it =
+            |other: &ForeignKey| (&other.table, &other.columns, what(other)) == (&key.table, &key.columns, what(key));
         !definition.foreign_keys.iter().any(is_it)
     };
     let came = new.foreign_keys.iter().filter(|key| lacks(old, key));

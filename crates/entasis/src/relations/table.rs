@@ -3,7 +3,7 @@
 use entasis_engine::cost::Costs;
 use entasis_engine::exec::QueryContext;
 use entasis_engine::relation::{Index, Relation, ScanRequest, Source, Statistics};
-use entasis_storage::TableSnapshot;
+use entasis_storage::{RowId, TableSnapshot};
 use entasis_vector::{DataType, Error, Field, Result, Schema};
 use std::sync::Arc;
 
@@ -16,12 +16,14 @@ pub(crate) struct TableRelation {
     indexes: Vec<Index>,
     /// The table's columns, and the row id if that is wanted.
     schema: Schema,
+    /// The only rows that are meant.
+    only: Option<Vec<RowId>>,
     costs: Arc<Costs>,
 }
 
 impl TableRelation {
     pub(crate) fn new(name: &str, snapshot: TableSnapshot, indexes: Vec<Index>, costs: Arc<Costs>) -> TableRelation {
-        TableRelation { name: name.to_owned(), schema: snapshot.schema().clone(), snapshot, indexes, costs }
+        TableRelation { name: name.to_owned(), schema: snapshot.schema().clone(), snapshot, indexes, only: None, costs }
     }
 
     /// With [`entasis_sql::ROW_ID`] as one more column, which the engine's scan knows as that after the table's last.
@@ -34,6 +36,11 @@ impl TableRelation {
         let mut relation = TableRelation::new(name, snapshot, indexes, costs);
         relation.schema.push(Field { nullable: false, ..Field::new(entasis_sql::ROW_ID, DataType::UInt64) });
         relation
+    }
+
+    /// Some of its rows, in order.
+    pub(crate) fn only(self, rows: Vec<RowId>) -> TableRelation {
+        TableRelation { only: Some(rows), ..self }
     }
 }
 
@@ -49,7 +56,11 @@ impl Relation for TableRelation {
     fn statistics(&self) -> Statistics {
         let columns =
             (0..self.snapshot.schema().len()).map(|column| self.snapshot.column_statistics(column).into()).collect();
-        Statistics { rows: Some(self.snapshot.rows()), columns }
+        Statistics { rows: self.rows(), columns }
+    }
+
+    fn rows(&self) -> Option<u64> {
+        Some(self.only.as_ref().map_or(self.snapshot.rows(), |rows| rows.len() as u64))
     }
 
     fn table(&self) -> Option<&TableSnapshot> {
@@ -58,6 +69,10 @@ impl Relation for TableRelation {
 
     fn indexes(&self) -> &[Index] {
         &self.indexes
+    }
+
+    fn only_rows(&self) -> Option<&[RowId]> {
+        self.only.as_deref()
     }
 
     fn costs(&self) -> Arc<Costs> {

@@ -18,8 +18,11 @@ mod finish;
 mod insert;
 mod merge;
 mod outer;
+mod referential;
 mod update;
 mod values;
+
+pub use referential::{Consequence, Referring, follow};
 
 use crate::bind::{Binder, changed_by, find_column, table_name};
 use crate::clauses::refuse;
@@ -110,7 +113,6 @@ impl Binder<'_> {
         refuse([
             (partitions.is_some(), "TRUNCATE … PARTITION"),
             (matches!(identity, Some(TruncateIdentityOption::Restart)), "RESTART IDENTITY"),
-            (matches!(cascade, Some(CascadeOption::Cascade)), "TRUNCATE … CASCADE"),
             (on_cluster.is_some(), "ON CLUSTER"),
         ])?;
         // A table has no descendants: ONLY and * are obeyed.
@@ -121,7 +123,7 @@ impl Binder<'_> {
                 self.table(name)?;
             }
         }
-        Ok(Statement::Truncate { names })
+        Ok(Statement::Truncate { names, cascade: matches!(cascade, Some(CascadeOption::Cascade)) })
     }
 
     /// The target of a statement that asks for row ids.

@@ -5,8 +5,7 @@ use crate::words::NO_TYPE;
 use datafusion_sql::sqlparser::ast::{
     CheckConstraint, ColumnDef, ConstraintCharacteristics, ConstraintReferenceMatchKind, CreateIndex, CreateTable,
     CreateTableOptions, CreateView, DataType, DeferrableInitial, ForeignKeyConstraint, HiveDistributionStyle,
-    IndexColumn, IndexType, NullsDistinctOption, OrderByExpr, PrimaryKeyConstraint, ReferentialAction,
-    UniqueConstraint, ViewColumnDef,
+    IndexColumn, IndexType, NullsDistinctOption, OrderByExpr, PrimaryKeyConstraint, UniqueConstraint, ViewColumnDef,
 };
 use entasis_vector::{Error, Result};
 
@@ -183,17 +182,11 @@ pub(crate) fn foreign_key(key: &ForeignKeyConstraint) -> Result<()> {
         columns: _,
         foreign_table: _,
         referred_columns: _,
-        on_delete,
-        on_update,
+        on_delete: _,
+        on_update: _,
         match_kind,
         characteristics,
     } = key;
-    for (event, action) in [("DELETE", on_delete), ("UPDATE", on_update)] {
-        match action {
-            None | Some(ReferentialAction::NoAction | ReferentialAction::Restrict) => {}
-            Some(other) => return Err(Error::not_supported(format!("ON {event} {other}"))),
-        }
-    }
     refuse([
         (index_name.is_some(), "the index of a foreign key"),
         (

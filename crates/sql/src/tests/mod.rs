@@ -6,7 +6,9 @@ mod definition;
 
 use crate::{Argument, Catalog, ROW_ID, Sequence, Statement, bind, parse};
 use entasis_engine::plan::{AggregateFunction, JoinKind, Node, Plan, SetKind};
-use entasis_engine::relation::{Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, Place, Relation};
+use entasis_engine::relation::{
+    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, Place, ReferentialAction, Relation,
+};
 use entasis_vector::expr::{ArithmeticOp, Expr};
 use entasis_vector::{ColumnId, DataType, Error, ErrorKind, Field, Result, Schema, Value};
 use std::collections::HashSet;
@@ -82,6 +84,8 @@ fn definition_of(name: &str) -> Option<Definition> {
                 columns: vec![1],
                 table: "w".into(),
                 references: vec![0],
+                on_delete: ReferentialAction::NoAction,
+                on_update: ReferentialAction::NoAction,
             }],
             ..Definition::default()
         },

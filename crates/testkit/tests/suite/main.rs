@@ -9,6 +9,7 @@ mod functions;
 mod histories;
 mod plans;
 mod random_plans;
+mod referential_actions;
 mod slt;
 mod spilling;
 mod tpch;

@@ -261,3 +261,66 @@ fn a_row_is_inserted_while_what_it_refers_to_is_truncated() {
         ],
     );
 }
+
+#[test]
+fn a_row_is_inserted_while_what_it_refers_to_is_deleted_with_all_that_do() {
+    for action in ["CASCADE", "SET NULL"] {
+        let child = format!("CREATE TABLE IF NOT EXISTS child (p INTEGER REFERENCES parent (k) ON DELETE {action})");
+        check_none_dangles(
+            "DELETE FROM parent WHERE k = 1",
+            &["INSERT INTO child VALUES (1)"],
+            &[
+                &child,
+                "DELETE FROM child",
+                "INSERT INTO parent VALUES (1) ON CONFLICT DO NOTHING",
+                "INSERT INTO child VALUES (1), (2)",
+            ],
+        );
+    }
+}
+
+#[test]
+fn rows_follow_keys_that_come_and_go_while_others_write_them() {
+    let database = database();
+    run(
+        &database.connect(),
+        &[
+            "CREATE TABLE parent (k INTEGER PRIMARY KEY)",
+            "CREATE TABLE child (c INTEGER PRIMARY KEY, p INTEGER REFERENCES parent ON DELETE CASCADE ON UPDATE CASCADE)",
+            "CREATE TABLE plain (c INTEGER REFERENCES child ON DELETE SET NULL ON UPDATE CASCADE)",
+            "INSERT INTO parent SELECT i FROM range(10) r(i)",
+        ],
+    );
+    // Keys may be taken, and rows that are referred to gone.
+    let try_all = |statements: [&'static str; 2]| {
+        move |connection: &Connection, round: u64| {
+            for sql in statements {
+                let sql = sql.replace("{key}", &(round % 10).to_string()).replace("{round}", &round.to_string());
+                match connection.execute(&sql) {
+                    Err(error) if error.kind() != ErrorKind::Constraint => return Err(error),
+                    _ => {}
+                }
+            }
+            Ok(())
+        }
+    };
+    let deletes = ["DELETE FROM parent WHERE k = {key}", "INSERT INTO parent VALUES ({key})"];
+    let moves = ["UPDATE parent SET k = k + 10 WHERE k = {key}", "UPDATE parent SET k = k - 10 WHERE k >= 10"];
+    let inserts = ["INSERT INTO child VALUES ({round}, {key})", "INSERT INTO plain VALUES ({round})"];
+    let updates = ["UPDATE child SET c = c + 1000 WHERE c = {round} - 3", "DELETE FROM child WHERE c = {round} - 5"];
+    let looks = |connection: &Connection, _| {
+        let dangling = "SELECT (SELECT count(*) FROM child WHERE p NOT IN (SELECT k FROM parent)), \
+                        (SELECT count(*) FROM plain WHERE c IS NOT NULL AND c NOT IN (SELECT c FROM child))";
+        assert_eq!(query(connection, dangling), "0 0");
+        Ok(())
+    };
+    let workers = [
+        Worker::new("deletes", try_all(deletes)),
+        Worker::new("moves", try_all(moves)),
+        Worker::new("inserts", try_all(inserts)),
+        Worker::new("updates", try_all(updates)),
+        Worker::new("looks", looks).in_background(),
+    ];
+    race(&database, 200, &workers);
+    looks(&database.connect(), 0).expect("it is a query");
+}

@@ -9,8 +9,15 @@
 //!    well compressed is scanned for fewer rows.
 //! 3. Otherwise, everywhere.
 //!
+//! Where the relation says which of its rows are meant ([`Relation::only_rows`]), they are there. Rows with many keys are looked
+//! up so beforehand ([`by_key`]).
+//!
 //! Rows outside are never wanted, so the filters run as they would without this; `optimizer = off` does without. The scan asks
 //! when it starts, `EXPLAIN` when it prints.
+
+mod by_key;
+
+pub use by_key::rows_by_key;
 
 use crate::cost::Costs;
 use crate::plan::Scan;
@@ -78,6 +85,9 @@ impl Found {
         conjuncts: &[Expr],
         place: &impl Fn(ColumnId) -> Option<usize>,
     ) -> Found {
+        if let Some(rows) = relation.only_rows() {
+            return Found { reach: Reach::Rows(rows.to_vec()), ..Found::everywhere(conjuncts) };
+        }
         let conditions: Vec<Condition<'_>> = conjuncts
             .iter()
             .enumerate()
@@ -117,7 +127,7 @@ pub(crate) fn in_words(scan: &Scan) -> Option<String> {
     match found.reach {
         Reach::Everywhere => None,
         Reach::Slots(_) => Some("by its layout key".into()),
-        Reach::Rows(_) => Some(format!("by index {}", found.index.unwrap_or_default())),
+        Reach::Rows(_) => found.index.map(|index| format!("by index {index}")),
     }
 }
 

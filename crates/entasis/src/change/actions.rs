@@ -1,0 +1,214 @@
+//! What foreign keys do when keys that rows refer to are gone: `ON DELETE`, `ON UPDATE`.
+//!
+//! 1. A statement changes the rows of its table. Keys that went by that are noted for each foreign key that refers to them
+//!    ([`Actions::note`]): those of rows that were deleted, and those of updated rows whose key is another now. `RESTRICT` is judged
+//!    here.
+//! 2. One after the other, each foreign key does what it is declared to do, to all rows that refer to these keys at once
+//!    ([`Actions::finish`]). That is a statement as any other over the other table ([`entasis_sql::follow`]); if the keys are few, it
+//!    looks only at rows that a key or an index of that table gives. What goes by that is noted as in step 1, so that actions go on
+//!    through other tables, and the same one, until none is due.
+//! 3. Then it is judged what the statement came to: rows that have come to refer to others find these, and no row refers to a key
+//!    that went and has not come back (`NO ACTION`). What is found, and what actions have made so, is claimed for the commit
+//!    ([`foreign::Claims`]): who adds rows that refer to such keys meanwhile is in conflict with this.
+//!
+//! Whatever fails undoes the statement, as for all else that it does.
+//!
+//! **Ends.** Actions look at rows as they are when they are done. Deletions come to an end because rows do. Updates could go round in
+//! a circle of foreign keys for ever, if keys are permuted; so a row is refused that were to follow a key which the statement itself
+//! has let rows refer to ([`Actions::refuse_again`]).
+//!
+//! `TRUNCATE` does none of this: it is refused if rows are referred to ([`foreign::refuse_truncate`]).
+
+use super::apply::{KeyChange, Values};
+use super::foreign::{self, Claim, Side};
+use super::rows::shown;
+use crate::catalog::Names;
+use crate::connection::Connection;
+use crate::work::Work;
+use entasis_engine::relation::{Relation, rows_by_key};
+use entasis_sql::{Consequence, Referring};
+use entasis_storage::TableEntry;
+use entasis_storage::definition::{ForeignKey, ReferentialAction};
+use entasis_vector::error::sqlstate::TRIGGERED_CHANGE;
+use entasis_vector::{DataType, Error, ErrorKind, Result};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What is due in a statement.
+#[derive(Default)]
+pub(crate) struct Actions {
+    due: VecDeque<Due>,
+    /// What is to be judged when no action is due any more.
+    open: Vec<Claim>,
+    /// What was judged, or made so by actions.
+    settled: Vec<Claim>,
+}
+
+/// An action that is due.
+struct Due {
+    parent: Arc<TableEntry>,
+    child: Arc<TableEntry>,
+    key: ForeignKey,
+    /// The keys that went, in order and without NULLs.
+    went: Vec<Values>,
+    event: Event,
+}
+
+/// Why keys went.
+enum Event {
+    /// Their rows were deleted.
+    Deleted,
+    /// Their rows were updated, and have these keys now.
+    Updated(Vec<Values>),
+}
+
+impl Due {
+    fn action(&self) -> ReferentialAction {
+        match self.event {
+            Event::Deleted => self.key.on_delete,
+            Event::Updated(_) => self.key.on_update,
+        }
+    }
+
+    fn consequence(&self) -> Option<Consequence<'_>> {
+        Some(match (self.action(), &self.event) {
+            (ReferentialAction::Cascade, Event::Deleted) => Consequence::Deleted,
+            (ReferentialAction::Cascade, Event::Updated(keys)) => Consequence::Key(keys),
+            (ReferentialAction::SetNull, _) => Consequence::Null,
+            (ReferentialAction::SetDefault, _) => Consequence::Default,
+            (ReferentialAction::NoAction | ReferentialAction::Restrict, _) => return None,
+        })
+    }
+
+    /// For error messages.
+    fn name(&self) -> String {
+        let event = match self.event {
+            Event::Deleted => "DELETE",
+            Event::Updated(_) => "UPDATE",
+        };
+        format!("foreign key {}, ON {event} {}", self.key.name, self.action().name())
+    }
+}
+
+impl Actions {
+    /// Notes what rows of a table have come to refer to, and which of its keys went. `changes` are by [`foreign::columns`].
+    ///
+    /// # Errors
+    /// Constraint, if a row refers to a key that went, by a foreign key with `RESTRICT`.
+    pub(super) fn note(&mut self, work: &mut Work, entry: &Arc<TableEntry>, changes: &[KeyChange]) -> Result<()> {
+        let (own, referred) = changes.split_at(entry.definition.foreign_keys.len());
+        for (key, change) in entry.definition.foreign_keys.iter().zip(own) {
+            let others = change.updated().filter(|(old, new)| foreign::order(old, new).is_ne()).map(|(_, new)| new);
+            let came = others.chain(change.new_rows()).cloned().collect();
+            self.open.extend(foreign::came_to_refer(work, entry, key, came)?);
+        }
+        for ((child, key), change) in foreign::referring(work, entry).into_iter().zip(referred) {
+            let deleted = foreign::without_nulls(change.removed.clone());
+            let (replaced, new) = replaced_keys(change);
+            for (went, event) in [(deleted, Event::Deleted), (replaced, Event::Updated(new))] {
+                let (parent, child, key) = (entry.clone(), child.clone(), key.clone());
+                self.went(work, Due { parent, child, key, went, event })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keys went: what is to be done about it.
+    fn went(&mut self, work: &mut Work, due: Due) -> Result<()> {
+        if due.went.is_empty() {
+            return Ok(());
+        }
+        let Due { parent, child, key, went, .. } = &due;
+        let (parent, child, key, keys) = (parent.clone(), child.clone(), key.clone(), went.clone());
+        let claim = Claim::Held { parent, child, key, keys, side: Side::Went };
+        match due.action() {
+            ReferentialAction::NoAction => self.open.push(claim),
+            ReferentialAction::Restrict => {
+                // All of the table at one moment, as it may yet be written to.
+                work.pin(&due.child);
+                foreign::restrict(work, &due.parent, &due.child, &due.key, &due.went)?;
+                self.settled.push(claim);
+            }
+            _ => {
+                self.settled.push(claim);
+                self.due.push_back(due);
+            }
+        }
+        Ok(())
+    }
+
+    /// Does what is due, and what comes to be due by that; then judges what came of it.
+    ///
+    /// # Errors
+    /// Constraint, if one is violated; those of what is done; interrupted.
+    pub(super) fn finish(mut self, connection: &Connection, work: &mut Work) -> Result<()> {
+        while let Some(due) = self.due.pop_front() {
+            self.follow(connection, work, &due).map_err(|error| error.with_context(due.name()))?;
+        }
+        self.open.into_iter().try_for_each(|claim| foreign::claim(work, claim))?;
+        self.settled.into_iter().for_each(|claim| foreign::rely(work, claim));
+        Ok(())
+    }
+
+    /// Lets the rows follow that refer to keys which went.
+    fn follow(&mut self, connection: &Connection, work: &mut Work, due: &Due) -> Result<()> {
+        work.interrupt().look()?;
+        let Due { parent, child, key, went, .. } = due;
+        let names = Names::new(connection, work);
+        let rows = names.with_row_ids(&child.name);
+        let rows = rows.ok_or_else(|| Error::internal(format!("table {} is gone", child.name)))?;
+        if rows.rows() == Some(0) {
+            return Ok(());
+        }
+        self.refuse_again(due)?;
+        let rows = match rows_by_key(&rows, &key.columns, went) {
+            Some(found) if found.is_empty() => return Ok(()),
+            Some(found) => rows.only(found),
+            None => rows,
+        };
+        let Some(consequence) = due.consequence() else { return Ok(()) };
+        let types: Vec<DataType> = key.references.iter().map(|&column| parent.table.schema()[column].ty).collect();
+        let referring =
+            Referring { table: &child.name, rows: Arc::new(rows), columns: &key.columns, types: &types, went };
+        let change = entasis_sql::follow(&names, &referring, consequence)?;
+        drop(names);
+        super::change_rows(connection, work, change, self).map(drop)
+    }
+
+    /// Refuses to update rows that the statement itself may have let refer to the keys which they are to follow: which of
+    /// them have, and which have not, is not known.
+    fn refuse_again(&self, due: &Due) -> Result<()> {
+        let Event::Updated(_) = due.event else { return Ok(()) };
+        for claim in &self.open {
+            let Claim::Held { child, key, keys, side: Side::Came, .. } = claim else { continue };
+            if !Arc::ptr_eq(child, &due.child) || key.name != due.key.name {
+                continue;
+            }
+            if let Some(again) =
+                keys.iter().find(|key| due.went.binary_search_by(|went| foreign::order(went, key)).is_ok())
+            {
+                let shown = shown(&due.child, &key.columns, again);
+                let text = format!(
+                    "the statement has set {shown} in rows of table {}, and is to change just that once more",
+                    due.child.name
+                );
+                let hint =
+                    "set keys to values that no row has had before, and to those that are wanted by a second statement";
+                return Err(Error::new(ErrorKind::Constraint, text).with_hint(hint).with_sqlstate(TRIGGERED_CHANGE));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The keys of updated rows that have another key now, in order and without NULLs, and those that they have.
+fn replaced_keys(change: &KeyChange) -> (Vec<Values>, Vec<Values>) {
+    let is_gone = |(old, new): &(&Values, &Values)| {
+        !old.iter().any(entasis_vector::Value::is_null) && foreign::order(old, new).is_ne()
+    };
+    let mut pairs: Vec<(Values, Values)> =
+        change.updated().filter(is_gone).map(|(old, new)| (old.clone(), new.clone())).collect();
+    pairs.sort_by(|a, b| foreign::order(&a.0, &b.0));
+    pairs.dedup_by(|b, a| foreign::order(&a.0, &b.0).is_eq());
+    pairs.into_iter().unzip()
+}
