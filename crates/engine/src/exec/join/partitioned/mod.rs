@@ -69,7 +69,7 @@ use super::build::Making;
 use super::filter::{Expected, FilterKind, FilterSlot, FilterWorker};
 use super::kept::KeptColumns;
 use super::probe::Probe;
-use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind, bytes_at_most};
+use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind};
 use crate::exec::materialized::Materialized;
 use crate::exec::named::named;
 use crate::exec::operator::{Tasks, in_parallel};
@@ -514,7 +514,7 @@ impl Spill {
 
     /// Bytes that a table of so many rows may need, and their marks.
     fn table_bytes(&self, rows: usize) -> usize {
-        bytes_at_most(self.making.table, rows) + rows / 8
+        self.making.table_bytes(rows, self.build.columns()) + rows / 8
     }
 
     // ---- what becomes of it ------------------------------------------------------------------------------------
