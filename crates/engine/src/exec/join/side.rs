@@ -30,10 +30,10 @@ impl Weighed {
         context: &QueryContext,
     ) -> Weighed {
         let costs = width::costs(&join.left);
-        let by = match (join.on.is_empty(), by_bounds) {
-            (false, _) => By::Keys,
-            (true, true) => By::Order,
-            (true, false) => By::Nothing,
+        let by = match (by_bounds, join.on.is_empty()) {
+            (true, _) => By::Order,
+            (false, false) => By::Keys,
+            (false, true) => By::Nothing,
         };
         let join = weigh(join, by, columns, above, &costs, context);
         Weighed { costs, join }

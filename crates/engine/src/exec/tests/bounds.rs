@@ -118,11 +118,11 @@ fn check_bounds(
     let on = |&key: &usize| JoinKey {
         left: columns.expr(lid[key]),
         right: columns.expr(rid[key]),
-        null_equals_null: key == 0 && number % 2 == 0,
+        null_equals_null: key == 0 && number.is_multiple_of(2),
     };
     let on: Vec<JoinKey> = keys.iter().map(on).collect();
     let equal = |key: usize, a: &Value, b: &Value| {
-        let both_null = a.is_null() && b.is_null() && key == 0 && number % 2 == 0;
+        let both_null = a.is_null() && b.is_null() && key == 0 && number.is_multiple_of(2);
         both_null || holds(CompareOp::Eq, a, b)
     };
     let matches = |l: &Row, r: &Row| {
@@ -157,12 +157,18 @@ fn check_bounds(
 
 #[test]
 fn one_inequality_agrees_with_a_nested_loop() {
-    let mut number = 0;
+    let mut number = 0_usize;
     for sizes in [[40, 30], [7, 90], [60, 5], [0, 4], [4, 0], [1, 1]] {
         for op in OPS {
             for distinct in [5, 1000] {
                 number += 1;
-                check_bounds([DataType::Int64; 3], sizes, (&[], &[(1, op, 2)]), (number % 2 == 0, distinct), number);
+                check_bounds(
+                    [DataType::Int64; 3],
+                    sizes,
+                    (&[], &[(1, op, 2)]),
+                    (number.is_multiple_of(2), distinct),
+                    number,
+                );
             }
         }
     }
@@ -170,7 +176,7 @@ fn one_inequality_agrees_with_a_nested_loop() {
 
 #[test]
 fn all_pairs_of_inequalities_agree_with_a_nested_loop() {
-    let mut number = 0;
+    let mut number = 0_usize;
     for first in OPS {
         for second in OPS {
             // One expression of the left side, one of the right, two of both, and the same two.
@@ -179,7 +185,13 @@ fn all_pairs_of_inequalities_agree_with_a_nested_loop() {
                 let conditions = [(a.0, first, a.1), (b.0, second, b.1)];
                 let sizes = [[35, 50], [80, 9], [5, 200]][number % 3];
                 let distinct = [6, 40, 5000][number / 3 % 3];
-                check_bounds([DataType::Int32; 3], sizes, (&[], &conditions), (number % 2 == 0, distinct), number);
+                check_bounds(
+                    [DataType::Int32; 3],
+                    sizes,
+                    (&[], &conditions),
+                    (number.is_multiple_of(2), distinct),
+                    number,
+                );
             }
         }
     }
@@ -216,7 +228,7 @@ fn bounds_of_all_types_agree_with_a_nested_loop() {
 
 #[test]
 fn bounds_beside_keys_agree_with_a_nested_loop() {
-    let mut number = 0;
+    let mut number = 0_usize;
     for ty in [DataType::Int64, DataType::Varchar, DataType::Float64] {
         for (keys, conditions) in [
             (vec![0], vec![(1, CompareOp::GtEq, 1)]),
@@ -227,7 +239,7 @@ fn bounds_beside_keys_agree_with_a_nested_loop() {
         ] {
             for (sizes, distinct) in [([60, 50], 4), ([20, 150], 12), ([0, 9], 3)] {
                 number += 1;
-                let nulls = number % 3 > 0;
+                let nulls = !number.is_multiple_of(3);
                 check_bounds(
                     [ty, DataType::Int32, DataType::Int32],
                     sizes,
@@ -289,6 +301,13 @@ fn memory_that_is_short_is_told_or_does() {
     };
     let error = run(&plan, &context(in_memory())).unwrap_err();
     assert_eq!(error.kind(), entasis_vector::ErrorKind::Resource);
+    // An as-of join does not spill.
+    let nearest = Join { residual: residual[..1].to_vec(), ..join(JoinKind::AsOf { outer: true }) };
+    let mut nearest = self::plan(Node::Join(nearest), &columns);
+    nearest.output.truncate(3);
+    let error = run(&nearest, &context(Settings::default())).unwrap_err();
+    assert_eq!(error.kind(), entasis_vector::ErrorKind::Resource);
+    assert!(error.to_string().contains("the right side of an ASOF JOIN must fit into memory"), "{error}");
     let roomy = QueryContext::default();
     assert_eq!(sorted(run(&plan, &context(Settings::default())).unwrap()), sorted(run(&plan, &roomy).unwrap()));
 }
@@ -296,7 +315,7 @@ fn memory_that_is_short_is_told_or_does() {
 /// Of rows that are equally near any one may come, so that only what is compared is read of them.
 #[test]
 fn the_nearest_row_is_that_of_a_walk_over_all() {
-    let mut number = 0;
+    let mut number = 0_usize;
     for ty in [DataType::Int64, DataType::Timestamp, DataType::Float64, DataType::Varchar] {
         for op in OPS {
             for keys in [vec![], vec![0], vec![0, 2]] {
@@ -312,7 +331,7 @@ fn the_nearest_row_is_that_of_a_walk_over_all() {
 fn check_nearest(ty: DataType, op: CompareOp, keys: &[usize], sizes: [u64; 2], distinct: u64, number: usize) {
     let mut random = Random(number as u64 * 104_729 + 1);
     let types = [DataType::Varchar, ty, DataType::Int32];
-    let [left, right] = sizes.map(|size| rows(&mut random, &types, size, number % 4 > 0, distinct));
+    let [left, right] = sizes.map(|size| rows(&mut random, &types, size, !number.is_multiple_of(4), distinct));
     let mut columns = Columns::default();
     let all: Vec<DataType> = types.iter().copied().chain([DataType::Int64]).collect();
     let (l, lid) = values(&mut columns, "l", &all, left.clone());
@@ -320,12 +339,12 @@ fn check_nearest(ty: DataType, op: CompareOp, keys: &[usize], sizes: [u64; 2], d
     let key = |&key: &usize| JoinKey {
         left: columns.expr(lid[key]),
         right: columns.expr(rid[key]),
-        null_equals_null: key == 2 && number % 2 == 0,
+        null_equals_null: key == 2 && number.is_multiple_of(2),
     };
     let on: Vec<JoinKey> = keys.iter().map(key).collect();
     let residual = vec![Expr::compare(op, columns.expr(lid[1]), columns.expr(rid[1]))];
     let equal = |key: usize, a: &Value, b: &Value| {
-        holds(CompareOp::Eq, a, b) || (key == 2 && number % 2 == 0 && a.is_null() && b.is_null())
+        holds(CompareOp::Eq, a, b) || (key == 2 && number.is_multiple_of(2) && a.is_null() && b.is_null())
     };
     let is_upper = matches!(op, CompareOp::Gt | CompareOp::GtEq);
     for outer in [false, true] {

@@ -345,7 +345,7 @@ impl Spill {
     pub(crate) fn build_rows(self: &Arc<Spill>) -> SplitRows {
         let room = Room { most: usize::MAX, left: self.left(), least: self.least() };
         let split = Split::new(&self.build, &self.marks, 0, room, &self.context.memory).telling(self.seen.clone());
-        SplitRows { split, keys: self.making.keys(), spill: self.clone() }
+        SplitRows { split, keys: Box::new(self.making.keys()), spill: self.clone() }
     }
 
     /// Completes the build side: writes what must be, and gives the rest, and its memory. Leaves a filter of all keys in `slot`.
@@ -623,7 +623,7 @@ impl Drop for Spill {
 /// One worker's build rows, by partition.
 pub(crate) struct SplitRows {
     split: Split,
-    keys: ProbeKeys,
+    keys: Box<ProbeKeys>,
     spill: Arc<Spill>,
 }
 
