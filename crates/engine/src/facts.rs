@@ -43,6 +43,7 @@ pub(crate) fn facts(node: &Node, columns: &Columns) -> Vec<ColumnMeta> {
             let (left, right) = match join.kind {
                 JoinKind::Inner => (false, Some(false)),
                 JoinKind::Left | JoinKind::Single => (false, Some(true)),
+                JoinKind::AsOf { outer } => (false, Some(outer)),
                 JoinKind::Right => (true, Some(false)),
                 JoinKind::Full => (true, Some(true)),
                 JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti | JoinKind::Mark { .. } => (false, None),

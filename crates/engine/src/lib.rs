@@ -5,6 +5,7 @@
 //!
 //! This crate knows no SQL text, no Arrow and no DataFusion. Tables and files reach it as [`relation::Relation`]s.
 
+mod bounds;
 pub mod cost;
 pub mod exec;
 mod facts;

@@ -5,7 +5,8 @@ use crate::connection::Connection;
 use crate::resting;
 use crate::rows::Rows;
 use entasis_engine::exec::{
-    FilterKind, JoinLate, JoinSpill, Readings, Spilling, Swapping, TempCompression, parse_wanted, show_wanted,
+    FilterKind, JoinLate, JoinSpill, Readings, Searching, Spilling, Swapping, TempCompression, parse_wanted,
+    show_wanted,
 };
 use entasis_engine::relation::Compression;
 use entasis_sql::TimeZone;
@@ -177,6 +178,12 @@ const SETTINGS: &[Setting] = &[
         "whether a join keeps its other side if far more rows come than were expected: auto (where that pays), off, or always",
         join_swap,
         |text| one_of("join_swap", Swapping::NAMES, text)
+    ),
+    engine_setting!(
+        "join_bounds",
+        "whether joins find rows by the bounds of inequalities in an order: auto (where that pays), off, or always",
+        join_bounds,
+        |text| one_of("join_bounds", Searching::NAMES, text)
     ),
     engine_setting!(
         "temp_directory",

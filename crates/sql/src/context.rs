@@ -5,6 +5,7 @@
 //! among its arguments is a ROLLUP and a struct a CUBE, and an operator that DataFusion would type otherwise is a call of
 //! a native function.
 
+use crate::asof::NEAREST;
 use crate::coerce::{self, coerce_constant};
 use crate::dialect::EntasisDialect;
 use crate::functions::Library;
@@ -444,6 +445,9 @@ impl ContextProvider for Context<'_> {
         }
         if name == SETS {
             return Some(native::udf(SETS, Kind::Sets));
+        }
+        if name == NEAREST {
+            return Some(native::udf(NEAREST, Kind::Nearest));
         }
         if let Some((kind, sequence)) = sequence::call_in(name) {
             return Some(sequence::udf(kind, sequence, self.catalog.sequence(sequence), self.catalog));

@@ -1,5 +1,6 @@
 //! DataFusion's errors in our words: who is at fault, SQL's names of types, and no word of how the binder works.
 
+use crate::asof::NEAREST;
 use crate::functions::native::EXACT;
 use crate::hidden::visible;
 use arrow_schema::DataType as ArrowType;
@@ -147,7 +148,7 @@ fn reworded(message: &str) -> Option<String> {
 
 /// A text of the binder's without what only it needs.
 pub(crate) fn readable(text: &str) -> String {
-    visible(&text.replace(EXACT, ""))
+    visible(&text.replace(EXACT, "").replace(NEAREST, ""))
 }
 
 /// Replaces Arrow's names of types by SQL's.

@@ -17,6 +17,7 @@
 //! [`entasis_engine::relation::Relation`]s that the catalog hands out.
 
 mod alter;
+mod asof;
 mod bind;
 mod catalog;
 mod change;

@@ -38,7 +38,7 @@ const BINDING_BYTES: usize = 768;
 const TIME_ZONE: &str = "timezone";
 
 /// The words that statements are made of, as far as they are worth completing.
-pub(crate) const KEYWORDS: [&str; 155] = [
+pub(crate) const KEYWORDS: [&str; 156] = [
     "ABORT",
     "ADD",
     "ALL",
@@ -50,6 +50,7 @@ pub(crate) const KEYWORDS: [&str; 155] = [
     "ANY",
     "AS",
     "ASC",
+    "ASOF",
     "BEGIN",
     "BETWEEN",
     "BIGINT",
@@ -282,7 +283,7 @@ pub fn parse(sql: &str) -> Result<Vec<Parsed>> {
         .map_err(|e| Error::input(tokenizer_message(&e.message)).with_position(position(e.location)))
         .map_err(|e| e.with_sqlstate(sqlstate::SYNTAX))?;
     tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
-    let tokens = crate::integers::settle(tokens)?;
+    let tokens = crate::asof::settle(crate::integers::settle(tokens)?)?;
     let lines = line_starts(sql);
     let mut statements = Vec::new();
     let mut places = Places::default();

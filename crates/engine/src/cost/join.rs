@@ -9,6 +9,7 @@
 //! - *access(size)* is an access in no order to memory of that size: [`Costs::access`].
 //! - *table* is the heads, successors and keys of the build side, or what is left of them if its rows are counted first; *kept* is its payload, *bytes* are both. Values are kept in
 //!   their types' default physical types, or as part of a [tuple](crate::exec::tuple): shorter, but dearer to write and to fetch.
+//! - A search in an order takes a step for each halving of the build rows instead, and so does to put one of them in order.
 //! - *columns* are those of the build side that somebody above reads.
 //! - Reading is weighed where it depends on the order. The keys of the build side filter the scan below the probe side,
 //!   so that it reads its other columns for the rows that match only. A column that is dear to decode makes its table dear to build.
@@ -75,12 +76,23 @@ impl Side {
     }
 }
 
+/// How rows of a join's table are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum By {
+    /// By equal keys.
+    Keys,
+    /// By a search in an order.
+    Order,
+    /// Not at all: all pairs are looked at.
+    Nothing,
+}
+
 /// A join to be weighed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Join {
     pub kind: JoinKind,
-    /// By equal keys; otherwise all pairs are looked at.
-    pub by_keys: bool,
+    /// How rows of the table are found.
+    pub by: By,
     pub left: Side,
     pub right: Side,
     /// Rows of the result.
@@ -105,7 +117,7 @@ impl Costs {
     /// needs fewer bytes than the other one, or if that cannot be kept; of sides that cost about the same, one that needs much less.
     pub(crate) fn join(&self, join: &Join) -> Chosen {
         let right = self.keeping(join, false);
-        if keeps_right_only(join.kind) {
+        if keeps_right_only(join) {
             return Chosen { keeps_left: false, cost: right, other: None };
         }
         let left = self.keeping(join, true);
@@ -124,7 +136,7 @@ impl Costs {
     /// table, and if the other side is kept instead and they are looked up. `None` if the other side cannot be kept, or would need
     /// more memory.
     pub(crate) fn left_to_do(&self, join: &Join, keeps_left: bool, rows: f64) -> Option<(f64, f64)> {
-        if keeps_right_only(join.kind) {
+        if keeps_right_only(join) {
             return None;
         }
         let mut join = *join;
@@ -159,8 +171,13 @@ impl Costs {
                 fetch = build.payload.columns * self.field + self.access(build.rows * bytes);
             }
         }
-        let building = build.rows * (row + build.keys.read + build.payload.read);
-        let steps = if join.by_keys { self.step + table } else { self.step * build.rows.max(1.0) };
+        let halvings = (build.rows + 1.0).log2();
+        let (ordering, steps) = match join.by {
+            By::Keys => (0.0, self.step + table),
+            By::Order => (self.step * halvings, (self.step * halvings + table).min(self.step * build.rows.max(1.0))),
+            By::Nothing => (0.0, self.step * build.rows.max(1.0)),
+        };
+        let building = build.rows * (row + ordering + build.keys.read + build.payload.read);
         let probing = probe.rows * (steps + probe.keys.read) + pairs.min(probe.rows) * probe.payload.read;
         // Kept rows that are marked come out later, one behind the other.
         let comes_later = match join.kind {
@@ -178,9 +195,14 @@ impl Costs {
     }
 }
 
-/// True of joins whose left rows must stream by.
-fn keeps_right_only(kind: JoinKind) -> bool {
-    matches!(kind, JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single)
+/// True of joins whose left rows must stream by, or should: of a row that is within a bound, and that is to have one match, others
+/// need not be found.
+fn keeps_right_only(join: &Join) -> bool {
+    match join.kind {
+        JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single | JoinKind::AsOf { .. } => true,
+        JoinKind::Semi | JoinKind::Anti => join.by == By::Order,
+        _ => false,
+    }
 }
 
 /// What an access to memory of so many bytes costs, if it is known for some sizes, which ascend.
@@ -211,7 +233,7 @@ mod tests {
 
     fn inner(left: Side, right: Side) -> Join {
         let rows = left.rows.min(right.rows);
-        Join { kind: JoinKind::Inner, by_keys: true, left, right, rows, memory: f64::INFINITY }
+        Join { kind: JoinKind::Inner, by: By::Keys, left, right, rows, memory: f64::INFINITY }
     }
 
     fn keeps_left(join: Join) -> bool {
@@ -222,7 +244,7 @@ mod tests {
     fn the_smaller_side_is_kept_if_rows_are_equally_wide() {
         assert!(keeps_left(inner(side(1e4, 1.0), side(1e5, 1.0))));
         assert!(!keeps_left(inner(side(1e5, 1.0), side(1e4, 1.0))));
-        let nested = Join { by_keys: false, ..inner(side(10.0, 1.0), side(1e4, 1.0)) };
+        let nested = Join { by: By::Nothing, ..inner(side(10.0, 1.0), side(1e4, 1.0)) };
         assert!(keeps_left(nested));
     }
 

@@ -4,6 +4,7 @@ use crate::exec::join::filter::FilterKind;
 use crate::exec::join::partitioned::{JoinLate, JoinSpill};
 use crate::exec::join::swap::Swapping;
 use crate::exec::join::table::TableKind;
+use crate::exec::join::table::ordered::Searching;
 use crate::exec::join::twice::Readings;
 use crate::exec::scheduler::WorkerPool;
 use crate::exec::spill::Spilling;
@@ -52,6 +53,8 @@ pub struct Settings {
     pub join_build: Readings,
     /// Whether the sides of a join are swapped if far more rows are to be kept than were expected.
     pub join_swap: Swapping,
+    /// Whether joins search the bounds of inequalities in an order.
+    pub join_bounds: Searching,
     /// Where temporary files are; empty: there are none, and what does not fit into memory fails.
     pub temp_directory: Arc<str>,
     /// Bytes that all temporary files of a database may have together.
@@ -85,6 +88,7 @@ impl Default for Settings {
             join_stride: 0,
             join_build: Readings::Auto,
             join_swap: Swapping::Auto,
+            join_bounds: Searching::Auto,
             temp_directory: std::env::temp_dir().display().to_string().into(),
             max_temp_directory_size: u64::MAX,
             adaptive: true,

@@ -33,6 +33,7 @@ pub use context::{CancelFlag, MemoryBudget, Progress, QueryContext, Reservation,
 pub use join::filter::FilterKind;
 pub use join::partitioned::{JoinLate, JoinSpill};
 pub use join::swap::Swapping;
+pub use join::table::ordered::Searching;
 pub use join::table::{TableKind, parse_wanted, show_wanted};
 pub use join::twice::Readings;
 pub use profile::{Profile, ProfileNode};

@@ -1,5 +1,6 @@
 //! Plans built by hand over rows that stand in them, run under several settings, against slow and obvious twins.
 
+mod bounds;
 mod crossed;
 mod joins;
 mod set_operations;

@@ -69,10 +69,12 @@ fn tidy_join(join: Join, columns: &Columns) -> Node {
     let (left, right) = (is_empty(&join.left), is_empty(&join.right));
     let never = join.residual.iter().any(is_never);
     match join.kind {
-        JoinKind::Inner if left || right || never => empty(out(&join)),
+        JoinKind::Inner | JoinKind::AsOf { outer: false } if left || right || never => empty(out(&join)),
         JoinKind::Semi if left || right || never => empty(join.left.columns()),
-        JoinKind::Left | JoinKind::Single if left => empty(out(&join)),
-        JoinKind::Left | JoinKind::Single if right || never => with_nulls(*join.left, join.right.columns(), columns),
+        JoinKind::Left | JoinKind::Single | JoinKind::AsOf { .. } if left => empty(out(&join)),
+        JoinKind::Left | JoinKind::Single | JoinKind::AsOf { .. } if right || never => {
+            with_nulls(*join.left, join.right.columns(), columns)
+        }
         JoinKind::Right if right => empty(out(&join)),
         JoinKind::Anti | JoinKind::NullAwareAnti if left => empty(join.left.columns()),
         JoinKind::Anti | JoinKind::NullAwareAnti if right => *join.left,

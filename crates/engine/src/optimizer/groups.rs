@@ -125,7 +125,8 @@ fn collect_facts(node: &Node, into: &mut Vec<Fact>) {
             | JoinKind::Anti
             | JoinKind::NullAwareAnti
             | JoinKind::Mark { .. }
-            | JoinKind::Single => collect_facts(&join.left, into),
+            | JoinKind::Single
+            | JoinKind::AsOf { .. } => collect_facts(&join.left, into),
             JoinKind::Right => collect_facts(&join.right, into),
             JoinKind::Full => {}
         },

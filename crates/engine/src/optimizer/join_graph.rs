@@ -90,6 +90,8 @@ struct Predicate {
     reads: Set,
     share: f64,
     is_equality: bool,
+    /// What the two sides of an inequality read.
+    bound: Option<(Set, Set)>,
 }
 
 /// How two sets of relations may be joined.
@@ -97,10 +99,18 @@ struct Predicate {
 pub(super) enum Link {
     /// By equal keys.
     Equal,
+    /// By an inequality, in an order.
+    Bound,
     /// By some other condition.
     Condition,
     /// By none: a cross product.
     Cross,
+}
+
+/// True of `<`, `<=`, `>` and `>=`.
+fn is_inequality(condition: &Expr) -> bool {
+    use CompareOp::{Gt, GtEq, Lt, LtEq};
+    matches!(condition, Expr::Compare { op: Lt | LtEq | Gt | GtEq, .. })
 }
 
 impl Graph {
@@ -134,7 +144,7 @@ impl Graph {
                     self.add_conditions(all, conditions);
                 }
                 JoinKind::Right => self.collect(Node::Join(mirrored(join)), conditions, order),
-                JoinKind::Full | JoinKind::Single => self.add_leaf(order(Node::Join(join))),
+                JoinKind::Full | JoinKind::Single | JoinKind::AsOf { .. } => self.add_leaf(order(Node::Join(join))),
                 _ => self.attach(join, conditions, order),
             },
             Node::Filter(below) => {
@@ -224,6 +234,12 @@ impl Graph {
                 }
                 continue;
             }
+            let bound = match &condition {
+                Expr::Compare { left, right, .. } if is_inequality(&condition) => {
+                    Some((self.sources(&reads(left)), self.sources(&reads(right))))
+                }
+                _ => None,
+            };
             let is_equality =
                 matches!(&condition, Expr::Compare { op: CompareOp::Eq | CompareOp::NotDistinctFrom, .. });
             match condition {
@@ -233,10 +249,10 @@ impl Graph {
                         self.equate((l.trailing_zeros() as usize, *left), (r.trailing_zeros() as usize, *right));
                     } else {
                         let expr = Expr::Compare { op: CompareOp::Eq, left, right };
-                        self.predicates.push(Predicate { expr, reads: read, share: 1.0, is_equality });
+                        self.predicates.push(Predicate { expr, reads: read, share: 1.0, is_equality, bound });
                     }
                 }
-                expr => self.predicates.push(Predicate { expr, reads: read, share: 1.0, is_equality }),
+                expr => self.predicates.push(Predicate { expr, reads: read, share: 1.0, is_equality, bound }),
             }
         }
         // Two members of one relation are equal within it.
@@ -351,6 +367,7 @@ impl Graph {
             return (attached.needs & !left == 0).then_some(
                 match (attached.on.is_empty(), attached.residual.is_empty()) {
                     (false, _) => Link::Equal,
+                    (true, false) if attached.residual.iter().any(is_inequality) => Link::Bound,
                     (true, false) => Link::Condition,
                     (true, true) => Link::Cross,
                 },
@@ -362,9 +379,15 @@ impl Graph {
         }
         let mut best = Link::Cross;
         for predicate in self.between(left, right) {
-            best = if predicate.is_equality { Link::Equal } else { Link::Condition };
-            if best == Link::Equal {
-                break;
+            if predicate.is_equality {
+                return Some(Link::Equal);
+            }
+            let is_between =
+                |(a, b): (Set, Set)| (a & !left == 0 && b & !right == 0) || (a & !right == 0 && b & !left == 0);
+            match predicate.bound.is_some_and(is_between) {
+                true => best = Link::Bound,
+                false if best == Link::Cross => best = Link::Condition,
+                false => {}
             }
         }
         Some(best)

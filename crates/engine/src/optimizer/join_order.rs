@@ -28,6 +28,7 @@ use super::join_graph::{Graph, Link, RELATIONS_MAX, Set, members};
 use super::prune::aggregate_reads;
 use super::tree::{ColumnSet, reads_all, take};
 use super::width;
+use crate::cost::join::By;
 use crate::cost::{self, Costs};
 use crate::plan::{Columns, JoinKind, Node, Plan};
 use entasis_vector::Result;
@@ -93,7 +94,8 @@ fn is_region(node: &Node) -> bool {
     match node {
         Node::Filter(filter) => is_region(&filter.input),
         Node::Join(join) => {
-            !matches!(join.kind, JoinKind::Full | JoinKind::Single) && !super::tree::is_volatile_join(join)
+            !matches!(join.kind, JoinKind::Full | JoinKind::Single | JoinKind::AsOf { .. })
+                && !super::tree::is_volatile_join(join)
         }
         _ => false,
     }
@@ -178,7 +180,11 @@ impl<'a> Search<'a> {
         let rows = self.best.get(&(a | b)).map_or_else(|| self.graph.rows(a | b), |known| known.rows);
         let chosen = self.costs.join(&cost::join::Join {
             kind: self.graph.kind(b),
-            by_keys: link == Link::Equal,
+            by: match link {
+                Link::Equal => By::Keys,
+                Link::Bound => By::Order,
+                Link::Condition | Link::Cross => By::Nothing,
+            },
             left: self.graph.side(a, b, one.rows),
             right: self.graph.side(b, a, two.rows),
             rows,

@@ -21,7 +21,7 @@ pub(crate) fn is_one_row(node: &Node) -> bool {
             match join.kind {
                 JoinKind::Inner => unconditional && is_one_row(&join.left) && is_one_row(&join.right),
                 JoinKind::Left => is_one_row(&join.left) && is_at_most_one_row(&join.right),
-                JoinKind::Single | JoinKind::Mark { .. } => is_one_row(&join.left),
+                JoinKind::Single | JoinKind::Mark { .. } | JoinKind::AsOf { outer: true } => is_one_row(&join.left),
                 _ => false,
             }
         }
@@ -91,9 +91,12 @@ fn is_unique_window(window: &Window, keys: &ColumnSet) -> bool {
 
 fn is_unique_join(join: &Join, keys: &ColumnSet) -> bool {
     match join.kind {
-        JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single => {
-            is_unique(&join.left, keys)
-        }
+        JoinKind::Semi
+        | JoinKind::Anti
+        | JoinKind::NullAwareAnti
+        | JoinKind::Mark { .. }
+        | JoinKind::Single
+        | JoinKind::AsOf { .. } => is_unique(&join.left, keys),
         JoinKind::Left => is_unique(&join.left, keys) && has_one_match(join),
         JoinKind::Inner => {
             let (mut left, mut right) = (keys.clone(), keys.clone());

@@ -119,6 +119,7 @@ fn drop_distinct(node: &mut Node) {
 fn is_needless(join: &Join, wanted: &ColumnSet) -> bool {
     match join.kind {
         JoinKind::Mark { mark, .. } => !wanted.contains(mark),
+        JoinKind::AsOf { outer: true } => !wanted.intersects(&columns_of(&join.right)),
         JoinKind::Left => !wanted.intersects(&columns_of(&join.right)) && has_one_match(join),
         _ => false,
     }

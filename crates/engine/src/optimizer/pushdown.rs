@@ -9,6 +9,7 @@
 //! | left join (right mirrored) | predicates on the left columns; residuals on the right columns |
 //! | full join | nothing |
 //! | semi, anti, mark, single join | predicates on the left columns; residuals on the right columns |
+//! | as-of join | predicates on the left columns |
 //! | aggregate | predicates on group keys |
 //! | distinct, sort | everything |
 //! | window | predicates on partition keys |
@@ -229,6 +230,7 @@ fn strengthen(join: &mut Join, not_null: &ColumnSet, left: &ColumnSet, right: &C
     let (left_counts, right_counts) = (not_null.intersects(left), not_null.intersects(right));
     join.kind = match join.kind {
         JoinKind::Left if right_counts => JoinKind::Inner,
+        JoinKind::AsOf { .. } if right_counts => JoinKind::AsOf { outer: false },
         JoinKind::Right if left_counts => JoinKind::Inner,
         JoinKind::Full if left_counts && right_counts => JoinKind::Inner,
         JoinKind::Full if left_counts => JoinKind::Left,
@@ -288,7 +290,7 @@ fn push_inner(
     filter(Node::Join(join), above)
 }
 
-/// Left, full, semi, anti, mark and single joins.
+/// Left, full, semi, anti, mark, single and as-of joins.
 fn push_outer(
     mut join: Join,
     predicates: Vec<Expr>,
@@ -303,7 +305,10 @@ fn push_outer(
     let (mut to_right, mut residual) = (Vec::new(), Vec::new());
     for condition in conjuncts(std::mem::take(&mut join.residual)) {
         let read = reads(&condition);
-        if !full && !read.is_empty() && read.is_subset(right) && !may_fail(&condition) {
+        if matches!(join.kind, JoinKind::AsOf { .. }) {
+            // Which row is the nearest depends on it.
+            residual.push(condition);
+        } else if !full && !read.is_empty() && read.is_subset(right) && !may_fail(&condition) {
             to_right.push(condition);
         } else if join.kind == JoinKind::Semi && read.is_subset(left) && !may_fail(&condition) {
             to_left.push(condition);

@@ -451,7 +451,7 @@ pub(crate) fn estimate_join(
             selectivity::apply(residual, &mut both);
             both
         }
-        JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Single => {
+        JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Single | JoinKind::AsOf { .. } => {
             let matched = inner * selectivity::selectivity(residual, &both);
             both.rows = match kind {
                 JoinKind::Left => matched.max(left_rows),

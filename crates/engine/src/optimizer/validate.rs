@@ -92,9 +92,11 @@ fn validate_node(node: &Node, columns: &Columns) -> Result<()> {
                     (l != r).then(|| format!("{l} is joined with {r}"))
                 })
             });
+            let nearest = matches!(join.kind, JoinKind::AsOf { .. }) && join.residual.len() != 1;
             let null_aware = join.kind == JoinKind::NullAwareAnti && join.on.len() != 1;
             keys.or_else(|| join.residual.iter().find_map(|e| predicate(e, &both)))
                 .or_else(|| null_aware.then(|| "a null-aware anti join needs one key".to_owned()))
+                .or_else(|| nearest.then(|| "an as-of join needs one inequality".to_owned()))
         }
         Node::Aggregate(aggregate) => {
             let given = below();

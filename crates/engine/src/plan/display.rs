@@ -16,6 +16,7 @@ use super::{
     Aggregate, AggregateCall, Bound, ColumnId, Columns, Exclude, Frame, FrameUnits, Join, JoinKind, Node, Plan,
     Project, Scan, SetKind, SetOperation, Sort, SortKey, Values, Window, WindowCall,
 };
+use crate::bounds::Bounds;
 use crate::optimizer::estimate_rows;
 use entasis_vector::expr::Expr;
 use std::collections::HashMap;
@@ -153,8 +154,12 @@ impl<'a> Names<'a> {
             JoinKind::Mark { mark, null_aware: false } => format!("mark {}", self.name(mark)),
             JoinKind::Mark { mark, null_aware: true } => format!("null-aware mark {}", self.name(mark)),
             JoinKind::Single => "single".to_owned(),
+            JoinKind::AsOf { outer } => if outer { "left" } else { "inner" }.to_owned(),
         };
+        let bounds = Bounds::of(join, self.columns);
         let method = match (join.on.is_empty(), join.residual.is_empty()) {
+            _ if matches!(join.kind, JoinKind::AsOf { .. }) => "AsOfJoin",
+            _ if bounds.is_some() => "RangeJoin",
             (false, _) => "HashJoin",
             (true, false) => "NestedLoopJoin",
             (true, true) => "CrossJoin",
@@ -167,8 +172,16 @@ impl<'a> Names<'a> {
             });
             title += &format!(" on {keys}");
         }
-        if !join.residual.is_empty() {
-            title += &format!(" where {}", self.conjunction(&join.residual));
+        let residual = match &bounds {
+            None => &join.residual,
+            Some(bounds) => {
+                let by = self.list(&bounds.conditions, |condition| self.expr(&condition.to_expr()));
+                title += &format!(" by {by}");
+                &bounds.rest
+            }
+        };
+        if !residual.is_empty() {
+            title += &format!(" where {}", self.conjunction(residual));
         }
         title
     }

@@ -203,6 +203,12 @@ pub enum JoinKind {
     /// Every left row once with its match, right columns NULL without. Two matches are an error: a scalar subquery gave
     /// more than one row.
     Single,
+    /// Every left row with the nearest of its matches: the residual is one inequality, each operand over one side, and of the right
+    /// rows for which it holds the partner is the one whose operand is next to the left one's; of several, any of them.
+    AsOf {
+        /// Left rows without match come too, right columns NULL.
+        outer: bool,
+    },
 }
 
 /// See [`Node::Aggregate`].
@@ -403,7 +409,12 @@ impl Node {
             Node::Join(join) => {
                 let mut columns = join.left.columns();
                 match join.kind {
-                    JoinKind::Inner | JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Single => {
+                    JoinKind::Inner
+                    | JoinKind::Left
+                    | JoinKind::Right
+                    | JoinKind::Full
+                    | JoinKind::Single
+                    | JoinKind::AsOf { .. } => {
                         columns.extend(join.right.columns());
                     }
                     JoinKind::Mark { mark, .. } => columns.push(mark),

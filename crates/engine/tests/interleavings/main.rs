@@ -7,6 +7,8 @@
 
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
+#[path = "../../src/bounds.rs"]
+mod bounds;
 #[path = "../../src/cost/mod.rs"]
 pub mod cost;
 #[path = "../../src/exec/mod.rs"]

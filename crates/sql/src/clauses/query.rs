@@ -148,7 +148,7 @@ fn joins(table: &TableWithJoins) -> Result<()> {
             }
             _ => String::new(),
         };
-        refuse([(word == "POSITIONAL", "POSITIONAL JOIN"), (word == "ASOF", "ASOF JOIN")])?;
+        refuse([(word == "POSITIONAL", "POSITIONAL JOIN")])?;
         match join_operator {
             JoinOperator::Join(constraint)
             | JoinOperator::Inner(constraint)

@@ -57,6 +57,8 @@ pub(crate) enum Kind {
     Sets,
     /// Its argument. In the binder, it is called by all that it says; see [`exact`].
     Exact,
+    /// The inequality of an as-of join ([`crate::asof`]).
+    Nearest,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -342,7 +344,7 @@ impl ScalarUDFImpl for Native {
             }
             (Kind::Operator(..), _) => args.to_vec(),
             (Kind::Uuid, []) => vec![],
-            (Kind::Exact | Kind::Sets, [arg]) => vec![arg.clone()],
+            (Kind::Exact | Kind::Sets | Kind::Nearest, [arg]) => vec![arg.clone()],
             _ => return self.wrong(args),
         })
     }
@@ -363,7 +365,7 @@ impl ScalarUDFImpl for Native {
                 _ => return self.wrong(args),
             },
             Kind::CharLength | Kind::OctetLength | Kind::Sets => ArrowType::Int64,
-            Kind::Test(_) => ArrowType::Boolean,
+            Kind::Test(_) | Kind::Nearest => ArrowType::Boolean,
             Kind::Abs | Kind::NullIf | Kind::Exact => args.first().cloned().unwrap_or(ArrowType::Null),
             Kind::Float(_) => ArrowType::Float64,
             Kind::Extract(DatePart::Epoch | DatePart::Julian) => ArrowType::Float64,

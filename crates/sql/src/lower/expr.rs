@@ -541,6 +541,7 @@ fn native_call(kind: Kind, mut args: Vec<Expr>, ty: DataType) -> Result<Expr> {
             return Ok(fold::arithmetic(op, a, b, ty));
         }
         Kind::Exact => return Ok(args.remove(0)),
+        Kind::Nearest => return Err(Error::internal("the inequality of an as-of join outside of its ON")),
         Kind::Sets => return Err(Error::input("grouping() stands in a query with a GROUP BY")),
         Kind::Uuid => {
             // The library's function gives text.

@@ -4,9 +4,12 @@
 //! subquery over the left ([`super::unnest`]). Subqueries in the condition of an inner join filter its pairs; in that of
 //! an outer join each is computed below it, on the side that it refers to.
 //!
+//! An [as-of join](crate::asof) has its inequality as its one residual.
+//!
 //! Not lowered: a subquery in the condition of an outer join that refers to both sides.
 
 use super::{Lowered, Lowering, Scope, one_row, subquery, take};
+use crate::asof;
 use crate::context::external;
 use crate::error::from_datafusion;
 use crate::hidden::hidden;
@@ -38,6 +41,7 @@ impl Lowering<'_> {
             JoinType::LeftAnti | JoinType::RightAnti => JoinKind::Anti,
             JoinType::LeftMark | JoinType::RightMark => return Err(Error::internal("the binder made a mark join")),
         };
+        let asof = join.filter.as_ref().and_then(asof::taken_apart);
         let both = join.left.schema().join(join.right.schema()).map_err(from_datafusion)?;
         let mut columns = left.scope.columns.clone();
         columns.extend(&right.scope.columns);
@@ -50,6 +54,12 @@ impl Lowering<'_> {
             let l = self.expr(l, &left.scope, &mut left_node)?;
             let r = self.expr(r, &right.scope, &mut right_node)?;
             on.push(JoinKey { left: l, right: r, null_equals_null });
+        }
+        if let Some((inequality, conditions)) = asof {
+            let sides = [(left_node, &left.scope), (right_node, &right.scope)];
+            let (node, columns) =
+                self.asof_join((inequality, conditions), on, sides, &scope, kind == JoinKind::Left)?;
+            return Ok(Lowered { node, scope: Scope { schema: join.schema.clone(), columns } });
         }
         // Conditions with subqueries filter the pairs of an inner join; elsewhere they are part of the match.
         let (inner, has_subquery) = (kind == JoinKind::Inner, join.filter.as_ref().is_some_and(subquery::contains));
@@ -79,6 +89,51 @@ impl Lowering<'_> {
             _ => scope.columns,
         };
         Ok(Lowered { node, scope: Scope { schema: join.schema.clone(), columns } })
+    }
+
+    /// An as-of join by this inequality and these equalities, and its columns.
+    fn asof_join(
+        &mut self,
+        (inequality, conditions): (&DfExpr, Vec<&DfExpr>),
+        mut on: Vec<JoinKey>,
+        [(left, left_scope), (right, right_scope)]: [(Node, &Scope); 2],
+        scope: &Scope,
+        outer: bool,
+    ) -> Result<(Node, Vec<ColumnId>)> {
+        if conditions.iter().chain([&inequality]).any(|condition| subquery::contains(condition)) {
+            return Err(Error::not_supported("subqueries in the ON of an ASOF JOIN"));
+        }
+        let mut nothing = one_row();
+        let mut equalities = Vec::new();
+        for condition in conditions {
+            self.expr(condition, scope, &mut nothing)?.split_conjunction(&mut equalities);
+        }
+        split_keys(&left, &right, &mut on, &mut equalities);
+        if !equalities.is_empty() {
+            return Err(Error::input(
+                "the ON of an ASOF JOIN takes equalities of both sides, and one inequality of them",
+            )
+            .with_hint("put other conditions into WHERE, or into a subquery in the place of the right side"));
+        }
+        let residual = self.expr(inequality, scope, &mut nothing)?;
+        let [left_ids, right_ids] = [&left, &right].map(|side| side.columns().into_iter().collect::<HashSet<_>>());
+        let is_between = match &residual {
+            Expr::Compare { left: a, right: b, .. } => {
+                (reads_only(a, &left_ids) && reads_only(b, &right_ids))
+                    || (reads_only(b, &left_ids) && reads_only(a, &right_ids))
+            }
+            _ => false,
+        };
+        if !is_between {
+            return Err(Error::input(
+                "the inequality of an ASOF JOIN does not compare its left side with its right one",
+            )
+            .with_hint("write it between an expression of each side, such as t.ts >= q.ts"));
+        }
+        let columns = left_scope.columns.iter().chain(&right_scope.columns).copied().collect();
+        let (left, right) = (Box::new(left), Box::new(right));
+        let node = Node::Join(Join { left, right, kind: JoinKind::AsOf { outer }, on, residual: vec![residual] });
+        Ok((node, columns))
     }
 
     /// Puts the subqueries of a join's condition below the join: the value of each becomes a column of the side that it
@@ -118,6 +173,9 @@ impl Lowering<'_> {
     }
 
     fn lateral_join(&mut self, join: &df::Join, left: Lowered, right: &LogicalPlan) -> Result<Lowered> {
+        if join.filter.as_ref().and_then(asof::taken_apart).is_some() {
+            return Err(Error::not_supported("ASOF JOIN LATERAL"));
+        }
         let kind = match join.join_type {
             JoinType::Inner => JoinKind::Inner,
             JoinType::Left => JoinKind::Left,

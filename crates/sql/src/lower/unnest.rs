@@ -205,6 +205,7 @@ impl Lowering<'_> {
                 filter(node, condition)
             }
             JoinKind::Right | JoinKind::Full => return Err(Error::internal("a subquery in an outer join")),
+            JoinKind::AsOf { .. } => return Err(Error::internal("a subquery in an as-of join")),
         };
         Ok(Outcome { node, values })
     }

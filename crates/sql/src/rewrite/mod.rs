@@ -6,6 +6,7 @@
 //! * **`INTERSECT` and `EXCEPT`** are bags under `ALL`; DataFusion plans them as semi and anti joins. They travel through
 //!   the binder as a `UNION ALL`, which coerces the columns of both sides, under a table alias that no user can write
 //!   ([`set_marker`]); lowering turns them back.
+//! * **`ASOF JOIN`** becomes an inner or left join with a call around its inequality ([`asof`]).
 //! * **`USING` and `NATURAL`** merge columns; the binder is given conditions and lists ([`using`]).
 //! * **A table of an outer query** may be called like a column ([`outer_names`]).
 //! * **`WITHIN GROUP`** becomes an argument, or the order of the rows ([`orders`]).
@@ -34,6 +35,7 @@ mod sample;
 mod using;
 pub(crate) mod windows;
 
+use crate::asof::{self, NEAREST};
 use crate::clauses;
 use crate::context::{Context, IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::functions::Library;
@@ -72,6 +74,7 @@ pub(crate) enum ResultNames {
 pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &Context<'_>) -> Result<()> {
     literals::apply(statement);
     sample::apply(statement)?;
+    asof::apply(statement)?;
     let _ = statement.visit(&mut ctes::Ctes::new(context));
     using::apply(statement, context)?;
     outer_names::apply(statement, context);
@@ -183,7 +186,7 @@ fn as_double(digits: &str) -> Expr {
 }
 
 /// `name(args)`
-fn call(name: &str, args: Vec<Expr>) -> Expr {
+pub(crate) fn call(name: &str, args: Vec<Expr>) -> Expr {
     let args = args.into_iter().map(|arg| FunctionArg::Unnamed(FunctionArgExpr::Expr(arg))).collect();
     let args = FunctionArgumentList { duplicate_treatment: None, args, clauses: Vec::new() };
     Expr::Function(Function {
@@ -407,7 +410,7 @@ impl Rewriter<'_> {
                 None => error,
             });
         }
-        if name == SETS {
+        if name == SETS || name == NEAREST {
             return ControlFlow::Continue(());
         }
         if let Some(kind) = sequence::Kind::of(&name) {

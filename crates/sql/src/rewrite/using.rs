@@ -17,6 +17,7 @@
 //! Statements without such joins are not looked into. Not here: which of two columns an ambiguous name means.
 
 use super::call;
+use crate::asof;
 use crate::bind::table_name;
 use crate::context::{Context, stem};
 use crate::hidden::MARK;
@@ -306,9 +307,14 @@ impl Joins<'_> {
             };
             let mut conditions = Vec::new();
             let mut merged = Vec::new();
-            for name in &names {
+            // The last column of an as-of join is not equal but the nearest.
+            let is_nearest = std::mem::take(&mut join.global);
+            for (number, name) in names.iter().enumerate() {
                 let (l, r) = (find(&left, name, "left")?, find(&right, name, "right")?);
-                conditions.push(binary(l.clone(), BinaryOperator::Eq, r.clone()));
+                conditions.push(match is_nearest && number + 1 == names.len() {
+                    true => asof::nearest(binary(l.clone(), BinaryOperator::GtEq, r.clone())),
+                    false => binary(l.clone(), BinaryOperator::Eq, r.clone()),
+                });
                 let expr = match &join.join_operator {
                     JoinOperator::Right(_) | JoinOperator::RightOuter(_) => r,
                     JoinOperator::FullOuter(_) => call("coalesce", vec![l, r]),

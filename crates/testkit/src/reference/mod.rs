@@ -26,7 +26,7 @@ pub mod window;
 use entasis_engine::exec::QueryContext;
 use entasis_engine::plan::{Join, JoinKind, Node, Plan, Scan, SetKind, SetOperation, SortKey};
 use entasis_engine::relation::{Relation, ScanRequest};
-use entasis_vector::expr::Expr;
+use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{Chunk, ColumnId, DataType, Error, Result, Value, Vector};
 use expression::{Row, evaluate, holds, order};
 
@@ -283,6 +283,10 @@ fn join_rows(join: &Join) -> Result<Vec<Vec<Value>>> {
                 return Err(Error::input("a scalar subquery gave more than one row"));
             }
             JoinKind::Single => rows.push(matches.pop().unwrap_or_else(alone)),
+            JoinKind::AsOf { outer } => {
+                let nearest = nearest(join, &columns, left.columns.len(), matches)?;
+                rows.extend(nearest.or_else(|| outer.then(alone)));
+            }
         }
     }
     if matches!(join.kind, JoinKind::Right | JoinKind::Full) {
@@ -291,6 +295,30 @@ fn join_rows(join: &Join) -> Result<Vec<Vec<Value>>> {
         }
     }
     Ok(rows)
+}
+
+/// Of these pairs, all of one left row, that whose right row is next to it; of several the last one.
+fn nearest(join: &Join, columns: &[ColumnId], left: usize, pairs: Vec<Vec<Value>>) -> Result<Option<Vec<Value>>> {
+    let [Expr::Compare { op, left: a, right: b }] = &join.residual[..] else {
+        return Err(Error::internal("an as-of join has no inequality"));
+    };
+    let mut read = Vec::new();
+    b.collect_columns(&mut read);
+    let is_right = read.iter().all(|id| columns[left..].contains(id));
+    let (operand, op) = if is_right { (b, *op) } else { (a, op.mirrored()) };
+    let is_upper = matches!(op, CompareOp::Gt | CompareOp::GtEq);
+    let mut best: Option<(Value, Vec<Value>)> = None;
+    for pair in pairs {
+        let value = evaluate(operand, Row { columns, values: &pair })?;
+        let is_nearer = best.as_ref().is_none_or(|(nearest, _)| {
+            let order = value.total_cmp(nearest);
+            if is_upper { order.is_ge() } else { order.is_le() }
+        });
+        if is_nearer {
+            best = Some((value, pair));
+        }
+    }
+    Ok(best.map(|(_, pair)| pair))
 }
 
 fn pair(join: &Join, left: Row<'_>, right: Row<'_>, both: Row<'_>) -> Result<Pair> {

@@ -91,3 +91,35 @@ fn width_and_compression_decide_which_side_is_kept() {
         panic!("{difference}");
     }
 }
+
+/// Bands, overlaps and as-of joins are searched in an order; a few rows are not, nor are rows that equal keys leave few of.
+#[test]
+fn inequalities_decide_between_an_order_and_a_loop() {
+    let connection = Database::in_memory(Config::default()).expect("a database").connect();
+    for sql in [
+        "CREATE TABLE a AS SELECT i AS id, i % 3 AS k, i * 7919 % 10007 AS x FROM range(20000) r(i)",
+        "CREATE TABLE b AS SELECT i AS id, i % 3 AS k, i * 104729 % 10009 AS lo, i * 104729 % 10009 + 5 AS hi FROM range(20000) r(i)",
+        "CREATE TABLE few AS SELECT i AS id, i AS lo FROM range(3) r(i)",
+    ] {
+        connection.query(sql, &[]).expect("the statement is valid");
+    }
+    let mut text = String::new();
+    for sql in [
+        "SELECT count(*) FROM a JOIN b ON a.x BETWEEN b.lo AND b.hi",
+        "SELECT count(*) FROM a JOIN b ON b.lo BETWEEN a.x - 5 AND a.x + 5 AND a.id <> b.id",
+        "SELECT a.id, b.id FROM a LEFT JOIN b ON a.x < b.hi AND a.id > b.id",
+        "SELECT count(*) FROM a WHERE EXISTS (SELECT 1 FROM b WHERE b.lo > a.x)",
+        "SELECT count(*) FROM a, few WHERE a.x > few.lo",
+        "SELECT count(*) FROM a JOIN b ON a.id = b.id AND a.x > b.lo",
+        "SELECT count(*) FROM a JOIN b ON a.k = b.k AND a.x > b.lo AND a.x < b.hi",
+        "SELECT a.id, b.id FROM a ASOF JOIN b ON a.k = b.k AND a.x >= b.lo",
+        "SELECT a.id, b.id FROM a ASOF LEFT JOIN b ON a.x < b.lo",
+    ] {
+        let plan = connection.plan(sql).expect("the query is valid");
+        let (plan, _) = optimize_traced(plan, &Settings::default()).expect("the rules keep the plan sound");
+        text += &format!("{sql}\n{plan}\n");
+    }
+    if let Err(difference) = golden::check("plans/bounds.txt", &text) {
+        panic!("{difference}");
+    }
+}

@@ -27,6 +27,8 @@ configurations!(
     fsst,
     hash_collisions,
     join_array,
+    join_bounds,
+    join_bounds_off,
     join_bloom,
     join_bloom_radix,
     join_cat,

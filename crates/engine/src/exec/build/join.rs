@@ -15,6 +15,7 @@
 //! shared by both ways, and one of them runs.
 
 use super::{Builder, Needed, Stream, align, with};
+use crate::bounds::{Bounds, Searched};
 use crate::exec::join::build::{BuildSink, Making};
 use crate::exec::join::filter::Expected;
 use crate::exec::join::kept::KeptColumns;
@@ -28,6 +29,7 @@ use crate::exec::join::side::Weighed;
 use crate::exec::join::strides::Strides;
 use crate::exec::join::swap::{Swap, Way};
 use crate::exec::join::table::TableKind;
+use crate::exec::join::table::ordered::Searching;
 use crate::exec::join::twice::{self, KeysSink, Twice};
 use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape, side};
 use crate::exec::pipeline::Part;
@@ -49,6 +51,10 @@ struct Joined<'j> {
     keeps_left: bool,
     shape: Shape,
     null_equals_null: Vec<bool>,
+    /// What its rows are searched by in an order, if they are.
+    searched: Option<Searched>,
+    /// Conditions of pairs beside the keys and what is searched.
+    residual: Vec<Expr>,
     /// What is read above.
     needed: &'j Needed,
     /// And by conditions beside the keys.
@@ -80,6 +86,8 @@ struct Kept {
 /// What is read of the side that streams by.
 struct Probing {
     keys: Computed,
+    /// What is searched in the order of the kept side.
+    bounds: Option<Computed>,
     /// Columns that are kept where its rows have to wait.
     kept: KeptColumns,
     /// Those of them that only the join's output reads.
@@ -116,13 +124,24 @@ impl<'j> Joined<'j> {
         matches!(self.join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. })
     }
 
+    /// The expressions of one side that are searched.
+    fn searched(&self, side: Side) -> &[Expr] {
+        let searched = self.searched.as_ref();
+        searched.map_or(&[], |searched| if side == Side::Build { &searched.kept } else { &searched.bounds })
+    }
+
     /// The same join with the other side kept, if there is such a one.
     fn other_way(&self) -> Option<Joined<'j>> {
+        if self.searched.is_some() {
+            return None;
+        }
         let keeps_left = !self.keeps_left;
         Some(Joined {
             shape: Shape::of(self.join.kind, keeps_left)?,
             keeps_left,
             null_equals_null: self.null_equals_null.clone(),
+            searched: None,
+            residual: self.residual.clone(),
             both: self.both.clone(),
             recorder: self.recorder.clone(),
             ..*self
@@ -138,9 +157,19 @@ impl Builder<'_> {
         needed: &Needed,
         filters: &[Pushed],
     ) -> Result<Stream> {
-        let weighed = Weighed::new(join, self.columns, &needed.ids().collect(), self.context);
+        let bounds = match self.context.settings.join_bounds {
+            Searching::Auto => Bounds::of(join, self.columns),
+            Searching::Always => Bounds::possible(join),
+            Searching::Off => Bounds::possible(join).filter(|bounds| bounds.nearest),
+        };
+        if matches!(join.kind, JoinKind::AsOf { .. }) && bounds.is_none() {
+            return Err(Error::internal("an as-of join has no inequality between its sides"));
+        }
+        let above = needed.ids().collect();
+        let weighed = Weighed::new(join, bounds.is_some(), self.columns, &above, self.context);
         let chosen = weighed.choose();
         let keeps_left = chosen.keeps_left;
+        let residual = bounds.as_ref().map_or(&join.residual, |bounds| &bounds.rest).clone();
         let joined = Joined {
             join,
             number: self.number_of(join)?,
@@ -148,8 +177,10 @@ impl Builder<'_> {
             shape: Shape::of(join.kind, keeps_left)
                 .ok_or_else(|| Error::internal(format!("{:?} joins cannot keep their left input", join.kind)))?,
             null_equals_null: join.on.iter().map(|key| key.null_equals_null).collect(),
+            searched: bounds.map(|bounds| bounds.searched(keeps_left)),
             needed,
-            both: with(needed, &join.residual),
+            both: with(needed, &residual),
+            residual,
             recorder: self.recorder(node),
         };
         joined.recorder.note(format!("join {}", joined.number));
@@ -158,7 +189,8 @@ impl Builder<'_> {
 
         // The build side.
         // What goes into the table stays there as it is.
-        let build_needed = with(&Needed::kept(joined.both.ids()), &build_keys);
+        let read_of_build = build_keys.iter().chain(joined.searched(Side::Build));
+        let build_needed = with(&Needed::kept(joined.both.ids()), read_of_build);
         let build_filters = joined.passing(filters, Side::Build);
         let build = self.node(joined.input(Side::Build), &build_needed, &build_filters)?;
         let build_recorder = build.recorder.clone();
@@ -175,7 +207,8 @@ impl Builder<'_> {
         // The probe side.
         let mut probe_filters = joined.passing(filters, Side::Probe);
         probe_filters.extend(slot);
-        let probe_needed = with(&joined.both, &probe_keys);
+        let read_of_probe = || probe_keys.iter().chain(joined.searched(Side::Probe));
+        let probe_needed = with(&joined.both, read_of_probe());
         let stream = self.node(joined.input(Side::Probe), &probe_needed, &probe_filters)?;
         let children = [&stream.recorder, &build_recorder];
         let (left, right) = if keeps_left { (children[1], children[0]) } else { (children[0], children[1]) };
@@ -184,10 +217,12 @@ impl Builder<'_> {
         let may_swap = kept.is_read_once && stream.parts.iter().all(|part| !part.ordered);
         let other = other_way.zip(swap).filter(|_| may_swap);
         let other = other.map(|(joined, swap)| (joined, swap, stream.clone(), kept.metas.clone()));
-        let in_residual = with(&Needed::default(), &join.residual);
-        let read_early = with(&in_residual, &probe_keys);
+        let in_residual = with(&Needed::default(), &joined.residual);
+        let read_early = with(&in_residual, read_of_probe());
+        let bounds = joined.searched(Side::Probe);
         let probing = Probing {
             keys: Computed::new(&probe_keys, &stream.columns)?,
+            bounds: (!bounds.is_empty()).then(|| Computed::new(bounds, &stream.columns)).transpose()?,
             kept: KeptColumns::new(&stream.columns, |meta| probe_needed.contains(&meta.id))?,
             payload: stream.columns.iter().map(|meta| meta.id).filter(|id| !read_early.contains(id)).collect(),
             stored: StoredKeys::of(joined.input(Side::Probe), &probe_keys),
@@ -213,9 +248,11 @@ impl Builder<'_> {
         let ids = joined.input(Side::Build).columns();
         let payload = joined.both.ids().filter(|id| ids.contains(id));
         let mut exprs = keys.clone();
+        exprs.extend_from_slice(joined.searched(Side::Build));
+        let ordering = exprs.len();
         for id in payload {
             let column = Expr::column(id, self.columns.ty(id));
-            if !keys.contains(&column) {
+            if !exprs[..ordering].contains(&column) {
                 exprs.push(column);
             }
         }
@@ -234,13 +271,13 @@ impl Builder<'_> {
             .collect();
         let wanted = joined.wanted(&metas);
         let null_aware = joined.is_null_aware();
-        let is_key: Vec<bool> = (0..metas.len()).map(|i| i < keys.len()).collect();
+        let is_key: Vec<bool> = (0..metas.len()).map(|i| i < ordering).collect();
         // Comparisons with NULLs go through keys.
-        let in_residual = with(&Needed::default(), &join.residual);
+        let in_residual = with(&Needed::default(), &joined.residual);
         let read = |(i, meta): (usize, &ColumnMeta)| {
             wanted.contains(&i) || in_residual.contains(&meta.id) || (null_aware && is_key[i])
         };
-        let plain = wanted.is_empty() && join.residual.is_empty() && !(null_aware && keys.len() > 1);
+        let plain = wanted.is_empty() && joined.residual.is_empty() && !(null_aware && keys.len() > 1);
         let context = self.build_context(joined.number, recorder);
         let expected = side::expected(join, self.columns, joined.keeps_left);
         let making = Making {
@@ -252,10 +289,11 @@ impl Builder<'_> {
             asked: shape.asks(plain),
             read: metas.iter().enumerate().map(read).collect(),
             expected: Expected { is_filtered: slot.is_some(), ..expected },
+            lookup: joined.searched.as_ref().map(|searched| searched.lookup),
             context: context.clone(),
         };
         // A probe row with a NULL may match every build row, and if there is more to compare, each must be looked at.
-        let apart = !null_aware || (keys.len() == 1 && join.residual.is_empty());
+        let apart = !null_aware || (keys.len() == 1 && joined.residual.is_empty());
         let rows = estimate_rows(joined.input(Side::Build), self.columns);
         // Whether partitions in memory may pay, or a filter before them. A probe side of another join is not kept, one
         // that is in memory not moved.
@@ -271,11 +309,19 @@ impl Builder<'_> {
             _ => false,
         };
         let expected = if asks { expected } else { Expected::default() };
-        let spill = Spill::new(&metas, making.clone(), (slot.is_some(), apart), expected, recorder, &context);
+        // The nearest row of all is to be found: no block of them may be apart.
+        let is_nearest = making.lookup.is_some_and(|lookup| lookup.nearest);
+        let spill = (!is_nearest)
+            .then(|| Spill::new(&metas, making.clone(), (slot.is_some(), apart), expected, recorder, &context))
+            .flatten();
         let node = joined.input(Side::Build);
         let read = twice::Input { node, keys: &keys, rows, is_filtered, columns: &columns, kept: &metas };
         let slot = slot.map(|pushed| &pushed.slot);
-        let twice = if is_swapped { None } else { Twice::of(&read, &making, slot, spill.as_ref()) };
+        let twice = if is_swapped || joined.searched.is_some() {
+            None
+        } else {
+            Twice::of(&read, &making, slot, spill.as_ref())
+        };
         if let Some(twice) = &twice {
             let needed = with(&Needed::default(), &keys);
             let stream = self.node(node, &needed, &[])?;
@@ -311,7 +357,8 @@ impl Builder<'_> {
             shape,
             keys: probing.keys,
             null_equals_null: joined.null_equals_null.clone(),
-            residual: residual(&join.residual, &input, &metas)?,
+            bounds: probing.bounds,
+            residual: residual(&joined.residual, &input, &metas)?,
             probe_columns: probe_columns.clone(),
             build_columns: build_columns.clone(),
             built: built.clone(),
@@ -361,7 +408,7 @@ impl Builder<'_> {
         if let Some(route) = route {
             stream = stream.then(Arc::new(route), recorder);
         }
-        if !ordered && self.context.settings.join_stride > 0 {
+        if !ordered && self.context.settings.join_stride > 0 && joined.searched.is_none() {
             let strides = Strides {
                 keys: operator.keys.clone(),
                 null_equals_null: operator.null_equals_null.clone(),
@@ -398,6 +445,7 @@ impl Builder<'_> {
         let rows = Stream { parts: vec![part], columns: kept, recorder: recorder.clone() };
         let probing = Probing {
             keys: Computed::of_columns(&(0..joined.null_equals_null.len()).collect::<Vec<_>>(), &rows.columns),
+            bounds: None,
             kept: KeptColumns::new(&rows.columns, |_| true)?,
             payload: BTreeSet::new(),
             stored: None,

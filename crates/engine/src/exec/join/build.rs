@@ -5,12 +5,14 @@
 use super::filter::{Expected, FilterSlot, KeyFilter};
 use super::partitioned::{Spill, SplitRows};
 use super::swap::Way;
+use super::table::ordered::{self, Ingredients};
 use super::table::{
     Asked, BuildInput, Chosen, Facts, Repetition, TableKind, Wish, bytes_at_most, choose, fits, key_bounds,
     repetition_by_hash,
 };
 use super::twice::Twice;
 use super::{Built, BuiltSlot, Computed, ComputedWorker, Shape};
+use crate::bounds::Lookup;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
@@ -76,6 +78,8 @@ pub(crate) struct Making {
     pub read: Vec<bool>,
     /// What is expected to be probed.
     pub expected: Expected,
+    /// How rows are found that are to be in order: the columns behind the keys are what they are ordered by.
+    pub lookup: Option<Lookup>,
     /// Settings and memory.
     pub context: QueryContext,
 }
@@ -110,6 +114,23 @@ impl Making {
         Ok(Facts { keys: nulls.len(), bounds: key_bounds(rows, nulls, tasks)?, bits: None, repetition: None })
     }
 
+    /// True if there is memory for a table over `rows`, whose memory `memory` is.
+    fn fits(&self, facts: &Facts, rows: &Materialized, memory: &mut Reservation, tasks: &dyn Tasks) -> Result<bool> {
+        let Some(lookup) = &self.lookup else {
+            return fits(&self.wish(), facts, rows, &self.null_equals_null, memory, tasks);
+        };
+        let keys = self.null_equals_null.len();
+        Ok(memory.free() >= ordered::bytes_to_build(rows.rows(), rows.columns(), keys, lookup))
+    }
+
+    /// Bytes that a table of so many rows with these columns may need beside them.
+    pub(crate) fn table_bytes(&self, rows: usize, columns: &[ColumnMeta]) -> usize {
+        match &self.lookup {
+            None => bytes_at_most(self.table, rows),
+            Some(lookup) => ordered::bytes_to_build(rows, columns, self.null_equals_null.len(), lookup),
+        }
+    }
+
     /// The table over `rows`, whose memory `memory` is, and which one it is and why.
     ///
     /// # Errors
@@ -125,7 +146,21 @@ impl Making {
         let any = !rows.is_empty();
         let mut null_keys = if self.null_aware { null_keys_of(&rows, nulls) } else { Vec::new() };
         let collisions = self.context.settings.hash_collisions;
-        let Chosen { rows, table, reason } = choose(&self.wish(), facts, rows, nulls, collisions, &mut memory, tasks)?;
+        let Chosen { rows, table, reason } = match self.lookup {
+            None => choose(&self.wish(), facts, rows, nulls, collisions, &mut memory, tasks)?,
+            Some(lookup) => {
+                let (probe, budget) = (self.shape.probe, &self.context.memory);
+                let ingredients = Ingredients {
+                    lookup,
+                    null_equals_null: nulls,
+                    probe,
+                    hash_collisions: collisions,
+                    memory: budget,
+                    tasks,
+                };
+                ordered::build(rows, &ingredients, &mut memory)?
+            }
+        };
         let has_null_keys = !null_keys.is_empty();
         if has_null_keys && !rows.is_empty() {
             // The rows may have moved.
@@ -157,7 +192,7 @@ impl Sink for BuildSink {
             parts: self.parts.clone(),
             spill: self.spill.clone(),
             choice: self.choice.clone(),
-            context: self.context.clone(),
+            making: self.making.clone(),
         }))
     }
 
@@ -166,7 +201,7 @@ impl Sink for BuildSink {
     }
 
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
-        self.complete(tasks).map_err(|error| with_way_out(error, &self.context))
+        self.complete(tasks).map_err(|error| with_way_out(error, &self.making))
     }
 }
 
@@ -234,7 +269,7 @@ impl BuildSink {
             return self.finish_split(spill, parts, None, tasks);
         }
         if let Some(spill) = &self.spill
-            && !fits(&making.wish(), &facts, &rows, &making.null_equals_null, &mut memory, tasks)?
+            && !making.fits(&facts, &rows, &mut memory, tasks)?
         {
             return self.finish_split(spill, vec![Kept::Whole(rows, memory)], self.filter.as_deref(), tasks);
         }
@@ -276,9 +311,12 @@ impl BuildSink {
 }
 
 /// `error`, which names the setting that keeps joins from writing what does not fit into memory, if it is that.
-fn with_way_out(error: Error, context: &QueryContext) -> Error {
+fn with_way_out(error: Error, making: &Making) -> Error {
     match error.kind() {
-        ErrorKind::Resource if context.settings.temp_directory.is_empty() => error.with_hint(
+        ErrorKind::Resource if making.lookup.is_some_and(|lookup| lookup.nearest) => {
+            error.with_context("the right side of an ASOF JOIN must fit into memory")
+        }
+        ErrorKind::Resource if making.context.settings.temp_directory.is_empty() => error.with_hint(
             "SET temp_directory = '…' to a directory for what does not fit, or raise memory_limit, or select fewer rows or columns",
         ),
         _ => error,
@@ -300,7 +338,7 @@ struct Worker {
     parts: Arc<Mutex<Vec<Kept>>>,
     spill: Option<Arc<Spill>>,
     choice: Arc<Choice>,
-    context: QueryContext,
+    making: Making,
 }
 
 impl SinkWorker for Worker {
@@ -321,7 +359,7 @@ impl SinkWorker for Worker {
                 if bytes != memory.bytes() {
                     let reserved = memory.resize(bytes);
                     match &self.spill {
-                        None => reserved.map_err(|error| with_way_out(error, &self.context))?,
+                        None => reserved.map_err(|error| with_way_out(error, &self.making))?,
                         Some(spill) => is_over = reserved.is_err() || spill.is_short(bytes, memory),
                     }
                 }

@@ -113,7 +113,10 @@ impl Shape {
             (JoinKind::NullAwareAnti, false) => (SurelyUnmatched, Rest::Nothing),
             (JoinKind::Mark { null_aware, .. }, false) => (Mark { null_aware }, Rest::Nothing),
             (JoinKind::Single, false) => (OneOrNulls, Rest::Nothing),
-            (JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single, true) => return None,
+            (JoinKind::AsOf { outer }, false) => (if outer { PairsOrNulls } else { Pairs }, Rest::Nothing),
+            (JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single | JoinKind::AsOf { .. }, true) => {
+                return None;
+            }
         };
         Some(Shape { probe, rest })
     }

@@ -24,6 +24,8 @@ pub(crate) struct Probe {
     pub keys: Computed,
     /// For each key, whether NULL equals NULL.
     pub null_equals_null: Vec<bool>,
+    /// What bounds the rows of the table, if it is [in order](super::table::ordered).
+    pub bounds: Option<Computed>,
     /// Conditions on pairs.
     pub residual: Option<Residual>,
     /// Columns of the probe side that come out of pairs.
@@ -50,7 +52,8 @@ pub(crate) struct Residual {
 impl OperatorFactory for Probe {
     fn programs(&self) -> Vec<&Program> {
         let residual = self.residual.as_ref().map(|residual| &*residual.program);
-        self.keys.program().into_iter().chain(residual).collect()
+        let bounds = self.bounds.as_ref().and_then(Computed::program);
+        self.keys.program().into_iter().chain(bounds).chain(residual).collect()
     }
 
     fn worker(&self) -> Result<Box<dyn Operator>> {
@@ -71,6 +74,7 @@ impl Probe {
         });
         Ok(Worker {
             keys: self.keys.worker(),
+            bounds: self.bounds.as_ref().map(Computed::worker),
             probe_keys: ProbeKeys::new(self.null_equals_null.len(), self.context.settings.hash_collisions),
             composer: Composer::new(&self.probe_columns, &self.build_columns, &vectors),
             residual,
@@ -101,6 +105,7 @@ const UNKNOWN: u8 = 2;
 pub(crate) struct Worker {
     join: Probe,
     keys: ComputedWorker,
+    bounds: Option<ComputedWorker>,
     probe_keys: ProbeKeys,
     residual: Option<ResidualWorker>,
     composer: Composer,
@@ -154,6 +159,7 @@ impl Worker {
         let flow = self.match_rows(built, chunk, is_last, next);
         self.probe_keys.release();
         self.keys.release();
+        self.bounds.iter_mut().for_each(ComputedWorker::release);
         if flow? == Flow::Stop {
             return Ok(Flow::Stop);
         }
@@ -164,6 +170,10 @@ impl Worker {
     fn match_rows(&mut self, built: &Built, chunk: &Chunk, is_last: bool, next: &mut dyn Push) -> Result<Flow> {
         let (keys, positions) = self.keys.compute(chunk)?;
         self.probe_keys.begin(keys, positions, &self.join.null_equals_null);
+        if let Some(bounds) = &mut self.bounds {
+            let (bounds, positions) = bounds.compute(chunk)?;
+            self.probe_keys.take_bounds(bounds, positions);
+        }
         built.table.first(&mut self.probe_keys, &mut self.candidates, &mut self.cursor);
         let mut unmatched = self.state.iter().filter(|&&state| state != MATCHED).count();
         while self.candidates.len() > 0 {

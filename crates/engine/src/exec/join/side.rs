@@ -4,7 +4,7 @@
 //! rows will become tuples.
 
 use crate::cost::Costs;
-use crate::cost::join::{Chosen, Join};
+use crate::cost::join::{By, Chosen, Join};
 use crate::exec::QueryContext;
 use crate::exec::join::filter::Expected;
 use crate::exec::join::twice::counted_bytes;
@@ -21,10 +21,21 @@ pub(crate) struct Weighed {
 }
 
 impl Weighed {
-    /// The inputs of `join`, if the columns `above` are read above.
-    pub(crate) fn new(join: &plan::Join, columns: &Columns, above: &ColumnSet, context: &QueryContext) -> Weighed {
+    /// The inputs of `join`, if the columns `above` are read above; `by_bounds`: its rows are found by bounds.
+    pub(crate) fn new(
+        join: &plan::Join,
+        by_bounds: bool,
+        columns: &Columns,
+        above: &ColumnSet,
+        context: &QueryContext,
+    ) -> Weighed {
         let costs = width::costs(&join.left);
-        let join = weigh(join, columns, above, &costs, context);
+        let by = match (by_bounds, join.on.is_empty()) {
+            (true, _) => By::Order,
+            (false, false) => By::Keys,
+            (false, true) => By::Nothing,
+        };
+        let join = weigh(join, by, columns, above, &costs, context);
         Weighed { costs, join }
     }
 
@@ -44,7 +55,14 @@ impl Weighed {
     }
 }
 
-fn weigh(join: &plan::Join, columns: &Columns, above: &ColumnSet, costs: &Costs, context: &QueryContext) -> Join {
+fn weigh(
+    join: &plan::Join,
+    by: By,
+    columns: &Columns,
+    above: &ColumnSet,
+    costs: &Costs,
+    context: &QueryContext,
+) -> Join {
     let residual = reads_all(&join.residual);
     let side = |node: &Node, estimate: &Estimate, keys: Vec<&Expr>| {
         let mut own = reads_all(keys.iter().copied());
@@ -67,7 +85,7 @@ fn weigh(join: &plan::Join, columns: &Columns, above: &ColumnSet, costs: &Costs,
     let (left, right) = (estimate(&join.left, columns), estimate(&join.right, columns));
     Join {
         kind: join.kind,
-        by_keys: !join.on.is_empty(),
+        by,
         left: side(&join.left, &left, join.on.iter().map(|key| &key.left).collect()),
         right: side(&join.right, &right, join.on.iter().map(|key| &key.right).collect()),
         rows: estimate_join(join.kind, &join.on, &join.residual, left, right).rows,

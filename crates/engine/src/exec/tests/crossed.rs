@@ -158,6 +158,7 @@ impl Case {
                 join_stride: one_of(&[1, 1 << 20, 0], chance),
                 join_build: one_of(&[Readings::Twice, Readings::Once], chance),
                 join_swap: one_of(&[Swapping::Always, Swapping::Off], chance),
+                join_bounds: one_of(&[Searching::Always, Searching::Off], chance),
                 ..Settings::default()
             },
             keys,

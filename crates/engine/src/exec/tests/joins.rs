@@ -68,7 +68,15 @@ fn join_contexts() -> Vec<QueryContext> {
             context
         })
     });
-    let twice = twice.chain(swapped);
+    // Rows that are searched by the condition beside the keys.
+    let searched = [JoinSpill::Auto, JoinSpill::Half].into_iter().enumerate().flat_map(|(i, join_spill)| {
+        contexts().into_iter().skip(i).step_by(3).map(move |mut context| {
+            let settings = Arc::make_mut(&mut context.settings);
+            (settings.join_bounds, settings.join_spill) = (Searching::Always, join_spill);
+            context
+        })
+    });
+    let twice = twice.chain(swapped).chain(searched);
     let all =
         contexts().into_iter().chain(forced).chain(spilled).chain(both).chain(apart).chain(held_back).chain(twice);
     all.chain(filter_contexts()).collect()
@@ -148,6 +156,7 @@ fn twin(kind: JoinKind, case: &Case, left: &[Row], right: &[Row]) -> Option<Vec<
                     out.push([l.clone(), nulls()].concat());
                 }
             }
+            JoinKind::AsOf { .. } => unreachable!("those of bounds have a twin of their own"),
             JoinKind::Semi => out.extend((!partners.is_empty()).then(|| l.clone())),
             JoinKind::Anti => out.extend(partners.is_empty().then(|| l.clone())),
             JoinKind::NullAwareAnti => out.extend((partners.is_empty() && !unknown).then(|| l.clone())),

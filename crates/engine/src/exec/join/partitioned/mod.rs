@@ -69,7 +69,7 @@ use super::build::Making;
 use super::filter::{Expected, FilterKind, FilterSlot, FilterWorker};
 use super::kept::KeptColumns;
 use super::probe::Probe;
-use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind, bytes_at_most};
+use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind};
 use crate::exec::materialized::Materialized;
 use crate::exec::named::named;
 use crate::exec::operator::{Tasks, in_parallel};
@@ -345,7 +345,7 @@ impl Spill {
     pub(crate) fn build_rows(self: &Arc<Spill>) -> SplitRows {
         let room = Room { most: usize::MAX, left: self.left(), least: self.least() };
         let split = Split::new(&self.build, &self.marks, 0, room, &self.context.memory).telling(self.seen.clone());
-        SplitRows { split, keys: self.making.keys(), spill: self.clone() }
+        SplitRows { split, keys: Box::new(self.making.keys()), spill: self.clone() }
     }
 
     /// Completes the build side: writes what must be, and gives the rest, and its memory. Leaves a filter of all keys in `slot`.
@@ -514,7 +514,7 @@ impl Spill {
 
     /// Bytes that a table of so many rows may need, and their marks.
     fn table_bytes(&self, rows: usize) -> usize {
-        bytes_at_most(self.making.table, rows) + rows / 8
+        self.making.table_bytes(rows, self.build.columns()) + rows / 8
     }
 
     // ---- what becomes of it ------------------------------------------------------------------------------------
@@ -623,7 +623,7 @@ impl Drop for Spill {
 /// One worker's build rows, by partition.
 pub(crate) struct SplitRows {
     split: Split,
-    keys: ProbeKeys,
+    keys: Box<ProbeKeys>,
     spill: Arc<Spill>,
 }
 

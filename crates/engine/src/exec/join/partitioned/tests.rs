@@ -9,8 +9,8 @@ use crate::exec::join::{ProbeOutput, Rest, Shape};
 use crate::exec::materialized::column_of;
 use crate::exec::testing::{Chance, TwoThreads, chunk_of};
 use crate::exec::{
-    Collector, FilterKind, JoinLate, JoinSpill, MemoryBudget, QueryContext, ResultSink, ResultWorker, Settings,
-    TableKind, execute,
+    Collector, FilterKind, JoinLate, JoinSpill, MemoryBudget, QueryContext, ResultSink, ResultWorker, Searching,
+    Settings, TableKind, execute,
 };
 use crate::plan::*;
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
@@ -195,6 +195,7 @@ fn rows_of_several_workers_are_numbered_together() {
     let making = Making {
         shape: Shape { probe: ProbeOutput::Pairs, rest: Rest::Nothing },
         null_equals_null: vec![false],
+        lookup: None,
         null_aware: false,
         marks: false,
         table: TableKind::Auto,
@@ -519,12 +520,14 @@ fn a_filter_before_partitions_that_all_rows_pass_rests() {
 #[test]
 fn joins_that_cannot_be_partitioned_have_one_table() {
     let inputs = inputs(rows_of(100, 100), rows_of(100, 100));
-    let settings = Settings { join_table: TableKind::Radix, ..Settings::default() };
-    let own = context(usize::MAX, settings);
-    let (rows, profile) = run(&inputs.join(JoinKind::Inner, 0, true), &own).unwrap();
-    assert!(rows == sorted(inputs.twin(JoinKind::Inner, 0, true)));
-    assert!(profile.contains("nested loop"), "{profile}");
-    assert!(!profile.contains("radix join"), "{profile}");
+    for (join_bounds, table) in [(Searching::Off, "nested loop"), (Searching::Always, "in order")] {
+        let settings = Settings { join_table: TableKind::Radix, join_bounds, ..Settings::default() };
+        let own = context(usize::MAX, settings);
+        let (rows, profile) = run(&inputs.join(JoinKind::Inner, 0, true), &own).unwrap();
+        assert!(rows == sorted(inputs.twin(JoinKind::Inner, 0, true)));
+        assert!(profile.contains(table), "{profile}");
+        assert!(!profile.contains("radix join"), "{profile}");
+    }
 }
 
 #[test]

@@ -230,6 +230,8 @@ pub(crate) struct ProbeKeys {
     /// The key columns: clones, released after each chunk.
     columns: Vec<(Vector, usize)>,
     groups: Vec<Selection>,
+    /// Bounds beside the keys, flat.
+    bounds: Vec<Vector>,
 }
 
 impl ProbeKeys {
@@ -262,8 +264,24 @@ impl ProbeKeys {
         }
     }
 
+    /// Takes the bounds of the same rows: bound i is column `positions[i]` of `chunk`.
+    pub(crate) fn take_bounds(&mut self, chunk: &Chunk, positions: &[usize]) {
+        self.bounds.resize_with(positions.len(), || Vector::new(PhysicalType::I64));
+        for (bound, &position) in self.bounds.iter_mut().zip(positions) {
+            let selection = &chunk.groups()[chunk.column(position).group];
+            chunk.vector(position).flatten_into(selection.indices(self.count), self.count, bound);
+        }
+    }
+
+    /// Bound `i` of each row, flat.
+    pub(super) fn bound(&self, i: usize) -> &Vector {
+        &self.bounds[i]
+    }
+
     /// Lets go of the chunk.
     pub(crate) fn release(&mut self) {
+        let texts = self.bounds.iter_mut().filter(|bound| bound.physical() == PhysicalType::Str);
+        texts.for_each(|bound| *bound = Vector::new(PhysicalType::Str));
         self.columns.clear();
         self.groups.clear();
     }

@@ -13,6 +13,7 @@
 //! | [`cht::Cht`] | any, hardly repeated | the rows at the ranks of two buckets, keys are compared |
 //! | [`unchained::Unchained`] | any | the rows of one range of hashes, keys are compared |
 //! | [`chained::Chained`] | any | `heads[high bits of the hash]`, keys are compared |
+//! | [`ordered`] | any or none, and bounds | the rows of a stretch, always a match |
 //! | [`everything::Everything`] | none | every row |
 //!
 //! The concise tables (bits, CAT, CHT) are those of Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014. CAT, CHT and the
@@ -32,6 +33,7 @@ mod directory;
 mod everything;
 mod indexed;
 mod keys;
+pub(crate) mod ordered;
 mod pairs;
 mod partitions;
 mod places;
@@ -78,6 +80,8 @@ pub(crate) struct Cursor {
     late: Vec<u16>,
     /// That has begun.
     is_late: bool,
+    /// The search in an order.
+    search: ordered::Search,
 }
 
 impl Cursor {

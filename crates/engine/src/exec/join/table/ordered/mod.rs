@@ -1,0 +1,459 @@
+//! The table of joins by inequalities: rows in an order, of which those within bounds are candidates.
+//!
+//! ```text
+//! build rows → order by (keys, first expression) → its values, [sorted]; those of a second expression, a tree of [extremes]
+//! probe row  → its group of equal keys [groups] → a stretch between the bounds of the first expression → of its rows,
+//!              those within the bound of the second
+//! ```
+//! 1. *Build.* Rows whose expressions are not NULL are put in order as a sort does it, by all workers. Where there is memory to move them,
+//!    a row's id becomes its place, so that the rows of a stretch lie side by side.
+//! 2. *Probe.* For each row of a chunk, bounds are searched in the order. One bound leaves a beginning or an end, two bounds of one
+//!    expression a stretch between.
+//! 3. Without a second expression all rows of the stretch match, and pairs are slices of it. With one, the
+//!    matches among them are found one after the other, without a look at those between: an interval that
+//!    contains a value, or overlaps another one, takes the logarithm of the rows and its matches.
+//! 4. Pairs come in full steps, row by row of the probe chunk. If one match of a row is enough, each round gives a few of each row, and rows
+//!    that need no more are left out of the next one.
+//!
+//! The problem is that of IEJoin (Khayyat et al., *Lightning Fast and Space Efficient Inequality Joins*, VLDB 2015), which sorts both sides by both
+//! attributes and marks in a bit array what has been seen. Here the second order is replaced by the tree: the
+//! other side is not sorted but streams by, chunk by chunk, so that all workers and all kinds of joins go on as
+//! with any other table, and a bound that excludes nearly all rows costs no walk over bits.
+//!
+//! Invariants: candidates are matches as far as keys and bounds go, and each comes once. Rows that can match nothing keep ids
+//! behind those in order.
+//!
+//! Not here: more than two expressions, and two bounds of the second one; what is left of the conditions is
+//! tested on pairs.
+
+mod extremes;
+mod groups;
+mod ordinals;
+mod sorted;
+
+use super::{Chosen, Cursor, JoinTable, Pairs, ProbeKeys};
+use crate::bounds::Lookup;
+use crate::exec::context::MemoryBudget;
+use crate::exec::materialized::Materialized;
+use crate::exec::named::named;
+use crate::exec::operator::Tasks;
+use crate::exec::sort::order::{OrderKey, bytes_for_row, order};
+use crate::exec::{Reservation, join::ProbeOutput};
+use entasis_vector::expr::{ColumnMeta, CompareOp};
+use entasis_vector::{CHUNK_ROWS, Result, StringView, Vector};
+use extremes::Extremes;
+use groups::{GroupCursor, Groups};
+use ordinals::Ordinals;
+use sorted::{fences, first_after};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How many times as many matches of a row are wanted in each round if the last ones were not enough.
+const MORE: usize = 8;
+
+/// Whether joins search the bounds of inequalities in an order. The setting `join_bounds`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Searching {
+    /// Where that takes less time by estimate ([`crate::bounds`]).
+    #[default]
+    Auto,
+    /// Never: all pairs are looked at, or all of equal keys.
+    Off,
+    /// Wherever there are bounds.
+    Always,
+}
+
+named!(Searching: Auto = "auto", Off = "off", Always = "always");
+
+/// What such a table is built with.
+pub(crate) struct Ingredients<'a> {
+    /// How rows are found.
+    pub lookup: Lookup,
+    /// For each key, whether NULL equals NULL; expressions are the columns behind the keys.
+    pub null_equals_null: &'a [bool],
+    /// What the join gives for a probe row.
+    pub probe: ProbeOutput,
+    /// Every hash is the same.
+    pub hash_collisions: bool,
+    /// What the memory of parts is reserved of.
+    pub memory: &'a Arc<MemoryBudget>,
+    /// Runs work on all workers.
+    pub tasks: &'a dyn Tasks,
+}
+
+/// See the module.
+struct Ordered {
+    lookup: Lookup,
+    /// By place: the id of its row; none if these are 0, 1, 2, …
+    ids: Vec<u32>,
+    /// Rows that can match: places.
+    places: usize,
+    /// The first expression, by place, and every so manieth of them.
+    first: Ordinals,
+    fences: Ordinals,
+    second: Option<Second>,
+    groups: Option<Groups>,
+    /// Matches of a row that are wanted in the first round.
+    window: usize,
+}
+
+/// The second expression, by place.
+enum Second {
+    Narrow(Extremes<i64>),
+    Wide(Extremes<i128>),
+    Text(Extremes<StringView>),
+}
+
+/// How far the search of one chunk's rows is.
+#[derive(Default)]
+pub(crate) struct Search {
+    /// By probe row: the first place that is still to be looked at, and the end of its stretch.
+    starts: Vec<u32>,
+    ends: Vec<u32>,
+    /// Rows of this round, ascending, and where those begin and end that have given the last pairs.
+    rows: Vec<u16>,
+    served: Range<usize>,
+    /// Matches of a row that are wanted in this round.
+    window: usize,
+    /// By probe row: the bound that was searched last; that of the second expression.
+    searched: Ordinals,
+    bounds: Ordinals,
+    groups: Option<Box<GroupCursor>>,
+}
+
+impl std::fmt::Debug for Search {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Search").field("rows", &self.rows).field("served", &self.served).finish_non_exhaustive()
+    }
+}
+
+/// Bytes that building such a table of so many rows takes beside them.
+pub(crate) fn bytes_to_build(rows: usize, columns: &[ColumnMeta], keys: usize, lookup: &Lookup) -> usize {
+    let widest = columns.iter().map(|meta| meta.physical.width()).max().unwrap_or(0);
+    let ordinals = columns[keys..keys + lookup.kept()].iter().map(|meta| Ordinals::width(meta.physical)).sum::<usize>();
+    let moved = size_of::<u32>() + widest;
+    rows * (bytes_for_row(columns, &order_keys(keys)).max(moved) + ordinals) + rows / 8 * ordinals
+}
+
+/// Keys, then the first expression.
+fn order_keys(keys: usize) -> Vec<OrderKey> {
+    (0..=keys).map(|column| OrderKey { column, descending: false, nulls_first: false }).collect()
+}
+
+/// The table over `rows`, whose memory `memory` is.
+///
+/// # Errors
+/// Those of the tasks; resource.
+pub(crate) fn build(rows: Materialized, with: &Ingredients<'_>, memory: &mut Reservation) -> Result<Chosen> {
+    let (keys, lookup, tasks) = (with.null_equals_null.len(), with.lookup, with.tasks);
+    let metas = rows.columns().to_vec();
+    memory.resize(rows.bytes() + rows.rows() * bytes_for_row(&metas, &order_keys(keys)))?;
+    let mut ids = order(&rows, &order_keys(keys), rows.ids().collect(), Some(tasks))?;
+    let places = matchable_first(&rows, &mut ids, with)?;
+    let groups = if keys == 0 { None } else { Some(Groups::new(&rows, &ids[..places], with)?) };
+    let widest = metas.iter().map(|meta| meta.physical.width()).max().unwrap_or(0);
+    let may_move = rows.compressed().0 == 0 && memory.resize(rows.bytes() + ids.len() * (4 + widest)).is_ok();
+    let (rows, ids) = match may_move {
+        true => (rows.rearranged(&ids, &vec![true; metas.len()], tasks)?, Vec::new()),
+        false => (rows, ids),
+    };
+    let first = values(&rows, keys, &ids, places, memory, tasks)?;
+    let fences = match &first {
+        Ordinals::Narrow(values) => Ordinals::Narrow(fences(values)),
+        Ordinals::Wide(values) => Ordinals::Wide(fences(values)),
+        Ordinals::Text(values) => Ordinals::Text(fences(values)),
+    };
+    let second = match lookup.second {
+        None => None,
+        Some((op, _)) => {
+            let greatest = matches!(op, CompareOp::Gt | CompareOp::GtEq);
+            Some(match values(&rows, keys + 1, &ids, places, memory, tasks)? {
+                Ordinals::Narrow(values) => Second::Narrow(Extremes::new(values, greatest)),
+                Ordinals::Wide(values) => Second::Wide(Extremes::new(values, greatest)),
+                Ordinals::Text(values) => Second::Text(Extremes::new(values, greatest)),
+            })
+        }
+    };
+    let reason = reason(&lookup, rows.rows(), groups.as_ref().map(Groups::count));
+    let one_is_enough = !matches!(
+        with.probe,
+        ProbeOutput::Pairs | ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls | ProbeOutput::Nothing
+    );
+    let window = if one_is_enough { 1 } else { CHUNK_ROWS };
+    let table = Ordered { lookup, ids, places, first, fences, second, groups, window };
+    Ok(Chosen { rows, table: Box::new(table), reason })
+}
+
+/// What the table is, for the profile.
+fn reason(lookup: &Lookup, rows: usize, groups: Option<usize>) -> String {
+    let how = match (lookup.low, lookup.high, lookup.second) {
+        _ if lookup.nearest => "the nearest within a bound",
+        (Some(_), Some(_), _) => "between two bounds",
+        (_, _, Some(_)) => "within a bound, and within another by a tree",
+        _ => "within a bound",
+    };
+    let groups = groups.map_or(String::new(), |groups| format!(" in {groups} groups of equal keys"));
+    format!("in order: {rows} rows{groups}, found {how}")
+}
+
+/// Moves rows that can match to the front; how many they are.
+fn matchable_first(rows: &Materialized, ids: &mut Vec<u32>, with: &Ingredients<'_>) -> Result<usize> {
+    let keys = with.null_equals_null.len();
+    let counts = |column: &usize| with.null_equals_null.get(*column).is_none_or(|equal| !equal);
+    let columns: Vec<usize> = (0..keys + with.lookup.kept()).filter(counts).filter(|&c| rows.has_nulls(c)).collect();
+    if columns.is_empty() {
+        return Ok(ids.len());
+    }
+    let mut vectors: Vec<Vector> = columns.iter().map(|&c| Vector::new(rows.columns()[c].physical)).collect();
+    let (mut kept, mut others) = (0, Vec::new());
+    let all = ids.len();
+    for start in (0..all).step_by(CHUNK_ROWS) {
+        with.tasks.check()?;
+        let part = ids[start..all.min(start + CHUNK_ROWS)].to_vec();
+        rows.gather_all(&columns, &part, &mut vectors);
+        for (row, id) in part.into_iter().enumerate() {
+            if vectors.iter().all(|vector| vector.is_valid(row)) {
+                ids[kept] = id;
+                kept += 1;
+            } else {
+                others.push(id);
+            }
+        }
+    }
+    ids.truncate(kept);
+    ids.append(&mut others);
+    Ok(kept)
+}
+
+/// The values of `column` at the first `count` places, and their memory.
+fn values(
+    rows: &Materialized,
+    column: usize,
+    ids: &[u32],
+    count: usize,
+    memory: &mut Reservation,
+    tasks: &dyn Tasks,
+) -> Result<Ordinals> {
+    let physical = rows.columns()[column].physical;
+    // Fences, or levels above, take a part more.
+    let width = Ordinals::width(physical);
+    memory.resize(memory.bytes() + count * width + count / 8 * width)?;
+    let mut values = Ordinals::new(physical, count);
+    let mut vector = Vector::new(physical);
+    for start in (0..count).step_by(CHUNK_ROWS) {
+        tasks.check()?;
+        let places = start..count.min(start + CHUNK_ROWS);
+        match ids.is_empty() {
+            true => rows.gather(column, &places.clone().map(|place| place as u32).collect::<Vec<_>>(), &mut vector),
+            false => rows.gather(column, &ids[places.clone()], &mut vector),
+        }
+        values.extend(&vector, places.len());
+    }
+    Ok(values)
+}
+
+impl JoinTable for Ordered {
+    fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
+        let search = &mut cursor.search;
+        let count = keys.count();
+        search.starts.clear();
+        search.starts.resize(count, 0);
+        search.ends.clear();
+        search.ends.resize(count, self.places as u32);
+        if let Some(groups) = &self.groups {
+            groups.find(keys, search.groups.get_or_insert_default(), &mut search.starts, &mut search.ends);
+        }
+        if let Some((bound, inclusive)) = self.lookup.low {
+            self.narrow(keys.bound(bound), |after| if inclusive { after.is_lt() } else { after.is_le() }, search, true);
+        }
+        if let Some((bound, inclusive)) = self.lookup.high {
+            self.narrow(
+                keys.bound(bound),
+                |after| if inclusive { after.is_le() } else { after.is_lt() },
+                search,
+                false,
+            );
+        }
+        if self.lookup.nearest {
+            let is_last = self.lookup.high.is_some();
+            for (start, end) in search.starts.iter_mut().zip(&mut search.ends) {
+                match (*start < *end, is_last) {
+                    (false, _) => {}
+                    (true, true) => *start = *end - 1,
+                    (true, false) => *end = *start + 1,
+                }
+            }
+        }
+        if let (Some((_, bound)), Some(second)) = (self.lookup.second, &self.second) {
+            let vector = keys.bound(bound);
+            search.bounds.take(vector, count, &second.form());
+            without_nulls(vector, search);
+        }
+        search.rows.clear();
+        search.rows.extend(0..count as u16);
+        search.served = 0..0;
+        search.window = self.window;
+        search.begin_round();
+        self.fill(pairs, search);
+    }
+
+    fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
+        let search = &mut cursor.search;
+        // Rows whose pairs are gone want no more.
+        let mut left = pairs.rows.iter().copied().peekable();
+        for &row in &search.rows[search.served.clone()] {
+            match left.next_if_eq(&row) {
+                None => search.starts[row as usize] = search.ends[row as usize],
+                Some(_) => while left.next_if_eq(&row).is_some() {},
+            }
+        }
+        self.fill(pairs, search);
+    }
+
+    fn is_exact(&self, _: &Cursor) -> bool {
+        true
+    }
+
+    fn bytes(&self) -> usize {
+        let second = match &self.second {
+            None => 0,
+            Some(Second::Narrow(tree)) => tree.len() * size_of::<i64>(),
+            Some(Second::Wide(tree)) => tree.len() * size_of::<i128>(),
+            Some(Second::Text(tree)) => tree.len() * size_of::<StringView>(),
+        };
+        self.ids.capacity() * 4 + self.first.bytes() + self.fences.bytes() + second
+    }
+}
+
+/// Rows whose bound is NULL have no place.
+fn without_nulls(bounds: &Vector, search: &mut Search) {
+    if bounds.validity().is_some() {
+        for row in (0..search.starts.len()).filter(|&row| !bounds.is_valid(row)) {
+            search.ends[row] = search.starts[row];
+        }
+    }
+}
+
+impl Ordered {
+    /// Searches each row's bound in its stretch: the first place whose value, compared with the bound, is not `before` it. That is where the
+    /// stretch begins from now on (`is_start`), or ends.
+    fn narrow(
+        &self,
+        bounds: &Vector,
+        before: impl Fn(std::cmp::Ordering) -> bool,
+        search: &mut Search,
+        is_start: bool,
+    ) {
+        search.searched.take(bounds, search.starts.len(), &self.first);
+        macro_rules! narrow {
+            ($values:expr, $fences:expr, $bounds:expr) => {
+                for (row, bound) in $bounds.iter().enumerate() {
+                    let (start, end) = (&mut search.starts[row], &mut search.ends[row]);
+                    let place = first_after($values, $fences, *start as usize..*end as usize, |v| before(v.cmp(bound)));
+                    *(if is_start { start } else { end }) = place as u32;
+                }
+            };
+        }
+        match (&self.first, &self.fences, &search.searched) {
+            (Ordinals::Narrow(values), Ordinals::Narrow(fences), Ordinals::Narrow(bounds)) => {
+                narrow!(values, fences, bounds);
+            }
+            (Ordinals::Wide(values), Ordinals::Wide(fences), Ordinals::Wide(bounds)) => narrow!(values, fences, bounds),
+            (Ordinals::Text(values), Ordinals::Text(fences), Ordinals::Text(bounds)) => narrow!(values, fences, bounds),
+            _ => unreachable!("values, fences and bounds have one form"),
+        }
+        without_nulls(bounds, search);
+    }
+
+    /// The next pairs: a full step, if there are as many in this round.
+    fn fill(&self, pairs: &mut Pairs, search: &mut Search) {
+        pairs.clear();
+        while pairs.len() == 0 {
+            if search.served.end == search.rows.len() {
+                search.window = (search.window * MORE).min(CHUNK_ROWS);
+                if !search.begin_round() {
+                    return;
+                }
+            }
+            search.served.start = search.served.end;
+            while search.served.end < search.rows.len() && pairs.len() < CHUNK_ROWS {
+                let row = search.rows[search.served.end] as usize;
+                let wanted = search.window.min(CHUNK_ROWS - pairs.len());
+                let (from, end) = (search.starts[row] as usize, search.ends[row] as usize);
+                let next = match &self.second {
+                    None => {
+                        let stop = end.min(from + wanted);
+                        self.push(row, from..stop, pairs);
+                        stop
+                    }
+                    Some(second) => self.push_matches(second, row, from..end, wanted, &search.bounds, pairs),
+                };
+                search.starts[row] = next as u32;
+                search.served.end += 1;
+            }
+        }
+    }
+
+    /// Adds a row with each of these places.
+    fn push(&self, row: usize, places: Range<usize>, pairs: &mut Pairs) {
+        pairs.rows.resize(pairs.rows.len() + places.len(), row as u16);
+        match self.ids.is_empty() {
+            true => pairs.ids.extend(places.start as u32..places.end as u32),
+            false => pairs.ids.extend_from_slice(&self.ids[places]),
+        }
+    }
+
+    /// Adds a row with the first `wanted` of these places whose second value is within its bound; the place to go on from.
+    fn push_matches(
+        &self,
+        second: &Second,
+        row: usize,
+        places: Range<usize>,
+        wanted: usize,
+        bounds: &Ordinals,
+        pairs: &mut Pairs,
+    ) -> usize {
+        let or_equal = self.lookup.second.is_some_and(|(op, _)| matches!(op, CompareOp::LtEq | CompareOp::GtEq));
+        let mut at = places.start;
+        macro_rules! matches {
+            ($tree:expr, $bounds:expr) => {
+                for _ in 0..wanted {
+                    at = $tree.next(at, places.end, &$bounds[row], or_equal);
+                    if at == places.end {
+                        break;
+                    }
+                    self.push(row, at..at + 1, pairs);
+                    at += 1;
+                }
+            };
+        }
+        match (second, bounds) {
+            (Second::Narrow(tree), Ordinals::Narrow(bounds)) => matches!(tree, bounds),
+            (Second::Wide(tree), Ordinals::Wide(bounds)) => matches!(tree, bounds),
+            (Second::Text(tree), Ordinals::Text(bounds)) => matches!(tree, bounds),
+            _ => unreachable!("values and bounds have one form"),
+        }
+        at
+    }
+}
+
+impl Second {
+    /// No values, in this form.
+    fn form(&self) -> Ordinals {
+        match self {
+            Second::Narrow(_) => Ordinals::Narrow(Vec::new()),
+            Second::Wide(_) => Ordinals::Wide(Vec::new()),
+            Second::Text(_) => Ordinals::Text(Vec::new()),
+        }
+    }
+}
+
+impl Search {
+    /// Begins a round of the rows that have places left; false if there are none.
+    fn begin_round(&mut self) -> bool {
+        let (starts, ends) = (&self.starts, &self.ends);
+        self.rows.retain(|&row| starts[row as usize] < ends[row as usize]);
+        self.served = 0..0;
+        !self.rows.is_empty()
+    }
+}
