@@ -111,6 +111,8 @@ const ALL: [Made; 9] = [
             ("unique_constraint_catalog", TEXT),
             ("unique_constraint_schema", TEXT),
             ("unique_constraint_name", TEXT),
+            ("update_rule", TEXT),
+            ("delete_rule", TEXT),
         ],
         rows: referential_constraints,
     },
@@ -310,7 +312,8 @@ fn referential_constraints(seen: &Seen<'_>) -> Vec<Vec<Value>> {
             let unique = referred.and_then(|to| keys(to).find(|(_, _, columns)| same(columns, &key.references)));
             let unique = unique
                 .map_or([Value::Null, Value::Null, Value::Null], |(name, ..)| seen.place_beside(&key.table, name));
-            rows.push(seen.place_beside(&table.name, &key.name).into_iter().chain(unique).collect());
+            let rules = [key.on_update, key.on_delete].map(|action| text(action.name()));
+            rows.push(seen.place_beside(&table.name, &key.name).into_iter().chain(unique).chain(rules).collect());
         }
     }
     rows
