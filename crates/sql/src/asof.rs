@@ -7,7 +7,7 @@
 //! ```
 //! The parser knows the last form only, the binder none, so that one travels through both under other names:
 //!
-//! 1. *Tokens.* `ASOF` becomes `GLOBAL`, a word before a join that means nothing here and is refused where a user writes it.
+//! 1. *Tokens.* `ASOF` becomes `GLOBAL`, a word before a join that means nothing here and is refused where a user writes it. Views keep their text with `ASOF`.
 //! 2. *Syntax tree.* Such a join is an inner or left join; its inequality becomes the argument of a function that no user can write.
 //!    `USING` gets its conditions where those of all joins are made ([`crate::rewrite`]).
 //! 3. *Lowering.* The function is taken out of the join's condition: what is in it is the inequality of the engine's as-of join, and all the
@@ -15,6 +15,7 @@
 //!
 //! Refused are right and full joins, `NATURAL`, no inequality, several of them, and any condition that is none of these two.
 
+use crate::dialect::EntasisDialect;
 use crate::functions::native::{Kind, Native};
 use crate::parse::position;
 use datafusion_expr::{Expr as DfExpr, utils::split_conjunction};
@@ -23,7 +24,7 @@ use datafusion_sql::sqlparser::ast::{
     VisitMut, VisitorMut,
 };
 use datafusion_sql::sqlparser::keywords::Keyword;
-use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan, Word};
+use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
@@ -46,20 +47,46 @@ fn keyword(token: Option<&TokenWithSpan>) -> Keyword {
 /// # Errors
 /// Not supported, for a `GLOBAL JOIN` that the user wrote.
 pub(crate) fn settle(mut tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
-    use Keyword::{ASOF, CROSS, FULL, GLOBAL, INNER, JOIN, LEFT, RIGHT};
     for at in 0..tokens.len() {
-        let is_join = matches!(keyword(tokens.get(at + 1)), JOIN | INNER | LEFT | RIGHT | FULL | CROSS);
+        let is_join = begins_join(tokens.get(at + 1));
         match keyword(tokens.get(at)) {
-            ASOF if is_join && !has_match_condition(&tokens[at + 1..]) => {
+            Keyword::ASOF if is_join && !has_match_condition(&tokens[at + 1..]) => {
                 tokens[at].token = Token::make_keyword("GLOBAL");
             }
-            GLOBAL if is_join => {
+            Keyword::GLOBAL if is_join => {
                 return Err(Error::not_supported("GLOBAL JOIN").with_position(position(tokens[at].span.start)));
             }
             _ => {}
         }
     }
     Ok(tokens)
+}
+
+/// True if a join begins with this token.
+fn begins_join(token: Option<&TokenWithSpan>) -> bool {
+    use Keyword::{CROSS, FULL, INNER, JOIN, LEFT, RIGHT};
+    matches!(keyword(token), JOIN | INNER | LEFT | RIGHT | FULL | CROSS)
+}
+
+/// The text of a syntax tree as its user would write it, with `ASOF` in its place again.
+pub(crate) fn restored(mut text: String) -> String {
+    if !text.contains("GLOBAL") {
+        return text;
+    }
+    let Ok(mut tokens) = Tokenizer::new(&EntasisDialect, &text).tokenize_with_location() else { return text };
+    tokens.retain(|token| !matches!(token.token, Token::Whitespace(_)));
+    for at in (0..tokens.len()).rev() {
+        if keyword(tokens.get(at)) == Keyword::GLOBAL && begins_join(tokens.get(at + 1)) {
+            let Location { line, column } = tokens[at].span.start;
+            let before = text.split_inclusive('\n').take(line.saturating_sub(1) as usize).map(str::len).sum::<usize>();
+            let within = text[before..].char_indices().nth(column.saturating_sub(1) as usize);
+            if let Some((offset, _)) = within {
+                let start = before + offset;
+                text.replace_range(start..start + "GLOBAL".len(), "ASOF");
+            }
+        }
+    }
+    text
 }
 
 /// True if the join that begins here has a `MATCH_CONDITION`.

@@ -1,5 +1,6 @@
 //! Syntax trees to statements: names resolved, types settled, queries lowered.
 
+use crate::asof;
 use crate::context::{Context, Given, sql_type, unknown_table};
 use crate::error::from_datafusion;
 use crate::parameters::Parameters;
@@ -155,7 +156,7 @@ impl Binder<'_> {
                 Ok(Statement::CreateView {
                     name: new_name(&create.name, self.catalog)?,
                     columns: plan.schema(),
-                    sql: query.to_string(),
+                    sql: asof::restored(query.to_string()),
                     needs: named_objects(&query).into_iter().collect(),
                     if_not_exists: create.if_not_exists,
                     or_replace: create.or_replace,
