@@ -84,6 +84,12 @@ pub(super) fn call(name: &str, function: &mut Function, context: &Context<'_>) -
     let hidden = Ident::with_quote('"', context.window(call));
     function.name = ObjectName(vec![ObjectNamePart::Identifier(hidden)]);
     function.args = FunctionArguments::List(list);
+    // The binder sees a frame of rows: of the frame that there is without one, it would want keys that can be counted with.
+    spec.window_frame = Some(WindowFrame {
+        units: WindowFrameUnits::Rows,
+        start_bound: WindowFrameBound::Preceding(None),
+        end_bound: Some(WindowFrameBound::CurrentRow),
+    });
     function.over = Some(WindowType::WindowSpec(spec));
     Ok(())
 }
