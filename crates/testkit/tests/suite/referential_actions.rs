@@ -21,7 +21,8 @@ type Tables = Vec<Vec<Row>>;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
-    NoAction,
+    /// `NO ACTION`: judged at the end of the statement.
+    Deferred,
     Restrict,
     Cascade,
     SetNull,
@@ -29,7 +30,7 @@ enum Action {
 }
 
 const ACTIONS: [(Action, &str); 5] = [
-    (Action::NoAction, "NO ACTION"),
+    (Action::Deferred, "NO ACTION"),
     (Action::Restrict, "RESTRICT"),
     (Action::Cascade, "CASCADE"),
     (Action::SetNull, "SET NULL"),
@@ -187,7 +188,7 @@ impl Model {
             {
                 let refers = |row: &Row| row[key.column].is_some_and(|value| went.contains(&value));
                 match action {
-                    Action::NoAction => open.went.extend(went.iter().map(|&value| (number, value))),
+                    Action::Deferred => open.went.extend(went.iter().map(|&value| (number, value))),
                     Action::Restrict if tables[key.child].iter().any(refers) => return None,
                     Action::Restrict => {}
                     _ if went.is_empty() => {}
@@ -289,7 +290,7 @@ fn tables(random: &mut Random) -> (Vec<String>, Model) {
         }
     }
     for child in 0..TABLES {
-        for column in 0..COLUMNS.len() {
+        for (column, name) in COLUMNS.iter().enumerate() {
             if !random.chance(if column == 0 { 20 } else { 60 }) {
                 continue;
             }
@@ -298,8 +299,7 @@ fn tables(random: &mut Random) -> (Vec<String>, Model) {
             let mut action = || ACTIONS[if random.chance(80) { 2 + random.below(3) } else { random.below(2) }];
             let ((on_delete, delete), (on_update, update)) = (action(), action());
             statements.push(format!(
-                "ALTER TABLE t{child} ADD FOREIGN KEY ({}) REFERENCES t{parent} ON DELETE {delete} ON UPDATE {update}",
-                COLUMNS[column]
+                "ALTER TABLE t{child} ADD FOREIGN KEY ({name}) REFERENCES t{parent} ON DELETE {delete} ON UPDATE {update}"
             ));
             keys.push(ForeignKey { child, column, parent, on_delete, on_update });
         }
