@@ -65,6 +65,5 @@ RULES = [
     Rule("full joins on equalities", Kind.LEFT_OUT, error("PostgreSQL", r"FULL JOIN is only supported"), "PostgreSQL"),
     Rule("tables without a name", Kind.LEFT_OUT, error("PostgreSQL", r"subquery in FROM must have an alias"), "PostgreSQL"),
     Rule("time", Kind.LEFT_OUT, error("PostgreSQL", r"due to statement timeout"), "PostgreSQL"),
-    Rule("ambiguous names", Kind.OPEN, error("PostgreSQL", r"is ambiguous", r"HAVING")),
     Rule("whole seconds", Kind.AS_DUCKDB, statement(r"extract\(second FROM")),
 ]

@@ -15,11 +15,12 @@ use crate::change::{
     TableView, Target, and, cast_to, equal, exists, is_null, named, not, null, qualified, select_from, table_alias,
 };
 use crate::clauses::refuse;
-use crate::context::{sql_type, unknown_table};
+use crate::context::unknown_table;
 use crate::definition::{Declared, read_columns, stored_expr};
 use crate::parse::parse_query;
 use crate::schema::renamed;
 use crate::statement::{Alteration, Columns};
+use crate::types::sql_type;
 use crate::{Statement, layout, lower};
 use datafusion_sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DropBehavior, Expr, GroupByExpr, Ident,

@@ -1,7 +1,7 @@
 //! Syntax trees to statements: names resolved, types settled, queries lowered.
 
 use crate::asof;
-use crate::context::{Context, Given, sql_type, unknown_table};
+use crate::context::{Context, Given, unknown_table};
 use crate::error::from_datafusion;
 use crate::parameters::Parameters;
 use crate::parse::{Ast, Parsed, on_deep_stack, parse, span_position};
@@ -9,6 +9,7 @@ use crate::placeholders::check_arguments;
 use crate::rewrite::display_names;
 use crate::schema::{in_schema, new_name};
 use crate::stored::named_objects;
+use crate::types::sql_type;
 use crate::{Catalog, ObjectKind, Statement, clauses, layout, lower, sequence, time_zone, transaction};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};

@@ -7,41 +7,36 @@
 
 use crate::asof::NEAREST;
 use crate::coerce::{self, coerce_constant};
-use crate::dialect::EntasisDialect;
 use crate::functions::Library;
-use crate::functions::native::{self, EXACT, Kind, OperatorResult, SETS, exact};
+use crate::functions::native::{self, EXACT, Kind, SETS};
 use crate::functions::sequence;
 use crate::functions::window::{self, WindowCall};
 use crate::hidden::visible;
 use crate::lower;
+use crate::operators::Operators;
 use crate::parameters::Parameters;
 use crate::rewrite::{ResultNames, rewrite};
 use crate::schema::{in_schema, missing_schema};
+use crate::types::Types;
 use crate::words::DESCRIBE;
 use crate::{Argument, Catalog, Session};
-use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, IntervalUnit, Schema, SchemaRef};
+use arrow_schema::{DataType as ArrowType, Field as ArrowField, FieldRef, Schema, SchemaRef};
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, ScalarValue, TableReference};
-use datafusion_expr::expr::{GroupingSet, ScalarFunction};
+use datafusion_common::{DFSchema, DataFusionError, Result as DfResult, TableReference};
+use datafusion_expr::expr::GroupingSet;
 use datafusion_expr::planner::{
-    ContextProvider, ExprPlanner, PlannedRelation, PlannerResult, RawAggregateExpr, RawBinaryExpr, RelationPlanner,
-    RelationPlannerContext, RelationPlanning, TypePlanner,
+    ContextProvider, ExprPlanner, PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning,
+    TypePlanner,
 };
 use datafusion_expr::{
-    AggregateUDF, BinaryExpr, Expr, ExprSchemable, HigherOrderUDF, LogicalPlan, LogicalPlanBuilder, Operator,
-    ScalarUDF, TableSource, WindowUDF, cast,
+    AggregateUDF, Expr, HigherOrderUDF, LogicalPlan, LogicalPlanBuilder, ScalarUDF, TableSource, WindowUDF,
 };
 use datafusion_sql::planner::{NullOrdering, ParserOptions, PlannerContext, SqlToRel};
-use datafusion_sql::sqlparser::ast::{
-    self, BinaryOperator, ExactNumberInfo, FunctionArg, FunctionArgExpr, Statement, TableFactor, TimezoneInfo,
-};
-use datafusion_sql::sqlparser::parser::Parser;
-use datafusion_sql::sqlparser::tokenizer::Token;
+use datafusion_sql::sqlparser::ast::{self, FunctionArg, FunctionArgExpr, Statement, TableFactor};
 use entasis_engine::plan::Plan;
 use entasis_engine::recursive::WorkTable;
 use entasis_engine::relation::Relation;
 use entasis_vector::error::sqlstate;
-use entasis_vector::expr::ArithmeticOp;
 use entasis_vector::{DataType, Error, Field, Result, Value, statement};
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -49,10 +44,6 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What `IS DISTINCT FROM` is called as an operator of the binder.
-pub(crate) const IS_DISTINCT: &str = "IS DISTINCT FROM";
-/// What `IS NOT DISTINCT FROM` is called.
-pub(crate) const IS_NOT_DISTINCT: &str = "IS NOT DISTINCT FROM";
 /// Views within views.
 const MAX_VIEWS: usize = 16;
 /// Prefix of a table name that is a path.
@@ -582,376 +573,4 @@ pub(crate) fn stem(path: &str) -> String {
     let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
     let stem = name.split('.').next().unwrap_or(name);
     if stem.is_empty() || stem.contains(['*', '?', '[', '{']) { "file".into() } else { stem.to_lowercase() }
-}
-
-// ---- types -------------------------------------------------------------------------------------------------------
-
-/// SQL's types as ours; DataFusion's defaults differ (nanoseconds, views, `DECIMAL(38, 10)`).
-#[derive(Debug)]
-struct Types;
-
-impl TypePlanner for Types {
-    fn plan_type_field(&self, ty: &ast::DataType) -> DfResult<Option<FieldRef>> {
-        let ty = sql_type(ty).map_err(external)?;
-        Ok(Some(Arc::new(ArrowField::new("type", entasis_arrow::to_arrow_type(ty), true))))
-    }
-}
-
-/// The type that a text such as `DECIMAL(12, 2)` names.
-///
-/// # Errors
-/// Input, if there is no such type; not supported, for nested types and others that are not there yet.
-pub fn parse_type(name: &str) -> Result<DataType> {
-    let unknown = || Error::input(format!("there is no type '{name}'"));
-    let mut parser = Parser::new(&EntasisDialect).try_with_sql(name).map_err(|_| unknown())?;
-    let ty = parser.parse_data_type().map_err(|_| unknown())?;
-    match parser.peek_token().token {
-        Token::EOF => sql_type(&ty),
-        _ => Err(unknown()),
-    }
-}
-
-/// The type that SQL text names.
-///
-/// # Errors
-/// As [`parse_type`].
-pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
-    use ast::DataType as Sql;
-    if let Some(part) = disobeyed(ty) {
-        return Err(Error::not_supported(format!("{part} ({ty})")));
-    }
-    Ok(match ty {
-        Sql::Boolean | Sql::Bool => DataType::Boolean,
-        Sql::TinyInt(_) => DataType::Int8,
-        Sql::SmallInt(_) | Sql::Int2(_) => DataType::Int16,
-        Sql::Int(_) | Sql::Integer(_) | Sql::Int4(_) | Sql::MediumInt(_) | Sql::Int32 => DataType::Int32,
-        Sql::BigInt(_) | Sql::Int8(_) | Sql::Int64 => DataType::Int64,
-        Sql::Int16 => DataType::Int16,
-        Sql::TinyIntUnsigned(_) | Sql::UTinyInt | Sql::UInt8 => DataType::UInt8,
-        Sql::SmallIntUnsigned(_) | Sql::Int2Unsigned(_) | Sql::USmallInt | Sql::UInt16 => DataType::UInt16,
-        Sql::IntUnsigned(_) | Sql::IntegerUnsigned(_) | Sql::Int4Unsigned(_) | Sql::UInt32 => DataType::UInt32,
-        Sql::BigIntUnsigned(_) | Sql::Int8Unsigned(_) | Sql::UBigInt | Sql::UInt64 => DataType::UInt64,
-        Sql::Float(ExactNumberInfo::Precision(digits)) if *digits > 24 => DataType::Float64,
-        Sql::Float(_) | Sql::Real | Sql::Float4 | Sql::Float32 => DataType::Float32,
-        Sql::Double(_) | Sql::DoublePrecision | Sql::Float8 | Sql::Float64 => DataType::Float64,
-        Sql::Numeric(digits) | Sql::Decimal(digits) | Sql::Dec(digits) => match *digits {
-            ExactNumberInfo::None => DataType::Decimal { precision: 18, scale: 3 },
-            ExactNumberInfo::Precision(precision) => decimal(precision, 0)?,
-            ExactNumberInfo::PrecisionAndScale(precision, scale) => decimal(precision, scale)?,
-        },
-        Sql::Varchar(_)
-        | Sql::Char(_)
-        | Sql::Character(_)
-        | Sql::CharacterVarying(_)
-        | Sql::CharVarying(_)
-        | Sql::Nvarchar(_)
-        | Sql::Text
-        | Sql::String(_)
-        | Sql::Clob(_) => DataType::Varchar,
-        Sql::Bytea | Sql::Blob(_) | Sql::Binary(_) | Sql::Varbinary(_) | Sql::Bytes(_) => DataType::Blob,
-        Sql::Date | Sql::Date32 => DataType::Date,
-        Sql::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => DataType::Time,
-        Sql::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) | Sql::Datetime(_) => DataType::Timestamp,
-        Sql::Timestamp(_, _) => DataType::TimestampTz,
-        Sql::Interval { .. } => DataType::Interval,
-        Sql::Uuid => DataType::Uuid,
-        Sql::Array(_) | Sql::Struct(..) | Sql::Map(..) | Sql::Tuple(_) | Sql::Nested(_) | Sql::Union(_) => {
-            return Err(Error::not_supported("nested types"));
-        }
-        // The widest integers: 38 digits.
-        Sql::HugeInt | Sql::UHugeInt | Sql::Int128 | Sql::UInt128 => DataType::Decimal { precision: 38, scale: 0 },
-        other => match other.to_string().to_ascii_uppercase().as_str() {
-            "UINTEGER" | "UINT" => DataType::UInt32,
-            "LONG" => DataType::Int64,
-            "TIMESTAMPTZ" => DataType::TimestampTz,
-            "TIMESTAMP_US" => DataType::Timestamp,
-            name @ ("TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS") => {
-                return Err(Error::not_supported(name).with_hint("TIMESTAMP has microseconds"));
-            }
-            "JSON" | "JSONB" => return Err(Error::not_supported("JSON").with_hint("VARCHAR holds its text")),
-            "GUID" => DataType::Uuid,
-            "BPCHAR" => DataType::Varchar,
-            name => return Err(Error::input(format!("there is no type {name}"))),
-        },
-    })
-}
-
-/// What a type is written with that nobody obeys, if anything. (The lengths of texts are one of DuckDB's habits: VARCHAR(n) takes
-/// longer ones, too.)
-fn disobeyed(ty: &ast::DataType) -> Option<&'static str> {
-    use ast::DataType as Sql;
-    // The digits of a fraction of a second; there are six.
-    let seconds =
-        |digits: &Option<u64>| digits.is_some_and(|digits| digits != 6).then_some("seconds of this precision");
-    match ty {
-        Sql::Time(digits, _) | Sql::Timestamp(digits, _) | Sql::Datetime(digits) | Sql::TimestampNtz(digits) => {
-            seconds(digits)
-        }
-        Sql::TinyInt(width)
-        | Sql::SmallInt(width)
-        | Sql::Int2(width)
-        | Sql::Int(width)
-        | Sql::Integer(width)
-        | Sql::Int4(width)
-        | Sql::MediumInt(width)
-        | Sql::BigInt(width)
-        | Sql::Int8(width)
-        | Sql::TinyIntUnsigned(width)
-        | Sql::SmallIntUnsigned(width)
-        | Sql::Int2Unsigned(width)
-        | Sql::IntUnsigned(width)
-        | Sql::IntegerUnsigned(width)
-        | Sql::Int4Unsigned(width)
-        | Sql::BigIntUnsigned(width)
-        | Sql::Int8Unsigned(width) => width.is_some().then_some("integers of a width"),
-        Sql::Double(ExactNumberInfo::Precision(_) | ExactNumberInfo::PrecisionAndScale(..))
-        | Sql::Float(ExactNumberInfo::PrecisionAndScale(..)) => Some("floats with a number of digits"),
-        Sql::Binary(Some(_)) | Sql::Varbinary(Some(_)) | Sql::Blob(Some(_)) | Sql::Bytes(Some(_)) => {
-            Some("a length of bytes")
-        }
-        Sql::Interval { fields, precision } => {
-            (fields.is_some() || precision.is_some()).then_some("an INTERVAL of some units")
-        }
-        _ => None,
-    }
-}
-
-fn decimal(precision: u64, scale: i64) -> Result<DataType> {
-    match (u8::try_from(precision), u8::try_from(scale)) {
-        (Ok(precision @ 1..=38), Ok(scale)) if scale <= precision => Ok(DataType::Decimal { precision, scale }),
-        _ => Err(Error::input(format!(
-            "DECIMAL({precision}, {scale}) is no type: a decimal has 1 to 38 digits, of which at most all are decimals"
-        ))),
-    }
-}
-
-// ---- operators ---------------------------------------------------------------------------------------------------
-
-/// Operators where DuckDB and PostgreSQL agree with each other and DataFusion does not, and the special syntax of a few
-/// functions.
-#[derive(Debug)]
-struct Operators;
-
-fn call(name: &'static str, kind: Kind, args: Vec<Expr>) -> Expr {
-    Expr::ScalarFunction(ScalarFunction::new_udf(native::udf(name, kind), args))
-}
-
-fn binary(left: Expr, op: Operator, right: Expr) -> Expr {
-    Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right)))
-}
-
-fn library_call(name: &str, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
-    match Library::get().scalar(name) {
-        Some(udf) => Ok(PlannerResult::Planned(Expr::ScalarFunction(ScalarFunction::new_udf(udf, args)))),
-        None => Ok(PlannerResult::Original(args)),
-    }
-}
-
-impl ExprPlanner for Operators {
-    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> DfResult<PlannerResult<RawBinaryExpr>> {
-        use BinaryOperator as Op;
-        statement::check().map_err(external)?;
-        let typed = matches!(
-            expr.op,
-            Op::Divide
-                | Op::DuckIntegerDivide
-                | Op::Minus
-                | Op::Plus
-                | Op::Multiply
-                | Op::BitwiseXor
-                | Op::PGExp
-                | Op::Eq
-                | Op::NotEq
-                | Op::Lt
-                | Op::LtEq
-                | Op::Gt
-                | Op::GtEq
-                | Op::StringConcat
-                | Op::Custom(_)
-        );
-        if !typed {
-            return Ok(PlannerResult::Original(expr));
-        }
-        let (Ok(left_type), Ok(right_type)) = (expr.left.get_type(schema), expr.right.get_type(schema)) else {
-            return Ok(PlannerResult::Original(expr));
-        };
-        let RawBinaryExpr { op, left, right } = expr;
-        let (left, right) = (bracketed(left, &op, false), bracketed(right, &op, true));
-        let interval = ArrowType::Interval(IntervalUnit::MonthDayNano);
-        let number = |t: &ArrowType| t.is_numeric();
-        let text = |t: &ArrowType| matches!(t, ArrowType::Utf8 | ArrowType::Utf8View | ArrowType::LargeUtf8);
-        let uuid = ArrowType::FixedSizeBinary(16);
-        let says = |t: &ArrowType| number(t) || *t == uuid || *t == ArrowType::Boolean || t.is_temporal();
-        let planned = match (&op, &left_type, &right_type) {
-            (Op::StringConcat, ArrowType::Null, ArrowType::Null) => {
-                binary(cast(left, ArrowType::Utf8), Operator::StringConcat, right)
-            }
-            // A decimal divided is a DOUBLE.
-            (Op::Divide, l, r) if number(l) && number(r) && (l.is_decimal() || r.is_decimal()) => {
-                binary(cast(left, ArrowType::Float64), Operator::Divide, cast(right, ArrowType::Float64))
-            }
-            (Op::DuckIntegerDivide, l, r) if l.is_integer() && r.is_integer() => binary(left, Operator::Divide, right),
-            (Op::BitwiseXor | Op::PGExp, l, r) if number(l) && number(r) => {
-                let args = vec![cast(left, ArrowType::Float64), cast(right, ArrowType::Float64)];
-                match library_call("power", args)? {
-                    PlannerResult::Planned(expr) => expr,
-                    PlannerResult::Original(_) => return Err(external(Error::internal("power is missing"))),
-                }
-            }
-            (Op::Minus, ArrowType::Date32, ArrowType::Date32) => {
-                call("days between", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Days), vec![left, right])
-            }
-            (Op::Plus, ArrowType::Date32, r) if r.is_integer() => {
-                let args = vec![left, cast(right, ArrowType::Int64)];
-                call("add days", Kind::Operator(ArithmeticOp::Add, OperatorResult::Date), args)
-            }
-            (Op::Plus, l, ArrowType::Date32) if l.is_integer() => {
-                let args = vec![right, cast(left, ArrowType::Int64)];
-                call("add days", Kind::Operator(ArithmeticOp::Add, OperatorResult::Date), args)
-            }
-            (Op::Minus, ArrowType::Date32, r) if r.is_integer() => {
-                let args = vec![left, cast(right, ArrowType::Int64)];
-                call("subtract days", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Date), args)
-            }
-            // So is a moment of a moment; a literal of the other side is one, too.
-            (Op::Minus, l, r) if is_moment(l) && is_moment(r) => between(left, right, l, r),
-            (Op::Minus, l @ ArrowType::Timestamp(..), r) if text(r) && matches!(right, Expr::Literal(..)) => {
-                let right = cast(right, l.clone());
-                between(left, right, l, l)
-            }
-            (Op::Minus, l, r @ ArrowType::Timestamp(..)) if text(l) && matches!(left, Expr::Literal(..)) => {
-                let left = cast(left, r.clone());
-                between(left, right, r, r)
-            }
-            // A literal of the other side is a date, too.
-            (Op::Minus, ArrowType::Date32, r) if text(r) && matches!(right, Expr::Literal(..)) => {
-                let args = vec![left, cast(right, ArrowType::Date32)];
-                call("days between", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Days), args)
-            }
-            (Op::Multiply, l, r) if *l == interval && (number(r) || r.is_null()) => times(left, right, r),
-            (Op::Multiply, l, r) if (number(l) || l.is_null()) && *r == interval => times(right, left, l),
-            (Op::Divide, l, r) if *l == interval && (number(r) || r.is_null()) => {
-                let args = vec![left, cast(right, ArrowType::Float64)];
-                call("divided", Kind::Operator(ArithmeticOp::Divide, OperatorResult::Interval), args)
-            }
-            (Op::Plus | Op::Minus, l, r) if moved(&op, l, r).is_some() => {
-                let (result, swapped) = moved(&op, l, r).expect("tested");
-                let arithmetic = if op == Op::Plus { ArithmeticOp::Add } else { ArithmeticOp::Subtract };
-                let args = if swapped { vec![right, left] } else { vec![left, right] };
-                call("moved", Kind::Operator(arithmetic, result), args)
-            }
-            // A text beside a number is a number, beside a UUID a UUID; likewise with booleans, dates and times.
-            (_, l, r) if comparison(&op).is_some() && says(l) && text(r) => {
-                let ty = coerce::type_beside(l, &right);
-                binary(left, comparison(&op).expect("tested"), cast(right, ty))
-            }
-            (_, l, r) if comparison(&op).is_some() && text(l) && says(r) => {
-                let ty = coerce::type_beside(r, &left);
-                binary(cast(left, ty), comparison(&op).expect("tested"), right)
-            }
-            (Op::Custom(_), _, _) if comparison(&op).is_some() => binary(left, comparison(&op).expect("tested"), right),
-            _ => return Ok(PlannerResult::Original(RawBinaryExpr { op, left, right })),
-        };
-        Ok(PlannerResult::Planned(planned))
-    }
-
-    /// Arguments under names that say all of them.
-    fn plan_aggregate(&self, mut expr: RawAggregateExpr) -> DfResult<PlannerResult<RawAggregateExpr>> {
-        let filter = expr.filter.iter_mut().map(|filter| &mut **filter);
-        let keys = expr.order_by.iter_mut().map(|key| &mut key.expr);
-        for arg in expr.args.iter_mut().chain(filter).chain(keys) {
-            #[expect(deprecated)]
-            if !matches!(arg, Expr::Column(_) | Expr::Literal(..) | Expr::Wildcard { .. }) {
-                *arg = exact(std::mem::take(arg));
-            }
-        }
-        Ok(PlannerResult::Original(expr))
-    }
-
-    fn plan_extract(&self, mut args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
-        // `extract('year' FROM x)` comes with its quotes.
-        if let Some(Expr::Literal(ScalarValue::Utf8(Some(field)), _)) = args.first_mut() {
-            *field = field.trim_matches('\'').to_owned();
-        }
-        library_call("date_part", args)
-    }
-
-    fn plan_substring(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
-        library_call("substring", args)
-    }
-
-    fn plan_position(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
-        library_call("strpos", args)
-    }
-
-    fn plan_overlay(&self, args: Vec<Expr>) -> DfResult<PlannerResult<Vec<Expr>>> {
-        library_call("overlay", args)
-    }
-}
-
-/// An operand under a name that says which operator is applied first, where brackets say so: the binder's names of
-/// `(a + b) * c` and `a + b * c` are the same.
-fn bracketed(operand: Expr, around: &BinaryOperator, right: bool) -> Expr {
-    use BinaryOperator as Op;
-    let around = match around {
-        Op::Plus | Op::Minus => Operator::Plus.precedence(),
-        Op::Multiply | Op::Divide | Op::DuckIntegerDivide => Operator::Multiply.precedence(),
-        _ => return operand,
-    };
-    match &operand {
-        Expr::BinaryExpr(inner) if inner.op.precedence() < around + u8::from(right) => exact(operand),
-        _ => operand,
-    }
-}
-
-fn times(interval: Expr, factor: Expr, ty: &ArrowType) -> Expr {
-    let factor = cast(factor, if ty.is_integer() { ArrowType::Int64 } else { ArrowType::Float64 });
-    call("times", Kind::Operator(ArithmeticOp::Multiply, OperatorResult::Interval), vec![interval, factor])
-}
-
-/// What `left + right` or `left - right` is, if one is a date or a time of day and the other an interval or a time; and
-/// whether the date has to be put first.
-fn moved(op: &BinaryOperator, left: &ArrowType, right: &ArrowType) -> Option<(OperatorResult, bool)> {
-    use ArrowType::{Date32, Interval, Time64};
-    let plus = *op == BinaryOperator::Plus;
-    Some(match (left, right) {
-        (Date32, Interval(_)) => (OperatorResult::Timestamp, false),
-        (Interval(_), Date32) if plus => (OperatorResult::Timestamp, true),
-        (Date32, Time64(_)) if plus => (OperatorResult::Timestamp, false),
-        (Time64(_), Date32) if plus => (OperatorResult::Timestamp, true),
-        (Time64(_), Interval(_)) => (OperatorResult::Time, false),
-        (Interval(_), Time64(_)) if plus => (OperatorResult::Time, true),
-        (Time64(_), Time64(_)) if !plus => (OperatorResult::Interval, false),
-        _ => return None,
-    })
-}
-
-/// A date or a timestamp that has no literal's choice left.
-fn is_moment(ty: &ArrowType) -> bool {
-    matches!(ty, ArrowType::Date32 | ArrowType::Timestamp(..))
-}
-
-/// What is between two moments, of which one at least is a timestamp: an interval. Beside an instant both are instants.
-fn between(left: Expr, right: Expr, left_type: &ArrowType, right_type: &ArrowType) -> Expr {
-    let is_zoned = |ty: &ArrowType| matches!(ty, ArrowType::Timestamp(_, Some(_)));
-    let settled = |expr: Expr, own: &ArrowType, other: &ArrowType| {
-        let becomes_other = *own == ArrowType::Date32 || (is_zoned(other) && !is_zoned(own));
-        if becomes_other { cast(expr, other.clone()) } else { expr }
-    };
-    let args = vec![settled(left, left_type, right_type), settled(right, right_type, left_type)];
-    call("between", Kind::Operator(ArithmeticOp::Subtract, OperatorResult::Interval), args)
-}
-
-fn comparison(op: &BinaryOperator) -> Option<Operator> {
-    Some(match op {
-        BinaryOperator::Eq => Operator::Eq,
-        BinaryOperator::NotEq => Operator::NotEq,
-        BinaryOperator::Lt => Operator::Lt,
-        BinaryOperator::LtEq => Operator::LtEq,
-        BinaryOperator::Gt => Operator::Gt,
-        BinaryOperator::GtEq => Operator::GtEq,
-        BinaryOperator::Custom(name) if name == IS_DISTINCT => Operator::IsDistinctFrom,
-        BinaryOperator::Custom(name) if name == IS_NOT_DISTINCT => Operator::IsNotDistinctFrom,
-        _ => return None,
-    })
 }

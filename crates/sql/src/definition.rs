@@ -11,10 +11,11 @@
 
 use crate::bind::{Binder, find_column, locate_ident, table_name};
 use crate::change::TableView;
-use crate::context::{sql_type, unknown_table};
+use crate::context::unknown_table;
 use crate::parse::parse_query;
 use crate::schema::without_schema;
 use crate::stored::called_sequences;
+use crate::types::sql_type;
 use crate::{Catalog, SequenceOptions, clauses, layout, lower, sequence};
 use datafusion_sql::sqlparser::ast::{
     self, CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs, Ident,

@@ -36,6 +36,7 @@ mod keyed;
 mod layout;
 mod lower;
 mod names;
+mod operators;
 mod parameters;
 mod parse;
 mod placeholders;
@@ -51,13 +52,13 @@ mod targets;
 mod tests;
 mod time_zone;
 mod transaction;
+mod types;
 mod words;
 
 pub use bind::{bind, bind_template};
 pub use catalog::{Argument, Catalog, Sequence};
 pub use change::{Consequence, ROW_ID, Referring, follow};
 pub use complete::is_complete;
-pub use context::parse_type;
 pub use keyed::{Keyed, KeyedAction, Scalar};
 pub use names::nearest;
 pub use parse::{Parsed, on_deep_stack, parse};
@@ -67,6 +68,7 @@ pub use session::{Session, clock};
 pub use statement::{Action, Alteration, Change, Columns, Insert, ObjectKind, Repeated, SequenceOptions, Statement};
 pub use stored::{Mentioned, called_sequences, mentioned_columns};
 pub use time_zone::TimeZone;
+pub use types::parse_type;
 
 /// Names of all scalar and aggregate functions, sorted, for completion.
 pub fn functions() -> Vec<String> {

@@ -54,15 +54,17 @@ pub(super) fn names_of(tables: &[TableWithJoins]) -> Vec<String> {
     names
 }
 
-/// Refuses a bare name of a condition that two of these tables have, as the condition itself says.
+/// Refuses a bare name of a condition that two of these tables have, as the condition itself says, unless it is one of `others`, which the
+/// condition may name, too.
 ///
 /// # Errors
 /// Input, for an ambiguous name.
-pub(super) fn unambiguous(expr: &Expr, tables: &[String]) -> Result<()> {
+pub(super) fn unambiguous(expr: &Expr, tables: &[String], others: &[String]) -> Result<()> {
     let mut names = Names { tables, depth: 0, bare: Vec::new(), owners: HashMap::new() };
     let _ = expr.visit(&mut names);
     let ambiguous = names.bare.iter().find(|name| {
-        let owners = names.owners.get(&name.value.to_lowercase());
+        let name = name.value.to_lowercase();
+        let owners = names.owners.get(&name).filter(|_| !others.contains(&name));
         owners.is_some_and(|owners| owners.iter().any(|owner| *owner != owners[0]))
     });
     let Some(name) = ambiguous else { return Ok(()) };

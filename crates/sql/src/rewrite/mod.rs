@@ -37,11 +37,12 @@ pub(crate) mod windows;
 
 use crate::asof::{self, NEAREST};
 use crate::clauses;
-use crate::context::{Context, IS_DISTINCT, IS_NOT_DISTINCT};
+use crate::context::Context;
 use crate::functions::Library;
 use crate::functions::native::{EXACT, SETS};
 use crate::functions::{sequence, window};
 use crate::hidden::{MARK, hidden};
+use crate::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::parse::{parse_query, span_position};
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
@@ -489,7 +490,11 @@ impl Rewriter<'_> {
             flow(settle_joins(table, &tables))?;
         }
         if let Some(expr) = &select.selection {
-            flow(conditions::unambiguous(expr, &tables))?;
+            flow(conditions::unambiguous(expr, &tables, &[]))?;
+        }
+        if let Some(expr) = &select.having {
+            let results = result_names(select);
+            flow(conditions::unambiguous(expr, &tables, &results))?;
         }
         for expr in [&mut select.selection, &mut select.having].into_iter().flatten() {
             conditions::condition(expr);
@@ -579,6 +584,15 @@ impl Rewriter<'_> {
     }
 }
 
+/// The names that a SELECT gives to its results, in lower case: `HAVING` may mean those.
+fn result_names(select: &Select) -> Vec<String> {
+    let named = |item: &SelectItem| match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.to_lowercase()),
+        _ => None,
+    };
+    select.projection.iter().filter_map(named).collect()
+}
+
 /// `SELECT 'x' AS p, 'x' AS q … GROUP BY p, q`: the binder names keys by their texts, and refuses two of one name. So a literal that is
 /// there again becomes another expression.
 fn tell_literals_apart(select: &mut Select) {
@@ -637,7 +651,7 @@ fn settle_joins(table: &mut TableWithJoins, tables: &[String]) -> Result<()> {
             other => other,
         };
         if let Some(JoinConstraint::On(condition)) = using::constraint(&mut join.join_operator) {
-            conditions::unambiguous(condition, tables)?;
+            conditions::unambiguous(condition, tables, &[])?;
             conditions::condition(condition);
             rows::condition(condition)?;
         }
