@@ -13,9 +13,13 @@
 //! versions share them) → [`row_group`] (how they are read) → `write` (the five operations) → [`writer`] → [`table`] →
 //! [`transaction`] → [`catalog`]. Bulk: [`builder`] and [`appender`].
 //!
-//! Knows no SQL, no operator and no file.
+//! What is to become one file that survives stands beside them, and is not connected yet (docs/decisions/0021-one-file.md):
+//! [`backend`] (disks).
+//!
+//! Knows no SQL and no operator.
 
 pub mod appender;
+pub mod backend;
 pub mod block;
 pub mod builder;
 pub mod catalog;

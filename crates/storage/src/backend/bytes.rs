@@ -1,0 +1,141 @@
+//! Numbers and checksums in bytes that a disk gave or is to have: little-endian, at fixed places or one after the other.
+//!
+//! [`Cursor`] never reads beyond its bytes, and whatever it gives a length for is there: so memory that is taken for what was
+//! read is never more than some multiple of what there is to read.
+
+use twox_hash::XxHash64;
+
+/// The checksum of bytes under a seed that names their place.
+pub(crate) fn checksum(bytes: &[u8], seed: u64) -> u64 {
+    XxHash64::oneshot(seed, bytes)
+}
+
+/// The number at a fixed place of a record, which is so long.
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let mut number = [0; 4];
+    number.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(number)
+}
+
+/// The number at a fixed place of a record, which is so long.
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let mut number = [0; 8];
+    number.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(number)
+}
+
+/// Puts bytes at a fixed place of a record, which is so long.
+pub(crate) fn put_at(bytes: &mut [u8], at: usize, value: &[u8]) {
+    bytes[at..at + value.len()].copy_from_slice(value);
+}
+
+/// Bytes that are read from their beginning on; `None` where they end too early.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cursor<'a>(&'a [u8]);
+
+macro_rules! numbers {
+    ($($name:ident $t:ty;)*) => { $(
+        /// The number that comes next.
+        pub(crate) fn $name(&mut self) -> Option<$t> {
+            let (number, rest) = self.0.split_first_chunk()?;
+            self.0 = rest;
+            Some(<$t>::from_le_bytes(*number))
+        }
+    )* };
+}
+
+impl<'a> Cursor<'a> {
+    /// All of some bytes.
+    pub(crate) fn new(bytes: &'a [u8]) -> Cursor<'a> {
+        Cursor(bytes)
+    }
+
+    /// How many are left.
+    pub(crate) fn left(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The bytes that come next.
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    numbers! {
+        u8 u8;
+        u16 u16;
+        u32 u32;
+        u64 u64;
+        i32 i32;
+        i64 i64;
+        i128 i128;
+        f64 f64;
+    }
+
+    /// A number in groups of seven bits, the lowest first.
+    pub(crate) fn varint(&mut self) -> Option<u64> {
+        let mut number = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.u8()?;
+            let bits = u64::from(byte & 0x7F);
+            if bits << shift >> shift != bits {
+                return None;
+            }
+            number |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    /// A length, and so many bytes.
+    pub(crate) fn counted(&mut self) -> Option<&'a [u8]> {
+        let count = usize::try_from(self.varint()?).ok()?;
+        self.take(count)
+    }
+}
+
+/// Appends what [`Cursor::varint`] reads.
+pub(crate) fn push_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number > 0x7F {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+/// Appends what [`Cursor::counted`] reads.
+pub(crate) fn push_counted(out: &mut Vec<u8>, bytes: &[u8]) {
+    push_varint(out, bytes.len() as u64);
+    out.extend_from_slice(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_come_back() {
+        for number in (0..64).map(|bit| 1u64 << bit).flat_map(|bit| [bit - 1, bit, bit + 1]).chain([u64::MAX]) {
+            let mut bytes = Vec::new();
+            push_varint(&mut bytes, number);
+            let mut cursor = Cursor::new(&bytes);
+            assert_eq!((cursor.varint(), cursor.left()), (Some(number), 0));
+            assert_eq!(Cursor::new(&bytes[..bytes.len() - 1]).varint(), None);
+        }
+        assert_eq!(Cursor::new(&[0xFF; 10]).varint(), None);
+        let mut bytes = Vec::new();
+        push_counted(&mut bytes, b"abc");
+        assert_eq!(Cursor::new(&bytes).counted(), Some(&b"abc"[..]));
+        assert_eq!(Cursor::new(&bytes[..3]).counted(), None);
+    }
+
+    /// Files are to be read for ever, so the checksum must never become another one.
+    #[test]
+    fn the_checksum_is_xxh64() {
+        assert_eq!(checksum(b"", 0), 0xEF46_DB37_51D8_E999);
+        assert_eq!(checksum(b"abc", 0), 0x44BC_2CF5_AD77_0999);
+    }
+}

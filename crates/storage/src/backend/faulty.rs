@@ -1,0 +1,338 @@
+//! A disk for tests that fails as disks do, the same way each time for the same seed.
+//!
+//! - It **keeps** what was synced. Of what was written since, each sector is on the disk in any version that it had since then, each one
+//!   for itself, as is the length: so writes are lost, reordered and torn ([`FaultyDisk::crash`]).
+//! - It **stops** at an operation of a given number ([`FaultyDisk::stop_at`]): that one and all later ones fail. Operations are
+//!   writes, changes of the length and syncs of all of its files, in their order.
+//! - It **refuses** the n-th read, write or sync ([`FaultyDisk::refuse`]), once. A sync that is refused forgets: what was not
+//!   synced is as after a crash on the disk, and as it was written in memory, and later syncs do not see it.
+//!
+//! What it does not do: tear a sector, forget what was synced, give other bytes than it has. For rot there is
+//! [`FaultyBackend::flip`].
+
+use super::memory::{read_from, write_to};
+use super::{Backend, Lock, SECTOR};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What can be refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// [`Backend::read`].
+    Read,
+    /// [`Backend::write`] and [`Backend::set_len`].
+    Write,
+    /// [`Backend::sync`].
+    Sync,
+}
+
+/// See the module. Copies are the same disk.
+#[derive(Debug, Clone)]
+pub struct FaultyDisk(Arc<Mutex<Disk>>);
+
+/// A file of a [`FaultyDisk`].
+#[derive(Debug, Clone)]
+pub struct FaultyBackend {
+    disk: FaultyDisk,
+    name: String,
+}
+
+#[derive(Debug)]
+struct Disk {
+    random: u64,
+    files: BTreeMap<String, Image>,
+    /// Writes, changes of length and syncs so far.
+    operations: u64,
+    stop_at: Option<u64>,
+    /// By operation, how often it was done, and what is refused.
+    done: [u64; 3],
+    refusals: Vec<(Operation, u64, io::ErrorKind)>,
+}
+
+/// A file as it is in memory and on the disk.
+#[derive(Debug, Default)]
+struct Image {
+    now: Vec<u8>,
+    synced: Vec<u8>,
+    /// Versions of sectors since the last sync, and of the length.
+    sectors: BTreeMap<usize, Vec<[u8; SECTOR]>>,
+    lengths: Vec<usize>,
+}
+
+impl Image {
+    /// Writes down how the sectors of a range are now.
+    fn note(&mut self, start: usize, end: usize) {
+        for sector in start / SECTOR..end.div_ceil(SECTOR) {
+            let mut version = [0; SECTOR];
+            let from = (sector * SECTOR).min(self.now.len());
+            let bytes = &self.now[from..self.now.len().min(from + SECTOR)];
+            version[..bytes.len()].copy_from_slice(bytes);
+            self.sectors.entry(sector).or_default().push(version);
+        }
+        self.lengths.push(self.now.len());
+    }
+
+    /// All that was written since the last sync is on the disk.
+    fn keep(&mut self) {
+        for (sector, versions) in std::mem::take(&mut self.sectors) {
+            versions.last().iter().for_each(|last| write_to(&mut self.synced, (sector * SECTOR) as u64, &last[..]));
+        }
+        self.synced.resize(self.now.len(), 0);
+        self.lengths.clear();
+    }
+
+    /// What is on the disk when it stops.
+    fn settle(&mut self, random: &mut impl FnMut(u64) -> u64) {
+        // Often all of it, or nothing, is there, so that both ends are tried.
+        let share = [0, 1, 1, 2][random(4) as usize];
+        let mut pick = |versions: usize| match share {
+            0 => 0,
+            2 => versions as u64,
+            _ => random(versions as u64 + 1),
+        };
+        let length = match pick(self.lengths.len()) {
+            0 => self.synced.len(),
+            version => self.lengths[version as usize - 1],
+        };
+        for (&sector, versions) in &self.sectors {
+            match pick(versions.len()) {
+                0 => {}
+                version => write_to(&mut self.synced, (sector * SECTOR) as u64, &versions[version as usize - 1]),
+            }
+        }
+        self.synced.resize(length, 0);
+        self.sectors.clear();
+        self.lengths.clear();
+    }
+}
+
+impl Disk {
+    fn below(random: &mut u64, bound: u64) -> u64 {
+        *random ^= *random << 13;
+        *random ^= *random >> 7;
+        *random ^= *random << 17;
+        (*random >> 8) % bound
+    }
+
+    /// Counts an operation, which may be the one that fails.
+    fn begin(&mut self, operation: Operation) -> io::Result<()> {
+        if operation != Operation::Read {
+            self.operations += 1;
+        }
+        let stops = self.stop_at.is_some_and(|stop| self.operations >= stop);
+        if stops {
+            return Err(io::Error::other("the disk has stopped"));
+        }
+        let number = &mut self.done[operation as usize];
+        *number += 1;
+        match self.refusals.iter().find(|(of, at, _)| (*of, *at) == (operation, *number)) {
+            Some(&(_, _, kind)) => Err(kind.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl FaultyDisk {
+    /// A disk without files, and without faults as yet. The seed is not 0.
+    pub fn new(seed: u64) -> FaultyDisk {
+        let (files, refusals) = (BTreeMap::new(), Vec::new());
+        FaultyDisk(Arc::new(Mutex::new(Disk {
+            random: seed.wrapping_mul(0x9E37_79B9_7F4A_7C15).max(1),
+            files,
+            operations: 0,
+            stop_at: None,
+            done: [0; 3],
+            refusals,
+        })))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Disk> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A file, which is empty if it is not there.
+    pub fn file(&self, name: &str) -> FaultyBackend {
+        self.lock().files.entry(name.to_owned()).or_default();
+        FaultyBackend { disk: self.clone(), name: name.to_owned() }
+    }
+
+    /// Writes, changes of length and syncs so far.
+    pub fn operations(&self) -> u64 {
+        self.lock().operations
+    }
+
+    /// Stops at the operation of this number, from 1 on.
+    pub fn stop_at(&self, operation: u64) {
+        self.lock().stop_at = Some(operation);
+    }
+
+    /// Refuses the operation that is the `number`-th of its kind from now on, from 1 on.
+    pub fn refuse(&self, operation: Operation, number: u64, kind: io::ErrorKind) {
+        let mut disk = self.lock();
+        let at = disk.done[operation as usize] + number;
+        disk.refusals.push((operation, at, kind));
+    }
+
+    /// The process stops, and starts again: all that was written is there, and may still be lost. All faults are over.
+    pub fn restart(&self) {
+        let mut disk = self.lock();
+        (disk.stop_at, disk.operations) = (None, 0);
+        disk.refusals.clear();
+    }
+
+    /// The machine stops, and starts again: what was not synced is there, or not. All faults are over.
+    pub fn crash(&self) {
+        let mut disk = self.lock();
+        let disk = &mut *disk;
+        for image in disk.files.values_mut() {
+            image.settle(&mut |bound| Disk::below(&mut disk.random, bound));
+            image.now.clone_from(&image.synced);
+        }
+        (disk.stop_at, disk.operations) = (None, 0);
+        disk.refusals.clear();
+    }
+}
+
+impl FaultyBackend {
+    fn image<'a>(&self, disk: &'a mut Disk) -> &'a mut Image {
+        disk.files.entry(self.name.clone()).or_default()
+    }
+
+    /// A copy of all bytes, as they are in memory.
+    pub fn bytes(&self) -> Vec<u8> {
+        self.image(&mut self.disk.lock()).now.clone()
+    }
+
+    /// Inverts bits of a byte, on the disk and in memory.
+    pub fn flip(&self, offset: usize, bits: u8) {
+        let mut disk = self.disk.lock();
+        let image = self.image(&mut disk);
+        [&mut image.now, &mut image.synced]
+            .into_iter()
+            .filter_map(|bytes| bytes.get_mut(offset))
+            .for_each(|byte| *byte ^= bits);
+    }
+}
+
+impl Backend for FaultyBackend {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.begin(Operation::Read)?;
+        read_from(&self.image(&mut disk).now, offset, out)
+    }
+
+    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        let begun = disk.begin(Operation::Write);
+        let image = self.image(&mut disk);
+        if begun.is_ok() {
+            write_to(&mut image.now, offset, bytes);
+            image.note(offset as usize, offset as usize + bytes.len());
+        } else {
+            // What is refused, or cut short by the end, may have been done in part.
+            let half = &bytes[..bytes.len() / 2 / SECTOR * SECTOR];
+            write_to(&mut image.now, offset, half);
+            image.note(offset as usize, offset as usize + half.len());
+        }
+        begun
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.image(&mut self.disk.lock()).now.len() as u64)
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.begin(Operation::Write)?;
+        let image = self.image(&mut disk);
+        let old = image.now.len();
+        image.now.resize(len as usize, 0);
+        image.note(old.min(len as usize), old.max(len as usize));
+        Ok(())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        let begun = disk.begin(Operation::Sync);
+        let disk = &mut *disk;
+        let image = disk.files.entry(self.name.clone()).or_default();
+        match begun {
+            Ok(()) => {
+                image.keep();
+            }
+            // What had stopped before is settled by the crash.
+            Err(_) if disk.stop_at.is_some_and(|stop| disk.operations >= stop) => {}
+            Err(_) => image.settle(&mut |bound| Disk::below(&mut disk.random, bound)),
+        }
+        begun
+    }
+
+    fn lock(&self, _: Lock) -> io::Result<bool> {
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_synced_stays_and_the_rest_is_torn() {
+        let mut seen = std::collections::BTreeSet::new();
+        for seed in 1..200 {
+            let disk = FaultyDisk::new(seed);
+            let file = disk.file("data");
+            file.write(0, &[1; 2 * SECTOR]).expect("no faults");
+            file.sync().expect("no faults");
+            file.write(0, &[2; 2 * SECTOR]).expect("no faults");
+            file.write(SECTOR as u64, &[3; 2 * SECTOR]).expect("no faults");
+            disk.crash();
+            let bytes = file.bytes();
+            let sectors: Vec<u8> = bytes.chunks(SECTOR).map(|sector| sector[0]).collect();
+            assert!(bytes.chunks(SECTOR).all(|sector| sector.iter().all(|&byte| byte == sector[0])));
+            assert!(sectors.len() >= 2 && [1, 2].contains(&sectors[0]) && (1..=3).contains(&sectors[1]));
+            seen.insert(sectors);
+        }
+        // All that there can be was there: two versions, three, and none, zeros or three.
+        assert_eq!(seen.len(), 2 * 3 * 3, "{seen:?}");
+    }
+
+    #[test]
+    fn it_stops_and_refuses_where_it_was_told_to() {
+        let disk = FaultyDisk::new(1);
+        let (one, other) = (disk.file("one"), disk.file("other"));
+        disk.refuse(Operation::Write, 2, io::ErrorKind::StorageFull);
+        one.write(0, b"a").expect("the first");
+        assert_eq!(other.write(0, b"b").expect_err("the second").kind(), io::ErrorKind::StorageFull);
+        other.write(0, b"b").expect("the third");
+        disk.stop_at(disk.operations() + 2);
+        one.sync().expect("one more");
+        assert!(one.sync().is_err() && other.write(1, b"c").is_err());
+        disk.crash();
+        assert_eq!(one.bytes(), b"a");
+    }
+
+    #[test]
+    fn a_sync_that_failed_is_not_made_good_by_the_next() {
+        let mut lost = 0;
+        for seed in 1..50 {
+            let disk = FaultyDisk::new(seed);
+            let file = disk.file("data");
+            file.write(0, b"a").expect("no faults");
+            disk.refuse(Operation::Sync, 1, io::ErrorKind::Other);
+            assert!(file.sync().is_err());
+            let mut now = [0];
+            file.read(0, &mut now).expect("no faults");
+            assert_eq!(&now, b"a");
+            file.sync().expect("the second");
+            disk.crash();
+            lost += usize::from(file.bytes() != b"a");
+        }
+        assert!((10..49).contains(&lost), "{lost}");
+    }
+}
