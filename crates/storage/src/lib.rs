@@ -14,7 +14,7 @@
 //! [`transaction`] → [`catalog`]. Bulk: [`builder`] and [`appender`].
 //!
 //! What is to become one file that survives stands beside them, and is not connected yet (docs/decisions/0021-one-file.md):
-//! [`backend`] (disks).
+//! [`backend`] (disks), [`file`] (the data file: headers, extents, free space).
 //!
 //! Knows no SQL and no operator.
 
@@ -30,6 +30,7 @@ pub mod dependencies;
 mod difference;
 mod digest;
 mod duplicates;
+pub mod file;
 mod fold;
 mod hash;
 pub mod index;

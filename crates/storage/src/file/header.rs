@@ -1,0 +1,386 @@
+//! Preamble and headers of a data file.
+//!
+//! Bytes that were read are [`Unverified`] until their checksum, their place and their numbers are right; only then there is a
+//! [`Header`]. Of two headers one may be torn, because the machine stopped while it was written: the other one is the newest then. If a
+//! header is whole and of a version that is not known, that is not looked away from: the file is refused.
+//!
+//! Offsets are sums of what stands before, checked when this is compiled.
+
+use crate::backend::bytes::{checksum, put_at, u32_at, u64_at};
+use crate::backend::{Backend, SECTOR, damaged, refused};
+use entasis_vector::{Error, ErrorKind, Result};
+
+/// Bytes of a page: what extents begin at multiples of.
+pub const PAGE: u64 = 4096;
+/// The first page that is no header.
+pub(super) const FIRST_PAGE: u64 = 3;
+/// The version that is written, and the newest one that is read.
+const VERSION: u32 = 1;
+/// Features that are known, which a reader must know.
+const REQUIRED: u64 = 0;
+/// Features that are known, which a reader need not know.
+const OPTIONAL: u64 = 0;
+/// References of extents in a header.
+pub const ROOTS: usize = 8;
+
+mod preamble {
+    pub(super) const MAGIC: [u8; 8] = *b"\x89ENTASIS";
+    pub(super) const VERSION: usize = MAGIC.len();
+    pub(super) const PAGE: usize = VERSION + 4;
+    pub(super) const ID: usize = PAGE + 4;
+    pub(super) const CHECKSUM: usize = ID + 16 + 24;
+    pub(super) const BYTES: usize = CHECKSUM + 8;
+}
+
+mod place {
+    use super::ROOTS;
+
+    pub(super) const MAGIC: [u8; 8] = *b"ENTAHEAD";
+    pub(super) const NUMBER: usize = MAGIC.len();
+    pub(super) const VERSION: usize = NUMBER + 8;
+    pub(super) const STATE: usize = VERSION + 4;
+    pub(super) const REQUIRED: usize = STATE + 4;
+    pub(super) const OPTIONAL: usize = REQUIRED + 8;
+    pub(super) const LOG_POSITION: usize = OPTIONAL + 8;
+    pub(super) const SEGMENT_BYTES: usize = LOG_POSITION + 8;
+    pub(super) const PAGES: usize = SEGMENT_BYTES + 4 + 4;
+    pub(super) const ROOT: usize = PAGES + 8;
+    pub(super) const ROOT_BYTES: usize = 24;
+    pub(super) const CHECKSUM: usize = ROOT + ROOTS * ROOT_BYTES;
+    pub(super) const BYTES: usize = CHECKSUM + 8;
+}
+
+/// Bytes of the preamble that mean something.
+pub(super) const PREAMBLE_BYTES: usize = preamble::BYTES;
+/// Bytes of a header.
+pub(super) const HEADER_BYTES: usize = place::BYTES;
+
+// As the page on the format draws them; and a header is written whole or not at all.
+const _: () = assert!(preamble::CHECKSUM == 56 && preamble::BYTES == 64);
+const _: () = assert!(place::PAGES == 56 && place::ROOT == 64 && place::CHECKSUM == 256 && HEADER_BYTES <= SECTOR);
+
+/// What tells a database from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseId(pub [u8; 16]);
+
+impl DatabaseId {
+    /// What checksums begin with.
+    pub(crate) fn seed(self) -> u64 {
+        u64_at(&self.0, 0)
+    }
+}
+
+/// Where a payload stands; the default is nowhere.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// The first byte in the file.
+    pub offset: u64,
+    /// Bytes of the payload; none if there is no extent.
+    pub bytes: u64,
+    /// The checksum of the payload.
+    pub checksum: u64,
+}
+
+impl Extent {
+    /// Bytes of a reference.
+    pub const SIZE: usize = place::ROOT_BYTES;
+
+    /// As it is written where it is referred to.
+    pub fn to_bytes(self) -> [u8; Extent::SIZE] {
+        let mut bytes = [0; Extent::SIZE];
+        put_at(&mut bytes, 0, &self.offset.to_le_bytes());
+        put_at(&mut bytes, 8, &self.bytes.to_le_bytes());
+        put_at(&mut bytes, 16, &self.checksum.to_le_bytes());
+        bytes
+    }
+
+    /// The inverse of [`Extent::to_bytes`]. What it says is only believed once it is read.
+    pub fn from_bytes(bytes: &[u8; Extent::SIZE]) -> Extent {
+        Extent { offset: u64_at(bytes, 0), bytes: u64_at(bytes, 8), checksum: u64_at(bytes, 16) }
+    }
+
+    /// True if an extent may be there, for all that is known without the file.
+    pub(super) fn is_well_placed(self) -> bool {
+        self.offset.is_multiple_of(PAGE) && self.offset >= FIRST_PAGE * PAGE
+    }
+}
+
+/// Which root is which.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Root {
+    /// Names, and what they stand for.
+    Catalog = 0,
+    /// Rows.
+    Tables = 1,
+    /// What is known of columns.
+    Statistics = 2,
+    /// What `CALIBRATE` found.
+    Costs = 3,
+    /// Free runs of pages.
+    FreeSpace = 4,
+}
+
+/// Whether the log belongs to a state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// What comes after it is in the log, which must be there.
+    Open = 0,
+    /// The database was closed: all is in this state, and the log may be missing.
+    Closed = 1,
+}
+
+/// Who may do what with a file that is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// It is read and written, by nobody else.
+    Write,
+    /// It is only read, maybe by others, too.
+    Read,
+}
+
+/// What a new state consists of, beside its extents.
+#[derive(Debug, Clone, Copy)]
+pub struct Contents {
+    /// Where each part of it begins. That of the free space is found by [`super::DataFile::commit`].
+    pub roots: [Extent; ROOTS],
+    /// The position from which on the log is replayed.
+    pub log_position: u64,
+    /// Whether the log belongs to it.
+    pub state: State,
+}
+
+/// One state of the database, as it was verified or is to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Counts states, from 2 on.
+    pub number: u64,
+    /// Whether the log belongs to it.
+    pub state: State,
+    /// Features that its readers must know.
+    pub required: u64,
+    /// Features that its writers must know.
+    pub optional: u64,
+    /// The position from which on the log is replayed.
+    pub log_position: u64,
+    /// Bytes of a segment of the log.
+    pub segment_bytes: u32,
+    /// Pages of the file, without a free tail.
+    pub pages: u64,
+    /// Where its parts begin, by [`Root`].
+    pub roots: [Extent; ROOTS],
+}
+
+impl Header {
+    /// That of an empty database.
+    pub(super) fn first(segment_bytes: u32) -> Header {
+        Header {
+            number: 2,
+            state: State::Open,
+            required: 0,
+            optional: 0,
+            log_position: 0,
+            segment_bytes,
+            pages: FIRST_PAGE,
+            roots: [Extent::default(); ROOTS],
+        }
+    }
+
+    /// The one behind it.
+    pub(super) fn next(&self, contents: Contents, pages: u64) -> Header {
+        let Contents { roots, log_position, state } = contents;
+        Header { number: self.number + 1, state, log_position, pages, roots, ..*self }
+    }
+
+    /// Where it is written.
+    pub(super) fn offset(&self) -> u64 {
+        (1 + self.number % 2) * PAGE
+    }
+
+    /// As it is written.
+    pub(super) fn bytes(&self, id: DatabaseId) -> [u8; HEADER_BYTES] {
+        let mut bytes = [0; HEADER_BYTES];
+        put_at(&mut bytes, 0, &place::MAGIC);
+        put_at(&mut bytes, place::NUMBER, &self.number.to_le_bytes());
+        put_at(&mut bytes, place::VERSION, &VERSION.to_le_bytes());
+        put_at(&mut bytes, place::STATE, &(self.state as u32).to_le_bytes());
+        put_at(&mut bytes, place::REQUIRED, &self.required.to_le_bytes());
+        put_at(&mut bytes, place::OPTIONAL, &self.optional.to_le_bytes());
+        put_at(&mut bytes, place::LOG_POSITION, &self.log_position.to_le_bytes());
+        put_at(&mut bytes, place::SEGMENT_BYTES, &self.segment_bytes.to_le_bytes());
+        put_at(&mut bytes, place::PAGES, &self.pages.to_le_bytes());
+        for (number, root) in self.roots.iter().enumerate() {
+            put_at(&mut bytes, place::ROOT + number * place::ROOT_BYTES, &root.to_bytes());
+        }
+        let sum = checksum(&bytes[..place::CHECKSUM], id.seed() ^ self.offset());
+        put_at(&mut bytes, place::CHECKSUM, &sum.to_le_bytes());
+        bytes
+    }
+}
+
+/// Bytes of a header's page, of which nothing is known.
+pub(super) struct Unverified {
+    bytes: [u8; HEADER_BYTES],
+    offset: u64,
+}
+
+/// What is wrong with a header.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// It is torn, rotten, or was never written.
+    NotWhole,
+    /// It is whole, and of a version that is not known.
+    Newer(u32),
+    /// It is whole, and readers must know features that are not known.
+    Required(u64),
+    /// It is whole, and writers must know features that are not known.
+    Optional(u64),
+    /// It is whole, of this number, and what it says cannot be.
+    Senseless(u64, &'static str),
+}
+
+impl Unverified {
+    pub(super) fn new(bytes: [u8; HEADER_BYTES], offset: u64) -> Unverified {
+        Unverified { bytes, offset }
+    }
+
+    /// The header, if it is one that stands where it belongs in a file of so many bytes.
+    pub(super) fn verify(self, id: DatabaseId, access: Access, file_bytes: u64) -> Result<Header, Flaw> {
+        let (bytes, offset) = (&self.bytes, self.offset);
+        let sum = checksum(&bytes[..place::CHECKSUM], id.seed() ^ offset);
+        if !bytes.starts_with(&place::MAGIC) || sum != u64_at(bytes, place::CHECKSUM) {
+            return Err(Flaw::NotWhole);
+        }
+        let version = u32_at(bytes, place::VERSION);
+        if version > VERSION {
+            return Err(Flaw::Newer(version));
+        }
+        let (required, optional) = (u64_at(bytes, place::REQUIRED), u64_at(bytes, place::OPTIONAL));
+        if required & !REQUIRED != 0 {
+            return Err(Flaw::Required(required & !REQUIRED));
+        }
+        if access == Access::Write && optional & !OPTIONAL != 0 {
+            return Err(Flaw::Optional(optional & !OPTIONAL));
+        }
+        let number = u64_at(bytes, place::NUMBER);
+        let state = match u32_at(bytes, place::STATE) {
+            0 => State::Open,
+            1 => State::Closed,
+            _ => return Err(Flaw::Senseless(number, "its state is none")),
+        };
+        let mut roots = [Extent::default(); ROOTS];
+        for (number, root) in roots.iter_mut().enumerate() {
+            let at = place::ROOT + number * place::ROOT_BYTES;
+            let mut reference = [0; Extent::SIZE];
+            reference.copy_from_slice(&bytes[at..at + Extent::SIZE]);
+            *root = Extent::from_bytes(&reference);
+        }
+        let header = Header {
+            number,
+            state,
+            required,
+            optional,
+            log_position: u64_at(bytes, place::LOG_POSITION),
+            segment_bytes: u32_at(bytes, place::SEGMENT_BYTES),
+            pages: u64_at(bytes, place::PAGES),
+            roots,
+        };
+        let end = header.pages.checked_mul(PAGE);
+        let ends = |root: &Extent| root.offset.checked_add(root.bytes);
+        let fits =
+            |root: &Extent| root.bytes == 0 || (root.is_well_placed() && ends(root) <= end && ends(root).is_some());
+        if header.offset() != offset {
+            Err(Flaw::Senseless(number, "it belongs elsewhere"))
+        } else if header.pages < FIRST_PAGE || end.is_none_or(|end| end > file_bytes) {
+            Err(Flaw::Senseless(number, "the file is shorter than it says"))
+        } else if !roots.iter().all(fits) {
+            Err(Flaw::Senseless(number, "a root lies outside of the file"))
+        } else {
+            Ok(header)
+        }
+    }
+}
+
+/// The preamble.
+pub(super) struct Preamble;
+
+impl Preamble {
+    /// As it is written.
+    pub(super) fn bytes(id: DatabaseId) -> [u8; PREAMBLE_BYTES] {
+        let mut bytes = [0; PREAMBLE_BYTES];
+        put_at(&mut bytes, 0, &preamble::MAGIC);
+        put_at(&mut bytes, preamble::VERSION, &VERSION.to_le_bytes());
+        put_at(&mut bytes, preamble::PAGE, &(PAGE as u32).to_le_bytes());
+        put_at(&mut bytes, preamble::ID, &id.0);
+        let sum = checksum(&bytes[..preamble::CHECKSUM], 0);
+        put_at(&mut bytes, preamble::CHECKSUM, &sum.to_le_bytes());
+        bytes
+    }
+
+    /// The id of the database.
+    fn verify(backend: &dyn Backend, bytes: &[u8; PREAMBLE_BYTES]) -> Result<DatabaseId> {
+        let name = backend.name();
+        if !bytes.starts_with(&preamble::MAGIC) {
+            return Err(Error::input(format!("{name} is not an Entasis database")));
+        }
+        let version = u32_at(bytes, preamble::VERSION);
+        let is_whole = checksum(&bytes[..preamble::CHECKSUM], 0) == u64_at(bytes, preamble::CHECKSUM);
+        // A newer version may have another checksum. The version is where it is in all of them.
+        if version > VERSION {
+            return Err(newer(name, version));
+        }
+        if !is_whole || u32_at(bytes, preamble::PAGE) != PAGE as u32 {
+            return Err(damaged(backend, 0, "the preamble"));
+        }
+        let mut id = [0; 16];
+        id.copy_from_slice(&bytes[preamble::ID..preamble::ID + 16]);
+        Ok(DatabaseId(id))
+    }
+}
+
+/// The id and the newest state of a database.
+pub(super) fn newest(backend: &dyn Backend, access: Access) -> Result<(DatabaseId, Header)> {
+    let io = |error| refused(backend, &error);
+    let file_bytes = backend.length().map_err(io)?;
+    let mut bytes = [0; PREAMBLE_BYTES];
+    if file_bytes < PREAMBLE_BYTES as u64 {
+        return Err(Error::input(format!("{} is not an Entasis database", backend.name())));
+    }
+    backend.read(0, &mut bytes).map_err(io)?;
+    let id = Preamble::verify(backend, &bytes)?;
+    if file_bytes < FIRST_PAGE * PAGE {
+        return Err(damaged(backend, file_bytes, "it ends within the headers"));
+    }
+    let (mut headers, mut senseless) = (Vec::new(), Vec::new());
+    for offset in [PAGE, 2 * PAGE] {
+        let (name, mut bytes) = (backend.name(), [0; HEADER_BYTES]);
+        backend.read(offset, &mut bytes).map_err(io)?;
+        match Unverified::new(bytes, offset).verify(id, access, file_bytes) {
+            Ok(header) => headers.push(header),
+            Err(Flaw::NotWhole) => {}
+            Err(Flaw::Newer(version)) => return Err(newer(name, version)),
+            Err(Flaw::Required(bits)) => {
+                let message = format!("{name} has features that this version of Entasis cannot read (bits {bits:#x})");
+                return Err(Error::new(ErrorKind::NotSupported, message));
+            }
+            Err(Flaw::Optional(bits)) => {
+                let message = format!("{name} has features that this version of Entasis cannot write (bits {bits:#x})");
+                return Err(Error::new(ErrorKind::NotSupported, message).with_hint("open it to be read only"));
+            }
+            Err(Flaw::Senseless(number, what)) => senseless.push((number, offset, what)),
+        }
+    }
+    let newest = headers.into_iter().max_by_key(|header| header.number);
+    // For the older one the file may be too short: it was cut behind the newer one.
+    let is_newer = |number: u64| newest.is_none_or(|header| number > header.number);
+    if let Some(&(_, offset, what)) = senseless.iter().find(|(number, ..)| is_newer(*number)) {
+        return Err(damaged(backend, offset, what));
+    }
+    newest.map(|header| (id, header)).ok_or_else(|| damaged(backend, PAGE, "neither header is whole"))
+}
+
+/// The file is of a version that is not known.
+fn newer(name: &str, version: u32) -> Error {
+    let message =
+        format!("{name} was written by a newer version of Entasis (format {version}; this one reads up to {VERSION})");
+    Error::new(ErrorKind::NotSupported, message)
+}

@@ -1,0 +1,314 @@
+//! The data file: one consistent state of a database, and how it becomes the next (docs/design/file-format.md).
+//!
+//! ```text
+//! preamble │ header A │ header B │ extent │ free │ extent │ extent │ …
+//!              n-1         n ──roots──▶      ▲
+//! ```
+//! A header reaches all extents of its state. Nothing that the newest header reaches is ever written over, so the machine may stop
+//! at any moment, and this state is there:
+//!
+//! 1. [`DataFile::write`] puts a payload into free pages, as often as wanted, and gives the [`Extent`] that it is found by.
+//! 2. [`DataFile::give_up`] says which extents the next state does not need. Their pages stay as they are for now.
+//! 3. [`DataFile::commit`] writes the map of free space, syncs, writes the older header anew, and syncs. Now pages that were given
+//!    up are free, and the free tail of the file is cut off.
+//!
+//! | module | |
+//! |---|---|
+//! | [`header`] | preamble and headers: bytes that are not believed, and what they become once they were checked |
+//! | `space` | free runs: take, give back, join, cut |
+//!
+//! Invariants: pages are free, or given up, or of one extent; the file is not written after an error of a write or a sync. What is
+//! not done here: what extents mean, when a checkpoint comes, caching.
+
+pub mod header;
+mod space;
+
+#[cfg(test)]
+mod tests;
+
+pub use header::{Access, Contents, DatabaseId, Extent, Header, ROOTS, Root, State};
+
+use crate::backend::bytes::checksum;
+use crate::backend::{Backend, Lock, damaged, refused};
+use crate::sync::{AtomicBool, Mutex, MutexGuard, Ordering, PoisonError};
+use entasis_vector::{Error, ErrorKind, Result};
+use header::{PAGE, PREAMBLE_BYTES, Preamble};
+use space::{Run, Space};
+use std::sync::Arc;
+
+/// Where the owner note stands.
+const OWNER_AT: u64 = 512;
+/// Bytes of the owner note.
+const OWNER_BYTES: usize = 32;
+
+/// See the module. All methods may be called from several threads.
+#[derive(Debug)]
+pub struct DataFile {
+    backend: Arc<dyn Backend>,
+    id: DatabaseId,
+    access: Access,
+    pages: Mutex<Pages>,
+    newest: Mutex<Header>,
+    /// Whoever commits has it.
+    turn: Mutex<()>,
+    /// A write or a sync has failed: nothing is written any more.
+    has_failed: AtomicBool,
+}
+
+/// What becomes of pages.
+#[derive(Debug)]
+struct Pages {
+    space: Space,
+    /// What the newest header, or the log behind it, still reaches.
+    given_up: Vec<Run>,
+}
+
+impl DataFile {
+    /// Makes an empty database of an empty file, which it locks and syncs.
+    ///
+    /// # Errors
+    /// I/O; also if another has it locked.
+    pub fn create(backend: Arc<dyn Backend>, id: DatabaseId, segment_bytes: u32) -> Result<DataFile> {
+        let io = |error| refused(&*backend, &error);
+        take_lock(&*backend, Access::Write)?;
+        let header = Header::first(segment_bytes);
+        let mut bytes = vec![0; header::FIRST_PAGE as usize * PAGE as usize];
+        bytes[..PREAMBLE_BYTES].copy_from_slice(&Preamble::bytes(id));
+        let at = header.offset() as usize;
+        bytes[at..at + header::HEADER_BYTES].copy_from_slice(&header.bytes(id));
+        backend.write(0, &bytes).map_err(io)?;
+        backend.sync().map_err(io)?;
+        let space = Space::new(header::FIRST_PAGE);
+        let file = DataFile::of(backend, id, Access::Write, space, header);
+        file.note_owner()?;
+        Ok(file)
+    }
+
+    /// Opens a database: locks it, and finds its newest state.
+    ///
+    /// # Errors
+    /// I/O; also if another has it locked, with the id of its process. Corruption. Input, if it is no database of a version that can be read,
+    /// or written if it is to be.
+    pub fn open(backend: Arc<dyn Backend>, access: Access) -> Result<DataFile> {
+        take_lock(&*backend, access)?;
+        let (id, header) = header::newest(&*backend, access)?;
+        let mut space = Space::new(header.pages);
+        let map = header.roots[Root::FreeSpace as usize];
+        if map.bytes > 0 {
+            let bytes = read(&*backend, id, map)?;
+            let free = space::parse(&bytes, header.pages, map);
+            for run in free.ok_or_else(|| damaged(&*backend, map.offset, "the map of free space"))? {
+                space.release(run);
+            }
+        }
+        let file = DataFile::of(backend, id, access, space, header);
+        if access == Access::Write {
+            file.note_owner()?;
+            // A process that was killed may have left the newest state in the system's memory only. Pages that it gave up are
+            // not to be written before it is on the disk.
+            file.sync()?;
+        }
+        Ok(file)
+    }
+
+    fn of(backend: Arc<dyn Backend>, id: DatabaseId, access: Access, space: Space, header: Header) -> DataFile {
+        let pages = Mutex::new(Pages { space, given_up: Vec::new() });
+        let (newest, turn, has_failed) = (Mutex::new(header), Mutex::new(()), AtomicBool::new(false));
+        DataFile { backend, id, access, pages, newest, turn, has_failed }
+    }
+
+    /// Its id, which its log has, too.
+    pub fn id(&self) -> DatabaseId {
+        self.id
+    }
+
+    /// Its newest state.
+    pub fn header(&self) -> Header {
+        *lock(&self.newest)
+    }
+
+    /// The payload of an extent.
+    ///
+    /// # Errors
+    /// I/O, or corruption: then with the place.
+    pub fn read(&self, extent: Extent) -> Result<Vec<u8>> {
+        read(&*self.backend, self.id, extent)
+    }
+
+    /// Writes a payload to free pages, or behind the end. It is there for good with the next [`DataFile::sync`] or [`DataFile::commit`], and reached
+    /// by whatever is committed to have its place.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn write(&self, payload: &[u8]) -> Result<Extent> {
+        self.may_write()?;
+        if payload.is_empty() {
+            return Ok(Extent::default());
+        }
+        let run = lock(&self.pages).space.take((payload.len() as u64).div_ceil(PAGE));
+        self.put(run, payload)
+    }
+
+    /// Writes a payload to pages that were taken for it.
+    fn put(&self, run: Run, payload: &[u8]) -> Result<Extent> {
+        let offset = run.start * PAGE;
+        let bytes = payload.len() as u64;
+        let rest = (run.pages * PAGE - bytes) as usize;
+        self.attempt(self.backend.write(offset, payload))?;
+        if rest > 0 {
+            self.attempt(self.backend.write(offset + bytes, &vec![0; rest]))?;
+        }
+        Ok(Extent { offset, bytes, checksum: checksum(payload, extent_seed(self.id, offset)) })
+    }
+
+    /// Takes the pages of an extent that no header reaches, and a log does, out of the free ones: at opening, before anything is written.
+    /// They are taken already if it was there when the map of free space was made.
+    ///
+    /// # Errors
+    /// Corruption, if some of them are free and others are not.
+    pub fn claim(&self, extent: Extent) -> Result<()> {
+        let run = Run::of(extent);
+        let claimed = extent.bytes > 0 && extent.is_well_placed() && lock(&self.pages).space.claim(run);
+        claimed.then_some(()).ok_or_else(|| damaged(&*self.backend, extent.offset, "an extent of the log is in use"))
+    }
+
+    /// Says that the state that is committed next does not reach an extent, nor does the log behind it.
+    pub fn give_up(&self, extent: Extent) {
+        if extent.bytes > 0 {
+            lock(&self.pages).given_up.push(Run::of(extent));
+        }
+    }
+
+    /// Returns when all that was written will stay.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn sync(&self) -> Result<()> {
+        self.may_write()?;
+        self.attempt(self.backend.sync())
+    }
+
+    /// Makes a new state the newest one: see the module. The log must have been synced up to its position.
+    ///
+    /// # Errors
+    /// I/O. The state before is the newest one then, or this one, which nobody knows; nothing can be written any more.
+    pub fn commit(&self, contents: Contents) -> Result<()> {
+        self.may_write()?;
+        let _turn = lock(&self.turn);
+        let newest = self.header();
+        self.give_up(newest.roots[Root::FreeSpace as usize]);
+
+        // What is given up from now on, and what is taken, is for the next one to see.
+        let (freed, map, place, pages) = {
+            let mut pages = lock(&self.pages);
+            let freed = std::mem::take(&mut pages.given_up);
+            let runs = pages.space.runs() + freed.len() + 1;
+            let place = pages.space.take(space::pages_for(runs));
+            let mut free = pages.space.clone();
+            for &run in &freed {
+                if !free.release(run) {
+                    self.has_failed.store(true, Ordering::Release);
+                    let message = format!("{}: page {} was given up twice", self.backend.name(), run.start);
+                    return Err(Error::new(ErrorKind::Internal, message));
+                }
+            }
+            let end = free.cut_tail();
+            (freed, space::bytes(&free, place.pages), place, end)
+        };
+        let map = self.put(place, &map)?;
+        self.attempt(self.backend.sync())?;
+
+        let mut roots = contents.roots;
+        roots[Root::FreeSpace as usize] = map;
+        let header = newest.next(Contents { roots, ..contents }, pages);
+        self.attempt(self.backend.write(header.offset(), &header.bytes(self.id)))?;
+        self.attempt(self.backend.sync())?;
+        *lock(&self.newest) = header;
+
+        let mut pages = lock(&self.pages);
+        freed.into_iter().for_each(|run| _ = pages.space.release(run));
+        let (before, end) = (pages.space.end(), pages.space.cut_tail());
+        if end < before {
+            // With the pages in hand, so that nobody writes there.
+            self.attempt(self.backend.set_len(end * PAGE))?;
+        }
+        Ok(())
+    }
+
+    /// Pages of the file, and how many of them are free.
+    pub fn size(&self) -> (u64, u64) {
+        let pages = lock(&self.pages);
+        (pages.space.end(), pages.space.free())
+    }
+
+    /// An error if nothing can be written.
+    fn may_write(&self) -> Result<()> {
+        if self.access == Access::Read {
+            return Err(Error::input(format!("{} was opened to be read only", self.backend.name())));
+        }
+        match self.has_failed.load(Ordering::Acquire) {
+            false => Ok(()),
+            true => Err(Error::new(
+                ErrorKind::Io,
+                format!("{} is not written any more since an error; open it again", self.backend.name()),
+            )),
+        }
+    }
+
+    /// The result of a write, after which there is no other if it is an error.
+    fn attempt(&self, result: std::io::Result<()>) -> Result<()> {
+        result.map_err(|error| {
+            self.has_failed.store(true, Ordering::Release);
+            refused(&*self.backend, &error)
+        })
+    }
+
+    /// Notes whose process has the file, for the error that others get.
+    fn note_owner(&self) -> Result<()> {
+        let mut note = [0; OWNER_BYTES];
+        let text = format!("pid {}", std::process::id());
+        note[..text.len()].copy_from_slice(text.as_bytes());
+        self.attempt(self.backend.write(OWNER_AT, &note))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What checksums of extents begin with.
+fn extent_seed(id: DatabaseId, offset: u64) -> u64 {
+    id.seed() ^ offset
+}
+
+/// The payload of an extent.
+fn read(backend: &dyn Backend, id: DatabaseId, extent: Extent) -> Result<Vec<u8>> {
+    if extent.bytes == 0 {
+        return Ok(Vec::new());
+    }
+    let length = backend.length().map_err(|error| refused(backend, &error))?;
+    if !extent.is_well_placed() || extent.offset.checked_add(extent.bytes).is_none_or(|end| end > length) {
+        let what = format!("an extent of {} bytes is to be here, and the file has {length}", extent.bytes);
+        return Err(damaged(backend, extent.offset, &what));
+    }
+    let mut payload = vec![0; extent.bytes as usize];
+    backend.read(extent.offset, &mut payload).map_err(|error| refused(backend, &error))?;
+    if checksum(&payload, extent_seed(id, extent.offset)) != extent.checksum {
+        let what = format!("the checksum of an extent of {} bytes is wrong", extent.bytes);
+        return Err(damaged(backend, extent.offset, &what));
+    }
+    Ok(payload)
+}
+
+/// Locks a file against others.
+fn take_lock(backend: &dyn Backend, access: Access) -> Result<()> {
+    let kind = if access == Access::Write { Lock::Exclusive } else { Lock::Shared };
+    if backend.lock(kind).map_err(|error| refused(backend, &error))? {
+        return Ok(());
+    }
+    let mut note = [0; OWNER_BYTES];
+    let text = backend.read(OWNER_AT, &mut note).ok().and_then(|()| std::str::from_utf8(&note).ok());
+    let owner = text.and_then(|text| text.trim_end_matches('\0').strip_prefix("pid ")?.parse::<u32>().ok());
+    let who = owner.map_or("another process".to_owned(), |pid| format!("process {pid}"));
+    Err(Error::new(ErrorKind::Io, format!("{} is in use by {who}", backend.name())))
+}

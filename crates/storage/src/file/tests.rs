@@ -1,0 +1,259 @@
+//! Checkpoints of a data file by itself: what is committed is there, what is given up is used again, damage is found.
+
+use super::*;
+use crate::backend::{FaultyDisk, MemoryBackend, Operation};
+use crate::random::Random;
+
+const ID: DatabaseId = DatabaseId(*b"0123456789abcdef");
+
+fn contents(tables: Extent, log_position: u64) -> Contents {
+    let mut roots = [Extent::default(); ROOTS];
+    roots[Root::Tables as usize] = tables;
+    Contents { roots, log_position, state: State::Open }
+}
+
+fn tables(file: &DataFile) -> Extent {
+    file.header().roots[Root::Tables as usize]
+}
+
+fn open(backend: &MemoryBackend) -> Result<DataFile> {
+    DataFile::open(Arc::new(backend.clone()), Access::Write)
+}
+
+/// A file with one payload.
+fn example(payload: &[u8]) -> MemoryBackend {
+    let backend = MemoryBackend::new("example.entasis");
+    let file = DataFile::create(Arc::new(backend.clone()), ID, 4096).expect("no faults");
+    let extent = file.write(payload).expect("no faults");
+    file.commit(contents(extent, 7)).expect("no faults");
+    backend
+}
+
+#[test]
+fn what_was_committed_is_there_when_it_is_opened() {
+    let backend = example(b"rows");
+    let file = open(&backend).expect("it is whole");
+    assert_eq!(file.read(tables(&file)).expect("it is whole"), b"rows");
+    let header = file.header();
+    assert_eq!((header.number, header.log_position, header.segment_bytes, file.id()), (3, 7, 4096, ID));
+    // Nobody committed it.
+    file.write(b"lost").expect("no faults");
+    drop(file);
+    assert_eq!(open(&backend).expect("it is whole").header(), header);
+}
+
+#[test]
+fn pages_are_used_again_and_a_free_tail_is_cut() {
+    let backend = MemoryBackend::new("example.entasis");
+    let file = DataFile::create(Arc::new(backend.clone()), ID, 4096).expect("no faults");
+    let (mut random, mut live, mut most) = (Random(5), Vec::<(Extent, Vec<u8>)>::new(), 0);
+    for round in 0..300 {
+        for _ in 0..random.below(4) {
+            let payload: Vec<u8> = (0..random.below(20_000)).map(|_| random.next() as u8).collect();
+            live.push((file.write(&payload).expect("no faults"), payload));
+        }
+        while live.len() > if round % 50 == 49 { 0 } else { 6 } {
+            file.give_up(live.swap_remove(random.below(live.len() as u64) as usize).0);
+        }
+        file.commit(contents(Extent::default(), round)).expect("no faults");
+        let file = open(&backend).expect("it is whole");
+        for (extent, payload) in &live {
+            assert_eq!(&file.read(*extent).expect("it is whole"), payload);
+        }
+        let (pages, free) = file.size();
+        assert_eq!(pages * PAGE, backend.length().expect("no faults"));
+        // All pages are free, or of an extent, or of the map.
+        let used: u64 = live.iter().map(|(extent, _)| Run::of(*extent).pages).sum();
+        let map = Run::of(file.header().roots[Root::FreeSpace as usize]).pages;
+        assert_eq!(header::FIRST_PAGE + used + free + map, pages, "round {round}");
+        most = most.max(pages);
+    }
+    assert!(most < 80, "{most} pages");
+}
+
+#[test]
+fn what_is_given_up_stays_until_the_next_state_is_there() {
+    let backend = example(b"old");
+    let file = open(&backend).expect("it is whole");
+    let old = tables(&file);
+    file.give_up(old);
+    let new = file.write(b"new").expect("no faults");
+    assert_ne!(old.offset, new.offset);
+    assert_eq!(file.read(old).expect("it is still there"), b"old");
+    file.commit(contents(new, 8)).expect("no faults");
+    // Its pages, or those of its map, are the first ones now.
+    let next = file.write(b"next").expect("no faults");
+    assert!(next.offset <= old.offset);
+}
+
+#[test]
+fn extents_of_the_log_are_claimed() {
+    let backend = example(b"rows");
+    let file = open(&backend).expect("it is whole");
+    let loaded = file.write(b"loaded").expect("no faults");
+    file.sync().expect("no faults");
+    drop(file);
+    let file = open(&backend).expect("it is whole");
+    file.claim(loaded).expect("it is free");
+    file.claim(loaded).expect("it is taken already");
+    let half_free = Extent { bytes: loaded.bytes + PAGE, ..loaded };
+    file.claim(half_free).expect_err("its second page is behind the end, and free");
+    assert_ne!(file.write(b"other").expect("no faults").offset, loaded.offset);
+    assert_eq!(file.read(loaded).expect("it is whole"), b"loaded");
+}
+
+#[test]
+fn what_is_given_up_twice_is_a_bug_and_not_a_damaged_file() {
+    let backend = example(b"rows");
+    let file = open(&backend).expect("it is whole");
+    let extent = tables(&file);
+    file.give_up(extent);
+    file.give_up(extent);
+    assert_eq!(file.commit(contents(Extent::default(), 8)).expect_err("twice").kind(), ErrorKind::Internal);
+    assert_eq!(open(&backend).expect("it is whole").header().log_position, 7);
+}
+
+#[test]
+fn every_byte_that_means_something_is_watched() {
+    let backend = example(&[7; 5000]);
+    let bytes = backend.bytes();
+    let file = open(&backend).expect("it is whole");
+    let (newest, extent) = (file.header(), tables(&file));
+    let is_old = |file: &DataFile| file.header().number == newest.number - 1;
+    for at in 0..bytes.len() {
+        for bit in [1, 0x80] {
+            let mut bytes = bytes.clone();
+            bytes[at] ^= bit;
+            let result = open(&MemoryBackend::of("flipped", bytes)).and_then(|file| match is_old(&file) {
+                // The older state, of which the caller will find that the log begins too late.
+                true => Err(Error::internal("old")),
+                false => Ok((file.header(), file.read(extent)?)),
+            });
+            match result {
+                Ok((header, payload)) => assert!(header == newest && payload == [7; 5000], "byte {at}"),
+                Err(error) => assert_ne!(error.kind(), ErrorKind::Io, "byte {at}: {error}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn damage_says_where() {
+    let backend = example(b"rows");
+    let mut bytes = backend.bytes();
+    let extent = tables(&open(&backend).expect("it is whole"));
+    bytes[extent.offset as usize + 2] ^= 4;
+    let file = open(&MemoryBackend::of("damaged.entasis", bytes.clone())).expect("its headers are whole");
+    let error = file.read(extent).expect_err("it is damaged");
+    assert_eq!(error.kind(), ErrorKind::Corruption);
+    let message = "damaged.entasis is damaged at byte 12288: the checksum of an extent of 4 bytes is wrong";
+    assert_eq!(error.message(), message);
+    let huge = Extent { bytes: u64::MAX / 2, ..extent };
+    assert_eq!(file.read(huge).expect_err("it is too long").kind(), ErrorKind::Corruption);
+    bytes.truncate(bytes.len() - 1);
+    let error = open(&MemoryBackend::of("short.entasis", bytes)).expect_err("it is cut");
+    assert_eq!(error.message(), "short.entasis is damaged at byte 8192: the file is shorter than it says");
+}
+
+#[test]
+fn other_files_and_newer_ones_are_refused() {
+    let refusal = |bytes: Vec<u8>| open(&MemoryBackend::of("f", bytes)).expect_err("it is none").message().to_owned();
+    assert_eq!(refusal(Vec::new()), "f is not an Entasis database");
+    assert_eq!(refusal(b"PAR1".repeat(5000)), "f is not an Entasis database");
+    let mut bytes = example(b"rows").bytes();
+    bytes[8] = 9;
+    assert_eq!(refusal(bytes), "f was written by a newer version of Entasis (format 9; this one reads up to 1)");
+    // A bit of each kind that nobody knows.
+    for (is_required, message) in [(true, "cannot read (bits 0x4)"), (false, "cannot write (bits 0x4)")] {
+        let backend = example(b"rows");
+        let header = open(&backend).expect("it is whole").header();
+        let (required, optional) = if is_required { (4, 0) } else { (0, 4) };
+        let header = Header { required, optional, ..header };
+        backend.write(header.offset(), &header.bytes(ID)).expect("no faults");
+        let message = format!("f has features that this version of Entasis {message}");
+        assert_eq!(refusal(backend.bytes()), message);
+        assert_eq!(DataFile::open(Arc::new(backend), Access::Read).is_ok(), !is_required);
+    }
+}
+
+#[test]
+fn who_only_reads_writes_nothing() {
+    let backend = example(b"rows");
+    let bytes = backend.bytes();
+    let file = DataFile::open(Arc::new(backend.clone()), Access::Read).expect("it is whole");
+    assert!(file.write(b"more").is_err() && file.sync().is_err());
+    assert!(file.commit(contents(Extent::default(), 9)).is_err());
+    assert_eq!(backend.bytes(), bytes);
+}
+
+#[test]
+fn after_an_error_nothing_is_written() {
+    for operation in [Operation::Write, Operation::Sync] {
+        for number in 1.. {
+            let disk = FaultyDisk::new(number);
+            let file = DataFile::create(Arc::new(disk.file("data")), ID, 4096).expect("no faults");
+            disk.refuse(operation, number, std::io::ErrorKind::StorageFull);
+            let done = file.write(b"rows").and_then(|extent| file.commit(contents(extent, 7)));
+            if done.is_ok() {
+                assert!(number > 2);
+                break;
+            }
+            assert_eq!(done.expect_err("it is refused").kind(), ErrorKind::Io);
+            let operations = disk.operations();
+            assert!(file.write(b"more").is_err() && file.sync().is_err());
+            assert!(file.commit(contents(Extent::default(), 8)).is_err());
+            assert_eq!(disk.operations(), operations);
+            disk.crash();
+            // Either state is whole.
+            let file = DataFile::open(Arc::new(disk.file("data")), Access::Write).expect("one state is whole");
+            match file.header().number {
+                2 => {}
+                _ => assert_eq!(file.read(tables(&file)).expect("it was synced before the header"), b"rows"),
+            }
+        }
+    }
+}
+
+/// The example of `another_process_is_named`: holds the file until its input ends.
+#[test]
+fn holds_a_file_if_asked_to() {
+    let Ok(path) = std::env::var("ENTASIS_TEST_HOLDS") else { return };
+    let backend = crate::backend::FileBackend::open(path.as_ref(), true).expect("a file for the test");
+    let _file = DataFile::open(Arc::new(backend), Access::Write).expect("nobody has it");
+    println!("holds");
+    _ = std::io::Read::read(&mut std::io::stdin(), &mut [0]);
+}
+
+#[test]
+fn another_process_is_named_and_its_lock_ends_with_it() {
+    use std::io::BufRead;
+    use std::process::{Command, Stdio};
+    let directory = std::env::temp_dir().join(format!("entasis-owner-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a directory for the test");
+    let path = directory.join("data.entasis");
+    let made = crate::backend::create_file(&path, |backend| backend.write(0, &example(b"rows").bytes()));
+    drop(made.expect("nothing fails"));
+    let mut other = Command::new(std::env::current_exe().expect("a test has one"))
+        .args(["file::tests::holds_a_file_if_asked_to", "--exact", "--nocapture"])
+        .env("ENTASIS_TEST_HOLDS", &path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the test once more");
+    let lines = std::io::BufReader::new(other.stdout.take().expect("it is piped")).lines();
+    assert!(lines.map_while(|line| line.ok()).any(|line| line.contains("holds")));
+    let open = |access| {
+        let backend = crate::backend::FileBackend::open(&path, access == Access::Write).expect("it is there");
+        DataFile::open(Arc::new(backend), access)
+    };
+    for access in [Access::Write, Access::Read] {
+        let error = open(access).expect_err("the other one has it");
+        assert_eq!(error.message(), format!("{} is in use by process {}", path.display(), other.id()));
+    }
+    other.kill().expect("it is a process of this test");
+    other.wait().expect("it is a process of this test");
+    let (one, another) = (open(Access::Read).expect("it is free"), open(Access::Read).expect("readers share it"));
+    drop((one, another));
+    open(Access::Write).expect("it is free");
+    std::fs::remove_dir_all(&directory).expect("the test's directory");
+}
