@@ -14,7 +14,7 @@
 //! [`transaction`] → [`catalog`]. Bulk: [`builder`] and [`appender`].
 //!
 //! What is to become one file that survives stands beside them, and is not connected yet (docs/decisions/0021-one-file.md):
-//! [`backend`] (disks), [`file`] (the data file: headers, extents, free space).
+//! [`backend`] (disks), [`file`] (the data file: headers, extents, free space), [`wal`] (the log).
 //!
 //! Knows no SQL and no operator.
 
@@ -54,6 +54,7 @@ pub mod transaction;
 mod tree;
 mod turn;
 mod upkeep;
+pub mod wal;
 mod write;
 pub mod writer;
 pub mod zone;

@@ -1,0 +1,238 @@
+//! Segments: which positions stand where in the file.
+
+use super::frame::HEADER_BYTES;
+use crate::backend::bytes::{checksum, put_at, u32_at, u64_at};
+use crate::backend::{Backend, SECTOR, damaged, refused};
+use crate::file::DatabaseId;
+use entasis_vector::{Error, Result};
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+
+const MAGIC: [u8; 8] = *b"ENTALOG\0";
+const VERSION: u32 = 1;
+const VERSION_AT: usize = MAGIC.len();
+const BYTES_AT: usize = VERSION_AT + 4;
+const ID_AT: usize = BYTES_AT + 4;
+const NUMBER_AT: usize = ID_AT + 16;
+const CHECKSUM_AT: usize = NUMBER_AT + 8;
+const SEGMENT_HEADER: usize = CHECKSUM_AT + 8;
+/// Where positions begin within a segment: the header has a sector of its own.
+pub(super) const FIRST: usize = SECTOR;
+/// Zeros that are written at once.
+const ZEROS: usize = 1 << 20;
+/// Free segments that stay.
+const SPARE: usize = 2;
+
+const _: () = assert!(CHECKSUM_AT == 40 && SEGMENT_HEADER <= FIRST);
+
+/// How long segments of a log are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SegmentBytes(u32);
+
+impl Default for SegmentBytes {
+    fn default() -> SegmentBytes {
+        SegmentBytes(4 << 20)
+    }
+}
+
+impl SegmentBytes {
+    /// A length, which is some sectors, at least two.
+    pub fn new(bytes: u32) -> Option<SegmentBytes> {
+        let is_good = (bytes as usize).is_multiple_of(SECTOR) && bytes as usize >= 2 * SECTOR;
+        is_good.then_some(SegmentBytes(bytes))
+    }
+
+    /// As a number.
+    pub fn get(self) -> u32 {
+        self.0
+    }
+
+    /// Positions of a segment.
+    pub(super) fn positions(self) -> u64 {
+        u64::from(self.0) - FIRST as u64
+    }
+
+    /// The segment of a position, and which of its positions that is.
+    pub(super) fn split(self, position: u64) -> (u64, u64) {
+        (position / self.positions(), position % self.positions())
+    }
+
+    /// Where a frame can begin, from a position on: the header is not cut.
+    pub(super) fn room_for_frame(self, position: u64) -> u64 {
+        let (number, at) = self.split(position);
+        match self.positions() - at < HEADER_BYTES as u64 {
+            true => (number + 1) * self.positions(),
+            false => position,
+        }
+    }
+
+    /// Positions cut where segments end, each piece with its segment and its first position there.
+    pub(super) fn pieces(self, range: Range<u64>) -> impl Iterator<Item = (u64, u64, Range<u64>)> {
+        let mut start = range.start;
+        std::iter::from_fn(move || {
+            if start >= range.end {
+                return None;
+            }
+            let (number, at) = self.split(start);
+            let piece = start..range.end.min((number + 1) * self.positions());
+            start = piece.end;
+            Some((number, at, piece))
+        })
+    }
+}
+
+/// Which segment is at which place of a file.
+#[derive(Debug)]
+pub(super) struct Segments {
+    pub(super) id: DatabaseId,
+    pub(super) bytes: SegmentBytes,
+    /// Places by number.
+    places: BTreeMap<u64, u64>,
+    /// Places of the file.
+    count: u64,
+    /// What lies before is needed no more.
+    cut: u64,
+}
+
+impl Segments {
+    /// Those of an empty file.
+    pub(super) fn none(id: DatabaseId, bytes: SegmentBytes) -> Segments {
+        Segments { id, bytes, places: BTreeMap::new(), count: 0, cut: 0 }
+    }
+
+    /// Those of a file that is replayed from a position on.
+    pub(super) fn find(backend: &dyn Backend, id: DatabaseId, bytes: SegmentBytes, cut: u64) -> Result<Segments> {
+        let io = |error| refused(backend, &error);
+        let count = backend.length().map_err(io)? / u64::from(bytes.get());
+        let mut segments = Segments { count, cut, ..Segments::none(id, bytes) };
+        for place in 0..count {
+            let (offset, mut header) = (segments.offset(place), [0; SEGMENT_HEADER]);
+            backend.read(offset, &mut header).map_err(io)?;
+            let mut owner = DatabaseId([0; 16]);
+            owner.0.copy_from_slice(&header[ID_AT..NUMBER_AT]);
+            let sum = checksum(&header[..CHECKSUM_AT], owner.seed());
+            if !header.starts_with(&MAGIC) || sum != u64_at(&header, CHECKSUM_AT) {
+                continue;
+            }
+            if owner != id {
+                return Err(Error::input(format!("{} is the log of another database", backend.name())));
+            }
+            let version = u32_at(&header, VERSION_AT);
+            if version > VERSION {
+                let what =
+                    format!("was written by a newer version of Entasis (log {version}; this one reads {VERSION})");
+                return Err(Error::not_supported(format!("{} {what}", backend.name())));
+            }
+            if u32_at(&header, BYTES_AT) != bytes.get() {
+                return Err(damaged(backend, offset, "a segment of another length"));
+            }
+            if segments.places.insert(u64_at(&header, NUMBER_AT), place).is_some() {
+                return Err(damaged(backend, offset, "a segment that stands elsewhere, too"));
+            }
+        }
+        Ok(segments)
+    }
+
+    /// Where a place begins in the file.
+    fn offset(&self, place: u64) -> u64 {
+        place * u64::from(self.bytes.get())
+    }
+
+    /// Where a position stands in the file, if its segment is there.
+    pub(super) fn place_of(&self, position: u64) -> Option<u64> {
+        let (number, at) = self.bytes.split(position);
+        Some(self.offset(*self.places.get(&number)?) + FIRST as u64 + at)
+    }
+
+    /// Fills `out` with what stands from a position on. False if a segment is missing.
+    pub(super) fn read(&self, backend: &dyn Backend, position: u64, out: &mut [u8]) -> io::Result<bool> {
+        let range = position..position + out.len() as u64;
+        for (_, _, piece) in self.bytes.pieces(range) {
+            let Some(offset) = self.place_of(piece.start) else { return Ok(false) };
+            let within = (piece.start - position) as usize..(piece.end - position) as usize;
+            backend.read(offset, &mut out[within])?;
+        }
+        Ok(true)
+    }
+
+    /// True if all positions of a range have their segments.
+    pub(super) fn have(&self, range: Range<u64>) -> bool {
+        self.bytes.pieces(range).all(|(number, ..)| self.places.contains_key(&number))
+    }
+
+    /// Writes bytes from a position on. Segments that are not there are made of free ones, or the file grows.
+    pub(super) fn write(&mut self, backend: &dyn Backend, position: u64, bytes: &[u8]) -> io::Result<()> {
+        for (number, _, piece) in self.bytes.pieces(position..position + bytes.len() as u64) {
+            if !self.places.contains_key(&number) {
+                self.begin(backend, number)?;
+            }
+            let Some(offset) = self.place_of(piece.start) else { return Err(io::ErrorKind::NotFound.into()) };
+            let within = (piece.start - position) as usize..(piece.end - position) as usize;
+            backend.write(offset, &bytes[within])?;
+        }
+        Ok(())
+    }
+
+    /// Gives a segment a place.
+    pub(super) fn begin(&mut self, backend: &dyn Backend, number: u64) -> io::Result<()> {
+        let place = match self.free().first() {
+            Some(&place) => {
+                self.places.retain(|_, other| *other != place);
+                place
+            }
+            None => {
+                // So that no later sync has to write the length of the file, or where on the disk it is.
+                let (start, bytes) = (self.offset(self.count), self.bytes.get() as usize);
+                let zeros = vec![0; bytes.min(ZEROS)];
+                for at in (0..bytes).step_by(ZEROS) {
+                    backend.write(start + at as u64, &zeros[..zeros.len().min(bytes - at)])?;
+                }
+                self.count += 1;
+                self.count - 1
+            }
+        };
+        let mut header = [0; SEGMENT_HEADER];
+        put_at(&mut header, 0, &MAGIC);
+        put_at(&mut header, VERSION_AT, &VERSION.to_le_bytes());
+        put_at(&mut header, BYTES_AT, &self.bytes.get().to_le_bytes());
+        put_at(&mut header, ID_AT, &self.id.0);
+        put_at(&mut header, NUMBER_AT, &number.to_le_bytes());
+        let sum = checksum(&header[..CHECKSUM_AT], self.id.seed());
+        put_at(&mut header, CHECKSUM_AT, &sum.to_le_bytes());
+        backend.write(self.offset(place), &header)?;
+        self.places.insert(number, place);
+        Ok(())
+    }
+
+    /// Places of no segment, or of one that is needed no more. The one that ends at the cut stays, so that a log is never without the
+    /// position that it is replayed from.
+    fn free(&self) -> Vec<u64> {
+        let needed = |number: u64| (number + 1) * self.bytes.positions() >= self.cut;
+        let taken = self.places.iter().filter(|(number, _)| needed(**number)).map(|(_, place)| *place);
+        let mut is_free = vec![true; self.count as usize];
+        taken.for_each(|place| is_free[place as usize] = false);
+        (0..self.count).filter(|place| is_free[*place as usize]).collect()
+    }
+
+    /// Says that what lies before a position is needed no more, and cuts what is free off the end of the file.
+    pub(super) fn cut(&mut self, backend: &dyn Backend, position: u64) -> io::Result<()> {
+        self.cut = self.cut.max(position);
+        let mut free = self.free();
+        let before = self.count;
+        while free.len() > SPARE && free.last() == Some(&(self.count - 1)) {
+            free.pop();
+            self.count -= 1;
+        }
+        if self.count < before {
+            self.places.retain(|_, place| *place < self.count);
+            backend.set_len(self.offset(self.count))?;
+        }
+        Ok(())
+    }
+
+    /// Places of the file.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+}

@@ -1,0 +1,271 @@
+//! Writing a log: an order of frames that is made in memory, and a leader who brings it to the disk.
+
+use super::frame::{ALIGNMENT, Frame, FrameHeader, Kind, MAX_FRAME};
+use super::reader::{TRANSACTION_BYTES, Tail};
+use super::segments::{SegmentBytes, Segments};
+use crate::backend::bytes::checksum;
+use crate::backend::{Backend, refused};
+use crate::file::DatabaseId;
+use crate::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
+use entasis_vector::{Error, ErrorKind, Result};
+use std::sync::Arc;
+
+/// Bytes that are kept in memory at most by [`Synchronous::Off`].
+const KEPT: usize = 1 << 20;
+
+/// What a commit waits for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Synchronous {
+    /// That it will stay, whatever happens to the machine.
+    #[default]
+    Full,
+    /// That the operating system has it: it stays, whatever happens to the process.
+    Normal,
+    /// For nothing: it is written when there is much to write, or a checkpoint comes.
+    Off,
+}
+
+/// See the module. All methods may be called from several threads.
+#[derive(Debug)]
+pub struct Log {
+    backend: Arc<dyn Backend>,
+    /// What checksums begin with.
+    seed: u64,
+    bytes: SegmentBytes,
+    run: u32,
+    /// Numbers of transactions that have parts.
+    transactions: AtomicU64,
+    queue: Mutex<Queue>,
+    /// A leader has come to its end.
+    changed: Condvar,
+    /// Whoever writes has them. Taken after the queue was given back.
+    segments: Mutex<Segments>,
+}
+
+/// What was appended.
+#[derive(Debug)]
+struct Queue {
+    /// What is not yet written.
+    waiting: Vec<u8>,
+    /// What was given to the leader before, to be filled again.
+    spare: Vec<u8>,
+    /// The position behind all that was appended.
+    end: u64,
+    /// The position behind what the operating system has.
+    written: u64,
+    /// The position behind what will stay.
+    durable: u64,
+    has_leader: bool,
+    /// Why all is refused.
+    refusal: Option<Error>,
+}
+
+impl Log {
+    /// Makes a log of an empty file, and syncs it.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn create(backend: Arc<dyn Backend>, id: DatabaseId, bytes: SegmentBytes) -> Result<Log> {
+        Log::begin(backend, Tail { position: 0, run: 0, segments: Segments::none(id, bytes), is_closed: false })
+    }
+
+    /// Goes on behind the end of a log that was read.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn resume(backend: Arc<dyn Backend>, tail: Tail) -> Result<Log> {
+        Log::begin(backend, tail)
+    }
+
+    fn begin(backend: Arc<dyn Backend>, tail: Tail) -> Result<Log> {
+        let Tail { position, run, mut segments, .. } = tail;
+        let io = |error| refused(&*backend, &error);
+        let Some(run) = run.checked_add(1) else {
+            return Err(Error::resource(format!("{} was opened too often", backend.name())));
+        };
+        let (number, _) = segments.bytes.split(position);
+        if segments.place_of(position).is_none() {
+            segments.begin(&*backend, number).map_err(io)?;
+        }
+        // What a process that was killed has written may be in the system's memory only.
+        backend.sync().map_err(io)?;
+        let queue = Queue {
+            waiting: Vec::new(),
+            spare: Vec::new(),
+            end: position,
+            written: position,
+            durable: position,
+            has_leader: false,
+            refusal: None,
+        };
+        Ok(Log {
+            seed: segments.id.seed(),
+            bytes: segments.bytes,
+            run,
+            transactions: AtomicU64::new((u64::from(run) << 32) + 1),
+            backend,
+            queue: Mutex::new(queue),
+            changed: Condvar::new(),
+            segments: Mutex::new(segments),
+        })
+    }
+
+    /// A number for a transaction that has parts.
+    pub fn transaction(&self) -> u64 {
+        self.transactions.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A frame of some records of a transaction: of all, if its number is 0, or of those behind its parts.
+    ///
+    /// # Errors
+    /// Resource, if there are too many for one frame: write parts.
+    pub fn frame(&self, kind: Kind, transaction: u64, records: &[u8]) -> Result<Frame> {
+        if records.len() > MAX_FRAME - TRANSACTION_BYTES {
+            let message = format!("{} bytes of records are too many for one frame of the log", records.len());
+            return Err(Error::resource(message));
+        }
+        let payload = [&transaction.to_le_bytes(), records].concat();
+        Ok(Frame { kind, checksum: checksum(&payload, self.seed), payload })
+    }
+
+    /// Gives a frame its place in the log, behind all that were appended before. What is to be waited for.
+    ///
+    /// # Errors
+    /// I/O, if a write has failed before.
+    pub fn append(&self, frame: &Frame) -> Result<u64> {
+        let mut queue = self.lock();
+        queue.refuse()?;
+        Ok(self.put(&mut queue, frame))
+    }
+
+    fn put(&self, queue: &mut Queue, frame: &Frame) -> u64 {
+        let position = self.bytes.room_for_frame(queue.end);
+        let header = FrameHeader {
+            position,
+            durable: queue.durable,
+            run: self.run,
+            bytes: frame.payload.len() as u32,
+            kind: frame.kind,
+            checksum: frame.checksum,
+        };
+        let start = queue.waiting.len() + (position - queue.end) as usize;
+        queue.waiting.resize(start, 0);
+        queue.waiting.extend_from_slice(&header.to_bytes(self.seed));
+        queue.waiting.extend_from_slice(&frame.payload);
+        let length = (queue.waiting.len() - start).next_multiple_of(ALIGNMENT);
+        queue.waiting.resize(start + length, 0);
+        queue.end = header.end();
+        queue.end
+    }
+
+    /// Waits until what was appended before a position is as safe as was asked for.
+    ///
+    /// # Errors
+    /// I/O: nothing is known then of what was not waited for, and all that follows is refused.
+    pub fn wait(&self, position: u64, synchronous: Synchronous) -> Result<()> {
+        let mut queue = self.lock();
+        loop {
+            let is_done = match synchronous {
+                Synchronous::Full => queue.durable >= position,
+                Synchronous::Normal => queue.written >= position,
+                Synchronous::Off => queue.waiting.len() < KEPT,
+            };
+            if is_done {
+                return Ok(());
+            }
+            queue.refuse()?;
+            queue = match queue.has_leader {
+                true => self.changed.wait(queue).unwrap_or_else(PoisonError::into_inner),
+                false => self.lead(queue, synchronous == Synchronous::Full)?,
+            };
+        }
+    }
+
+    /// Writes all that was appended, and syncs it if that is asked for.
+    fn lead<'a>(&'a self, mut queue: MutexGuard<'a, Queue>, syncs: bool) -> Result<MutexGuard<'a, Queue>> {
+        queue.has_leader = true;
+        let spare = std::mem::take(&mut queue.spare);
+        let mut group = std::mem::replace(&mut queue.waiting, spare);
+        let start = queue.written;
+        drop(queue);
+        let written = lock(&self.segments).write(&*self.backend, start, &group);
+        let done = written.and_then(|()| if syncs { self.backend.sync() } else { Ok(()) });
+        let mut queue = self.lock();
+        queue.has_leader = false;
+        self.changed.notify_all();
+        match done {
+            Ok(()) => {
+                queue.written = start + group.len() as u64;
+                if syncs {
+                    queue.durable = queue.written;
+                }
+                group.clear();
+                // Of a large group the memory is given back.
+                if group.capacity() <= KEPT {
+                    queue.spare = group;
+                }
+                Ok(queue)
+            }
+            Err(error) => Err(queue.fail(refused(&*self.backend, &error))),
+        }
+    }
+
+    /// Where the next frame goes: under the locks that order commits, the position of a checkpoint.
+    pub fn position(&self) -> u64 {
+        self.lock().end
+    }
+
+    /// Gives segments free that end before a position, because a state of the data file that begins there is synced.
+    ///
+    /// # Errors
+    /// I/O, after which all is refused.
+    pub fn cut(&self, position: u64) -> Result<()> {
+        let done = lock(&self.segments).cut(&*self.backend, position);
+        done.map_err(|error| self.lock().fail(refused(&*self.backend, &error)))
+    }
+
+    /// Syncs all that was appended, and says in the log that this is so. Nothing can be appended any more.
+    ///
+    /// # Errors
+    /// I/O.
+    pub fn close(&self) -> Result<()> {
+        self.wait(self.position(), Synchronous::Full)?;
+        let frame = Frame { kind: Kind::Close, payload: Vec::new(), checksum: checksum(&[], self.seed) };
+        let end = self.append(&frame)?;
+        self.wait(end, Synchronous::Full)?;
+        let mut queue = self.lock();
+        let closed = Error::new(ErrorKind::Io, format!("{} was closed", self.backend.name()));
+        queue.refusal.get_or_insert(closed);
+        Ok(())
+    }
+
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        lock(&self.segments).count() * u64::from(self.bytes.get())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        lock(&self.queue)
+    }
+}
+
+impl Queue {
+    /// An error, if all is refused.
+    fn refuse(&self) -> Result<()> {
+        match &self.refusal {
+            None => Ok(()),
+            Some(error) => Err(error.clone()),
+        }
+    }
+
+    /// From now on all is refused, for this reason.
+    fn fail(&mut self, error: Error) -> Error {
+        let message = format!("{}; nothing is written any more: open the database again", error.message());
+        self.refusal.get_or_insert_with(|| Error::new(ErrorKind::Io, message));
+        error
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
