@@ -70,6 +70,8 @@ mod random;
 #[cfg(test)]
 mod reading_tests;
 #[cfg(test)]
+mod serialized_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod transaction_tests;

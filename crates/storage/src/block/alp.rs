@@ -104,6 +104,16 @@ impl Estimate {
 }
 
 impl Scale {
+    /// The exponent and the factor.
+    pub(crate) fn parts(self) -> (u8, u8) {
+        (self.exponent, self.factor)
+    }
+
+    /// The inverse of [`Scale::parts`]; `None` if they are none of a scale.
+    pub(crate) fn of_parts(exponent: u8, factor: u8) -> Option<Scale> {
+        (factor <= exponent && exponent <= LARGEST_EXPONENT).then_some(Scale { exponent, factor })
+    }
+
     /// How many decimals the digits keep.
     fn decimals(self) -> u8 {
         self.exponent - self.factor

@@ -36,6 +36,16 @@ impl Fsst {
         Some(Fsst { table, codes: StringBytes::new(&code_ends, &codes), share: 0, whole: OnceLock::new() })
     }
 
+    /// Codes of strings that were made by a table.
+    pub(crate) fn of_parts(table: Arc<SymbolTable>, codes: StringBytes) -> Fsst {
+        Fsst { table, codes, share: 0, whole: OnceLock::new() }
+    }
+
+    /// The codes of its strings.
+    pub(crate) fn codes(&self) -> &StringBytes {
+        &self.codes
+    }
+
     /// The symbols.
     pub(crate) fn table(&self) -> &Arc<SymbolTable> {
         &self.table

@@ -43,6 +43,7 @@ mod scaled;
 mod scatter;
 pub(crate) mod search;
 mod sequence;
+pub mod serialized;
 mod singles;
 mod strings;
 pub(crate) mod symbols;

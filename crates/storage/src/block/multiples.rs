@@ -44,6 +44,11 @@ impl Multiples {
         Multiples { least, factor, codes: Codes::Packed(packed) }
     }
 
+    /// Packed codes of multiples of a factor, which is not 1, from a least value on.
+    pub(crate) fn of_parts(least: i128, factor: u64, codes: Packed) -> Multiples {
+        Multiples { least, factor, codes: Codes::Packed(codes) }
+    }
+
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         self.codes.bytes()

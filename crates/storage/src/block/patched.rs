@@ -93,6 +93,17 @@ impl Patched {
         Patched { values: Box::new(values), least, patches: Patches::new(&patches) }
     }
 
+    /// What patches are counted from, and these.
+    pub(crate) fn patches(&self) -> (i128, &Patches<u64>) {
+        (self.least, &self.patches)
+    }
+
+    /// Packed codes over a base, and patches over a least value.
+    pub(crate) fn of_parts(base: i128, codes: Packed, least: i128, patches: &[(u16, u64)]) -> Patched {
+        let values = Values::FrameOfReference { base, codes: Codes::Packed(codes) };
+        Patched { values: Box::new(values), least, patches: Patches::new(patches) }
+    }
+
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Values>() + self.values.bytes() + self.patches.bytes()

@@ -40,6 +40,16 @@ impl Runs {
         Runs::size(self.ends.len()) + self.values.bytes()
     }
 
+    /// The slot behind each run, and a value for each.
+    pub(crate) fn parts(&self) -> (&[u16], &Values) {
+        (&self.ends, &self.values)
+    }
+
+    /// The inverse of [`Runs::parts`]: ends that ascend, at least one.
+    pub(crate) fn of_parts(ends: Vec<u16>, values: Values) -> Runs {
+        Runs { ends: ends.into(), values: Box::new(values) }
+    }
+
     /// The run of a slot; the last one if there is none.
     fn run_of(&self, slot: usize) -> usize {
         self.ends.partition_point(|&end| usize::from(end) <= slot).min(self.ends.len() - 1)

@@ -37,6 +37,16 @@ impl Scaled {
         Some(Scaled { scale, digits: Box::new(digits), patches: Patches::new(&patches) })
     }
 
+    /// The scale, and doubles that stand beside the integers.
+    pub(crate) fn parts(&self) -> (Scale, &Patches<f64>) {
+        (self.scale, &self.patches)
+    }
+
+    /// Integers under a scale, and doubles beside them.
+    pub(crate) fn of_parts(scale: Scale, digits: Values, patches: &[(u16, f64)]) -> Scaled {
+        Scaled { scale, digits: Box::new(digits), patches: Patches::new(patches) }
+    }
+
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Values>() + self.digits.bytes() + self.patches.bytes()

@@ -31,6 +31,16 @@ impl Sequence {
         values.windows(2).all(follows).then_some(Sequence { first: number(first), step })
     }
 
+    /// The first number, and the step.
+    pub(crate) fn parts(self) -> (i128, i128) {
+        (self.first, self.step)
+    }
+
+    /// The inverse of [`Sequence::parts`].
+    pub(crate) fn of_parts(first: i128, step: i128) -> Sequence {
+        Sequence { first, step }
+    }
+
     /// The number in `slot`. What lies behind the block is any number.
     #[inline]
     pub(crate) fn get(&self, slot: usize) -> i128 {

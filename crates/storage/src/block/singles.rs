@@ -19,6 +19,16 @@ impl Singles {
         values.iter().all(is_same).then(|| Singles(Buffer::from_slice(&floats())))
     }
 
+    /// Floats as they stand in memory.
+    pub(crate) fn of_buffer(floats: Buffer) -> Singles {
+        Singles(floats)
+    }
+
+    /// Where they stand.
+    pub(crate) fn buffer(&self) -> &Buffer {
+        &self.0
+    }
+
     /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         self.0.capacity()

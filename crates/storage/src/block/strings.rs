@@ -43,6 +43,11 @@ impl StringBytes {
             }
     }
 
+    /// The end of each string, and all of their bytes.
+    pub(crate) fn parts(&self) -> (Vec<u32>, &[u8]) {
+        ((0..self.len()).map(|slot| self.end(slot) as u32).collect(), &self.bytes)
+    }
+
     /// The number of strings.
     pub(crate) fn len(&self) -> usize {
         match &self.ends {

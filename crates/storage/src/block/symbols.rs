@@ -201,6 +201,22 @@ impl SymbolTable {
         table
     }
 
+    /// The symbols in the order of their codes: their bytes, the first one lowest, and how many these are.
+    pub(crate) fn symbols(&self) -> impl Iterator<Item = (u64, u8)> {
+        self.symbols.iter().copied().zip(self.lengths).take_while(|(_, length)| *length > 0)
+    }
+
+    /// The table of such symbols; `None` if they are those of none.
+    pub(crate) fn of_symbols(symbols: &[(u64, u8)]) -> Option<SymbolTable> {
+        let mut table = SymbolTable::empty();
+        let is_symbol = |&(bytes, length): &(u64, u8)| {
+            (1..=MAX_LENGTH).contains(&length.into()) && bytes.checked_shr(8 * u32::from(length)).unwrap_or(0) == 0
+        };
+        let insert = |(code, &(bytes, length)): (usize, &(u64, u8))| table.insert(Symbol { bytes, length }, code as u8);
+        let are_good = symbols.len() <= MAX_SYMBOLS && symbols.iter().all(is_symbol);
+        (are_good && symbols.iter().enumerate().all(insert)).then_some(table)
+    }
+
     /// Adds a symbol under a code, unless its slot is taken; returns whether it was added.
     fn insert(&mut self, symbol: Symbol, code: u8) -> bool {
         let added = match symbol.length {

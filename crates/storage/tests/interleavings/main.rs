@@ -6,6 +6,8 @@
 
 #[path = "../../src/appender.rs"]
 pub mod appender;
+#[path = "../../src/backend/mod.rs"]
+pub mod backend;
 #[path = "../../src/block/mod.rs"]
 pub mod block;
 #[path = "../../src/builder/mod.rs"]

@@ -222,6 +222,12 @@ impl Packed {
         Packed { width: width as u8, words }
     }
 
+    /// Codes of `width` bits, 1 to 63, as they stand in memory; `None` if these are not as many bytes as there must be.
+    pub(crate) fn of_bytes(width: usize, bytes: &[u8]) -> Option<Packed> {
+        let is_right = (1..64).contains(&width) && bytes.len() == Packed::size(width);
+        is_right.then(|| Packed { width: width as u8, words: Buffer::from_slice(bytes) })
+    }
+
     /// The same once more.
     pub(crate) fn copy(&self) -> Packed {
         Packed { width: self.width, words: Buffer::from_slice(self.words.as_slice::<u64>()) }

@@ -1,0 +1,105 @@
+//! Blocks as bytes, and back: the form in which a checkpoint stores them (docs/design/file-format.md, "Blocks").
+//!
+//! The bytes are those of memory, so that a block that was read has the encoding and the size of the one that was written, and nothing is
+//! encoded or decoded on the way. What blocks of a row group share, a dictionary or a table of symbols, is written once beside them
+//! ([`Shared`]).
+//!
+//! | module | |
+//! |---|---|
+//! | `write` | a block to bytes. Slots that are not live are blanked where they may be written meanwhile |
+//! | `read` | bytes to a block, of which nothing is believed |
+//! | `shared`, `read_shared` | dictionaries and symbols |
+//!
+//! Reading never panics, whatever the bytes are, nor does reading the values of the block that comes of it: lengths, codes, ends and patches
+//! are within what there is, texts are UTF-8, and no number leaves its type's range. Memory that is taken is no more than a small multiple of the
+//! bytes. What is not found out here is that a value is another one: the checksum of whoever stores the bytes says that.
+//!
+//! A block of views is compact when it is read; it has lost what its strings were before.
+
+mod read;
+mod read_shared;
+mod shared;
+mod write;
+
+pub use read::read;
+pub use shared::{Shared, Symbols};
+pub use write::write;
+
+use super::{Block, Values};
+use entasis_vector::{DataType, PhysicalType};
+
+/// The version of this form.
+pub(crate) const VERSION: u8 = 1;
+/// A block has validity bits.
+const HAS_VALIDITY: u8 = 1;
+/// The live values of a block ascend.
+const IS_ASCENDING: u8 = 2;
+/// Codes of more bits than this have so many more; others have so many bytes.
+const PACKED: u8 = 16;
+
+// Numbers stand in blocks as they do in memory.
+const _: () = assert!(cfg!(target_endian = "little"));
+
+/// What a block's column is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Column {
+    /// How its values are held.
+    pub physical: PhysicalType,
+    /// Its strings are texts.
+    pub is_text: bool,
+}
+
+impl Column {
+    /// A column of a type, held by default.
+    pub fn of(ty: DataType) -> Column {
+        Column { physical: ty.physical(), is_text: ty == DataType::Varchar }
+    }
+}
+
+/// The numbers of physical types in files, which stay.
+pub(crate) const PHYSICAL: [PhysicalType; 14] = [
+    PhysicalType::Bool,
+    PhysicalType::I8,
+    PhysicalType::I16,
+    PhysicalType::I32,
+    PhysicalType::I64,
+    PhysicalType::I128,
+    PhysicalType::U8,
+    PhysicalType::U16,
+    PhysicalType::U32,
+    PhysicalType::U64,
+    PhysicalType::F32,
+    PhysicalType::F64,
+    PhysicalType::Str,
+    PhysicalType::Interval,
+];
+
+/// The code of an encoding, as the table of [`super`] has it.
+pub(crate) fn code_of(values: &Values) -> u8 {
+    match values {
+        Values::Constant(_) => 0,
+        Values::FrameOfReference { .. } => 1,
+        Values::Flat(_) => 2,
+        Values::Dictionary { .. } => 3,
+        Values::Strings(_) => 4,
+        Values::Views(_) => 5,
+        Values::Sequence(_) => 6,
+        Values::Runs(_) => 7,
+        Values::Patched(_) => 8,
+        Values::Scaled(_) => 9,
+        Values::Singles(_) => 10,
+        Values::Fsst(_) => 11,
+        Values::Multiples(_) => 12,
+    }
+}
+
+impl Block {
+    /// What it shares with others.
+    pub fn shared(&self) -> Shared {
+        match &self.values {
+            Values::Dictionary { dictionary, .. } => Shared::Dictionary(dictionary.clone()),
+            Values::Fsst(fsst) => Shared::symbols(fsst.table().clone()),
+            _ => Shared::Nothing,
+        }
+    }
+}

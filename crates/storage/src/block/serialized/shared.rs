@@ -1,0 +1,71 @@
+//! What blocks of a row group share: a dictionary, or a table of symbols.
+
+use crate::backend::bytes::push_varint;
+use crate::block::symbols::SymbolTable;
+use entasis_vector::{Dictionary, StringView};
+use std::sync::Arc;
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub enum Shared {
+    /// Each block is by itself.
+    Nothing,
+    /// Strings that codes stand for, in their order.
+    Dictionary(Arc<Dictionary>),
+    /// What strings are compressed by.
+    Symbols(Symbols),
+}
+
+/// A table of symbols.
+#[derive(Debug, Clone)]
+pub struct Symbols(Arc<SymbolTable>);
+
+impl Symbols {
+    pub(super) fn table(&self) -> &Arc<SymbolTable> {
+        &self.0
+    }
+}
+
+impl Shared {
+    pub(super) fn symbols(table: Arc<SymbolTable>) -> Shared {
+        Shared::Symbols(Symbols(table))
+    }
+
+    /// True if both are the same object, or nothing.
+    pub fn is(&self, other: &Shared) -> bool {
+        match (self, other) {
+            (Shared::Nothing, Shared::Nothing) => true,
+            (Shared::Dictionary(a), Shared::Dictionary(b)) => Arc::ptr_eq(a, b),
+            (Shared::Symbols(a), Shared::Symbols(b)) => Arc::ptr_eq(&a.0, &b.0),
+            _ => false,
+        }
+    }
+
+    /// As [`Shared::read`] takes it.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        match self {
+            Shared::Nothing => out.push(0),
+            Shared::Dictionary(dictionary) => {
+                out.push(1);
+                let entries = &dictionary.values().values::<StringView>()[..dictionary.len()];
+                push_varint(&mut out, entries.len() as u64);
+                let mut end = 0;
+                for entry in entries {
+                    end += entry.len() as u32;
+                    out.extend(end.to_le_bytes());
+                }
+                entries.iter().for_each(|entry| out.extend_from_slice(entry.as_bytes()));
+            }
+            Shared::Symbols(Symbols(table)) => {
+                let symbols: Vec<(u64, u8)> = table.symbols().collect();
+                out.extend([2, symbols.len() as u8]);
+                for (bytes, length) in symbols {
+                    out.push(length);
+                    out.extend_from_slice(&bytes.to_le_bytes()[..usize::from(length)]);
+                }
+            }
+        }
+        out
+    }
+}
