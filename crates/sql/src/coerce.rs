@@ -53,10 +53,6 @@ pub(crate) fn coerce_constant(expr: Expr) -> DfResult<Expr> {
 fn coerce_node(plan: LogicalPlan) -> DfResult<Transformed<LogicalPlan>> {
     let schema = merge_schema(&plan.inputs());
     let plan = match plan {
-        LogicalPlan::Filter(mut filter) => {
-            filter.predicate = filter.predicate.cast_to(&ArrowType::Boolean, &schema)?;
-            LogicalPlan::Filter(filter)
-        }
         LogicalPlan::Values(values) => LogicalPlan::Values(settle_values(values)?),
         LogicalPlan::Union(union) => LogicalPlan::Union(settle_union(union)?),
         LogicalPlan::Join(join) => LogicalPlan::Join(settle_keys(join)?),
@@ -68,8 +64,16 @@ fn coerce_node(plan: LogicalPlan) -> DfResult<Transformed<LogicalPlan>> {
         let name = names.save(&expr);
         Ok(expr.rewrite(&mut rewriter)?.update_data(|expr| name.restore(expr)))
     })?
+    .map_data(condition)?
     .map_data(|plan| TypeCoercionRewriter::new(&schema).coerce_plan(plan))?
     .map_data(|plan| plan.recompute_schema())
+}
+
+/// The condition of a filter, whose operands are settled, as a BOOLEAN.
+fn condition(plan: LogicalPlan) -> DfResult<LogicalPlan> {
+    let LogicalPlan::Filter(mut filter) = plan else { return Ok(plan) };
+    filter.predicate = filter.predicate.cast_to(&ArrowType::Boolean, filter.input.schema())?;
+    Ok(LogicalPlan::Filter(filter))
 }
 
 struct Rewriter<'a> {

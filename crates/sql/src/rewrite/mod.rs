@@ -8,6 +8,7 @@
 //!   ([`set_marker`]); lowering turns them back.
 //! * **`ASOF JOIN`** becomes an inner or left join with a call around its inequality ([`asof`]).
 //! * **`USING` and `NATURAL`** merge columns; the binder is given conditions and lists ([`using`]).
+//! * **A derived table without a name** gets one ([`nameless`]).
 //! * **A table of an outer query** may be called like a column ([`outer_names`]).
 //! * **`WITHIN GROUP`** becomes an argument, or the order of the rows ([`orders`]).
 //! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]), and **rows may be compared** ([`rows`]).
@@ -26,6 +27,7 @@ mod ctes;
 mod grouping;
 mod intervals;
 mod literals;
+mod nameless;
 mod order_by;
 mod orders;
 mod outer_names;
@@ -76,6 +78,7 @@ pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &C
     literals::apply(statement);
     sample::apply(statement)?;
     asof::apply(statement)?;
+    nameless::apply(statement);
     let _ = statement.visit(&mut ctes::Ctes::new(context));
     using::apply(statement, context)?;
     outer_names::apply(statement, context);

@@ -20,7 +20,6 @@ use super::call;
 use crate::asof;
 use crate::bind::table_name;
 use crate::context::{Context, stem};
-use crate::hidden::MARK;
 use crate::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, OrderByKind,
@@ -39,7 +38,7 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<
     if !merges(statement) {
         return Ok(());
     }
-    let mut joins = Joins { context, nameless: 0, queries: Vec::new(), scopes: Vec::new(), ctes: Vec::new() };
+    let mut joins = Joins { context, queries: Vec::new(), scopes: Vec::new(), ctes: Vec::new() };
     match VisitMut::visit(statement, &mut joins) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
@@ -130,8 +129,6 @@ struct Around {
 
 struct Joins<'a> {
     context: &'a Context<'a>,
-    /// Derived tables so far that had no name.
-    nameless: usize,
     queries: Vec<Around>,
     scopes: Vec<Scope>,
     /// Names of the common table expressions of each query around the place, and their columns if these can be told.
@@ -382,13 +379,7 @@ impl Joins<'_> {
             }
             TableFactor::Derived { subquery, alias, .. } => {
                 let names = self.results(subquery)?;
-                // Its columns need a name to be told apart by from what is merged of them.
-                let alias = alias.get_or_insert_with(|| {
-                    self.nameless += 1;
-                    let name = Ident::with_quote('"', format!("{MARK}derived{}", self.nameless));
-                    TableAlias { explicit: true, name, columns: Vec::new(), at: None }
-                });
-                let alias = Some(&*alias);
+                let alias = alias.as_ref();
                 Ok(of_relation(alias.map(|alias| &alias.name), renamed(names, alias)))
             }
             TableFactor::Table { name, args, .. } => {
