@@ -14,6 +14,8 @@ ORDER  ?= sorted
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
 TARGET    := $(or $(CARGO_TARGET_DIR),target)
+# What a user of the crate starts from; `cargo test` has built them.
+EXAMPLES  := query transaction arrow keyed
 EXTENSION := crates/python/python/entasis/_entasis.abi3.so
 
 ## Build the release binary and show what it does.
@@ -24,6 +26,7 @@ demo:
 ## All tests: Rust, then Python.
 test:
 	cargo test --workspace
+	for example in $(EXAMPLES); do $(TARGET)/debug/examples/$$example > /dev/null || exit 1; done
 	$(MAKE) python-test
 
 ## What CI checks besides the tests.
