@@ -203,15 +203,19 @@ const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
-    engine_setting!("chunk_size", "rows of a chunk, 1 to 2048 (for tests)", chunk_rows, parse_chunk_rows),
-    engine_setting!("hash_collisions", "give all rows the same hash (for tests)", hash_collisions, parse_bool),
+];
+
+/// Settings for tests, which users are not shown.
+const TEST_SETTINGS: &[Setting] = &[
+    engine_setting!("chunk_size", "rows of a chunk, 1 to 2048", chunk_rows, parse_chunk_rows),
+    engine_setting!("hash_collisions", "give all rows the same hash", hash_collisions, parse_bool),
     engine_setting!(
         "adaptive",
-        "scans order conditions, and leave out join filters, by what they are measured to do (off for tests)",
+        "scans order conditions, and leave out join filters, by what they are measured to do",
         adaptive,
         parse_bool
     ),
-    engine_setting!("optimizer", "reorder and simplify plans (off for tests)", optimize, parse_bool),
+    engine_setting!("optimizer", "reorder and simplify plans", optimize, parse_bool),
 ];
 
 /// The value of this name, of those that `setting` may have. `on` and `off` without quotes come as truth values.
@@ -259,7 +263,8 @@ fn parse_bool(text: &str) -> Result<bool> {
 }
 
 fn find(name: &str) -> Result<&'static Setting> {
-    SETTINGS.iter().find(|setting| setting.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+    let mut all = SETTINGS.iter().chain(TEST_SETTINGS);
+    all.find(|setting| setting.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
         let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
         Error::input(format!("there is no setting '{name}'"))
             .with_hint(format!("the settings are {}", names.join(", ")))
@@ -300,4 +305,23 @@ pub(crate) fn show(connection: &Connection, name: Option<&str>) -> Result<Rows> 
         .collect();
     let columns = [("name", DataType::Varchar), ("value", DataType::Varchar), ("description", DataType::Varchar)];
     Rows::from_values(&columns, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Database};
+
+    #[test]
+    fn settings_for_tests_are_there_and_not_shown() {
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        let is_shown = |name: &str| {
+            let all = connection.execute("SHOW ALL").unwrap();
+            all.row_values().any(|row| row[0] == entasis_vector::Value::Text(name.into()))
+        };
+        assert!(is_shown("threads"));
+        for setting in super::TEST_SETTINGS {
+            assert!(!is_shown(setting.name), "{}", setting.name);
+            connection.execute(&format!("SHOW {}", setting.name)).unwrap();
+        }
+    }
 }

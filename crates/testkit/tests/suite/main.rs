@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod differential;
+mod documents;
 mod expressions;
 mod faults;
 mod floors;
