@@ -5,10 +5,9 @@
 //! is as large as a row group, and the commit sorts pieces by morsel.
 
 use crate::builder::GroupBuilder;
-use crate::datum::Datum;
 use crate::row_group::Piece;
-use crate::sketch::Sketch;
 use crate::table::Table;
+use crate::value::{Datum, Sketch};
 use entasis_vector::error::sqlstate::NOT_NULL;
 use entasis_vector::{Chunk, Error, ErrorKind, PhysicalType, Result, Vector};
 use std::sync::Arc;

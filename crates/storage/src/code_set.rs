@@ -10,9 +10,9 @@
 use crate::block::codes::with_codes;
 use crate::block::packed::Lane;
 use crate::block::{Block, Codes, Values, search};
-use crate::datum::Datum;
 use crate::row_group::{RowGroup, ValueRange};
 use crate::tree::slice::WORDS;
+use crate::value::Datum;
 use entasis_vector::{DataType, Dictionary, StringView, Value};
 use std::ops::Range;
 use std::sync::Arc;

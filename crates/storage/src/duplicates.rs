@@ -8,11 +8,11 @@
 //! Rows with a NULL in their key have no equals.
 
 use crate::appender::AppendedRows;
-use crate::datum::Datum;
 use crate::key::Key;
 use crate::lookup;
 use crate::row_group::RowGroup;
 use crate::tree::Root;
+use crate::value::Datum;
 use crate::write::{RowId, Shape};
 use std::ops::Range;
 

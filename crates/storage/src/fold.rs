@@ -8,9 +8,9 @@ use crate::block::cells::{self, Slots};
 use crate::block::codes::with_codes;
 use crate::block::packed::Lane;
 use crate::block::{Block, Codes, Fixed, Values, with_integer};
-use crate::datum::Datum;
 use crate::read::{Piece, Slices, pieces};
 use crate::row_group::RowGroup;
+use crate::value::Datum;
 use entasis_vector::{Native, PhysicalType, Value};
 use std::ops::Range;
 

@@ -2,7 +2,7 @@
 
 use crate::block::Values;
 use crate::row_group::RowGroup;
-use crate::zone::Zone;
+use crate::value::Zone;
 use entasis_vector::Dictionary;
 use std::sync::Arc;
 

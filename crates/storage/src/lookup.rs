@@ -3,10 +3,10 @@
 //! A point query looks through the partitions that may hold the key, 64 slots at a time. A range query filters the first and
 //! the last partition and consumes those between whole.
 
-use crate::datum::Datum;
 use crate::key::{Key, LayoutKey};
 use crate::row_group::RowGroup;
 use crate::tree::Root;
+use crate::value::Datum;
 use crate::write::{RowId, Shape, bits_inside};
 use std::ops::{Bound, Range};
 

@@ -4,9 +4,9 @@
 //!
 //! `ENTASIS_SEED` replays one run, `ENTASIS_STEPS` makes all longer.
 
-use crate::datum::Datum;
 use crate::random::Random;
 use crate::reading_tests::check_every_way;
+use crate::value::Datum;
 use crate::{
     BLOCK_ROWS, ColumnSource, Compression, Condition, Layout, RowGroup, RowId, SlotRange, Table, TableOptions,
     TableSnapshot, TableWriter, Upkeep, ValueRange,

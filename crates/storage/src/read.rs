@@ -9,8 +9,8 @@
 use crate::BLOCK_ROWS;
 use crate::block::packed::FEW;
 use crate::block::{Block, Fixed, Values, constant_view, with_fixed};
-use crate::datum::Datum;
 use crate::tree::slice::WORDS;
+use crate::value::Datum;
 use entasis_vector::vector::StringsMut;
 use entasis_vector::{DataType, Dictionary, PhysicalType, StringView, Value, Vector, bitmap};
 use std::ops::{Deref, Range};

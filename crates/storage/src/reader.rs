@@ -1,9 +1,9 @@
 //! Reading single rows of the newest version: [`Table::read`].
 
-use crate::datum::Datum;
 use crate::lookup;
 use crate::table::Table;
 use crate::tree::Root;
+use crate::value::Datum;
 use crate::write::RowId;
 
 /// The newest version of a table, while nobody can change it.

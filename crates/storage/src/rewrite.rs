@@ -12,14 +12,13 @@
 
 use crate::appender::AppendedRows;
 use crate::block::Block;
-use crate::datum::Datum;
-use crate::layout::TableOptions;
+use crate::definition::TableOptions;
 use crate::row_group::RowGroup;
-use crate::sketch::Sketch;
 use crate::snapshot::TableSnapshot;
 use crate::sync::AtomicBool;
 use crate::table::Table;
 use crate::tree::{Edit, Link, Slice};
+use crate::value::{Datum, Sketch};
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Schema, Selection, Value, Vector};
 use std::sync::Arc;
 

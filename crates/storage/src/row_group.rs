@@ -11,8 +11,7 @@
 //! Zones only widen, so older versions may share them.
 
 use crate::BLOCK_ROWS;
-use crate::block::Block;
-use crate::block::{cells, with_integer};
+use crate::block::{Block, cells, with_integer};
 use crate::code_set::Condition;
 use crate::digest::{Digest, Digests};
 use crate::key::{Fences, Key, NEAR};
@@ -22,8 +21,8 @@ use crate::sync::{AtomicBool, Ordering};
 use crate::tree::link::{Ahead, Linked};
 use crate::tree::slice::WORDS;
 use crate::tree::{Edit, Link, Node, Slice, Stamp};
+use crate::value::Zone;
 use crate::write::bits_inside;
-use crate::zone::Zone;
 use entasis_vector::{CHUNK_ROWS, PhysicalType, Schema, StringView, Vector, bitmap};
 use std::ops::Range;
 use std::sync::Arc;

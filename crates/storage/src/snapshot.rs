@@ -1,12 +1,11 @@
 //! Snapshots: one version of a table, for as long as it is held.
 
-use crate::datum::Datum;
 use crate::lookup::{self, SlotRange};
 use crate::row_group::RowGroup;
 use crate::table::{Head, Table};
 use crate::tree::{Link, Root, Stamp};
+use crate::value::{ColumnSummary, Datum, Zone};
 use crate::write::{RowId, datum};
-use crate::zone::{ColumnSummary, Zone};
 use entasis_vector::{DataType, Schema, Value};
 use std::fmt;
 use std::ops::Bound;

@@ -1,6 +1,6 @@
 //! Tables: the head of the version tree, and who may change it when.
 //!
-//! A table's head is the branch that snapshots are taken of. Two locks, always in this order ([`crate::lock_order`]):
+//! A table's head is the branch that snapshots are taken of. Two locks, always in this order ([`crate::sync::lock_order`]):
 //!
 //! - the writers' *turn*: one statement or commit changes the table at a time. Held as long as that takes.
 //! - *head*: held to take a snapshot, to change single rows in place, to let a finished fork take the head's place. Never
@@ -12,16 +12,16 @@
 
 use crate::appender::{AppendedRows, Appender};
 use crate::builder::{Effort, GroupBuilder};
-use crate::layout::TableOptions;
-use crate::lock_order::{Held, Lock};
+use crate::definition::TableOptions;
 use crate::reader::TableReader;
 use crate::row_group::Piece;
-use crate::sketch::Sketch;
 use crate::snapshot::{Origin, Summaries, TableSnapshot};
+use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::tree::{Branch, Epochs, Root};
 use crate::turn::{Turns, Waiter, WriterTurn};
 use crate::upkeep::Due;
+use crate::value::Sketch;
 use crate::write::Shape;
 use crate::writer::{Statement, TableFork, TableWriter};
 use entasis_vector::{Result, Schema};

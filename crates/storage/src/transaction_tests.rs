@@ -1,6 +1,6 @@
 //! Transactions: several sessions against a list of committed rows, and who wins.
 
-use crate::datum::Datum;
+use crate::value::Datum;
 use crate::{Among, AppendedRows, Layout, Table, TableOptions, TableSnapshot, Transaction};
 use entasis_vector::{Chunk, DataType, Error, ErrorKind, Field, PhysicalType, Schema, Selection, Value, Vector};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Turns: one writer of a table at a time.
 //!
 //! A lock whose holder need not be borrowed from it: a transaction keeps the turns of its tables beside the tables. Turns of
-//! several tables are taken in the order of the tables' ids ([`crate::lock_order`]). Who must take one out of this order waits
+//! several tables are taken in the order of the tables' ids ([`crate::sync::lock_order`]). Who must take one out of this order waits
 //! only for so long ([`WriterTurn::take_within`]).
 //!
 //! **Waiting.** Who waits says who it is, for how long it waits, and what interrupts it ([`Waiter`]). Whoever comes by while the
@@ -9,7 +9,7 @@
 //! at a time; one that was woken [`MISSED`] times and found the turn taken again reserves the next. So a stream of single writes
 //! neither pays for each of those who wait nor starves them.
 
-use crate::lock_order::{Held, Lock};
+use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, pause};
 use crate::table::Table;
 use entasis_vector::{Error, ErrorKind, Result};

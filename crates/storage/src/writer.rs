@@ -11,17 +11,16 @@
 
 use crate::appender::AppendedRows;
 use crate::block::Fixed;
-use crate::datum::Datum;
 use crate::duplicates::Among;
 use crate::log::{Log, Operation};
 use crate::lookup;
-use crate::sketch::Sketch;
 use crate::snapshot::{Origin, Summaries, TableSnapshot};
 use crate::table::{Added, Head, HeadGuard, Steady, Table};
 use crate::transaction::Interrupt;
 use crate::tree::branch::Savepoint;
 use crate::tree::{Branch, Root};
 use crate::turn::{Turn, WriterTurn};
+use crate::value::{Datum, Sketch};
 use crate::write::{RowId, Run, Writer, datum, runs_of};
 use entasis_vector::{Chunk, DataType, Encoding, Error, Result, Schema};
 use std::ops::{Deref, DerefMut};

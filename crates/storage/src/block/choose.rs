@@ -25,8 +25,8 @@ use super::sequence::Sequence;
 use super::singles::Singles;
 use super::{Codes, Fixed, Values};
 use crate::BLOCK_ROWS;
-use crate::datum::Datum;
-use crate::layout::Compression;
+use crate::definition::Compression;
+use crate::value::Datum;
 use entasis_vector::Buffer;
 
 /// Rows of a run on average, from which on runs are worth while.

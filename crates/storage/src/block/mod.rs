@@ -65,10 +65,9 @@ pub(crate) use strings::{StringBytes, pinned_view};
 pub(crate) use views::Views;
 pub(crate) use write::widen;
 
-use crate::datum::Datum;
 use crate::tree::Stamp;
 use crate::tree::link::{Ahead, Link, Linked};
-use crate::zone::Zone;
+use crate::value::{Datum, Zone};
 use entasis_vector::{Buffer, DataType, Dictionary, PhysicalType, StringHeap, StringView, Value, bitmap};
 use std::mem::offset_of;
 use std::sync::Arc;

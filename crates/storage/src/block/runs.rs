@@ -3,7 +3,7 @@
 //! Values of runs are encoded in turn, so that codes and constants are found among them. A predicate is asked once a run.
 
 use super::{Fixed, Values};
-use crate::datum::Datum;
+use crate::value::Datum;
 use crate::write::bits_inside;
 use entasis_vector::PhysicalType;
 

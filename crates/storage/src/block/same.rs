@@ -48,7 +48,7 @@ fn have_same(a: &Block, b: &Block, mask: &[u64; WORDS], physical: PhysicalType) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datum::Datum;
+    use crate::value::Datum;
     use entasis_vector::DataType;
 
     #[test]

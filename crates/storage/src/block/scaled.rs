@@ -7,8 +7,8 @@ use super::floats::FloatRange;
 use super::patches::Patches;
 use super::{Fixed, Values, range_of};
 use crate::BLOCK_ROWS;
-use crate::datum::Datum;
-use crate::layout::Compression;
+use crate::definition::Compression;
+use crate::value::Datum;
 use entasis_vector::PhysicalType;
 
 /// See the module.

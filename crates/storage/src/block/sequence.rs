@@ -2,7 +2,7 @@
 
 use super::Fixed;
 use crate::BLOCK_ROWS;
-use crate::datum::Datum;
+use crate::value::Datum;
 use crate::write::bits_inside;
 use std::ops::Range;
 

@@ -7,10 +7,9 @@
 //! 3. [`Block::gather`]: a new hot block of slots of others, for rows that move together.
 
 use super::{Block, Codes, Fixed, Form, Validity, Values, Views, cells, choose, range_of, string_value, with_fixed};
-use crate::datum::Datum;
-use crate::layout::Compression;
+use crate::definition::Compression;
 use crate::tree::Stamp;
-use crate::zone::Zone;
+use crate::value::{Datum, Zone};
 use entasis_vector::{DataType, Native, PhysicalType, StringView, Value, bitmap};
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -11,7 +11,7 @@ mod strings;
 use crate::block::{Block, Form, with_fixed};
 use crate::read::{self, Slices};
 use crate::row_group::{EncodedSlice, Piece, RowGroup};
-use crate::sketch::Sketch;
+use crate::value::Sketch;
 use crate::write::Shape;
 use entasis_vector::{Buffer, CHUNK_ROWS, Field, Result, Vector};
 use std::ops::Range;

@@ -14,7 +14,7 @@ mod search;
 pub(crate) use fences::Fences;
 pub(crate) use search::{NEAR, count_not_above};
 
-use crate::datum::Datum;
+use crate::value::Datum;
 use entasis_vector::value::canonical_bits;
 use entasis_vector::{DataType, PhysicalType, Schema};
 use std::sync::Arc;

@@ -11,7 +11,7 @@
 //! 2. The first write to a table opens a fork of the pinned version. The transaction reads its forks: its own writes. An alone
 //!    transaction that writes to a table that it does not hold does so beside others.
 //! 3. **Savepoints** cost nothing until a table is written: then its fork is saved once for each of them that has it not yet.
-//! 4. **Commit, with turns.** It takes the turns of the tables that it wrote, before any other lock ([`crate::lock_order`]). A
+//! 4. **Commit, with turns.** It takes the turns of the tables that it wrote, before any other lock ([`crate::sync::lock_order`]). A
 //!    fork whose table is as it was is ready. Otherwise its log is replayed on a fork of the newest version: a row that was
 //!    changed or removed must still be there as it was, a key that was added must still be free in a table whose key is
 //!    distinct; a table that was cleared must be as it was. If not, another transaction was first, and this one fails whole.

@@ -8,13 +8,13 @@
 
 use super::unmoved::{OfSlice, by_slice};
 use crate::block::Block;
-use crate::datum::Datum;
 use crate::log::Operation;
 use crate::row_group::Piece;
 use crate::snapshot::TableSnapshot;
 use crate::table::Added;
 use crate::tree::Slice;
 use crate::turn::Waiter;
+use crate::value::Datum;
 use crate::write::{RowId, Run, Shape};
 use crate::writer::{TableFork, TableWriter};
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Selection, Value, Vector};

@@ -15,7 +15,7 @@
 use super::epochs::is_shown;
 use super::{Epochs, Link, Node, Root, Slice, Stamp};
 use crate::block::Block;
-use crate::layout::TableOptions;
+use crate::definition::TableOptions;
 use crate::row_group::RowGroup;
 use crate::sync::{AtomicIsize, Ordering};
 use std::sync::Arc;

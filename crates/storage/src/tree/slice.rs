@@ -4,8 +4,8 @@ use super::link::{Ahead, Linked};
 use super::{Edit, Link, Node, Stamp};
 use crate::BLOCK_ROWS;
 use crate::block::{Block, Scattered, Values, cells};
-use crate::datum::Datum;
 use crate::row_group::EncodedSlice;
+use crate::value::Datum;
 use entasis_vector::{Schema, bitmap};
 
 /// Words of the bitmaps of a slice.

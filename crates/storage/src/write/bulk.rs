@@ -7,7 +7,7 @@ use super::{RowId, Run, Writer};
 use crate::block::Scattered;
 use crate::tree::Branch;
 use crate::tree::slice::WORDS;
-use crate::zone::Zone;
+use crate::value::Zone;
 use entasis_vector::{Chunk, bitmap};
 use std::sync::Arc;
 

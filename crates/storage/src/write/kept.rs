@@ -10,10 +10,10 @@
 
 use super::Shape;
 use crate::block::Block;
-use crate::datum::Datum;
 use crate::read::{self, Slices};
 use crate::tree::slice::WORDS;
 use crate::tree::{Link, Slice};
+use crate::value::Datum;
 use entasis_vector::{CHUNK_ROWS, Vector};
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;

@@ -27,12 +27,11 @@ pub(crate) use spread::zones_of;
 pub(crate) use upkeep::has_small;
 
 use crate::block::Form;
-use crate::datum::Datum;
+use crate::definition::{Compression, TableOptions};
 use crate::key::{Fences, Key, LayoutKey};
-use crate::layout::{Compression, TableOptions};
 use crate::row_group::RowGroup;
 use crate::tree::{Branch, Edit, Root};
-use crate::zone::Zone;
+use crate::value::{Datum, Zone};
 use entasis_vector::{DataType, Schema, StringHeap, StringView};
 use std::cmp::Ordering;
 use std::sync::Arc;

@@ -12,10 +12,10 @@ use super::spread::{Source, lay};
 use super::{RowId, Run, Shape, Writer, edit_group};
 use crate::block::Block;
 use crate::builder::{Effort, GroupBuilder};
-use crate::datum::Datum;
 use crate::key::Key;
 use crate::row_group::{EncodedSlice, Partition, Piece, RowGroup};
 use crate::tree::{Branch, Edit, Link, Slice};
+use crate::value::Datum;
 use entasis_vector::Result;
 use std::sync::Arc;
 

@@ -10,10 +10,10 @@
 //! has its ghosts at the end of the row group and ripples from wherever that is; at the end a slice is added. `sorted` and
 //! `delta` never ripple, which would put rows out of order.
 //!
-//! [`TableOptions::reach`]: crate::layout::TableOptions::reach
+//! [`TableOptions::reach`]: crate::definition::TableOptions::reach
 
 use super::{OwnedRow, Writer, edit_group};
-use crate::layout::Layout;
+use crate::definition::Layout;
 use crate::row_group::RowGroup;
 use crate::tree::{Link, Slice};
 

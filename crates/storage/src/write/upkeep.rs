@@ -9,7 +9,7 @@ use super::pieces::links;
 use super::spread::{Laid, plan, zones_of};
 use super::{Shape, Writer, edit_group};
 use crate::builder::{Effort, GroupBuilder};
-use crate::layout::Layout;
+use crate::definition::Layout;
 use crate::row_group::{EncodedSlice, Piece, RowGroup};
 use crate::tree::{Link, Root, Slice};
 use entasis_vector::Result;

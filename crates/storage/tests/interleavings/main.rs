@@ -10,40 +10,32 @@ pub mod appender;
 pub mod block;
 #[path = "../../src/builder/mod.rs"]
 pub mod builder;
-#[path = "../../src/catalog.rs"]
+#[path = "../../src/catalog/mod.rs"]
 pub mod catalog;
 #[path = "../../src/code_set.rs"]
 pub mod code_set;
-#[path = "../../src/datum.rs"]
-pub mod datum;
-#[path = "../../src/definition.rs"]
+#[path = "../../src/definition/mod.rs"]
 pub mod definition;
-#[path = "../../src/dependencies.rs"]
-pub mod dependencies;
 #[path = "../../src/difference.rs"]
 mod difference;
 #[path = "../../src/digest.rs"]
 mod digest;
 #[path = "../../src/duplicates.rs"]
 mod duplicates;
-#[path = "../../src/hash.rs"]
-mod hash;
+#[path = "../../src/fold.rs"]
+mod fold;
 #[path = "../../src/index.rs"]
 pub mod index;
+#[path = "../../src/inspect.rs"]
+pub mod inspect;
 #[path = "../../src/key/mod.rs"]
 mod key;
-#[path = "../../src/layout.rs"]
-pub mod layout;
-#[path = "../../src/lock_order.rs"]
-mod lock_order;
 #[path = "../../src/log.rs"]
 mod log;
 #[path = "../../src/lookup.rs"]
 pub mod lookup;
 #[path = "../../src/positions.rs"]
 mod positions;
-#[path = "../../src/random.rs"]
-mod random;
 #[path = "../../src/read.rs"]
 mod read;
 #[path = "../../src/reader.rs"]
@@ -52,10 +44,6 @@ mod reader;
 mod rewrite;
 #[path = "../../src/row_group.rs"]
 pub mod row_group;
-#[path = "../../src/sequence.rs"]
-pub mod sequence;
-#[path = "../../src/sketch.rs"]
-pub mod sketch;
 #[path = "../../src/snapshot.rs"]
 pub mod snapshot;
 mod sync;
@@ -69,33 +57,33 @@ mod tree;
 mod turn;
 #[path = "../../src/upkeep.rs"]
 mod upkeep;
+#[path = "../../src/value/mod.rs"]
+pub mod value;
 #[path = "../../src/write/mod.rs"]
 mod write;
 #[path = "../../src/writer.rs"]
 pub mod writer;
-#[path = "../../src/zone.rs"]
-pub mod zone;
+#[path = "../../src/random.rs"]
+mod random;
 
 pub use appender::{AppendedRows, Appender};
-pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry, View};
-pub use datum::Datum;
-pub use definition::Definition;
+pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View, dependencies};
+pub use code_set::{CodeSet, Condition};
+pub use definition::{Compression, Counting, Definition, Layout, Sequence, TableOptions};
 pub use difference::Difference;
 pub use duplicates::Among;
-pub use layout::{Layout, TableOptions};
 pub use lookup::SlotRange;
 pub use reader::TableReader;
 pub use rewrite::ColumnSource;
-pub use row_group::RowGroup;
-pub use sequence::Sequence;
+pub use row_group::{RowGroup, ValueRange};
 pub use snapshot::TableSnapshot;
 pub use table::Table;
 pub use transaction::{Interrupt, Transaction};
 pub use turn::{Waiter, WriterName};
 pub use upkeep::Upkeep;
+pub use value::{ColumnSummary, Datum, Zone};
 pub use write::RowId;
 pub use writer::TableWriter;
-pub use zone::{ColumnSummary, Zone};
 
 /// Slots of a block and of a slice.
 pub const BLOCK_ROWS: usize = 1024;

@@ -10,7 +10,7 @@
 //! A turn may be taken out of order if the wait for it is limited ([`Held::limited`]), since a wait that ends cannot close a
 //! ring for good. Locks that are taken with no other one inside are not listed; `docs/design/locks.md` names them all.
 
-use crate::sync::thread_local;
+use super::thread_local;
 use std::cell::RefCell;
 
 /// A lock, in the order in which locks are taken.

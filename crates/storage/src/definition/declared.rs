@@ -3,7 +3,7 @@
 //! Plain data, which the catalog keeps beside the table. Expressions are SQL text, since storage knows no SQL: whoever binds a
 //! statement puts them into its plan. `NOT NULL` is not here but in the schema ([`entasis_vector::Field::nullable`]).
 
-use crate::layout::Compression;
+use super::compression::Compression;
 
 /// What was declared of a table besides names and types of its columns.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -14,7 +14,7 @@
 //!
 //! What an object needs *of* another (columns, types, keys) is not known here: whoever changes that makes a new entry.
 
-use crate::catalog::{CatalogVersion, Entry, changed, key};
+use super::version::{CatalogVersion, Entry, changed, key};
 use entasis_vector::Result;
 use std::collections::BTreeSet;
 
@@ -86,9 +86,8 @@ fn changes(from: &CatalogVersion, to: &CatalogVersion) -> BTreeSet<String> {
 mod tests {
     use super::*;
     use crate::catalog::{Catalog, IfExists, TableEntry, View};
-    use crate::definition::{Definition, ForeignKey, ReferentialAction};
+    use crate::definition::{Counting, Definition, ForeignKey, ReferentialAction, Sequence};
     use crate::random::Random;
-    use crate::sequence::{Counting, Sequence};
     use crate::table::Table;
     use entasis_vector::{DataType, ErrorKind, Field};
     use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! Unlike a [`Value`] it is cheap to copy and owns nothing; unlike a slot it does not care for encodings and widths.
 //! Booleans are 0 and 1; a UUID is its number with the top bit flipped, as in a vector, so that order is byte order.
 
-use crate::hash::{hash_bytes, hash_word};
+use super::hash::{hash_bytes, hash_word};
 use entasis_vector::value::{canonical_bits, cmp_float};
 use entasis_vector::vector::uuid_from_ordered;
 use entasis_vector::{DataType, Encoding, Interval, PhysicalType, StringView, Value, Vector};

@@ -123,7 +123,7 @@ fn update(hash: u64) -> (u16, u8) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hash::hash_word;
+    use crate::value::hash::hash_word;
 
     #[test]
     fn estimates_are_close() {
