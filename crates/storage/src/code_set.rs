@@ -8,10 +8,10 @@
 //! answers is not its affair. The slow twin is to ask for the entry of one slot after the other.
 
 use crate::block::codes::with_codes;
+use crate::block::masks::WORDS;
 use crate::block::packed::Lane;
 use crate::block::{Block, Codes, Values, search};
 use crate::row_group::{RowGroup, ValueRange};
-use crate::tree::slice::WORDS;
 use crate::value::Datum;
 use entasis_vector::{DataType, Dictionary, StringView, Value};
 use std::ops::Range;

@@ -12,9 +12,10 @@
 #![allow(unsafe_code)]
 
 use crate::block::cells::{self, Slots};
+use crate::block::masks::WORDS;
 use crate::block::packed::{self, with_lanes};
 use crate::block::{Block, Codes, Fixed, Values, search};
-use crate::tree::slice::WORDS;
+use crate::node::prefetch;
 use entasis_vector::{Buffer, Native, PhysicalType, Value};
 
 /// The first bytes of codes, which are asked for with the codes of the block before: a kernel has read as many when those behind
@@ -190,9 +191,9 @@ impl Digest {
     fn prefetch(&self, next: Option<&Digest>) {
         let bytes = self.bytes as usize;
         let head = HEAD.min(bytes);
-        cells::prefetch_all(self.codes.wrapping_add(head), bytes - head);
+        prefetch::prefetch_all(self.codes.wrapping_add(head), bytes - head);
         if let Some(next) = next.filter(|next| !next.codes.is_null()) {
-            cells::prefetch_all(next.codes, HEAD.min(next.bytes as usize));
+            prefetch::prefetch_all(next.codes, HEAD.min(next.bytes as usize));
         }
     }
 

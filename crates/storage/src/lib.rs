@@ -30,6 +30,7 @@ pub mod inspect;
 mod key;
 mod log;
 pub mod lookup;
+mod node;
 mod positions;
 mod read;
 mod reader;

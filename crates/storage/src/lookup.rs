@@ -3,11 +3,12 @@
 //! A point query looks through the partitions that may hold the key, 64 slots at a time. A range query filters the first and
 //! the last partition and consumes those between whole.
 
+use crate::block::masks::bits_inside;
 use crate::key::{Key, LayoutKey};
 use crate::row_group::RowGroup;
 use crate::tree::Root;
 use crate::value::Datum;
-use crate::write::{RowId, Shape, bits_inside};
+use crate::write::{RowId, Shape};
 use std::ops::{Bound, Range};
 
 /// Slices of a partition that are asked for at once; a longer one is read as it comes.

@@ -7,9 +7,9 @@
 //! are views into blocks and dictionaries, good as long as these are pinned, or into the vector's heap.
 
 use crate::BLOCK_ROWS;
+use crate::block::masks::WORDS;
 use crate::block::packed::FEW;
 use crate::block::{Block, Fixed, Values, constant_view, with_fixed};
-use crate::tree::slice::WORDS;
 use crate::value::Datum;
 use entasis_vector::vector::StringsMut;
 use entasis_vector::{DataType, Dictionary, PhysicalType, StringView, Value, Vector, bitmap};

@@ -13,11 +13,12 @@
 use crate::appender::AppendedRows;
 use crate::block::Block;
 use crate::definition::TableOptions;
+use crate::node::Link;
 use crate::row_group::RowGroup;
 use crate::snapshot::TableSnapshot;
 use crate::sync::AtomicBool;
 use crate::table::Table;
-use crate::tree::{Edit, Link, Slice};
+use crate::tree::{Edit, Slice};
 use crate::value::{Datum, Sketch};
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Schema, Selection, Value, Vector};
 use std::sync::Arc;

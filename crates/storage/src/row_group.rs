@@ -11,19 +11,18 @@
 //! Zones only widen, so older versions may share them.
 
 use crate::BLOCK_ROWS;
-use crate::block::{Block, cells, with_integer};
+use crate::block::masks::{WORDS, bits_inside, first_slots};
+use crate::block::{Block, with_integer};
 use crate::code_set::Condition;
 use crate::digest::{Digest, Digests};
 use crate::key::{Fences, Key, NEAR};
+use crate::node::{Ahead, Link, Linked, Stamp, prefetch};
 use crate::positions::push_bits;
 use crate::read::{self, Slices};
 use crate::sync::{AtomicBool, Ordering};
-use crate::tree::link::{Ahead, Linked};
-use crate::tree::slice::WORDS;
-use crate::tree::{Edit, Link, Node, Slice, Stamp};
+use crate::tree::{Edit, Node, Slice};
 use crate::value::Zone;
-use crate::write::bits_inside;
-use entasis_vector::{CHUNK_ROWS, PhysicalType, Schema, StringView, Vector, bitmap};
+use entasis_vector::{CHUNK_ROWS, PhysicalType, Schema, Vector, bitmap};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -142,9 +141,9 @@ impl Link<RowGroup> {
         let guess = ((share * f64::from(parts.saturating_sub(2))) as usize).saturating_add(1).min(parts as usize - 1);
         let slice = guess * slice_count as usize / parts as usize;
         let first = guess.saturating_sub(NEAR / 2);
-        cells::prefetch_all(fences.start().wrapping_add(first * size_of::<u64>()), NEAR * size_of::<u64>());
-        cells::prefetch_all(partitions.start().wrapping_add(guess * size_of::<Partition>()), size_of::<Partition>());
-        cells::prefetch_all(
+        prefetch::prefetch_all(fences.start().wrapping_add(first * size_of::<u64>()), NEAR * size_of::<u64>());
+        prefetch::prefetch_all(partitions.start().wrapping_add(guess * size_of::<Partition>()), size_of::<Partition>());
+        prefetch::prefetch_all(
             slices.start().wrapping_add(slice * size_of::<Link<Slice>>()),
             2 * size_of::<Link<Slice>>(),
         );
@@ -592,41 +591,6 @@ impl RowGroup {
     }
 }
 
-impl Block {
-    /// Bytes of its dictionary, which other blocks have as well.
-    pub(crate) fn dictionary_bytes(&self) -> usize {
-        match &self.values {
-            crate::block::Values::Dictionary { dictionary, .. } => {
-                let heap = dictionary.values().heap().map_or(0, |heap| heap.bytes());
-                dictionary.len() * size_of::<StringView>() + heap
-            }
-            _ => 0,
-        }
-    }
-
-    /// Its part of those bytes, as many blocks as have the dictionary now.
-    pub(crate) fn dictionary_share(&self) -> usize {
-        match &self.values {
-            crate::block::Values::Dictionary { dictionary, .. } => {
-                self.dictionary_bytes() / Arc::strong_count(dictionary)
-            }
-            _ => 0,
-        }
-    }
-
-    pub(crate) fn has_dictionary(&self) -> bool {
-        matches!(self.values, crate::block::Values::Dictionary { .. })
-    }
-
-    fn shares_dictionary(&self, other: &Block) -> bool {
-        use crate::block::Values::Dictionary;
-        match (&self.values, &other.values) {
-            (Dictionary { dictionary: a, .. }, Dictionary { dictionary: b, .. }) => Arc::ptr_eq(a, b),
-            _ => false,
-        }
-    }
-}
-
 impl std::fmt::Debug for RowGroup {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "RowGroup({} rows, {} bytes)", self.rows, self.bytes())
@@ -664,15 +628,6 @@ impl EncodedSlice {
     pub(crate) fn of(live: [u64; WORDS], blocks: Vec<Block>) -> EncodedSlice {
         EncodedSlice { rows: bitmap::count_ones(&live, BLOCK_ROWS), live, blocks }
     }
-}
-
-/// The bitmap of the first slots.
-pub(crate) fn first_slots(rows: usize) -> [u64; WORDS] {
-    let mut live = [0; WORDS];
-    live[..rows / 64].fill(u64::MAX);
-    (rows / 64 * 64..rows).for_each(|slot| bitmap::set(&mut live, slot, true));
-    debug_assert!(rows <= BLOCK_ROWS);
-    live
 }
 
 impl Slices for Piece {

@@ -1,9 +1,10 @@
 //! Snapshots: one version of a table, for as long as it is held.
 
 use crate::lookup::{self, SlotRange};
+use crate::node::{Link, Stamp};
 use crate::row_group::RowGroup;
 use crate::table::{Head, Table};
-use crate::tree::{Link, Root, Stamp};
+use crate::tree::Root;
 use crate::value::{ColumnSummary, Datum, Zone};
 use crate::write::{RowId, datum};
 use entasis_vector::{DataType, Schema, Value};

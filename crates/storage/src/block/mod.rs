@@ -29,20 +29,23 @@ mod alp;
 pub(crate) mod cells;
 pub(crate) mod choose;
 pub(crate) mod codes;
+mod dictionary;
 mod fixed;
 mod floats;
 mod fsst;
+pub(crate) mod masks;
 mod multiples;
 mod narrow;
+mod number;
 pub(crate) mod packed;
 mod patched;
 mod patches;
+mod progression;
 pub(crate) mod runs;
 mod same;
 mod scaled;
 mod scatter;
 pub(crate) mod search;
-mod sequence;
 mod singles;
 mod strings;
 pub(crate) mod symbols;
@@ -56,17 +59,17 @@ pub(crate) use fixed::{Fixed, range_of, with_fixed, with_integer};
 pub(crate) use fsst::Fsst;
 pub(crate) use multiples::Multiples;
 pub(crate) use patched::Patched;
+pub(crate) use progression::Progression;
 pub(crate) use runs::Runs;
 pub(crate) use scaled::Scaled;
 pub(crate) use scatter::Scattered;
-pub(crate) use sequence::Sequence;
 pub(crate) use singles::Singles;
 pub(crate) use strings::{StringBytes, pinned_view};
 pub(crate) use views::Views;
 pub(crate) use write::widen;
 
-use crate::tree::Stamp;
-use crate::tree::link::{Ahead, Link, Linked};
+use self::masks::first_bits;
+use crate::node::{Ahead, Link, Linked, Stamp, prefetch};
 use crate::value::{Datum, Zone};
 use entasis_vector::{Buffer, DataType, Dictionary, PhysicalType, StringHeap, StringView, Value, bitmap};
 use std::mem::offset_of;
@@ -83,7 +86,7 @@ pub(crate) enum Values {
     Dictionary { dictionary: Arc<Dictionary>, codes: Codes } = 3,
     Strings(StringBytes) = 4,
     Views(Views) = 5,
-    Sequence(Sequence) = 6,
+    Sequence(Progression) = 6,
     Runs(Runs) = 7,
     Patched(Patched) = 8,
     Scaled(Scaled) = 9,
@@ -126,7 +129,7 @@ impl Link<Block> {
     #[inline]
     pub(crate) fn prefetch_slot(self, slot: usize) {
         self.prefetch_first(offset_of!(Block, zone));
-        cells::prefetch(self.ahead().slot(slot));
+        prefetch::prefetch(self.ahead().slot(slot));
     }
 }
 
@@ -402,11 +405,6 @@ impl Values {
             | Values::Fsst(_) => false,
         }
     }
-}
-
-/// The first `bits` bits of a word, or all.
-fn first_bits(bits: usize) -> u64 {
-    if bits < 64 { (1 << bits) - 1 } else { u64::MAX }
 }
 
 /// The view of a constant string, whose bytes the block keeps.

@@ -1,8 +1,8 @@
 //! Whether two blocks hold the same values in some slots, whatever their encodings.
 
+use super::masks::WORDS;
 use super::{Block, Fixed, with_fixed};
 use crate::BLOCK_ROWS;
-use crate::tree::slice::WORDS;
 use entasis_vector::PhysicalType;
 
 impl Block {

@@ -2,7 +2,7 @@
 
 use super::floats::FloatRange;
 use super::{Fixed, cells};
-use crate::tree::link::Ahead;
+use crate::node::Ahead;
 use crate::value::Datum;
 use entasis_vector::Buffer;
 

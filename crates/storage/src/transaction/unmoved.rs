@@ -4,9 +4,9 @@
 //! another one has changed a few rows. A slice of the old version is compared with the slice of the newer one that holds its first
 //! row: nothing is compared where both show the same block. Rows of other slices are for [`super::replay`] to locate one by one.
 
+use crate::block::masks::WORDS;
 use crate::row_group::RowGroup;
 use crate::snapshot::TableSnapshot;
-use crate::tree::slice::WORDS;
 use crate::value::Datum;
 use crate::write::{RowId, Run, Shape};
 use crate::writer::TableWriter;

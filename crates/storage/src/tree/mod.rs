@@ -21,20 +21,18 @@
 //! ([`slice::Slice::visible`]). Only the head does so; forks copy.
 //!
 //! This follows HyPer's and LMDB's copy-on-write without their counters; figures in `docs/design/storage.md`. What makes
-//! it sound is in [`link`], the one module with `unsafe` here.
+//! it sound is in [`crate::node::Link`], the one module with `unsafe` here.
 
 pub(crate) mod branch;
 pub(crate) mod check;
+mod edit;
 pub(crate) mod epochs;
-pub(crate) mod link;
 pub(crate) mod root;
 pub(crate) mod slice;
 
-pub(crate) use branch::{Branch, Edit};
+pub(crate) use crate::row_group::RowGroup;
+pub(crate) use branch::Branch;
+pub(crate) use edit::{Edit, Node};
 pub(crate) use epochs::Epochs;
-pub(crate) use link::{Link, Node};
 pub(crate) use root::Root;
 pub(crate) use slice::Slice;
-
-/// A time of a table: what nodes and snapshots are stamped with.
-pub(crate) type Stamp = u64;

@@ -1,8 +1,8 @@
 //! Roots: one version of a whole table.
 
-use super::link::Linked;
-use super::{Edit, Link, Node, Stamp};
+use super::{Edit, Node};
 use crate::key::Fences;
+use crate::node::{Link, Linked, Stamp};
 use crate::row_group::RowGroup;
 
 /// The row groups of a table, in the order of their slots, and of the layout key if there is one.

@@ -5,8 +5,8 @@
 
 use super::{RowId, Run, Writer};
 use crate::block::Scattered;
+use crate::block::masks::WORDS;
 use crate::tree::Branch;
-use crate::tree::slice::WORDS;
 use crate::value::Zone;
 use entasis_vector::{Chunk, bitmap};
 use std::sync::Arc;

@@ -10,9 +10,10 @@
 
 use super::Shape;
 use crate::block::Block;
+use crate::block::masks::WORDS;
+use crate::node::Link;
 use crate::read::{self, Slices};
-use crate::tree::slice::WORDS;
-use crate::tree::{Link, Slice};
+use crate::tree::Slice;
 use crate::value::Datum;
 use entasis_vector::{CHUNK_ROWS, Vector};
 use std::collections::BTreeSet;

@@ -27,6 +27,7 @@ pub(crate) use spread::zones_of;
 pub(crate) use upkeep::has_small;
 
 use crate::block::Form;
+use crate::block::masks::bits_inside;
 use crate::definition::{Compression, TableOptions};
 use crate::key::{Fences, Key, LayoutKey};
 use crate::row_group::RowGroup;
@@ -322,16 +323,6 @@ impl RowGroup {
         }
         dead
     }
-}
-
-/// The bits of a word, whose bit 0 stands for slot `first`, that lie in `slots`.
-pub(crate) fn bits_inside(first: usize, slots: &std::ops::Range<usize>) -> u64 {
-    if slots.start >= first + 64 || slots.end <= first {
-        return 0;
-    }
-    let low = if slots.start > first { u64::MAX << (slots.start - first) } else { u64::MAX };
-    let high = if slots.end < first + 64 { u64::MAX >> (first + 64 - slots.end) } else { u64::MAX };
-    low & high
 }
 
 /// One value of a version.

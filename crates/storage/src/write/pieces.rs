@@ -13,8 +13,9 @@ use super::{RowId, Run, Shape, Writer, edit_group};
 use crate::block::Block;
 use crate::builder::{Effort, GroupBuilder};
 use crate::key::Key;
+use crate::node::Link;
 use crate::row_group::{EncodedSlice, Partition, Piece, RowGroup};
-use crate::tree::{Branch, Edit, Link, Slice};
+use crate::tree::{Branch, Edit, Slice};
 use crate::value::Datum;
 use entasis_vector::Result;
 use std::sync::Arc;
@@ -362,6 +363,6 @@ pub(super) fn links(slices: Vec<EncodedSlice>, shape: &Shape, edit: &Edit) -> Ve
 
 /// A slice of rows that are laid out.
 pub(super) struct Part<'a> {
-    pub(super) live: &'a [u64; crate::tree::slice::WORDS],
+    pub(super) live: &'a [u64; crate::block::masks::WORDS],
     pub(super) blocks: Vec<&'a Block>,
 }

@@ -14,8 +14,9 @@
 
 use super::{OwnedRow, Writer, edit_group};
 use crate::definition::Layout;
+use crate::node::Link;
 use crate::row_group::RowGroup;
-use crate::tree::{Link, Slice};
+use crate::tree::Slice;
 
 /// Ghost slots that travel together, at most.
 const FETCH_MAX: usize = 8;

@@ -10,8 +10,9 @@ use super::spread::{Laid, plan, zones_of};
 use super::{Shape, Writer, edit_group};
 use crate::builder::{Effort, GroupBuilder};
 use crate::definition::Layout;
+use crate::node::Link;
 use crate::row_group::{EncodedSlice, Piece, RowGroup};
-use crate::tree::{Link, Root, Slice};
+use crate::tree::{Root, Slice};
 use entasis_vector::Result;
 use std::ops::Range;
 

@@ -34,6 +34,8 @@ mod key;
 mod log;
 #[path = "../../src/lookup.rs"]
 pub mod lookup;
+#[path = "../../src/node/mod.rs"]
+mod node;
 #[path = "../../src/positions.rs"]
 mod positions;
 #[path = "../../src/read.rs"]

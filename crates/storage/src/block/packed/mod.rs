@@ -19,10 +19,11 @@
 mod kernels;
 
 use super::cells::Slots;
-use super::search::{self, Number};
+use super::number::Number;
+use super::search;
 use super::within::Vectors;
 use crate::BLOCK_ROWS;
-use crate::tree::link::Ahead;
+use crate::node::Ahead;
 use entasis_vector::Buffer;
 use entasis_vector::simd::widest;
 use std::mem::MaybeUninit;

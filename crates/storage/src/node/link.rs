@@ -7,7 +7,7 @@
 //!    stamp is entered (`TableSnapshot`). Links do not leave the crate, references to nodes borrow from one of the two.
 //! 2. A node is given out for writing only if it bears the stamp of the edit: then no snapshot has been taken since it was
 //!    made, so that it hangs in this branch alone, which the caller holds exclusively. Or if all snapshots that were taken since
-//!    are gone ([`Edit::alone_has`]): then it is *adopted*, and bears the stamp from now on.
+//!    are gone (`Edit::alone_has`): then it is *adopted*, and bears the stamp from now on. The one place that asks is `tree::edit`.
 //! 3. A node that a branch no longer shows is retired, once, and freed when no snapshot shows it (`Branch::sweep`), or with
 //!    the table.
 //!
@@ -18,66 +18,11 @@
 //! reaches by taking a snapshot after every operation.
 #![allow(unsafe_code)]
 
-use super::{Edit, Stamp};
-use crate::block::cells;
-use entasis_vector::Buffer;
+use super::ahead::{Ahead, Linked};
+use super::prefetch::prefetch_all;
+use super::stamp::Stamp;
 use std::ops::Deref;
 use std::ptr::NonNull;
-
-/// A node of the version tree other than a block.
-pub(crate) trait Node: Linked + Sized {
-    /// The stamp under which it was made.
-    fn stamp(&self) -> Stamp;
-    /// Where that is.
-    fn stamp_mut(&mut self) -> &mut Stamp;
-    /// A copy for the owner of the edit.
-    fn copy(&self, edit: &Edit) -> Self;
-    /// Forgets what is only true as long as nobody writes: it is given out for writing.
-    fn open(&mut self, _edit: &Edit) {}
-    /// Remembers that the branch no longer shows a node of this kind.
-    fn retire(link: Link<Self>, edit: &mut Edit);
-}
-
-/// Where the memory begins that a reader of a node goes to next. A hint, which may be out of date: it is prefetched, never
-/// read.
-#[derive(Clone, Copy)]
-pub(crate) struct Ahead(*const u8);
-
-impl Ahead {
-    /// Nowhere.
-    pub(crate) const NONE: Ahead = Ahead(std::ptr::null());
-
-    /// Anything.
-    pub(crate) fn to<T>(at: *const T) -> Ahead {
-        Ahead(at.cast())
-    }
-
-    /// Slots of fewer than 64 bytes, in a buffer, whose alignment leaves room for their width.
-    pub(crate) fn slots(buffer: &Buffer, width: usize) -> Ahead {
-        debug_assert!(buffer.as_ptr().addr().is_multiple_of(64) && width < 64);
-        Ahead(buffer.as_ptr().wrapping_add(width))
-    }
-
-    /// The first byte.
-    pub(crate) fn start(self) -> *const u8 {
-        self.0
-    }
-
-    /// Where a slot is.
-    #[inline]
-    pub(crate) fn slot(self, slot: usize) -> *const u8 {
-        let width = self.0.addr() % 64;
-        self.0.wrapping_sub(width).wrapping_add(slot * width)
-    }
-}
-
-/// What links lead to.
-pub(crate) trait Linked {
-    /// Places that its readers go to next.
-    type Ahead: Copy;
-    /// Where they are.
-    fn ahead(&self) -> Self::Ahead;
-}
 
 /// See the module.
 pub(crate) struct Link<T: Linked> {
@@ -134,7 +79,7 @@ impl<T: Linked> Link<T> {
     /// Asks for the first bytes of the node.
     #[inline]
     pub(crate) fn prefetch_first(self, bytes: usize) {
-        cells::prefetch_all(self.node.as_ptr(), bytes);
+        prefetch_all(self.node.as_ptr(), bytes);
     }
 
     /// The memory of the node, for one who may keep it for longer than the node lives.
@@ -168,23 +113,6 @@ impl<T: Linked> Link<T> {
     pub(crate) fn free(self) {
         // SAFETY: made by `new` from a box, and freed once, by rule 3.
         drop(unsafe { Box::from_raw(self.node.as_ptr()) });
-    }
-}
-
-impl<T: Node> Link<T> {
-    /// The node for writing: itself if it bears the stamp of the edit or can be adopted, else a copy that takes its place.
-    #[inline]
-    pub(crate) fn edit(&mut self, edit: &mut Edit) -> &mut T {
-        if self.stamp() != edit.stamp && edit.alone_has(self.stamp()) {
-            self.adopt(edit.stamp, T::stamp_mut);
-        }
-        if self.stamp() != edit.stamp {
-            let copy = Link::new(self.copy(edit));
-            T::retire(std::mem::replace(self, copy), edit);
-        }
-        let node = self.own(edit.stamp, T::stamp);
-        node.open(edit);
-        node
     }
 }
 

@@ -1,22 +1,23 @@
-//! Numbers that ascend or descend by one step, such as keys that were counted: two numbers for a block.
+//! Arithmetic progressions: numbers that ascend or descend by one step, such as keys that were counted. Two numbers for a block, whose
+//! encoding is called *sequence*.
 
 use super::Fixed;
+use super::masks::bits_inside;
 use crate::BLOCK_ROWS;
 use crate::value::Datum;
-use crate::write::bits_inside;
 use std::ops::Range;
 
 /// See the module.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sequence {
+pub(crate) struct Progression {
     first: i128,
     step: i128,
 }
 
-impl Sequence {
-    /// The sequence that some integers are, at least two; `None` if they are none, or might leave 64 bits within a block of 128-bit
+impl Progression {
+    /// The progression that some integers are, at least two; `None` if they are none, or might leave 64 bits within a block of 128-bit
     /// ones.
-    pub(crate) fn of<T: Fixed>(values: &[T]) -> Option<Sequence> {
+    pub(crate) fn of<T: Fixed>(values: &[T]) -> Option<Progression> {
         let number = |value: &T| match value.datum() {
             Datum::Integer(v) => v,
             _ => 0,
@@ -28,7 +29,7 @@ impl Sequence {
             return None;
         }
         let follows = |pair: &[T]| number(&pair[1]).checked_sub(number(&pair[0])) == Some(step);
-        values.windows(2).all(follows).then_some(Sequence { first: number(first), step })
+        values.windows(2).all(follows).then_some(Progression { first: number(first), step })
     }
 
     /// The number in `slot`. What lies behind the block is any number.
