@@ -5,8 +5,8 @@
 //! is as large as a row group, and the commit sorts pieces by morsel.
 
 use crate::builder::GroupBuilder;
-use crate::row_group::Piece;
 use crate::table::Table;
+use crate::tree::Piece;
 use crate::value::{Datum, Sketch};
 use entasis_vector::error::sqlstate::NOT_NULL;
 use entasis_vector::{Chunk, Error, ErrorKind, PhysicalType, Result, Vector};

@@ -5,8 +5,7 @@
 //! was, row by row, blocks that both share apart. Rows that have moved are both gone and come.
 
 use crate::snapshot::TableSnapshot;
-use crate::tree::Slice;
-use crate::write::RowId;
+use crate::tree::{RowId, Slice};
 use std::collections::HashSet;
 
 /// Rows that an older version has, and rows that a newer one has in their place.

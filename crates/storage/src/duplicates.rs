@@ -8,12 +8,10 @@
 //! Rows with a NULL in their key have no equals.
 
 use crate::appender::AppendedRows;
-use crate::key::Key;
-use crate::lookup;
-use crate::row_group::RowGroup;
-use crate::tree::Root;
+use crate::scan::lookup;
+use crate::tree::key::Key;
+use crate::tree::{Root, RowGroup, RowId, Shape};
 use crate::value::Datum;
-use crate::write::{RowId, Shape};
 use std::ops::Range;
 
 /// Where equal keys are looked for.

@@ -1,11 +1,10 @@
 //! Logical operations: what was done to rows, apart from where they stand. What a fork is replayed by, and what a log on
 //! disk will hold.
 
-use crate::row_group::Piece;
+use crate::scan::row::datum;
 use crate::snapshot::TableSnapshot;
-use crate::tree::Root;
+use crate::tree::{Piece, Root, RowId, Run, Shape};
 use crate::value::{Datum, Sketch};
-use crate::write::{RowId, Run, Shape, datum};
 use entasis_vector::Value;
 use std::sync::Arc;
 

@@ -1,10 +1,9 @@
 //! Reading single rows of the newest version: [`Table::read`].
 
-use crate::lookup;
+use crate::scan::lookup;
 use crate::table::Table;
-use crate::tree::Root;
+use crate::tree::{Root, RowId};
 use crate::value::Datum;
-use crate::write::RowId;
 
 /// The newest version of a table, while nobody can change it.
 pub struct TableReader<'a> {
@@ -24,6 +23,6 @@ impl<'a> TableReader<'a> {
 
     /// Some values of a row, in the order of `columns`, at the end of `out`.
     pub fn read(&self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'a>>) {
-        crate::write::read(self.root, row, columns, self.table.schema(), out);
+        crate::scan::row::read(self.root, row, columns, self.table.schema(), out);
     }
 }

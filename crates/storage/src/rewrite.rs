@@ -14,11 +14,10 @@ use crate::appender::AppendedRows;
 use crate::block::Block;
 use crate::definition::TableOptions;
 use crate::node::Link;
-use crate::row_group::RowGroup;
 use crate::snapshot::TableSnapshot;
 use crate::sync::AtomicBool;
 use crate::table::Table;
-use crate::tree::{Edit, Slice};
+use crate::tree::{Edit, RowGroup, Slice};
 use crate::value::{Datum, Sketch};
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Schema, Selection, Value, Vector};
 use std::sync::Arc;
@@ -135,7 +134,7 @@ fn group_of(old: &RowGroup, sources: &[ColumnSource], schema: &Schema, edit: &Ed
             Link::new(Slice::new(*slice.live(), sources.iter().zip(schema).map(block).collect(), edit))
         })
         .collect();
-    let zones = crate::write::zones_of(&slices, schema.len());
+    let zones = crate::tree::zones_of(&slices, schema.len());
     let mut group = RowGroup {
         stamp: edit.stamp,
         block_slots: old.block_slots,

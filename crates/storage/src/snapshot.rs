@@ -1,12 +1,11 @@
 //! Snapshots: one version of a table, for as long as it is held.
 
-use crate::lookup::{self, SlotRange};
 use crate::node::{Link, Stamp};
-use crate::row_group::RowGroup;
+use crate::scan::lookup::{self, SlotRange};
+use crate::scan::row::datum;
 use crate::table::{Head, Table};
-use crate::tree::Root;
+use crate::tree::{Root, RowGroup, RowId};
 use crate::value::{ColumnSummary, Datum, Zone};
-use crate::write::{RowId, datum};
 use entasis_vector::{DataType, Schema, Value};
 use std::fmt;
 use std::ops::Bound;
@@ -152,7 +151,7 @@ impl TableSnapshot {
 
     /// Some values of a row, in the order of `columns`, at the end of `out`. Faster than one by one.
     pub fn read<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
-        crate::write::read(&self.0.root, row, columns, self.schema(), out);
+        crate::scan::row::read(&self.0.root, row, columns, self.schema(), out);
     }
 
     /// One value of a row.

@@ -19,9 +19,9 @@
 //! conflict for it. Without a layout key rows are told by their places, so that these change only while nobody holds a
 //! snapshot; until then the rows of a sparse row group are encoded where they are.
 
-use crate::row_group::RowGroup;
 use crate::sync::Ordering;
 use crate::table::{Head, Table};
+use crate::tree::RowGroup;
 use crate::tree::check::check;
 use crate::write::{Writer, has_small};
 use std::sync::Arc;

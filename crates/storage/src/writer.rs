@@ -13,15 +13,16 @@ use crate::appender::AppendedRows;
 use crate::block::Fixed;
 use crate::duplicates::Among;
 use crate::log::{Log, Operation};
-use crate::lookup;
+use crate::scan::lookup;
+use crate::scan::row::datum;
 use crate::snapshot::{Origin, Summaries, TableSnapshot};
 use crate::table::{Added, Head, HeadGuard, Steady, Table};
 use crate::transaction::Interrupt;
 use crate::tree::branch::Savepoint;
-use crate::tree::{Branch, Root};
+use crate::tree::{Branch, Root, RowId, Run, runs_of};
 use crate::turn::{Turn, WriterTurn};
 use crate::value::{Datum, Sketch};
-use crate::write::{RowId, Run, Writer, datum, runs_of};
+use crate::write::Writer;
 use entasis_vector::{Chunk, DataType, Encoding, Error, Result, Schema};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -137,7 +138,7 @@ impl<'a> TableWriter<'a> {
 
     /// Some values of a row, in the order of `columns`, at the end of `out`. Faster than one by one.
     pub fn read<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
-        crate::write::read(self.root(), row, columns, self.table.schema(), out);
+        crate::scan::row::read(self.root(), row, columns, self.table.schema(), out);
     }
 
     /// One value of a row.

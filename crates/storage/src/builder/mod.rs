@@ -9,10 +9,9 @@ mod interner;
 mod strings;
 
 use crate::block::{Block, Form, with_fixed};
-use crate::read::{self, Slices};
-use crate::row_group::{EncodedSlice, Piece, RowGroup};
+use crate::scan::read;
+use crate::tree::{EncodedSlice, Piece, RowGroup, Shape, Slices};
 use crate::value::Sketch;
-use crate::write::Shape;
 use entasis_vector::{Buffer, CHUNK_ROWS, Field, Result, Vector};
 use std::ops::Range;
 use std::slice::from_ref;

@@ -9,13 +9,11 @@
 use super::unmoved::{OfSlice, by_slice};
 use crate::block::Block;
 use crate::log::Operation;
-use crate::row_group::Piece;
 use crate::snapshot::TableSnapshot;
 use crate::table::Added;
-use crate::tree::Slice;
+use crate::tree::{Piece, RowId, Run, Shape, Slice};
 use crate::turn::Waiter;
 use crate::value::Datum;
-use crate::write::{RowId, Run, Shape};
 use crate::writer::{TableFork, TableWriter};
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Selection, Value, Vector};
 use std::collections::{HashMap, HashSet};

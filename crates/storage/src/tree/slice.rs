@@ -5,9 +5,10 @@ use crate::BLOCK_ROWS;
 use crate::block::masks::WORDS;
 use crate::block::{Block, Scattered, Values};
 use crate::node::{Ahead, Link, Linked, Stamp, prefetch};
-use crate::row_group::EncodedSlice;
-use crate::value::Datum;
+use crate::tree::EncodedSlice;
+use crate::value::{Datum, Zone};
 use entasis_vector::{Schema, bitmap};
+use std::sync::Arc;
 
 /// Links that a point query asks for, at most.
 const MOST_LINKS: usize = 32;
@@ -287,4 +288,13 @@ impl Slice {
             }
         }
     }
+}
+
+/// The zones of slices together.
+pub(crate) fn zones_of(slices: &[Link<Slice>], columns: usize) -> Arc<[Zone]> {
+    let mut zones = vec![Zone::EMPTY; columns];
+    for slice in slices.iter().filter(|slice| slice.rows() > 0) {
+        zones.iter_mut().zip(slice.blocks()).for_each(|(zone, block)| zone.merge(&block.zone));
+    }
+    zones.into()
 }

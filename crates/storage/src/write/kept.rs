@@ -8,12 +8,11 @@
 //!
 //! In release builds nothing is read and nothing is compared.
 
-use super::Shape;
 use crate::block::Block;
 use crate::block::masks::WORDS;
 use crate::node::Link;
-use crate::read::{self, Slices};
-use crate::tree::Slice;
+use crate::scan::read;
+use crate::tree::{Shape, Slice, Slices};
 use crate::value::Datum;
 use entasis_vector::{CHUNK_ROWS, Vector};
 use std::collections::BTreeSet;

@@ -5,14 +5,12 @@
 //! window is as it was iff its slices are the same nodes, and its partitions end where they did.
 
 use super::kept::Kept;
-use super::pieces::links;
-use super::spread::{Laid, plan, zones_of};
-use super::{Shape, Writer, edit_group};
+use super::spread::{Laid, links, plan};
+use super::{Writer, edit_group};
 use crate::builder::{Effort, GroupBuilder};
 use crate::definition::Layout;
 use crate::node::Link;
-use crate::row_group::{EncodedSlice, Piece, RowGroup};
-use crate::tree::{Root, Slice};
+use crate::tree::{EncodedSlice, Piece, Root, RowGroup, Shape, Slice, zones_of};
 use entasis_vector::Result;
 use std::ops::Range;
 

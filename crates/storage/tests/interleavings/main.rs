@@ -12,40 +12,24 @@ pub mod block;
 pub mod builder;
 #[path = "../../src/catalog/mod.rs"]
 pub mod catalog;
-#[path = "../../src/code_set.rs"]
-pub mod code_set;
 #[path = "../../src/definition/mod.rs"]
 pub mod definition;
 #[path = "../../src/difference.rs"]
 mod difference;
-#[path = "../../src/digest.rs"]
-mod digest;
 #[path = "../../src/duplicates.rs"]
 mod duplicates;
-#[path = "../../src/fold.rs"]
-mod fold;
 #[path = "../../src/index.rs"]
 pub mod index;
-#[path = "../../src/inspect.rs"]
-pub mod inspect;
-#[path = "../../src/key/mod.rs"]
-mod key;
 #[path = "../../src/log.rs"]
 mod log;
-#[path = "../../src/lookup.rs"]
-pub mod lookup;
 #[path = "../../src/node/mod.rs"]
 mod node;
-#[path = "../../src/positions.rs"]
-mod positions;
-#[path = "../../src/read.rs"]
-mod read;
 #[path = "../../src/reader.rs"]
 mod reader;
 #[path = "../../src/rewrite.rs"]
 mod rewrite;
-#[path = "../../src/row_group.rs"]
-pub mod row_group;
+#[path = "../../src/scan/mod.rs"]
+pub mod scan;
 #[path = "../../src/snapshot.rs"]
 pub mod snapshot;
 mod sync;
@@ -54,7 +38,7 @@ pub mod table;
 #[path = "../../src/transaction/mod.rs"]
 pub mod transaction;
 #[path = "../../src/tree/mod.rs"]
-mod tree;
+pub mod tree;
 #[path = "../../src/turn.rs"]
 mod turn;
 #[path = "../../src/upkeep.rs"]
@@ -70,21 +54,19 @@ mod random;
 
 pub use appender::{AppendedRows, Appender};
 pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View, dependencies};
-pub use code_set::{CodeSet, Condition};
 pub use definition::{Compression, Counting, Definition, Layout, Sequence, TableOptions};
 pub use difference::Difference;
 pub use duplicates::Among;
-pub use lookup::SlotRange;
 pub use reader::TableReader;
 pub use rewrite::ColumnSource;
-pub use row_group::{RowGroup, ValueRange};
+pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use snapshot::TableSnapshot;
 pub use table::Table;
 pub use transaction::{Interrupt, Transaction};
+pub use tree::{RowGroup, RowId, inspect};
 pub use turn::{Waiter, WriterName};
 pub use upkeep::Upkeep;
 pub use value::{ColumnSummary, Datum, Zone};
-pub use write::RowId;
 pub use writer::TableWriter;
 
 /// Slots of a block and of a slice.

@@ -10,21 +10,12 @@ use crate::BLOCK_ROWS;
 use crate::block::masks::WORDS;
 use crate::block::packed::FEW;
 use crate::block::{Block, Fixed, Values, constant_view, with_fixed};
+use crate::tree::Slices;
 use crate::value::Datum;
 use entasis_vector::vector::StringsMut;
 use entasis_vector::{DataType, Dictionary, PhysicalType, StringView, Value, Vector, bitmap};
 use std::ops::{Deref, Range};
 use std::sync::Arc;
-
-/// Slices side by side, each of as many slots.
-pub(crate) trait Slices {
-    /// Slots of each slice.
-    fn block_slots(&self) -> usize;
-    /// The block of a column in a slice, and the live slots.
-    fn block(&self, slice: usize, column: usize) -> (&Block, &[u64; WORDS]);
-    /// Asks for the memory of a column behind a slice, whose block is there.
-    fn prefetch_behind(&self, _slice: usize, _column: usize) {}
-}
 
 /// The part of a window that lies in one slice.
 #[derive(Clone, Copy)]
@@ -55,13 +46,13 @@ pub(crate) fn parts(width: usize, window: &[Range<usize>]) -> impl Iterator<Item
 }
 
 /// A part of a window with a block of it, which has memory for all of its slots.
-pub(crate) struct Piece<'a> {
+pub(crate) struct BlockPart<'a> {
     part: Part,
     pub(crate) block: &'a Block,
     live: &'a [u64; WORDS],
 }
 
-impl Deref for Piece<'_> {
+impl Deref for BlockPart<'_> {
     type Target = Part;
     #[inline(always)]
     fn deref(&self) -> &Part {
@@ -69,16 +60,16 @@ impl Deref for Piece<'_> {
     }
 }
 
-pub(crate) fn pieces<'s, S: Slices>(
+pub(crate) fn block_parts<'s, S: Slices>(
     slices: &'s S,
     column: usize,
     window: &[Range<usize>],
-) -> impl Iterator<Item = Piece<'s>> {
-    let pieces = parts(slices.block_slots(), window).map(move |part| {
+) -> impl Iterator<Item = BlockPart<'s>> {
+    let parts = parts(slices.block_slots(), window).map(move |part| {
         let (block, live) = slices.block(part.slice, column);
-        Piece { part: Part { rows: part.rows.min(block.slots().saturating_sub(part.from)), ..part }, block, live }
+        BlockPart { part: Part { rows: part.rows.min(block.slots().saturating_sub(part.from)), ..part }, block, live }
     });
-    pieces.filter(|piece| piece.rows > 0)
+    parts.filter(|part| part.rows > 0)
 }
 
 /// Plain codes are read one by one if at most one in so many is wanted.
@@ -112,9 +103,9 @@ pub(crate) fn decode<S: Slices>(
     if let Some(dictionary) = window_dictionary(slices, column, window) {
         let target = out.begin_codes(dictionary, capacity);
         target[..slots_of(window)].fill(0);
-        for piece in pieces(slices, column, window) {
-            if let Values::Dictionary { codes, .. } = &piece.block.values {
-                codes.widen(piece.from, &mut target[piece.at..piece.at + piece.rows]);
+        for part in block_parts(slices, column, window) {
+            if let Values::Dictionary { codes, .. } = &part.block.values {
+                codes.widen(part.from, &mut target[part.at..part.at + part.rows]);
             }
         }
     } else {
@@ -123,9 +114,9 @@ pub(crate) fn decode<S: Slices>(
             T => {
                 let target = out.begin_flat::<T>(capacity);
                 let mut may_be_null = false;
-                for piece in pieces(slices, column, window) {
-                    piece.block.decode_fixed(held, piece.from, &mut target[piece.at..piece.at + piece.rows]);
-                    may_be_null |= piece.block.may_be_null();
+                for part in block_parts(slices, column, window) {
+                    part.block.decode_fixed(held, part.from, &mut target[part.at..part.at + part.rows]);
+                    may_be_null |= part.block.may_be_null();
                 }
                 if !may_be_null {
                     return;
@@ -135,10 +126,10 @@ pub(crate) fn decode<S: Slices>(
                 let StringsMut { views, heap } = out.begin_strings(capacity);
                 views[..slots_of(window)].fill(StringView::default());
                 let mut stable = true;
-                for piece in pieces(slices, column, window) {
-                    let views = &mut views[piece.at..piece.at + piece.rows];
-                    piece.block.decode_views(piece.from, piece.live, views, heap);
-                    stable &= !piece.block.has_codes_of_strings();
+                for part in block_parts(slices, column, window) {
+                    let views = &mut views[part.at..part.at + part.rows];
+                    part.block.decode_views(part.from, part.live, views, heap);
+                    stable &= !part.block.has_codes_of_strings();
                 }
                 out.set_strings_stable(stable);
             }
@@ -165,14 +156,14 @@ pub(crate) fn decode_selected<S: Slices>(
     if !are_few && (dictionary.is_some() || out.physical() != PhysicalType::Str) {
         return decode(slices, column, held, window, capacity, out);
     }
-    let pieces = || pieces_at(slices, column, window, positions);
+    let block_parts = || block_parts_at(slices, column, window, positions);
     if let Some(dictionary) = dictionary {
         let target = out.begin_codes(dictionary, capacity);
-        for (own, piece) in pieces() {
+        for (own, part) in block_parts() {
             let own = &positions[own];
-            if let Values::Dictionary { codes, .. } = &piece.block.values {
+            if let Values::Dictionary { codes, .. } = &part.block.values {
                 let mut places = own.iter();
-                codes.each_of(piece.slots(own), |code| {
+                codes.each_of(part.slots(own), |code| {
                     places.next().into_iter().for_each(|&place| target[usize::from(place)] = code as u32);
                 });
             }
@@ -182,8 +173,8 @@ pub(crate) fn decode_selected<S: Slices>(
             out.physical(),
             T => {
                 let target = out.begin_flat::<T>(capacity);
-                for (own, piece) in pieces() {
-                    piece.decode_fixed(held, &positions[own], target);
+                for (own, part) in block_parts() {
+                    part.decode_fixed(held, &positions[own], target);
                 }
             },
             {
@@ -192,12 +183,12 @@ pub(crate) fn decode_selected<S: Slices>(
                     views[..slots_of(window)].fill(StringView::default());
                 }
                 let mut stable = true;
-                for (own, piece) in pieces() {
+                for (own, part) in block_parts() {
                     let own = &positions[own];
-                    for (&position, slot) in own.iter().zip(piece.slots(own)) {
-                        views[usize::from(position)] = piece.block.view(slot, heap);
+                    for (&position, slot) in own.iter().zip(part.slots(own)) {
+                        views[usize::from(position)] = part.block.view(slot, heap);
                     }
-                    stable &= !piece.block.has_codes_of_strings();
+                    stable &= !part.block.has_codes_of_strings();
                 }
                 out.set_strings_stable(stable);
             }
@@ -206,20 +197,20 @@ pub(crate) fn decode_selected<S: Slices>(
     decode_validity(slices, column, window, out);
 }
 
-/// The pieces of a window in which some of its positions fall, which ascend, each with the range of those.
-fn pieces_at<'s, S: Slices>(
+/// The parts of a window in which some of its positions fall, which ascend, each with the range of those.
+fn block_parts_at<'s, S: Slices>(
     slices: &'s S,
     column: usize,
     window: &[Range<usize>],
     positions: &[u16],
-) -> impl Iterator<Item = (Range<usize>, Piece<'s>)> {
+) -> impl Iterator<Item = (Range<usize>, BlockPart<'s>)> {
     let mut end = 0;
-    let pieces = pieces(slices, column, window).map(move |piece| {
-        let own = piece.positions(end, positions);
+    let parts = block_parts(slices, column, window).map(move |part| {
+        let own = part.positions(end, positions);
         end = own.end;
-        (own, piece)
+        (own, part)
     });
-    pieces.filter(|(own, _)| !own.is_empty())
+    parts.filter(|(own, _)| !own.is_empty())
 }
 
 /// Decodes the given positions of a window, which ascend and are of live slots, one behind the other.
@@ -232,18 +223,18 @@ pub(crate) fn gather<S: Slices>(
     capacity: usize,
     out: &mut Vector,
 ) {
-    let pieces = || pieces_at(slices, column, window, positions);
+    let block_parts = || block_parts_at(slices, column, window, positions);
     if decode_constant(slices, column, window, out) {
         return;
     }
     let mut may_be_null = false;
     if let Some(dictionary) = window_dictionary(slices, column, window) {
         let target = out.begin_codes(dictionary, capacity);
-        for (own, piece) in pieces() {
-            may_be_null |= piece.block.may_be_null();
-            if let Values::Dictionary { codes, .. } = &piece.block.values {
+        for (own, part) in block_parts() {
+            may_be_null |= part.block.may_be_null();
+            if let Values::Dictionary { codes, .. } = &part.block.values {
                 let mut places = target[own.clone()].iter_mut();
-                codes.each_of(piece.slots(&positions[own]), |code| {
+                codes.each_of(part.slots(&positions[own]), |code| {
                     places.next().into_iter().for_each(|place| *place = code as u32);
                 });
             }
@@ -254,23 +245,23 @@ pub(crate) fn gather<S: Slices>(
             T => {
                 let target = out.begin_flat::<T>(capacity);
                 let mut behind = None;
-                for (own, piece) in pieces() {
-                    may_be_null |= piece.block.may_be_null();
+                for (own, part) in block_parts() {
+                    may_be_null |= part.block.may_be_null();
                     // One block after the other, so far.
-                    if behind.replace(piece.slice + 1) == Some(piece.slice) {
-                        slices.prefetch_behind(piece.slice, column);
+                    if behind.replace(part.slice + 1) == Some(part.slice) {
+                        slices.prefetch_behind(part.slice, column);
                     }
-                    piece.gather_fixed(held, &positions[own.clone()], &mut target[own]);
+                    part.gather_fixed(held, &positions[own.clone()], &mut target[own]);
                 }
             },
             {
                 let StringsMut { views, heap } = out.begin_strings(capacity);
                 let mut stable = true;
-                for (own, piece) in pieces() {
-                    may_be_null |= piece.block.may_be_null();
-                    let slots = piece.slots(&positions[own.clone()]);
-                    views[own].iter_mut().zip(slots).for_each(|(view, slot)| *view = piece.block.view(slot, heap));
-                    stable &= !piece.block.has_codes_of_strings();
+                for (own, part) in block_parts() {
+                    may_be_null |= part.block.may_be_null();
+                    let slots = part.slots(&positions[own.clone()]);
+                    views[own].iter_mut().zip(slots).for_each(|(view, slot)| *view = part.block.view(slot, heap));
+                    stable &= !part.block.has_codes_of_strings();
                 }
                 out.set_strings_stable(stable);
             }
@@ -278,17 +269,17 @@ pub(crate) fn gather<S: Slices>(
     }
     if may_be_null {
         let words = out.validity_mut(positions.len());
-        for (own, piece) in pieces().filter(|(_, piece)| piece.block.may_be_null()) {
-            let slots = piece.slots(&positions[own.clone()]);
-            own.zip(slots).for_each(|(at, slot)| bitmap::set(words, at, piece.block.is_valid(slot)));
+        for (own, part) in block_parts().filter(|(_, part)| part.block.may_be_null()) {
+            let slots = part.slots(&positions[own.clone()]);
+            own.zip(slots).for_each(|(at, slot)| bitmap::set(words, at, part.block.is_valid(slot)));
         }
     }
 }
 
 /// Decodes a window whose blocks all are one and the same constant.
 fn decode_constant<S: Slices>(slices: &S, column: usize, window: &[Range<usize>], out: &mut Vector) -> bool {
-    let mut pieces = pieces(slices, column, window);
-    let Some(Piece { block: head, .. }) = pieces.next() else {
+    let mut parts = block_parts(slices, column, window);
+    let Some(BlockPart { block: head, .. }) = parts.next() else {
         // Nothing is live.
         out.begin(1);
         out.set_null(0);
@@ -300,7 +291,7 @@ fn decode_constant<S: Slices>(slices: &S, column: usize, window: &[Range<usize>]
     let is_same =
         |other: &Value| Datum::of_value(other, DataType::Null).is_same(Datum::of_value(value, DataType::Null));
     let same = |block: &Block| block.validity.is_none() && matches!(&block.values, Values::Constant(v) if is_same(v));
-    if !same(head) || !pieces.all(|piece| same(piece.block)) {
+    if !same(head) || !parts.all(|part| same(part.block)) {
         return false;
     }
     out.begin(1);
@@ -327,8 +318,8 @@ fn window_dictionary<'s, S: Slices>(
     window: &[Range<usize>],
 ) -> Option<&'s Arc<Dictionary>> {
     let mut shared: Option<&'s Arc<Dictionary>> = None;
-    for piece in pieces(slices, column, window) {
-        let Values::Dictionary { dictionary, .. } = &piece.block.values else { return None };
+    for part in block_parts(slices, column, window) {
+        let Values::Dictionary { dictionary, .. } = &part.block.values else { return None };
         match shared {
             None => shared = Some(dictionary),
             Some(other) if Arc::ptr_eq(other, dictionary) => {}
@@ -339,11 +330,11 @@ fn window_dictionary<'s, S: Slices>(
 }
 
 fn decode_validity<S: Slices>(slices: &S, column: usize, window: &[Range<usize>], out: &mut Vector) {
-    let may_be_null = |piece: &Piece<'_>| piece.block.may_be_null();
-    if pieces(slices, column, window).any(|piece| may_be_null(&piece)) {
+    let may_be_null = |part: &BlockPart<'_>| part.block.may_be_null();
+    if block_parts(slices, column, window).any(|part| may_be_null(&part)) {
         let words = out.validity_mut(slots_of(window));
-        for piece in pieces(slices, column, window).filter(may_be_null) {
-            piece.block.clear_null_bits(piece.from, words, piece.at, piece.rows);
+        for part in block_parts(slices, column, window).filter(may_be_null) {
+            part.block.clear_null_bits(part.from, words, part.at, part.rows);
         }
     }
 }
@@ -377,8 +368,8 @@ impl Part {
     }
 }
 
-impl Piece<'_> {
-    /// Writes the values at positions that fall into this piece to all of `out`.
+impl BlockPart<'_> {
+    /// Writes the values at positions that fall into this part to all of `out`.
     fn gather_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], out: &mut [T]) {
         let mut out_values = out.iter_mut();
         match &self.block.values {
@@ -406,8 +397,8 @@ impl Piece<'_> {
         }
     }
 
-    /// Writes the values at positions that fall into this piece to their places in the window's `out`; if they are not few,
-    /// all values of the piece.
+    /// Writes the values at positions that fall into this part to their places in the window's `out`; if they are not few,
+    /// all values of the part.
     fn decode_fixed<T: Fixed>(&self, held: PhysicalType, positions: &[u16], out: &mut [T]) {
         let is_rare = |one_in: usize| positions.len() * one_in < self.rows;
         let mut places = positions.iter().map(|&position| usize::from(position));

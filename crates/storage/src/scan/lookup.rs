@@ -4,11 +4,9 @@
 //! the last partition and consumes those between whole.
 
 use crate::block::masks::bits_inside;
-use crate::key::{Key, LayoutKey};
-use crate::row_group::RowGroup;
-use crate::tree::Root;
+use crate::tree::key::{Key, LayoutKey};
+use crate::tree::{Root, RowGroup, RowId, Shape};
 use crate::value::Datum;
-use crate::write::{RowId, Shape};
 use std::ops::{Bound, Range};
 
 /// Slices of a partition that are asked for at once; a longer one is read as it comes.
@@ -103,11 +101,11 @@ pub(crate) fn range(root: &Root, low: Bound<&Key>, high: Bound<&Key>) -> Vec<Slo
     if root.groups.is_empty() {
         return ranges;
     }
-    let first = |fences: &crate::key::Fences| match low {
+    let first = |fences: &crate::tree::key::Fences| match low {
         Bound::Unbounded => 0,
         Bound::Included(key) | Bound::Excluded(key) => fences.first_part_of(key),
     };
-    let last = |fences: &crate::key::Fences| match high {
+    let last = |fences: &crate::tree::key::Fences| match high {
         Bound::Unbounded => fences.len() - 1,
         Bound::Included(key) | Bound::Excluded(key) => fences.part_for(key),
     };

@@ -30,7 +30,7 @@ const LINE: usize = 64;
 
 /// How codes stand.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Form {
+enum CodeWidth {
     /// Not known here.
     Other,
     /// Plain, of so many bytes each.
@@ -49,7 +49,7 @@ pub(crate) struct Digest {
     factor: u64,
     codes: *const u8,
     bytes: u32,
-    form: Form,
+    width: CodeWidth,
 }
 
 // SAFETY: what it points to is only read, by whoever can read the row group.
@@ -68,50 +68,55 @@ impl Digest {
                 Values::FrameOfReference { base, codes } => (*base, 1, codes),
                 Values::Multiples(multiples) => (multiples.least(), multiples.factor(), multiples.codes()),
                 Values::Flat(buffer) => {
-                    return Digest::new((*low, *high), (0, 1), buffer, Form::Plain(physical.width() as u8));
+                    return Digest::new((*low, *high), (0, 1), buffer, CodeWidth::Plain(physical.width() as u8));
                 }
                 _ => return None,
             };
-            let (buffer, form) = match codes {
-                Codes::U8(buffer) => (buffer, Form::Plain(1)),
-                Codes::U16(buffer) => (buffer, Form::Plain(2)),
-                Codes::U32(buffer) => (buffer, Form::Plain(4)),
-                Codes::Packed(packed) => (packed.buffer(), Form::Packed(packed.width() as u8)),
+            let (buffer, width) = match codes {
+                Codes::U8(buffer) => (buffer, CodeWidth::Plain(1)),
+                Codes::U16(buffer) => (buffer, CodeWidth::Plain(2)),
+                Codes::U32(buffer) => (buffer, CodeWidth::Plain(4)),
+                Codes::Packed(packed) => (packed.buffer(), CodeWidth::Packed(packed.width() as u8)),
             };
             debug_assert!(
                 base <= *low && (*high - base) / i128::from(factor) <= codes.max().into(),
                 "bounds have codes"
             );
-            Digest::new((*low, *high), (base, factor), buffer, form)
+            Digest::new((*low, *high), (base, factor), buffer, width)
         };
         let unknown =
-            Digest { low: 0, high: 0, base: 0, factor: 1, codes: std::ptr::null(), bytes: 0, form: Form::Other };
+            Digest { low: 0, high: 0, base: 0, factor: 1, codes: std::ptr::null(), bytes: 0, width: CodeWidth::Other };
         let may_be_known = physical.is_integer() && physical.width() <= 8 && !block.may_be_null();
         may_be_known.then(known).flatten().unwrap_or(unknown)
     }
 
-    fn new((low, high): (i128, i128), (base, factor): (i128, u64), buffer: &Buffer, form: Form) -> Option<Digest> {
+    fn new(
+        (low, high): (i128, i128),
+        (base, factor): (i128, u64),
+        buffer: &Buffer,
+        width: CodeWidth,
+    ) -> Option<Digest> {
         let [low, high, base] = [low, high, base].map(i64::try_from);
         let (low, high, base) = (low.ok()?, high.ok()?, base.ok()?);
         let bytes = u32::try_from(buffer.capacity()).ok()?;
-        Some(Digest { low, high, base, factor, codes: buffer.as_ptr(), bytes, form })
+        Some(Digest { low, high, base, factor, codes: buffer.as_ptr(), bytes, width })
     }
 
     /// True if it says what is in the block.
     pub(crate) fn is_known(&self) -> bool {
-        self.form != Form::Other
+        self.width != CodeWidth::Other
     }
 
     /// The bounds; `None` if they are not known here.
     pub(crate) fn bounds(&self) -> Option<(i64, i64)> {
-        (self.form != Form::Other).then_some((self.low, self.high))
+        (self.width != CodeWidth::Other).then_some((self.low, self.high))
     }
 
     /// Narrows `masks`, a bit a slot, to the slots with a value from `low` to `high`; all bits that are left, or-ed. `None` if it does
     /// not know. The next block, if that is going to be asked, is asked for.
     #[inline]
     pub(crate) fn narrow(&self, low: i128, high: i128, masks: &mut [u64; WORDS], next: Option<&Digest>) -> Option<u64> {
-        if self.form == Form::Other {
+        if self.width == CodeWidth::Other {
             return None;
         }
         // What is between the bounds has a code; dead slots may have any.
@@ -139,15 +144,15 @@ impl Digest {
             }
         }
         let span = high.wrapping_sub(low);
-        match self.form {
-            Form::Plain(1) => search::narrow(self.slots(), masks, low as u8, span as u8),
-            Form::Plain(2) => search::narrow(self.slots(), masks, low as u16, span as u16),
-            Form::Plain(4) => search::narrow(self.slots(), masks, low as u32, span as u32),
-            Form::Plain(_) => search::narrow(self.slots(), masks, low, span),
-            Form::Packed(width) => with_lanes!(width, T => {
+        match self.width {
+            CodeWidth::Plain(1) => search::narrow(self.slots(), masks, low as u8, span as u8),
+            CodeWidth::Plain(2) => search::narrow(self.slots(), masks, low as u16, span as u16),
+            CodeWidth::Plain(4) => search::narrow(self.slots(), masks, low as u32, span as u32),
+            CodeWidth::Plain(_) => search::narrow(self.slots(), masks, low, span),
+            CodeWidth::Packed(width) => with_lanes!(width, T => {
                 packed::narrow::<T>(self.words(), width.into(), low, high, masks)
             }),
-            Form::Other => unreachable!("it has no codes"),
+            CodeWidth::Other => unreachable!("it has no codes"),
         }
     }
 
@@ -160,7 +165,7 @@ impl Digest {
         next: Option<&Digest>,
     ) {
         // Of plain codes, if they stand in half of the lines.
-        let many = if matches!(self.form, Form::Packed(_)) { MANY } else { self.bytes as usize / LINE / 2 };
+        let many = if matches!(self.width, CodeWidth::Packed(_)) { MANY } else { self.bytes as usize / LINE / 2 };
         if slots.len() >= many {
             self.prefetch(next);
         }
@@ -169,15 +174,15 @@ impl Digest {
         let value = |code: u64| {
             out.next().into_iter().for_each(|o| *o = T::of_code(base, code.wrapping_mul(factor)));
         };
-        match self.form {
-            Form::Plain(1) => self.each_of::<u8>(slots, value),
-            Form::Plain(2) => self.each_of::<u16>(slots, value),
-            Form::Plain(4) => self.each_of::<u32>(slots, value),
-            Form::Plain(_) => self.each_of::<u64>(slots, value),
-            Form::Packed(width) => {
+        match self.width {
+            CodeWidth::Plain(1) => self.each_of::<u8>(slots, value),
+            CodeWidth::Plain(2) => self.each_of::<u16>(slots, value),
+            CodeWidth::Plain(4) => self.each_of::<u32>(slots, value),
+            CodeWidth::Plain(_) => self.each_of::<u64>(slots, value),
+            CodeWidth::Packed(width) => {
                 with_lanes!(width, L => packed::each_of::<L>(self.words(), width.into(), slots, value))
             }
-            Form::Other => unreachable!("it has no codes"),
+            CodeWidth::Other => unreachable!("it has no codes"),
         }
     }
 
@@ -219,7 +224,7 @@ impl Digests {
     pub(crate) fn new<'b, B: Iterator<Item = &'b Block>>(columns: impl Iterator<Item = (PhysicalType, B)>) -> Digests {
         let of_column = |(physical, blocks): (PhysicalType, B)| -> Box<[Digest]> {
             let digests: Vec<Digest> = blocks.map(|block| Digest::of(block, physical)).collect();
-            let is_known = digests.iter().any(|digest| digest.form != Form::Other);
+            let is_known = digests.iter().any(|digest| digest.width != CodeWidth::Other);
             if is_known { digests.into() } else { Box::default() }
         };
         Digests(columns.map(of_column).collect())

@@ -1,7 +1,7 @@
 //! What blocks and dictionaries look like, for whoever wants to know where a table's memory goes.
 
 use crate::block::Values;
-use crate::row_group::RowGroup;
+use crate::tree::RowGroup;
 use crate::value::Zone;
 use entasis_vector::Dictionary;
 use std::sync::Arc;

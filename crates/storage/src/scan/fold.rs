@@ -8,8 +8,8 @@ use crate::block::cells::{self, Slots};
 use crate::block::codes::with_codes;
 use crate::block::packed::Lane;
 use crate::block::{Block, Codes, Fixed, Values, with_integer};
-use crate::read::{Piece, Slices, pieces};
-use crate::row_group::RowGroup;
+use crate::scan::read::{BlockPart, block_parts};
+use crate::tree::{RowGroup, Slices};
 use crate::value::Datum;
 use entasis_vector::{Native, PhysicalType, Value};
 use std::ops::Range;
@@ -58,12 +58,12 @@ fn extreme<T: Integer>(slots: Slots<'_>, from: usize, count: usize, largest: boo
 impl RowGroup {
     /// Rows where `column` is not NULL.
     pub fn count_runs(&self, column: usize, runs: &[Range<usize>]) -> usize {
-        pieces(self, column, runs).map(|piece| piece.count()).sum()
+        block_parts(self, column, runs).map(|part| part.count()).sum()
     }
 
     /// The sum of `column`, whose values are held as `physical`; 0 if there are none.
     pub fn sum_runs(&self, column: usize, physical: PhysicalType, runs: &[Range<usize>]) -> i128 {
-        self.pieces_ahead(column, runs, true).map(|piece| piece.sum(physical)).sum()
+        self.block_parts_ahead(column, runs, true).map(|part| part.sum(physical)).sum()
     }
 
     /// The largest of `best` and the values of `column`, or the smallest.
@@ -75,23 +75,25 @@ impl RowGroup {
         largest: bool,
         best: i128,
     ) -> i128 {
-        self.pieces_ahead(column, runs, false).fold(best, |best, piece| match piece.block.may_better(best, largest) {
-            true => piece.extreme(physical, largest, best),
-            false => best,
+        self.block_parts_ahead(column, runs, false).fold(best, |best, part| {
+            match part.block.may_better(best, largest) {
+                true => part.extreme(physical, largest, best),
+                false => best,
+            }
         })
     }
 
-    /// The pieces of `runs`, and the blocks to come asked for: with their values, if these are read for certain.
-    fn pieces_ahead<'a>(
+    /// The parts of `runs`, and the blocks to come asked for: with their values, if these are read for certain.
+    fn block_parts_ahead<'a>(
         &'a self,
         column: usize,
         runs: &'a [Range<usize>],
         values: bool,
-    ) -> impl Iterator<Item = Piece<'a>> {
+    ) -> impl Iterator<Item = BlockPart<'a>> {
         let mut last = usize::MAX;
         let ahead = move |slice: usize| self.slices.get(slice).into_iter();
-        pieces(self, column, runs).inspect(move |piece| {
-            if std::mem::replace(&mut last, piece.slice) != last {
+        block_parts(self, column, runs).inspect(move |part| {
+            if std::mem::replace(&mut last, part.slice) != last {
                 ahead(last + 6).for_each(|slice| slice.prefetch_with(std::iter::once(column)));
                 match values {
                     true => self.prefetch_behind(last, column),
@@ -115,7 +117,7 @@ impl Block {
     }
 }
 
-impl Piece<'_> {
+impl BlockPart<'_> {
     fn count(&self) -> usize {
         let mut count = 0;
         self.each_run(|_, slots| count += slots);
