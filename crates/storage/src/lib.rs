@@ -15,61 +15,32 @@
 //!
 //! Knows no SQL, no operator and no file.
 
-pub mod appender;
 pub mod block;
 pub mod builder;
 pub mod catalog;
 pub mod definition;
-mod difference;
-mod duplicates;
-pub mod index;
-mod log;
 mod node;
-mod reader;
-mod rewrite;
 pub mod scan;
-pub mod snapshot;
 mod sync;
 pub mod table;
 pub mod transaction;
 pub mod tree;
-mod turn;
-mod upkeep;
 pub mod value;
 mod write;
-pub mod writer;
 
-#[cfg(test)]
-mod code_set_tests;
-#[cfg(test)]
-mod conformance_tests;
-#[cfg(test)]
-mod model_tests;
-#[cfg(test)]
-mod random;
-#[cfg(test)]
-mod reading_tests;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod transaction_tests;
 
-pub use appender::{AppendedRows, Appender};
 pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View, dependencies};
 pub use definition::{Compression, Counting, Definition, Layout, Sequence, TableOptions};
-pub use difference::Difference;
-pub use duplicates::Among;
-pub use reader::TableReader;
-pub use rewrite::ColumnSource;
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
-pub use snapshot::TableSnapshot;
-pub use table::Table;
-pub use transaction::{Interrupt, Transaction};
+pub use table::{
+    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot, TableWriter,
+    Upkeep, Waiter, WriterName, index,
+};
+pub use transaction::Transaction;
 pub use tree::{RowGroup, RowId, inspect};
-pub use turn::{Waiter, WriterName};
-pub use upkeep::Upkeep;
 pub use value::{ColumnSummary, Datum, Zone};
-pub use writer::TableWriter;
 
 /// Slots of a block and of a slice.
 pub const BLOCK_ROWS: usize = 1024;

@@ -53,6 +53,11 @@ mod views;
 pub(crate) mod within;
 mod write;
 
+#[cfg(test)]
+mod tests {
+    mod conformance;
+}
+
 pub(crate) use choose::Form;
 pub(crate) use codes::Codes;
 pub(crate) use fixed::{Fixed, range_of, with_fixed, with_integer};

@@ -170,7 +170,7 @@ impl Division {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::tests::random::Random;
 
     #[test]
     fn the_factor_is_the_greatest() {

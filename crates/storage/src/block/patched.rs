@@ -143,7 +143,7 @@ impl Patched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::tests::random::Random;
     use std::cmp::Ordering;
 
     #[test]

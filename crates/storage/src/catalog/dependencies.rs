@@ -87,8 +87,8 @@ mod tests {
     use super::*;
     use crate::catalog::{Catalog, IfExists, TableEntry, View};
     use crate::definition::{Counting, Definition, ForeignKey, ReferentialAction, Sequence};
-    use crate::random::Random;
     use crate::table::Table;
+    use crate::tests::random::Random;
     use entasis_vector::{DataType, ErrorKind, Field};
     use std::sync::Arc;
 

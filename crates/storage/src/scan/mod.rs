@@ -19,6 +19,12 @@ pub(crate) mod read;
 pub(crate) mod row;
 mod select;
 
+#[cfg(test)]
+pub(crate) mod tests {
+    mod code_set;
+    pub(crate) mod reading;
+}
+
 pub use code_set::{CodeSet, Condition};
 pub use lookup::SlotRange;
 pub use range::ValueRange;

@@ -30,12 +30,15 @@
 mod replay;
 mod unmoved;
 
-use crate::appender::AppendedRows;
-use crate::log::Log;
-use crate::snapshot::TableSnapshot;
-use crate::table::{HeadGuard, Steady, Table};
-use crate::turn::{Waiter, WriterTurn};
-use crate::writer::{ForkSavepoint, TableFork, TableWriter};
+#[cfg(test)]
+mod tests {
+    mod transactions;
+}
+
+use crate::table::{
+    AppendedRows, ForkSavepoint, HeadGuard, Interrupt, Log, Steady, Table, TableFork, TableSnapshot, TableWriter,
+    Waiter, WriterTurn,
+};
 use entasis_vector::Result;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,9 +60,6 @@ pub struct Transaction {
     moments: u64,
     interrupt: Option<Interrupt>,
 }
-
-/// True once whoever asks is to stop: what takes long looks now and then.
-pub type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// A table as the transaction began with it, and what it did to it.
 struct Touched {

@@ -8,13 +8,9 @@
 
 use super::unmoved::{OfSlice, by_slice};
 use crate::block::Block;
-use crate::log::Operation;
-use crate::snapshot::TableSnapshot;
-use crate::table::Added;
+use crate::table::{Added, Operation, TableFork, TableSnapshot, TableWriter, Waiter};
 use crate::tree::{Piece, RowId, Run, Shape, Slice};
-use crate::turn::Waiter;
 use crate::value::Datum;
-use crate::writer::{TableFork, TableWriter};
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Selection, Value, Vector};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -5,10 +5,9 @@
 //! row: nothing is compared where both show the same block. Rows of other slices are for [`super::replay`] to locate one by one.
 
 use crate::block::masks::WORDS;
-use crate::snapshot::TableSnapshot;
+use crate::table::{TableSnapshot, TableWriter};
 use crate::tree::{RowGroup, RowId, Run, Shape};
 use crate::value::Datum;
-use crate::writer::TableWriter;
 use entasis_vector::bitmap;
 
 /// Rows of one slice.

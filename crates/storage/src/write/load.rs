@@ -8,8 +8,7 @@
 //! For keys of one word. [`super::spread::lay`] is the slow twin, and what strings and columns with NULLs are gathered like.
 
 use super::Writer;
-use super::spread::SourceSlice;
-use super::spread::{Laid, plan};
+use super::spread::{Laid, SourceSlice, plan};
 use crate::BLOCK_ROWS;
 use crate::block::masks::{WORDS, first_slots};
 use crate::block::{Block, Fixed, with_fixed};
@@ -341,7 +340,7 @@ mod tests {
                 vec![Value::Integer(key), small, text, Value::Float(key as f64)]
             };
             let rows: Vec<Vec<Value>> = (0..rows).map(row).collect();
-            crate::tests::insert(&table, &rows, false);
+            crate::table::tests::rows::insert(&table, &rows, false);
             let old = table.snapshot();
             let parts: Vec<(Box<[u64; WORDS]>, &Slice)> = old
                 .row_groups()

@@ -4,8 +4,6 @@
 
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
-#[path = "../../src/appender.rs"]
-pub mod appender;
 #[path = "../../src/block/mod.rs"]
 pub mod block;
 #[path = "../../src/builder/mod.rs"]
@@ -14,60 +12,36 @@ pub mod builder;
 pub mod catalog;
 #[path = "../../src/definition/mod.rs"]
 pub mod definition;
-#[path = "../../src/difference.rs"]
-mod difference;
-#[path = "../../src/duplicates.rs"]
-mod duplicates;
-#[path = "../../src/index.rs"]
-pub mod index;
-#[path = "../../src/log.rs"]
-mod log;
 #[path = "../../src/node/mod.rs"]
 mod node;
-#[path = "../../src/reader.rs"]
-mod reader;
-#[path = "../../src/rewrite.rs"]
-mod rewrite;
 #[path = "../../src/scan/mod.rs"]
 pub mod scan;
-#[path = "../../src/snapshot.rs"]
-pub mod snapshot;
 mod sync;
-#[path = "../../src/table.rs"]
+#[path = "../../src/table/mod.rs"]
 pub mod table;
 #[path = "../../src/transaction/mod.rs"]
 pub mod transaction;
 #[path = "../../src/tree/mod.rs"]
 pub mod tree;
-#[path = "../../src/turn.rs"]
-mod turn;
-#[path = "../../src/upkeep.rs"]
-mod upkeep;
 #[path = "../../src/value/mod.rs"]
 pub mod value;
 #[path = "../../src/write/mod.rs"]
 mod write;
-#[path = "../../src/writer.rs"]
-pub mod writer;
-#[path = "../../src/random.rs"]
-mod random;
 
-pub use appender::{AppendedRows, Appender};
+#[cfg(test)]
+#[path = "../../src/tests/mod.rs"]
+mod tests;
+
 pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View, dependencies};
 pub use definition::{Compression, Counting, Definition, Layout, Sequence, TableOptions};
-pub use difference::Difference;
-pub use duplicates::Among;
-pub use reader::TableReader;
-pub use rewrite::ColumnSource;
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
-pub use snapshot::TableSnapshot;
-pub use table::Table;
-pub use transaction::{Interrupt, Transaction};
+pub use table::{
+    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot, TableWriter,
+    Upkeep, Waiter, WriterName, index,
+};
+pub use transaction::Transaction;
 pub use tree::{RowGroup, RowId, inspect};
-pub use turn::{Waiter, WriterName};
-pub use upkeep::Upkeep;
 pub use value::{ColumnSummary, Datum, Zone};
-pub use writer::TableWriter;
 
 /// Slots of a block and of a slice.
 pub const BLOCK_ROWS: usize = 1024;

@@ -331,7 +331,7 @@ fn pack<T: Lane>(codes: &[T; BLOCK_ROWS], width: usize, words: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::tests::random::Random;
 
     /// Calls `each` with all vectors that there are, and with none.
     fn each_twin(each: impl Fn(Option<Vectors>)) {

@@ -96,7 +96,7 @@ mod tests {
             vec![Value::Integer(i), Value::Integer(7), Value::Integer(i * 2_000_003 % 2_000_000_011), word]
         };
         let rows: Vec<Vec<Value>> = (0..5000).map(row).collect();
-        crate::tests::insert(&table, &rows, false);
+        crate::table::tests::rows::insert(&table, &rows, false);
         let shown = |column: usize| {
             let snapshot = table.snapshot();
             let group = snapshot.row_group(0).unwrap();

@@ -5,7 +5,7 @@
 //! these, columns are decoded whole, at some positions, and gathered, as they are held and narrower; they are counted,
 //! summed, and compared with ranges and with codes of dictionaries.
 
-use crate::random::Random;
+use crate::tests::random::Random;
 use crate::{CodeSet, Condition, Datum, Layout, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
 use entasis_vector::{CHUNK_ROWS, DataType, Field, PhysicalType, Value, Vector};
 use std::ops::Range;
@@ -202,9 +202,9 @@ fn pairs(layout: Layout) -> Arc<Table> {
 fn a_block_that_ends_in_null_says_nothing_of_the_next_one() {
     // Two slices, of which the first has a row or more and then NULL: dead slots are filled with it when the table rests.
     let table = pairs(Layout::Equi);
-    crate::tests::insert(&table, &[pair(1, Some("a"))], false);
-    crate::tests::insert(&table, &vec![pair(1, Some("a")); 3], false);
-    crate::tests::insert(&table, &[pair(5, Some("c")), pair(0, None)], false);
+    crate::table::tests::rows::insert(&table, &[pair(1, Some("a"))], false);
+    crate::table::tests::rows::insert(&table, &vec![pair(1, Some("a")); 3], false);
+    crate::table::tests::rows::insert(&table, &[pair(5, Some("c")), pair(0, None)], false);
     rest(&table);
     let snapshot = table.snapshot();
     let group = snapshot.row_group(0).unwrap();
@@ -225,7 +225,7 @@ fn a_null_that_was_deleted_says_nothing_of_the_next_block() {
     let table = pairs(Layout::Equi);
     let text = |key: i128| if (1..1024).contains(&key) { None } else { Some("b") };
     let rows: Vec<Vec<Value>> = (0..2048).map(|key| pair(key, text(key))).collect();
-    crate::tests::insert(&table, &rows, false);
+    crate::table::tests::rows::insert(&table, &rows, false);
     let snapshot = table.snapshot();
     let nulls: Vec<RowId> = snapshot.row_ids().filter(|&id| snapshot.datum(id, 1).is_null()).collect();
     drop(snapshot);
@@ -240,13 +240,13 @@ fn tables_that_rest_are_read_alike_in_every_layout() {
     for layout in layouts {
         let table = pairs(layout);
         let rows: Vec<Vec<Value>> = (0..1000).map(|i| pair(i * 10, Some("a"))).collect();
-        crate::tests::insert(&table, &rows, false);
-        crate::tests::insert(&table, &[pair(-2, None), pair(-1, Some("abc")), pair(-1, None)], false);
+        crate::table::tests::rows::insert(&table, &rows, false);
+        crate::table::tests::rows::insert(&table, &[pair(-2, None), pair(-1, Some("abc")), pair(-1, None)], false);
         for round in 0..3 {
             rest(&table);
             check_every_way(&table.snapshot(), &mut Random(round + 1));
             let text = format!("a text that is longer, {round}");
-            crate::tests::insert(&table, &[pair(i128::from(round), None), pair(7777, Some(&text))], false);
+            crate::table::tests::rows::insert(&table, &[pair(i128::from(round), None), pair(7777, Some(&text))], false);
         }
         assert_eq!(table.rows(), 1009);
     }

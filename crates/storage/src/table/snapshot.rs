@@ -1,15 +1,17 @@
 //! Snapshots: one version of a table, for as long as it is held.
 
+use super::duplicates;
+use super::head::{Head, Table};
+use super::summaries::Summaries;
 use crate::node::{Link, Stamp};
 use crate::scan::lookup::{self, SlotRange};
 use crate::scan::row::datum;
-use crate::table::{Head, Table};
 use crate::tree::{Root, RowGroup, RowId};
 use crate::value::{ColumnSummary, Datum, Zone};
 use entasis_vector::{DataType, Schema, Value};
 use std::fmt;
 use std::ops::Bound;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// The rows of a table as they were when the snapshot was taken. It pins them, and every string that was decoded from
 /// them. Cheap to clone.
@@ -33,18 +35,26 @@ pub(crate) enum Origin {
     Fork { _base: TableSnapshot },
 }
 
-/// What is known of the columns of a version, found out when first asked for.
-pub(crate) struct Summaries(Box<[OnceLock<ColumnSummary>]>);
-
-impl Summaries {
-    pub(crate) fn new(columns: usize) -> Summaries {
-        Summaries((0..columns).map(|_| OnceLock::new()).collect())
-    }
-}
-
 impl Drop for Pinned {
     fn drop(&mut self) {
         self.table.epochs.leave(self.stamp);
+    }
+}
+
+impl Table {
+    /// The newest version, for as long as the snapshot is held.
+    pub fn snapshot(self: &Arc<Table>) -> TableSnapshot {
+        let mut head = self.head();
+        self.pin(&mut head)
+    }
+
+    /// A snapshot of the head, which is locked.
+    pub(crate) fn pin(self: &Arc<Table>, head: &mut Head) -> TableSnapshot {
+        if std::mem::take(&mut head.is_changed) {
+            head.summaries = Arc::new(Summaries::new(self.schema().len()));
+        }
+        let (root, stamp) = head.branch.pin();
+        TableSnapshot::new(self.clone(), root, stamp, head.summaries.clone(), Origin::Head { changes: head.changes })
     }
 }
 
@@ -74,7 +84,7 @@ impl TableSnapshot {
     /// A row of a row group whose layout key another row has, of this row group or one before it. Rows with a NULL in
     /// their key do not count.
     pub fn first_duplicate(&self, group: usize) -> Option<RowId> {
-        crate::duplicates::in_group(&self.0.root, &self.0.table.shape, group)
+        duplicates::in_group(&self.0.root, &self.0.table.shape, group)
     }
 
     /// The table's name.
@@ -172,7 +182,7 @@ impl TableSnapshot {
         if column == self.schema().len() {
             return ColumnSummary { min: None, max: None, nulls: 0, distinct: self.rows(), unique: true };
         }
-        self.0.summaries.0[column].get_or_init(|| self.summarize(column)).clone()
+        self.0.summaries.of(column, || self.summarize(column))
     }
 
     fn summarize(&self, column: usize) -> ColumnSummary {

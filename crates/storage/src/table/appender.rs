@@ -4,8 +4,8 @@
 //! row group spans only morsels that follow one another without a gap: what they gave is a *piece*, or several once it
 //! is as large as a row group, and the commit sorts pieces by morsel.
 
-use crate::builder::GroupBuilder;
-use crate::table::Table;
+use super::head::Table;
+use crate::builder::{Effort, GroupBuilder};
 use crate::tree::Piece;
 use crate::value::{Datum, Sketch};
 use entasis_vector::error::sqlstate::NOT_NULL;
@@ -31,6 +31,78 @@ pub struct AppendedRows {
     /// By column.
     pub(crate) sketches: Vec<Sketch>,
     types: Vec<PhysicalType>,
+}
+
+/// Rows that are to be added, ready to be hung into the tree.
+pub(crate) struct Added {
+    pub(crate) pieces: Vec<Arc<Piece>>,
+    /// Of each appender, by column.
+    pub(crate) sketches: Vec<Vec<Sketch>>,
+}
+
+impl Table {
+    /// What one worker adds rows with.
+    pub fn appender(self: &Arc<Table>) -> Appender {
+        Appender::new(self.clone())
+    }
+
+    /// Pieces in the order of their morsels, small ones encoded together.
+    pub(crate) fn join(&self, appended: Vec<AppendedRows>) -> Result<Added> {
+        let (pieces, sketches): (Vec<_>, Vec<_>) = appended.into_iter().map(|a| (a.pieces, a.sketches)).unzip();
+        let mut pieces: Vec<(u64, Arc<Piece>)> = pieces.into_iter().flatten().collect();
+        pieces.sort_by_key(|(morsel, _)| *morsel);
+        let pieces = self.join_small(pieces.into_iter().map(|(_, piece)| piece))?;
+        Ok(Added { pieces, sketches })
+    }
+
+    /// How builders encode rows of this table. By key, slices have the slots that are left empty already, so that rows
+    /// that come in order need not be laid anew.
+    pub(crate) fn effort(&self, sketch: bool) -> Effort {
+        let options = &self.shape.options;
+        let (width, keyed) = (options.block_slots, self.shape.key.is_some());
+        let block_rows = if keyed { options.filled_slots(width) } else { width };
+        Effort {
+            sketch,
+            block_rows,
+            capacity: if block_rows < width { width } else { 0 },
+            group_rows: options.group_slots / width * block_rows,
+        }
+    }
+
+    /// Encodes neighbouring small pieces together.
+    fn join_small(&self, pieces: impl Iterator<Item = Arc<Piece>>) -> Result<Vec<Arc<Piece>>> {
+        let full = self.effort(false).group_rows;
+        let mut joined = Vec::new();
+        let mut small: Vec<Arc<Piece>> = Vec::new();
+        let mut small_rows = 0;
+        let flush = |small: &mut Vec<Arc<Piece>>, joined: &mut Vec<Arc<Piece>>| -> Result<()> {
+            if small.len() <= 1 {
+                joined.append(small);
+                return Ok(());
+            }
+            let mut builder = GroupBuilder::new(&self.shape, self.effort(false));
+            for piece in small.drain(..) {
+                builder.append_slots(&*piece, 0..piece.rows, self.schema())?;
+            }
+            joined.push(Arc::new(builder.finish()));
+            Ok(())
+        };
+        for piece in pieces {
+            let is_small = piece.rows < full / 4;
+            if !is_small || small_rows + piece.rows > full {
+                flush(&mut small, &mut joined)?;
+                small_rows = 0;
+            }
+            if is_small {
+                small_rows += piece.rows;
+                small.push(piece);
+            } else {
+                joined.push(piece);
+            }
+        }
+        flush(&mut small, &mut joined)?;
+        Ok(joined)
+    }
 }
 
 impl Appender {

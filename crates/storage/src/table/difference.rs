@@ -4,7 +4,7 @@
 //! the work is that of what has changed, whatever the table's size. A slice that was changed where it stood is compared with what it
 //! was, row by row, blocks that both share apart. Rows that have moved are both gone and come.
 
-use crate::snapshot::TableSnapshot;
+use super::snapshot::TableSnapshot;
 use crate::tree::{RowId, Slice};
 use std::collections::HashSet;
 
@@ -60,7 +60,7 @@ fn slices(version: &TableSnapshot) -> HashSet<*const Slice> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::tests::random::Random;
     use crate::{Datum, Table, TableOptions};
     use entasis_vector::{DataType, Field};
     use std::sync::Arc;

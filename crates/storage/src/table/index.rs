@@ -4,8 +4,8 @@
 //! A unique index has no rows for keys with a NULL: these are equal to none, and nobody looks for them. Whoever writes to a
 //! table writes to its indexes; storage does not know which belong together but by [`crate::TableEntry::indexes`].
 
+use super::head::Table;
 use crate::definition::{Key, KeyKind, TableOptions};
-use crate::table::Table;
 use entasis_vector::Schema;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Logical operations: what was done to rows, apart from where they stand. What a fork is replayed by, and what a log on
 //! disk will hold.
 
+use super::snapshot::TableSnapshot;
 use crate::scan::row::datum;
-use crate::snapshot::TableSnapshot;
 use crate::tree::{Piece, Root, RowId, Run, Shape};
 use crate::value::{Datum, Sketch};
 use entasis_vector::Value;

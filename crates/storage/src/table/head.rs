@@ -10,19 +10,14 @@
 //! fast-forward: statements on their own with the turn in their hands, transactions without any lock until they commit
 //! ([`crate::transaction`]).
 
-use crate::appender::{AppendedRows, Appender};
-use crate::builder::{Effort, GroupBuilder};
+use super::summaries::Summaries;
+use super::turns::Turns;
 use crate::definition::TableOptions;
-use crate::reader::TableReader;
-use crate::snapshot::{Origin, Summaries, TableSnapshot};
 use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
-use crate::tree::{Branch, Epochs, Piece, Root, Shape};
-use crate::turn::{Turns, Waiter, WriterTurn};
-use crate::upkeep::Due;
+use crate::tree::{Branch, Epochs, Root, Shape};
 use crate::value::Sketch;
-use crate::writer::{Statement, TableFork, TableWriter};
-use entasis_vector::{Result, Schema};
+use entasis_vector::Schema;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -42,6 +37,9 @@ pub struct Table {
     steady: AtomicU64,
     head: Mutex<Head>,
 }
+
+/// Row groups that are due in the round that is on its way, the last one first.
+pub(crate) type Due = Vec<usize>;
 
 /// Rows of a table keep their places for as long as this is held: rows without a layout key are told by them, and a commit that
 /// was overtaken is replayed faster if they do.
@@ -80,21 +78,14 @@ impl DerefMut for HeadGuard<'_> {
     }
 }
 
-/// Rows that are to be added, ready to be hung into the tree.
-pub(crate) struct Added {
-    pub(crate) pieces: Vec<Arc<Piece>>,
-    /// Of each appender, by column.
-    pub(crate) sketches: Vec<Vec<Sketch>>,
-}
-
 /// The newest version.
 pub(crate) struct Head {
     pub(crate) branch: Branch,
     /// By column, of all rows ever added.
     pub(crate) sketches: Vec<Sketch>,
     /// Of this version, if `is_changed` is false.
-    summaries: Arc<Summaries>,
-    is_changed: bool,
+    pub(super) summaries: Arc<Summaries>,
+    pub(super) is_changed: bool,
     /// How often rows may have changed: what upkeep does is another root, and none of these.
     pub(crate) changes: u64,
 }
@@ -171,88 +162,6 @@ impl Table {
         self.head().branch.bytes()
     }
 
-    /// The newest version, for as long as the snapshot is held.
-    pub fn snapshot(self: &Arc<Table>) -> TableSnapshot {
-        let mut head = self.head();
-        self.pin(&mut head)
-    }
-
-    /// A snapshot of the head, which is locked.
-    pub(crate) fn pin(self: &Arc<Table>, head: &mut Head) -> TableSnapshot {
-        if std::mem::take(&mut head.is_changed) {
-            head.summaries = Arc::new(Summaries::new(self.schema().len()));
-        }
-        let (root, stamp) = head.branch.pin();
-        TableSnapshot::new(self.clone(), root, stamp, head.summaries.clone(), Origin::Head { changes: head.changes })
-    }
-
-    /// What one worker adds rows with.
-    pub fn appender(self: &Arc<Table>) -> Appender {
-        Appender::new(self.clone())
-    }
-
-    /// Writes single rows to the newest version. Nobody can take a snapshot meanwhile, so this is for short work.
-    pub fn write(&self) -> TableWriter<'_> {
-        self.write_as(&Waiter::default()).expect("nobody interrupts it")
-    }
-
-    /// The same for a table that nobody else knows yet, so that there is no turn to wait for.
-    pub fn write_unknown(&self) -> TableWriter<'_> {
-        TableWriter::of_head(self, None, self.head())
-    }
-
-    /// The same for who does not wait for the writers' turn for ever.
-    ///
-    /// # Errors
-    /// Interrupted; conflict, if the time is up.
-    pub fn write_as(&self, waiter: &Waiter<'_>) -> Result<TableWriter<'_>> {
-        let turn = self.turns.take(self.name(), waiter)?;
-        Ok(TableWriter::of_head(self, Some(turn), self.head()))
-    }
-
-    /// Reads single rows of the newest version. Nobody can change it meanwhile, so this is for short work; unlike a snapshot it
-    /// makes no writer copy anything.
-    pub fn read<R>(&self, look: impl FnOnce(TableReader<'_>) -> R) -> R {
-        look(TableReader::new(self, &self.head().branch.root))
-    }
-
-    /// Writes many rows, all or nothing. Other writers wait, readers do not.
-    pub(crate) fn statement(self: &Arc<Table>) -> Statement {
-        let turn = WriterTurn::take(self, &Waiter::default()).expect("nobody interrupts it");
-        Statement::new(turn, TableFork::at(&self.snapshot(), None))
-    }
-
-    /// Adds the rows that the appenders of one statement took: all of them, or none. Without a layout key, they stand
-    /// behind the rows that are there, in the order of their morsels. Returns how many they are.
-    ///
-    /// # Errors
-    /// Resource, if 1024 adjacent strings exceed 4 GiB.
-    pub fn commit(self: &Arc<Table>, appended: Vec<AppendedRows>) -> Result<u64> {
-        let rows = appended.iter().map(AppendedRows::rows).sum();
-        if rows == 0 {
-            return Ok(0);
-        }
-        let added = self.join(appended)?;
-        let few = rows <= 64;
-        if few {
-            self.write().hang(added)?;
-        } else {
-            let mut statement = self.statement();
-            statement.write().hang(added)?;
-            statement.commit();
-        }
-        Ok(rows)
-    }
-
-    /// Pieces in the order of their morsels, small ones encoded together.
-    pub(crate) fn join(&self, appended: Vec<AppendedRows>) -> Result<Added> {
-        let (pieces, sketches): (Vec<_>, Vec<_>) = appended.into_iter().map(|a| (a.pieces, a.sketches)).unzip();
-        let mut pieces: Vec<(u64, Arc<Piece>)> = pieces.into_iter().flatten().collect();
-        pieces.sort_by_key(|(morsel, _)| *morsel);
-        let pieces = self.join_small(pieces.into_iter().map(|(_, piece)| piece))?;
-        Ok(Added { pieces, sketches })
-    }
-
     pub(crate) fn head(&self) -> HeadGuard<'_> {
         let held = Held::ordered(Lock::Head(self.id));
         // What single rows are changed by does not panic half-way but by a defect, which the check of debug builds
@@ -283,55 +192,6 @@ impl Table {
     /// Nodes of older versions that are not freed.
     pub fn retired(&self) -> usize {
         self.head().branch.retired()
-    }
-
-    /// How builders encode rows of this table. By key, slices have the slots that are left empty already, so that rows
-    /// that come in order need not be laid anew.
-    pub(crate) fn effort(&self, sketch: bool) -> Effort {
-        let options = &self.shape.options;
-        let (width, keyed) = (options.block_slots, self.shape.key.is_some());
-        let block_rows = if keyed { options.filled_slots(width) } else { width };
-        Effort {
-            sketch,
-            block_rows,
-            capacity: if block_rows < width { width } else { 0 },
-            group_rows: options.group_slots / width * block_rows,
-        }
-    }
-
-    /// Encodes neighbouring small pieces together.
-    fn join_small(&self, pieces: impl Iterator<Item = Arc<Piece>>) -> Result<Vec<Arc<Piece>>> {
-        let full = self.effort(false).group_rows;
-        let mut joined = Vec::new();
-        let mut small: Vec<Arc<Piece>> = Vec::new();
-        let mut small_rows = 0;
-        let flush = |small: &mut Vec<Arc<Piece>>, joined: &mut Vec<Arc<Piece>>| -> Result<()> {
-            if small.len() <= 1 {
-                joined.append(small);
-                return Ok(());
-            }
-            let mut builder = GroupBuilder::new(&self.shape, self.effort(false));
-            for piece in small.drain(..) {
-                builder.append_slots(&*piece, 0..piece.rows, self.schema())?;
-            }
-            joined.push(Arc::new(builder.finish()));
-            Ok(())
-        };
-        for piece in pieces {
-            let is_small = piece.rows < full / 4;
-            if !is_small || small_rows + piece.rows > full {
-                flush(&mut small, &mut joined)?;
-                small_rows = 0;
-            }
-            if is_small {
-                small_rows += piece.rows;
-                small.push(piece);
-            } else {
-                joined.push(piece);
-            }
-        }
-        flush(&mut small, &mut joined)?;
-        Ok(joined)
     }
 }
 

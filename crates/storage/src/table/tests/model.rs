@@ -4,8 +4,8 @@
 //!
 //! `ENTASIS_SEED` replays one run, `ENTASIS_STEPS` makes all longer.
 
-use crate::random::Random;
-use crate::reading_tests::check_every_way;
+use crate::scan::tests::reading::check_every_way;
+use crate::tests::random::Random;
 use crate::value::Datum;
 use crate::{
     BLOCK_ROWS, ColumnSource, Compression, Condition, Layout, RowGroup, RowId, SlotRange, Table, TableOptions,
@@ -309,7 +309,7 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
     if random.below(2) == 0 {
         // A bulk load comes first.
         let rows: Vec<Row> = (0..random.below(300)).map(|_| random_row(&schema, random)).collect();
-        crate::tests::insert(&table, &rows, false);
+        crate::table::tests::rows::insert(&table, &rows, false);
         model.rows = rows;
     }
     let by_key = |a: &Row, b: &Row| {
@@ -390,7 +390,7 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                         // Their columns in another order, and through a selection.
                         new.iter_mut().for_each(|row| row.reverse());
                         let reversed: Schema = schema.iter().rev().cloned().collect();
-                        let chunk = crate::tests::column_chunk(&new, &reversed, random.below(2) == 0);
+                        let chunk = crate::table::tests::rows::column_chunk(&new, &reversed, random.below(2) == 0);
                         let pairs: Vec<_> = columns.iter().map(|&column| (column, schema.len() - 1 - column)).collect();
                         writer.update_chunk(&ids, &pairs, &chunk);
                         writer.check();
@@ -420,7 +420,7 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
                 table.write().clear();
                 model.rows.clear();
                 for part in rows.chunks(1 + random.below(200) as usize).skip(keep) {
-                    crate::tests::insert(&table, part, random.below(2) == 0);
+                    crate::table::tests::rows::insert(&table, part, random.below(2) == 0);
                     model.rows.extend_from_slice(part);
                     // Before single rows make them go again.
                     is_exact &= !table.snapshot().row_groups().any(RowGroup::has_dictionaries);
@@ -433,7 +433,7 @@ fn run(seed: u64, layout: Layout, key_type: DataType, nullable: bool, key: &[usi
             }
             2 => {
                 let rows: Vec<Row> = (0..random.below(60)).map(|_| random_row(&schema, random)).collect();
-                crate::tests::insert(&table, &rows, random.below(2) == 0);
+                crate::table::tests::rows::insert(&table, &rows, random.below(2) == 0);
                 model.rows.extend(rows);
             }
             _ => {
@@ -587,7 +587,7 @@ fn tables_are_made_of_others() {
         let table = Table::with_options("t", schema.clone(), options(layout, 0, random));
         let mut model = Model::default();
         let rows: Vec<Row> = (0..random.below(300)).map(|_| random_row(&schema, random)).collect();
-        crate::tests::insert(&table, &rows, false);
+        crate::table::tests::rows::insert(&table, &rows, false);
         model.rows = rows;
         (0..random.below(60)).for_each(|_| step(&mut table.write(), &mut model, random, &schema));
         let (old, before) = (table.snapshot(), model.clone());

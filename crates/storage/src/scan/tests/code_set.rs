@@ -1,6 +1,6 @@
 //! Code sets against the entry of one slot after the other.
 
-use crate::tests::insert;
+use crate::table::tests::rows::insert;
 use crate::{CodeSet, Compression, Condition, Datum, Table, TableOptions};
 use entasis_vector::{DataType, Dictionary, Field, StringView, Value};
 use std::ops::Range;

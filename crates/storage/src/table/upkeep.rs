@@ -19,8 +19,8 @@
 //! conflict for it. Without a layout key rows are told by their places, so that these change only while nobody holds a
 //! snapshot; until then the rows of a sparse row group are encoded where they are.
 
+use super::head::{Due, Head, Table};
 use crate::sync::Ordering;
-use crate::table::{Head, Table};
 use crate::tree::RowGroup;
 use crate::tree::check::check;
 use crate::write::{Writer, has_small};
@@ -48,9 +48,6 @@ pub struct Upkeep {
     /// True if the round has come to its end.
     pub is_done: bool,
 }
-
-/// Row groups that are due in the round that is on its way, the last one first.
-pub(crate) type Due = Vec<usize>;
 
 impl Table {
     /// Does upkeep for about as long as `budget` says. One thread at a time; others return at once.

@@ -7,7 +7,7 @@
 //!
 //! Rows with a NULL in their key have no equals.
 
-use crate::appender::AppendedRows;
+use super::appender::AppendedRows;
 use crate::scan::lookup;
 use crate::tree::key::Key;
 use crate::tree::{Root, RowGroup, RowId, Shape};

@@ -1,7 +1,7 @@
 //! Reading single rows of the newest version: [`Table::read`].
 
+use super::head::Table;
 use crate::scan::lookup;
-use crate::table::Table;
 use crate::tree::{Root, RowId};
 use crate::value::Datum;
 
@@ -9,6 +9,14 @@ use crate::value::Datum;
 pub struct TableReader<'a> {
     table: &'a Table,
     root: &'a Root,
+}
+
+impl Table {
+    /// Reads single rows of the newest version. Nobody can change it meanwhile, so this is for short work; unlike a snapshot it
+    /// makes no writer copy anything.
+    pub fn read<R>(&self, look: impl FnOnce(TableReader<'_>) -> R) -> R {
+        look(TableReader::new(self, &self.head().branch.root))
+    }
 }
 
 impl<'a> TableReader<'a> {

@@ -10,13 +10,13 @@
 //! ([`crate::Transaction::alone`]), and publishes it under the name of the old one ([`crate::Catalog::publish`]): whoever began to
 //! write to the old one before is in conflict then. Readers of the old one go on.
 
-use crate::appender::AppendedRows;
+use super::appender::AppendedRows;
+use super::head::Table;
+use super::snapshot::TableSnapshot;
 use crate::block::Block;
 use crate::definition::TableOptions;
 use crate::node::Link;
-use crate::snapshot::TableSnapshot;
 use crate::sync::AtomicBool;
-use crate::table::Table;
 use crate::tree::{Edit, RowGroup, Slice};
 use crate::value::{Datum, Sketch};
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Schema, Selection, Value, Vector};

@@ -1,30 +1,23 @@
-//! Who writes rows: to the head one by one, or to a fork of the table.
-//!
-//! | | on | ends with |
-//! |---|---|---|
-//! | [`TableWriter`] | the head, or a fork | being dropped |
-//! | `Statement` | a fork that nobody can overtake | `Statement::commit`; dropped, it leaves nothing |
-//! | `TableFork` | a fork of a transaction; beside others, with a log of what was done | the transaction's commit or its drop |
+//! Who writes rows: to the head one by one, or to a fork of the table ([`super::fork`]). A writer ends by being dropped.
 //!
 //! Constraints are not judged here. Whoever writes looks first ([`TableWriter::find`]), or looks at what came of it and
 //! undoes it ([`TableWriter::atomically`]).
 
-use crate::appender::AppendedRows;
+use super::appender::{Added, AppendedRows};
+use super::duplicates::{self, Among};
+use super::head::{HeadGuard, Table};
+use super::log::{Log, Operation};
+use super::snapshot::{Origin, TableSnapshot};
+use super::summaries::Summaries;
+use super::turns::{Interrupt, Turn, Waiter};
 use crate::block::Fixed;
-use crate::duplicates::Among;
-use crate::log::{Log, Operation};
 use crate::scan::lookup;
-use crate::scan::row::datum;
-use crate::snapshot::{Origin, Summaries, TableSnapshot};
-use crate::table::{Added, Head, HeadGuard, Steady, Table};
-use crate::transaction::Interrupt;
+use crate::scan::row::{self, datum};
 use crate::tree::branch::Savepoint;
 use crate::tree::{Branch, Root, RowId, Run, runs_of};
-use crate::turn::{Turn, WriterTurn};
 use crate::value::{Datum, Sketch};
 use crate::write::Writer;
 use entasis_vector::{Chunk, DataType, Encoding, Error, Result, Schema};
-use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 /// Writes rows. See the module.
@@ -42,16 +35,16 @@ enum Target<'a> {
 }
 
 /// What a fork consists of while it is open.
-struct ForkState {
-    base: TableSnapshot,
-    branch: Branch,
-    sketches: Vec<Sketch>,
-    log: Option<Log>,
+pub(super) struct ForkState {
+    pub(super) base: TableSnapshot,
+    pub(super) branch: Branch,
+    pub(super) sketches: Vec<Sketch>,
+    pub(super) log: Option<Log>,
 }
 
 impl ForkState {
     /// What the fork holds now.
-    fn snapshot(&mut self) -> TableSnapshot {
+    pub(super) fn snapshot(&mut self) -> TableSnapshot {
         let (root, stamp) = self.branch.pin();
         let table = self.base.table().clone();
         let summaries = Arc::new(Summaries::new(table.schema().len()));
@@ -59,10 +52,36 @@ impl ForkState {
     }
 }
 
+impl Table {
+    /// Writes single rows to the newest version. Nobody can take a snapshot meanwhile, so this is for short work.
+    pub fn write(&self) -> TableWriter<'_> {
+        self.write_as(&Waiter::default()).expect("nobody interrupts it")
+    }
+
+    /// The same for a table that nobody else knows yet, so that there is no turn to wait for.
+    pub fn write_unknown(&self) -> TableWriter<'_> {
+        TableWriter::of_head(self, None, self.head())
+    }
+
+    /// The same for who does not wait for the writers' turn for ever.
+    ///
+    /// # Errors
+    /// Interrupted; conflict, if the time is up.
+    pub fn write_as(&self, waiter: &Waiter<'_>) -> Result<TableWriter<'_>> {
+        let turn = self.turns.take(self.name(), waiter)?;
+        Ok(TableWriter::of_head(self, Some(turn), self.head()))
+    }
+}
+
 impl<'a> TableWriter<'a> {
     pub(crate) fn of_head(table: &'a Table, turn: Option<Turn<'a>>, mut head: HeadGuard<'a>) -> Self {
         head.change();
         TableWriter { table, target: Target::Head { head, _turn: turn }, thinned: Vec::new(), interrupt: None }
+    }
+
+    /// A writer of a fork.
+    pub(super) fn of_fork(table: &'a Table, fork: &'a mut ForkState) -> Self {
+        TableWriter { table, target: Target::Fork(fork), thinned: Vec::new(), interrupt: None }
     }
 
     /// The same, to be interrupted by something.
@@ -122,7 +141,7 @@ impl<'a> TableWriter<'a> {
     /// A row whose layout key another row has too, if one of `among` is such a row. For rows that came in bulk into a table
     /// whose key is unique. Rows with a NULL in their key do not count.
     pub fn first_duplicate(&self, among: Among<'_>) -> Option<RowId> {
-        crate::duplicates::first(self.root(), &self.table.shape, &among)
+        duplicates::first(self.root(), &self.table.shape, &among)
     }
 
     /// Row groups.
@@ -138,7 +157,7 @@ impl<'a> TableWriter<'a> {
 
     /// Some values of a row, in the order of `columns`, at the end of `out`. Faster than one by one.
     pub fn read<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
-        crate::scan::row::read(self.root(), row, columns, self.table.schema(), out);
+        row::read(self.root(), row, columns, self.table.schema(), out);
     }
 
     /// One value of a row.
@@ -347,127 +366,6 @@ impl Drop for TableWriter<'_> {
     }
 }
 
-/// A version of a table that is written aside. Dropped, it leaves nothing behind.
-pub(crate) struct TableFork {
-    table: Arc<Table>,
-    /// Taken out when the fork ends.
-    open: Option<(ForkState, Savepoint)>,
-    /// Of a fork with a log: where rows stay where they are, it is replayed faster.
-    _steady: Option<Steady>,
-}
-
-impl TableFork {
-    /// A fork of the version of a snapshot. With a `log`, it can be replayed on a later one.
-    pub(crate) fn at(snapshot: &TableSnapshot, log: Option<Log>) -> TableFork {
-        let (table, (root, stamp)) = (snapshot.table(), snapshot.pinned());
-        let head = table.head();
-        let (branch, base) = head.branch.fork_at(root, stamp);
-        let steady = log.is_some().then(|| Steady::new(table));
-        drop(head);
-        let sketches = vec![Sketch::default(); table.schema().len()];
-        TableFork {
-            table: table.clone(),
-            open: Some((ForkState { base: snapshot.clone(), branch, sketches, log }, base)),
-            _steady: steady,
-        }
-    }
-
-    /// The table.
-    pub(crate) fn table(&self) -> &Arc<Table> {
-        &self.table
-    }
-
-    fn state(&self) -> &ForkState {
-        &self.open.as_ref().expect("the fork is open").0
-    }
-
-    fn state_mut(&mut self) -> &mut ForkState {
-        &mut self.open.as_mut().expect("the fork is open").0
-    }
-
-    /// Bytes of memory that it takes beside the version that it began with, which is there for as long as the fork is.
-    pub(crate) fn growth(&self) -> usize {
-        self.state().branch.grown()
-    }
-
-    /// Writes to the fork.
-    pub(crate) fn write(&mut self) -> TableWriter<'_> {
-        let (state, _) = self.open.as_mut().expect("the fork is open");
-        TableWriter { table: &self.table, target: Target::Fork(state), thinned: Vec::new(), interrupt: None }
-    }
-
-    /// What the fork holds now.
-    pub(crate) fn snapshot(&mut self) -> TableSnapshot {
-        self.state_mut().snapshot()
-    }
-
-    /// True if something was written, and not undone.
-    pub(crate) fn is_changed(&self) -> bool {
-        self.open.as_ref().is_some_and(|(state, base)| !state.branch.is_at(base))
-    }
-
-    pub(crate) fn log(&self) -> Option<&Log> {
-        self.state().log.as_ref()
-    }
-
-    /// The version that it began with.
-    pub(crate) fn base(&self) -> &TableSnapshot {
-        &self.state().base
-    }
-
-    /// A row whose layout key is `key`, as the fork is now.
-    pub(crate) fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
-        lookup::first(&self.state().branch.root, &self.table.shape, key)
-    }
-
-    /// A place to come back to.
-    pub(crate) fn savepoint(&mut self) -> ForkSavepoint {
-        let state = self.state_mut();
-        ForkSavepoint { savepoint: state.branch.savepoint(), logged: state.log.as_ref().map_or(0, Log::len) }
-    }
-
-    pub(crate) fn roll_back(&mut self, to: ForkSavepoint) {
-        let state = self.state_mut();
-        state.branch.roll_back(to.savepoint);
-        if let Some(log) = &mut state.log {
-            log.truncate(to.logged);
-        }
-    }
-
-    pub(crate) fn release(&mut self, savepoint: ForkSavepoint) {
-        self.state_mut().branch.release(savepoint.savepoint);
-    }
-
-    /// True if the head holds the rows that it held when the fork began, wherever they stand.
-    pub(crate) fn is_current(&self, head: &Head) -> bool {
-        self.state().base.is_of(head)
-    }
-
-    /// True if the head is as it was when the fork began.
-    pub(crate) fn can_fast_forward(&self, head: &Head) -> bool {
-        self.open.as_ref().is_some_and(|(_, base)| head.branch.is_at(base))
-    }
-
-    /// Makes this the head's version, which is as it was when the fork began.
-    pub(crate) fn fast_forward(mut self, head: &mut Head) {
-        let (state, base) = self.open.take().expect("the fork is open");
-        head.change();
-        head.count(&state.sketches);
-        head.branch.fast_forward(state.branch, base);
-        head.branch.sweep();
-    }
-}
-
-impl Drop for TableFork {
-    fn drop(&mut self) {
-        if let Some((state, base)) = self.open.take() {
-            let mut head = self.table.head();
-            head.branch.abandon(state.branch, base);
-            head.branch.sweep();
-        }
-    }
-}
-
 /// Goes back to a savepoint when dropped, if it is still there.
 struct Undo<'w, 'a> {
     writer: &'w mut TableWriter<'a>,
@@ -504,42 +402,4 @@ fn count(sketch: &mut Sketch, chunk: &Chunk, column: usize, ty: DataType) {
     );
     let datums = (0..rows).map(|row| Datum::of_vector(vector, position(row)));
     datums.filter(|datum| !datum.is_null()).for_each(|datum| sketch.add(datum.hash()));
-}
-
-/// A place in a fork to come back to.
-pub(crate) struct ForkSavepoint {
-    savepoint: Savepoint,
-    logged: usize,
-}
-
-/// A statement of its own, that writes many rows. See the module.
-pub(crate) struct Statement {
-    fork: TableFork,
-    _turn: WriterTurn,
-}
-
-impl Statement {
-    pub(crate) fn new(turn: WriterTurn, fork: TableFork) -> Statement {
-        Statement { fork, _turn: turn }
-    }
-
-    /// Makes what was written the newest version.
-    pub(crate) fn commit(self) {
-        let table = self.fork.table.clone();
-        let mut head = table.head();
-        self.fork.fast_forward(&mut head);
-    }
-}
-
-impl Deref for Statement {
-    type Target = TableFork;
-    fn deref(&self) -> &TableFork {
-        &self.fork
-    }
-}
-
-impl DerefMut for Statement {
-    fn deref_mut(&mut self) -> &mut TableFork {
-        &mut self.fork
-    }
 }

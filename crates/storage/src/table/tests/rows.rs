@@ -1,7 +1,7 @@
 //! A table against its obvious twin: a list of rows of single values.
 
-use crate::random::Random;
-use crate::reading_tests::rest;
+use crate::scan::tests::reading::rest;
+use crate::tests::random::Random;
 use crate::write::Writer;
 use crate::{BLOCK_ROWS, Condition, ROW_GROUP_ROWS, RowId, Table, TableOptions, TableSnapshot, ValueRange};
 use entasis_vector::{

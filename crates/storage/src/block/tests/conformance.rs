@@ -6,8 +6,8 @@
 //! are changed, and come to rest again.
 
 use crate::block::{Form, Values, choose, range_of, with_fixed};
-use crate::random::Random;
-use crate::reading_tests::{check_every_way, rest};
+use crate::scan::tests::reading::{check_every_way, rest};
+use crate::tests::random::Random;
 use crate::{Compression, Condition, Datum, Layout, RowGroup, RowId, Table, TableOptions, TableSnapshot, ValueRange};
 use entasis_vector::value::float_ordinal;
 use entasis_vector::{CHUNK_ROWS, DataType, Encoding, Field, Native, PhysicalType, StringView, Value, Vector};
@@ -135,7 +135,7 @@ fn laid_out(ty: DataType, values: &[Value], compression: Compression, layout: La
     let table = Table::with_options("t", schema, options);
     let rows: Vec<Vec<Value>> =
         values.iter().enumerate().map(|(i, v)| vec![Value::Integer(i as i128), v.clone()]).collect();
-    crate::tests::insert(&table, &rows, false);
+    crate::table::tests::rows::insert(&table, &rows, false);
     table
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A lock whose holder need not be borrowed from it: a transaction keeps the turns of its tables beside the tables. Turns of
 //! several tables are taken in the order of the tables' ids ([`crate::sync::lock_order`]). Who must take one out of this order waits
-//! only for so long ([`WriterTurn::take_within`]).
+//! only for so long (`WriterTurn::take_within`).
 //!
 //! **Waiting.** Who waits says who it is, for how long it waits, and what interrupts it ([`Waiter`]). Whoever comes by while the
 //! turn is free takes it, because handing it to a sleeping thread costs both some ten microseconds. One of those who wait is woken
@@ -11,7 +11,6 @@
 
 use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, pause};
-use crate::table::Table;
 use entasis_vector::{Error, ErrorKind, Result};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -33,6 +32,9 @@ pub struct Waiter<'a> {
     /// True once it has been interrupted.
     pub is_interrupted: Option<&'a dyn Fn() -> bool>,
 }
+
+/// True once whoever asks is to stop: what takes long looks now and then.
+pub type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// Who has a turn.
 #[derive(Debug, Clone, Default)]
@@ -145,7 +147,7 @@ impl Turns {
         state
     }
 
-    fn wait(&self, table: &str, waiter: &Waiter<'_>) -> Result<()> {
+    pub(super) fn wait(&self, table: &str, waiter: &Waiter<'_>) -> Result<()> {
         let mut state = self.let_by();
         if state.take_by_the_way(&waiter.name) {
             return Ok(());
@@ -190,7 +192,7 @@ impl Turns {
         result
     }
 
-    fn end(&self) {
+    pub(super) fn end(&self) {
         let mut state = self.state();
         state.writer = None;
         // PERF: waking takes a call of the kernel, which a microsecond's write would pay for each time while others wait.
@@ -238,49 +240,11 @@ impl Drop for Turn<'_> {
     }
 }
 
-/// The same for who holds the table as well.
-pub(crate) struct WriterTurn {
-    table: Arc<Table>,
-    _held: Held,
-}
-
-impl WriterTurn {
-    /// Waits for a turn.
-    ///
-    /// # Errors
-    /// Interrupted; conflict, if the time is up.
-    pub(crate) fn take(table: &Arc<Table>, waiter: &Waiter<'_>) -> Result<WriterTurn> {
-        WriterTurn::wait(table, waiter, Held::ordered(Lock::Turn(table.id())))
-    }
-
-    /// Waits for a turn out of the order, but not for longer than `most`.
-    ///
-    /// # Errors
-    /// Interrupted; conflict, if the time is up.
-    pub(crate) fn take_within(table: &Arc<Table>, waiter: &Waiter<'_>, most: Duration) -> Result<WriterTurn> {
-        let limit = Some(waiter.limit.map_or(most, |limit| limit.min(most)));
-        WriterTurn::wait(table, &Waiter { limit, ..waiter.clone() }, Held::limited(Lock::Turn(table.id())))
-    }
-
-    fn wait(table: &Arc<Table>, waiter: &Waiter<'_>, held: Held) -> Result<WriterTurn> {
-        table.turns.wait(table.name(), waiter)?;
-        Ok(WriterTurn { table: table.clone(), _held: held })
-    }
-
-    pub(crate) fn table(&self) -> &Arc<Table> {
-        &self.table
-    }
-}
-
-impl Drop for WriterTurn {
-    fn drop(&mut self) {
-        self.table.turns.end();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::table::Table;
+    use crate::table::writer_turn::WriterTurn;
     use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
     use std::thread;
 
