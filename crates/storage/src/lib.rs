@@ -9,9 +9,23 @@
 //! A reader holds a snapshot and sees one version; a writer never disturbs it. Where rows stand is the layout's choice:
 //! in the order of insertion, or in partitions of a layout key with ghost slots for what is to come.
 //!
-//! Reading order: [`layout`] → [`block`] (what 1024 slots look like in memory) → `tree` (who may write them, and how
-//! versions share them) → [`row_group`] (how they are read) → `write` (the five operations) → [`writer`] → [`table`] →
-//! [`transaction`] → [`catalog`]. Bulk: [`builder`] and [`appender`].
+//! Floors, from the ground up. Each knows only those below it
+//! ([decision 22](../../../docs/decisions/0022-floors-of-storage.md)), which is also an order to read them in:
+//!
+//! | | |
+//! |---|---|
+//! | `sync` | what threads meet by, and the order of locks |
+//! | [`value`] | one value, and what is known of many: bounds, distinct ones |
+//! | [`definition`] | what is said of a table before there is a row: keys, layout, compression |
+//! | `node` | stamps, and the links that versions are made of |
+//! | [`block`] | what 1024 slots of a column look like in memory, and how they are compared as they are |
+//! | `tree` | versions: root, row groups, slices; who may write a node, and when an old one is freed |
+//! | [`scan`] | how a version is read: by key, by conditions, as vectors, as sums |
+//! | [`builder`] | how vectors become blocks |
+//! | `write` | the five operations on rows, many rows at once, and room for them |
+//! | [`table`] | the newest version and its lock; snapshots, writers, forks, upkeep |
+//! | [`transaction`] | several tables, changed at one moment or not at all |
+//! | [`catalog`] | the names of tables, views and sequences |
 //!
 //! Knows no SQL, no operator and no file.
 
@@ -24,7 +38,7 @@ pub mod scan;
 mod sync;
 pub mod table;
 pub mod transaction;
-pub mod tree;
+mod tree;
 pub mod value;
 mod write;
 

@@ -20,6 +20,15 @@
 //! with a layout key have such arrays from the start, so that writing needs no other form; elsewhere a block is warmed first. Where a
 //! value does not fit, this block alone is encoded anew (`write`). Who may write, and when a copy is due, is the tree's affair (`crate::tree`).
 //!
+//! ```text
+//! Block, Values           mod, write (put, encode anew), scatter, narrow, same, dictionary
+//! which encoding          choose ──▶ the encodings
+//! encodings of numbers    fixed (flat), codes ──▶ packed, multiples, patched, progression, runs
+//!             doubles     alp ◀── scaled, singles; floats
+//!             strings     strings, views; symbols ◀── abreast, fsst
+//! at the bottom           cells (slots that are read while others are written), search, within, number, masks, patches
+//! ```
+//!
 //! The zone holds every value that a live slot shows, and the slots of a shared block are only ever given values within
 //! it: so a zone never changes under a reader. NULL slots hold an arbitrary code; the validity bitmap exists only if some
 //! slots, but not all, may be NULL.

@@ -1,5 +1,5 @@
-//! Arithmetic progressions: numbers that ascend or descend by one step, such as keys that were counted. Two numbers for a block, whose
-//! encoding is called *sequence*.
+//! Arithmetic progressions: numbers that ascend or descend by one step, such as keys that were counted. Two numbers
+//! for a block, whose encoding is called *sequence*.
 
 use super::Fixed;
 use super::masks::bits_inside;

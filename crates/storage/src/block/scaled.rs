@@ -23,7 +23,8 @@ impl Scaled {
         &mut self.digits
     }
 
-    /// Up to 1024 doubles under a scale; `None` if there are none. `encode` encodes integers, which lie between two and are not all one.
+    /// Up to 1024 doubles under a scale; `None` if there are none. `encode` encodes integers, which lie between two and
+    /// are not all one.
     pub(crate) fn of(values: &[f64], scale: Scale, encode: impl FnOnce(&[i64], i64, i64) -> Values) -> Option<Scaled> {
         let (mut digits, mut patches) = (Vec::with_capacity(values.len()), Vec::new());
         scale.encode(values, &mut digits, &mut patches);

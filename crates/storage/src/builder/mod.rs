@@ -3,6 +3,11 @@
 //! Values of fixed width are encoded as soon as a block is full. Strings wait for the end of the row group, because only
 //! then is it known whether a dictionary pays; a column with too many distinct values gives up early and is encoded
 //! block by block as well.
+//!
+//! ```text
+//! mod ──▶ fixed                   a row group's builders; values of fixed width
+//!     ──▶ strings ──▶ interner    strings, and their dictionary as it grows
+//! ```
 
 mod fixed;
 mod interner;

@@ -32,8 +32,8 @@ pub struct TableEntry {
     pub table: Arc<Table>,
     /// What was declared.
     pub definition: Arc<Definition>,
-    /// By key of the definition: the table that it is looked up in ([`crate::table::index`]); `None` if that is the table itself,
-    /// whose layout key it is.
+    /// By key of the definition: the table that it is looked up in ([`crate::table::index`]); `None` if that is the table
+    /// itself, whose layout key it is.
     pub indexes: Vec<Option<Arc<Table>>>,
 }
 

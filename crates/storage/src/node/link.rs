@@ -7,7 +7,7 @@
 //!    stamp is entered (`TableSnapshot`). Links do not leave the crate, references to nodes borrow from one of the two.
 //! 2. A node is given out for writing only if it bears the stamp of the edit: then no snapshot has been taken since it was
 //!    made, so that it hangs in this branch alone, which the caller holds exclusively. Or if all snapshots that were taken since
-//!    are gone (`Edit::alone_has`): then it is *adopted*, and bears the stamp from now on. The one place that asks is `tree::edit`.
+//!    are gone (`Edit::alone_has`): then it is *adopted*, and bears the stamp from now on.
 //! 3. A node that a branch no longer shows is retired, once, and freed when no snapshot shows it (`Branch::sweep`), or with
 //!    the table.
 //!

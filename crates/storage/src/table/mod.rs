@@ -9,7 +9,8 @@
 //!                 │                                   log ◀── writer ◀── fork      changes, to the head or aside
 //!                 └── upkeep                 what writers leave undone
 //! ```
-//! A module that makes something of a table has the table's method for it: [`Table::snapshot`] stands beside [`TableSnapshot`].
+//! A module that makes something of a table has the table's method for it: [`Table::snapshot`] stands beside
+//! [`TableSnapshot`].
 
 mod appender;
 mod difference;

@@ -25,6 +25,9 @@
 //! come to hold the same values again is the same row. What two transactions did to different rows of one table goes together,
 //! so write skew is possible, as snapshot isolation has it, but for what is relied on.
 //!
+//! ```text
+//! mod ──▶ replay ──▶ unmoved      a log on a newer version; faster where rows have kept their places
+//! ```
 //! Whoever holds a turn, by an alone transaction or [`Table::write`], must not wait for another one in the same thread.
 
 mod replay;

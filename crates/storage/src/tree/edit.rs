@@ -1,8 +1,9 @@
 //! Edits: what writing a node needs to know of its branch, and leaves behind.
 //!
-//! A node that bears the stamp of the edit is written where it is; one that this branch alone has is *adopted*; any other is copied, and
-//! the old one is *retired* ([`Link::edit`]). Every kind of node says how it is copied and retired ([`Node`]), and the edit keeps the retired
-//! ones of each kind until no snapshot shows them: so this module and those of the nodes know each other.
+//! A node that bears the stamp of the edit is written where it is; one that this branch alone has is *adopted*; any
+//! other is copied, and the old one is *retired* ([`Link::edit`]). Every kind of node says how it is copied and retired
+//! ([`Node`]), and the edit keeps the retired ones of each kind until no snapshot shows them: so this module and those of
+//! the nodes know each other.
 
 use super::{Epochs, Root, RowGroup, Slice};
 use crate::block::Block;

@@ -28,7 +28,7 @@
 //! ([`slice::Slice::visible`]). Only the head does so; forks copy.
 //!
 //! This follows HyPer's and LMDB's copy-on-write without their counters; figures in `docs/design/storage.md`. What makes
-//! it sound is in [`crate::node::Link`], the one module with `unsafe` here.
+//! it sound is in [`crate::node::Link`].
 
 pub(crate) mod branch;
 pub(crate) mod check;

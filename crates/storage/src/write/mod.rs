@@ -12,6 +12,15 @@
 //! calls [`Writer::tidy`] at its end.
 //!
 //! Nothing here fails, so a statement validates first and then writes.
+//!
+//! ```text
+//! one row      mod ──▶ owned_row             the operations; a row on its way
+//!              room, spread ──▶ kept         ghosts by ripple, slices laid anew; a check that rows are kept
+//! many rows    bulk                          changed and removed
+//!              pieces ──▶ spread, load       hung into the tree, or laid out anew
+//! afterwards   tidy                          memory of rows that are gone, at the end of a statement
+//!              upkeep ──▶ spread             slices laid or encoded anew, in the background
+//! ```
 
 mod bulk;
 mod kept;

@@ -1,5 +1,5 @@
 //! What upkeep does to a row group: it is prepared aside, from a version that is held, and put in the place of what it was
-//! made of, if that is still the same. See [`crate::table::upkeep`].
+//! made of, if that is still the same. See [`crate::table::Table::upkeep`].
 //!
 //! A slice that was written since the version was taken is another node, because taking it gave the branch a new stamp. So a
 //! window is as it was iff its slices are the same nodes, and its partitions end where they did.

@@ -22,7 +22,7 @@ pub mod table;
 #[path = "../../src/transaction/mod.rs"]
 pub mod transaction;
 #[path = "../../src/tree/mod.rs"]
-pub mod tree;
+mod tree;
 #[path = "../../src/value/mod.rs"]
 pub mod value;
 #[path = "../../src/write/mod.rs"]
