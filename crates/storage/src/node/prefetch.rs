@@ -1,18 +1,8 @@
-//! Asking for memory before it is read or written (software prefetch).
-//!
-//! This is a leaf module with `unsafe`: the instruction. Its twin is to do nothing.
-#![allow(unsafe_code)]
+//! Asking for memory before it is read or written (software prefetch): one cache line, or many.
 
 /// Asks for the cache line of `at`, which is going to be used. Any pointer will do.
 // PERF: a row's values stand in as many blocks as it has columns; asked for one after the other they take a miss each.
-#[inline(always)]
-pub(crate) fn prefetch<T>(at: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing, and every x86-64 has it.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-    }
-}
+pub(crate) use entasis_vector::prefetch::prefetch_at as prefetch;
 
 /// Asks for the first cache lines of what is read from end to end; the machine asks for the others by itself.
 // PERF: asked for all 64 lines of a block, a scan took 14 % longer than asked for 4; for none, 8 %.

@@ -14,3 +14,4 @@ mod slt;
 mod spilling;
 mod tpch;
 mod transactions;
+mod unsafe_modules;
