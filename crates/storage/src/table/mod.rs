@@ -1,16 +1,19 @@
 //! Tables: the newest version of some rows, who may change it when, and what goes on beside it.
 //!
 //! ```text
-//! turns     ◀── head ◀── writer_turn         one writer at a time; the newest version and its lock; a turn to keep
-//! summaries ◀──┘  ▲
-//!                 ├── reader, index          single rows of the newest version; indexes are tables
-//!                 ├── appender ◀── duplicates ◀── snapshot       rows that come in bulk; a version that is held
-//!                 │                  snapshot ◀── difference, rewrite, log
-//!                 │                                   log ◀── writer ◀── fork      changes, to the head or aside
-//!                 └── upkeep                 what writers leave undone
+//! fork                          versions that are written aside, by a statement or a transaction
+//! writer                        changes of rows, to the head or to a fork
+//! log  difference  rewrite      what was done to a fork; two versions compared; tables made of others
+//! snapshot                      a version, for as long as it is held
+//! duplicates                    equal keys where there should be none
+//! appender  reader  index  upkeep  writer_turn
+//!                               rows that come in bulk; single rows; tables that find others' rows; what writers leave
+//!                               undone; a turn to keep
+//! head                          the table: its newest version, and the lock of that
+//! turns  summaries              one writer at a time; what is known of a version's columns
 //! ```
-//! A module that makes something of a table has the table's method for it: [`Table::snapshot`] stands beside
-//! [`TableSnapshot`].
+//! Each knows only those in lines below it. A module that makes something of a table has the table's method for it:
+//! [`Table::snapshot`] stands beside [`TableSnapshot`].
 
 mod appender;
 mod difference;

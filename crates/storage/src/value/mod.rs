@@ -1,8 +1,8 @@
-//! Values: what the rooms above this one pass to each other, one at a time or many.
+//! Values: one of them, as it passes between modules, and what is known of many.
 //!
 //! ```text
 //! hash ◀── datum      one value without its type, borrowed from where it stands; its hash
-//!      ◀── sketch     about how many different ones there are, from their hashes
+//!          sketch     about how many different ones there are, from their hashes
 //!          zone       the least and the greatest of them, and how many are NULL
 //! ```
 //! Knows no block, and nothing that is written to.

@@ -14,12 +14,12 @@
 //! Nothing here fails, so a statement validates first and then writes.
 //!
 //! ```text
-//! one row      mod ──▶ owned_row             the operations; a row on its way
-//!              room, spread ──▶ kept         ghosts by ripple, slices laid anew; a check that rows are kept
+//! one row      mod ──▶ owned_row ◀── room    the operations; a row on its way; ghosts by ripple
+//!              spread ──▶ kept               slices laid anew; a check that rows are kept
 //! many rows    bulk                          changed and removed
-//!              pieces ──▶ spread, load       hung into the tree, or laid out anew
+//!              pieces ──▶ spread ◀── load    hung into the tree; or laid out anew, through buckets if very many
 //! afterwards   tidy                          memory of rows that are gone, at the end of a statement
-//!              upkeep ──▶ spread             slices laid or encoded anew, in the background
+//!              upkeep ──▶ spread, kept       slices laid or encoded anew, in the background
 //! ```
 
 mod bulk;
