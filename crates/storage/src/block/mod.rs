@@ -62,11 +62,6 @@ mod views;
 pub(crate) mod within;
 mod write;
 
-#[cfg(test)]
-mod tests {
-    mod conformance;
-}
-
 pub(crate) use choose::Form;
 pub(crate) use codes::Codes;
 pub(crate) use fixed::{Fixed, range_of, with_fixed, with_integer};
@@ -433,4 +428,9 @@ pub(crate) fn constant_view(value: &Value) -> StringView {
 /// The value of a string under its type.
 pub(crate) fn string_value(bytes: &[u8], ty: DataType) -> Value {
     Datum::Bytes(bytes).value(ty)
+}
+
+#[cfg(test)]
+mod tests {
+    mod conformance;
 }

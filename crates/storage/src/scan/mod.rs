@@ -20,12 +20,12 @@ pub(crate) mod read;
 pub(crate) mod row;
 mod select;
 
+pub use code_set::{CodeSet, Condition};
+pub use lookup::SlotRange;
+pub use range::ValueRange;
+
 #[cfg(test)]
 pub(crate) mod tests {
     mod code_set;
     pub(crate) mod reading;
 }
-
-pub use code_set::{CodeSet, Condition};
-pub use lookup::SlotRange;
-pub use range::ValueRange;

@@ -31,12 +31,6 @@ mod upkeep;
 mod writer;
 mod writer_turn;
 
-#[cfg(test)]
-pub(crate) mod tests {
-    mod model;
-    pub(crate) mod rows;
-}
-
 pub(crate) use appender::Added;
 pub use appender::{AppendedRows, Appender};
 pub use difference::Difference;
@@ -52,3 +46,9 @@ pub use turns::{Interrupt, Waiter, WriterName};
 pub use upkeep::Upkeep;
 pub use writer::TableWriter;
 pub(crate) use writer_turn::WriterTurn;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    mod model;
+    pub(crate) mod rows;
+}

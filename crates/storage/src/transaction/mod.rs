@@ -33,11 +33,6 @@
 mod replay;
 mod unmoved;
 
-#[cfg(test)]
-mod tests {
-    mod transactions;
-}
-
 use crate::table::{
     AppendedRows, ForkSavepoint, HeadGuard, Interrupt, Log, Steady, Table, TableFork, TableSnapshot, TableWriter,
     Waiter, WriterTurn,
@@ -463,4 +458,9 @@ fn in_order(tables: &[Arc<Table>]) -> Vec<&Arc<Table>> {
 /// The heads of tables that are in order. No commit falls in between.
 fn lock_all<'a>(tables: &[&'a Arc<Table>]) -> Vec<HeadGuard<'a>> {
     tables.iter().map(|table| table.head()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    mod transactions;
 }
