@@ -269,3 +269,86 @@ pub(crate) fn changed(what: &str, name: &str) -> Error {
 pub(crate) fn key(name: &str) -> String {
     name.to_lowercase()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Catalog;
+    use crate::definition::{Key, KeyKind};
+    use entasis_vector::{DataType, Field};
+
+    fn table(name: &str) -> Entry {
+        Entry::Table(Arc::new(TableEntry::plain(Table::new(name, vec![Field::new("a", DataType::Int32)]))))
+    }
+
+    fn view(name: &str) -> Entry {
+        Entry::View(Arc::new(View { name: name.into(), sql: "SELECT 1".into(), schema: Vec::new(), needs: Vec::new() }))
+    }
+
+    #[test]
+    fn names_are_found_in_any_case_and_kept_as_written() {
+        let mut names = CatalogVersion::default();
+        assert!(names.add(table("Trips"), IfExists::Fail).unwrap());
+        assert_eq!(names.table("TRIPS").unwrap().name, "Trips");
+        assert!(!names.add(table("trips"), IfExists::Keep).unwrap());
+        let error = names.add(table("trips"), IfExists::Fail).unwrap_err();
+        assert_eq!(error.message(), "a table named \"trips\" already exists");
+        assert!(names.add(view("trips"), IfExists::Replace).is_err());
+        assert!(names.remove("trips", "view").is_err());
+        assert!(names.remove("tripS", "table").unwrap());
+        assert!(!names.remove("trips", "table").unwrap());
+        assert!(names.add(view("trips"), IfExists::Fail).unwrap());
+        assert_eq!(names.entries().map(Entry::name).collect::<Vec<_>>(), ["trips"]);
+    }
+
+    #[test]
+    fn the_first_to_change_a_name_wins() {
+        let catalog = Catalog::new();
+        let publish = |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], &mut || true);
+        let base = catalog.version();
+        let (mut one, mut two, mut three) = (base.clone(), base.clone(), base.clone());
+        one.add(table("a"), IfExists::Fail).unwrap();
+        two.add(table("b"), IfExists::Fail).unwrap();
+        three.add(view("a"), IfExists::Fail).unwrap();
+        publish(&base, &one).unwrap();
+        publish(&base, &two).unwrap();
+        assert_eq!(publish(&base, &three).unwrap_err().kind(), ErrorKind::Conflict);
+        let newest = catalog.version();
+        assert_eq!(newest.entries().map(Entry::name).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(catalog.changes(), 2);
+
+        // Two indexes of one name, on different tables.
+        let indexed = |name: &str| {
+            let key = Key { name: "ix".into(), columns: vec![0], kind: KeyKind::Index };
+            let Entry::Table(plain) = table(name) else { unreachable!("it is a table") };
+            let definition = Arc::new(Definition { keys: vec![key], ..Definition::default() });
+            let TableEntry { name, table, .. } = &*plain;
+            let entry = TableEntry { name: name.clone(), table: table.clone(), definition, indexes: vec![None] };
+            Entry::Table(Arc::new(entry))
+        };
+        let (mut one, mut two) = (newest.clone(), newest.clone());
+        one.add(indexed("e"), IfExists::Fail).unwrap();
+        two.add(indexed("f"), IfExists::Fail).unwrap();
+        publish(&newest, &one).unwrap();
+        let error = publish(&newest, &two).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().contains("index ix"), "{error}");
+        let newest = catalog.version();
+
+        // Rows of a table that was dropped meanwhile are not published.
+        let written = newest.table("a").unwrap().clone();
+        let mut without = newest.clone();
+        without.remove("a", "table").unwrap();
+        publish(&newest, &without).unwrap();
+        let error = catalog.publish(&newest, &newest, std::slice::from_ref(&written), &mut || true).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        // Those of a table of one's own are.
+        let base = catalog.version();
+        let mut own = base.clone();
+        own.add(table("c"), IfExists::Fail).unwrap();
+        let made = own.table("c").unwrap().clone();
+        assert!(!catalog.publish(&base, &own, std::slice::from_ref(&made), &mut || false).unwrap());
+        assert!(catalog.version().get("c").is_none(), "names come with the rows or not at all");
+        assert!(catalog.publish(&base, &own, &[made], &mut || true).unwrap());
+    }
+}
