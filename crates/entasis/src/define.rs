@@ -23,7 +23,8 @@ use entasis_engine::plan::Plan;
 use entasis_engine::relation::{ColumnDefault, Definition, Key, KeyKind, LayoutChoice, LayoutName};
 use entasis_sql::{Alteration, Columns, SequenceOptions, Statement};
 use entasis_storage::index::index_table;
-use entasis_storage::{CatalogVersion, Counting, Entry, IfExists, Sequence, Table, TableEntry, TableOptions, View};
+use entasis_storage::sequence::Counting;
+use entasis_storage::{CatalogVersion, Entry, IfExists, Sequence, Table, TableEntry, TableOptions, View};
 use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema};
 use std::sync::Arc;
 

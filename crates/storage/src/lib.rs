@@ -46,7 +46,7 @@ mod write;
 mod tests;
 
 pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View, dependencies};
-pub use definition::{Compression, Counting, Definition, Layout, Sequence, TableOptions};
+pub use definition::{Compression, Definition, Layout, Sequence, TableOptions, sequence};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{
     Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot, TableWriter,

@@ -9,7 +9,7 @@
 mod compression;
 mod declared;
 mod layout;
-mod sequence;
+pub mod sequence;
 
 pub use compression::Compression;
 pub use declared::{
