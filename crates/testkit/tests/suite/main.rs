@@ -15,3 +15,4 @@ mod slt;
 mod spilling;
 mod tpch;
 mod transactions;
+mod unsafe_modules;
