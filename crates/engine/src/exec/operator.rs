@@ -9,7 +9,7 @@
 //! it was handed, as often as it has chunks. Whatever is in a chunk stays good until that push returns and no longer;
 //! who keeps something copies it.
 
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
 use crate::relation::Source;
 use crate::sync::{Mutex, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Program};

@@ -8,10 +8,12 @@
 //! the table does not.
 
 use super::join::early::{EarlyFilters, PlacedFilter};
-use super::join::filter::{Expected, FilterKind, FilterSlot};
+use super::join::filter::{Expected, FilterSlot};
+use super::operator::OperatorFactory;
 use super::profile::Recorder;
-use super::{QueryContext, operator::OperatorFactory};
+use crate::context::QueryContext;
 use crate::plan::{self, Columns, JoinKind, Node, SetKind};
+use crate::settings::FilterKind;
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{ColumnId, Error, Result};
 use std::sync::Arc;

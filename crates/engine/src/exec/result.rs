@@ -1,8 +1,10 @@
 //! Results: the sink at the end of a plan, and [`Collector`], which keeps the rows in memory.
 
+use crate::context::QueryContext;
 use crate::exec::dense::DenseRows;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
-use crate::exec::{QueryContext, Reservation, ResultSink, ResultWorker};
+use crate::exec::sink::{ResultSink, ResultWorker};
+use crate::memory::Reservation;
 use crate::sync::{Mutex, PoisonError};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, PhysicalType, Result};
 use std::sync::Arc;

@@ -34,13 +34,14 @@ mod stored;
 mod truths;
 mod walk;
 
+use crate::context::QueryContext;
 use crate::exec::join::early::PlacedFilter;
 use crate::exec::join::filter::FilterWorker;
 use crate::exec::profile::Recorder;
-use crate::exec::{QueryContext, Settings};
 use crate::plan::Scan;
 use crate::reach::{Found, Reach};
 use crate::relation::{Source, SourceWorker};
+use crate::settings::Settings;
 use crate::sync::{AtomicUsize, Ordering};
 use entasis_storage::{Condition, RowGroup, RowId, TableSnapshot, ValueRange, Zone};
 use entasis_vector::buffer::unique;

@@ -9,7 +9,7 @@ use super::feed::{Feeder, Groups, true_rows};
 use super::layout::DeferredSpec;
 use super::state::State;
 use super::table::{GroupTable, partition_of};
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::exec::sort::order_rows;

@@ -18,7 +18,7 @@ use super::partial::{Partial, Sealed};
 use super::spill::{BITS, Spill};
 use super::state::lock;
 use super::table::{GroupTable, Partition};
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
 use crate::exec::operator::{Alone, Tasks};
 use crate::exec::spill::store::{Medium, Store, Stored};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};

@@ -35,7 +35,7 @@ pub mod table;
 #[cfg(test)]
 mod tests;
 
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
 use crate::exec::operator::{Blocking, Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::plan::AggregateCall;

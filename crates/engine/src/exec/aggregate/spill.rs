@@ -26,11 +26,12 @@
 use super::layout::Layout;
 use super::partial::Partial;
 use super::table::Partition;
+use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
-use crate::exec::spill::Spilling;
 use crate::exec::spill::store::{Medium, Store};
 use crate::exec::spread::Spread;
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
+use crate::settings::Spilling;
 use crate::sync::OnceLock;
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Aggregations against a slow twin that keeps all rows of a group in a map.
 
 use super::*;
-use crate::exec::spill::Spilling;
 use crate::exec::testing::{Chance, chunk_of, column, context, drain, push_all};
 use crate::plan::{AggregateFunction, ExternalAggregate, GroupStates, SortKey};
+use crate::settings::Spilling;
 use entasis_vector::{DataType, Value};
 use std::any::Any;
 use std::collections::BTreeMap;

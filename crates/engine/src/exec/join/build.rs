@@ -7,17 +7,18 @@ use super::partitioned::{Spill, SplitRows};
 use super::swap::Way;
 use super::table::ordered::{self, Ingredients};
 use super::table::{
-    Asked, BuildInput, Chosen, Facts, Repetition, TableKind, Wish, bytes_at_most, choose, fits, key_bounds,
-    repetition_by_hash,
+    Asked, BuildInput, Chosen, Facts, Repetition, Wish, bytes_at_most, choose, fits, key_bounds, repetition_by_hash,
 };
 use super::twice::Twice;
 use super::{Built, BuiltSlot, Computed, ComputedWorker, Shape};
 use crate::bounds::Lookup;
+use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::tuple::Choice;
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
+use crate::settings::TableKind;
 use crate::sync::{AtomicU64, Mutex, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Error, ErrorKind, Result};

@@ -9,10 +9,10 @@
 //! ([`FilterWorker`]).
 
 use super::filter::{FilterSlot, FilterWorker};
-use crate::exec::Settings;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use crate::exec::profile::PassRate;
 use crate::exec::scan::order::Order;
+use crate::settings::Settings;
 use entasis_vector::{Buffer, Chunk, Result};
 use std::sync::Arc;
 use std::time::Instant;

@@ -18,9 +18,9 @@
 //! NULL is no key here: joins in which NULL equals NULL have no filter.
 
 use super::table::{Bits, Bloom, BuildInput, Packing, for_each_integer, is_integer};
-use crate::exec::named::named;
 use crate::exec::profile::PassRate;
-use crate::exec::{MemoryBudget, Reservation, Settings};
+use crate::memory::{MemoryBudget, Reservation};
+use crate::settings::{FilterKind, Settings};
 use crate::sync::{AtomicBool, OnceLock, Ordering};
 use entasis_storage::Zone;
 use entasis_vector::hash::{HashCache, hash_column};
@@ -46,22 +46,6 @@ const USELESS_BITS: usize = 90;
 const USELESS_BLOOM: usize = 75;
 /// So many rows pass untested then.
 const REST_ROWS: usize = 1 << 20;
-
-/// What join filters are made of. The setting `join_filter`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum FilterKind {
-    /// Whatever the finished build side suggests.
-    #[default]
-    Auto,
-    /// There are none.
-    Off,
-    /// Bits, where keys have places that are not too many.
-    Bits,
-    /// Bloom filters for all keys.
-    Bloom,
-}
-
-named!(FilterKind: Auto = "auto", Off = "off", Bits = "bits", Bloom = "bloom");
 
 /// Where the build leaves its filter.
 #[derive(Debug, Default)]

@@ -14,10 +14,11 @@
 //! Probe rows are held back before they are looked up ([`strides`](super::strides)). Rows of one part stay in the order in which they came.
 
 use super::partitioned::choice::width;
+use crate::context::QueryContext;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::operator::Flow;
 use crate::exec::spread::Spread;
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Vector};
 

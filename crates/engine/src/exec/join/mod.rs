@@ -44,8 +44,8 @@ pub(crate) mod swap;
 pub(crate) mod table;
 pub(crate) mod twice;
 
-use crate::exec::Reservation;
 use crate::exec::materialized::Materialized;
+use crate::memory::Reservation;
 use crate::plan::JoinKind;
 use crate::sync::{AtomicU64, OnceLock, Ordering};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};

@@ -7,7 +7,7 @@
 use super::rest::gather;
 use super::table::{Cursor, Pairs, ProbeKeys};
 use super::{Built, BuiltSlot, Computed, ComputedWorker, ProbeOutput, Shape};
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use entasis_vector::expr::{Machine, Program};

@@ -15,7 +15,7 @@ use super::kept::KeptColumns;
 use super::partitioned::route::Through;
 use super::table::ProbeKeys;
 use super::{Built, BuiltSlot, Computed, ComputedWorker};
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use crate::exec::profile::Recorder;
 use crate::sync::{AtomicBool, Ordering};
@@ -132,8 +132,11 @@ impl Worker {
 mod tests {
     use super::super::held_back::BATCH;
     use super::*;
-    use crate::exec::{Collector, MemoryBudget, Settings, TableKind, execute};
+    use crate::exec::execute::execute;
+    use crate::exec::result::Collector;
+    use crate::memory::MemoryBudget;
     use crate::plan::{Columns, Join, JoinKey, JoinKind, Limit, Node, Output, Plan, Values};
+    use crate::settings::{Settings, TableKind};
     use entasis_vector::{ColumnId, DataType, Value};
 
     /// The keys of the first rows of a join, or of all, and what the profile notes.

@@ -10,7 +10,7 @@
 //! 3. If the other way is cheaper by far, the [`Switch`] is turned: the probe side runs into a build sink of its own, and the rows
 //!    that are there are the source of the probe ([`KeptRows`]). Nothing is read twice, no row is lost.
 //!
-//! How both ways are planned is in [`crate::exec::build`]. Hybrid hash joins reverse roles for a partition (Graefe, *Query Evaluation
+//! How both ways are planned is in [`crate::exec::physical`]. Hybrid hash joins reverse roles for a partition (Graefe, *Query Evaluation
 //! Techniques for Large Databases*, 1993, section 5.2); here it is the whole join, before a table is built.
 //!
 //! Invariants: the switch is turned once, before either probe side starts. The output has the same rows and columns either way.
@@ -23,29 +23,16 @@ mod tests;
 
 use super::filter::Expected;
 use super::side::Weighed;
+use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
-use crate::exec::named::named;
 use crate::exec::pipeline::Switch;
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
 use crate::plan::Node;
 use crate::relation::{Source, SourceWorker};
+use crate::settings::Swapping;
 use crate::sync::{AtomicBool, AtomicUsize, OnceLock, Ordering};
 use entasis_vector::{Chunk, Error, Result, Selection, Vector};
 use std::sync::Arc;
-
-/// Whether the sides of a join may be swapped while it runs. The setting `join_swap`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Swapping {
-    /// Where far more rows came than were expected, and it pays.
-    #[default]
-    Auto,
-    /// Never.
-    Off,
-    /// Wherever it is possible. For tests.
-    Always,
-}
-
-named!(Swapping: Auto = "auto", Off = "off", Always = "always");
 
 /// So many times the rows that were expected are far more.
 const FAR_MORE: f64 = 2.0;

@@ -20,13 +20,12 @@
 //! Not here: heaps or trees of losers, which compare rows one at a time; reading ahead of what is needed next; several
 //! workers for one merge.
 
-use super::Ordered;
-use super::order;
 use super::run::{ORDER_BYTES, SortedRun};
 use super::runs::SortedRuns;
-use crate::exec::Reservation;
+use super::{Ordered, order};
 use crate::exec::materialized::Materialized;
 use crate::exec::spill::rows::Blocks;
+use crate::memory::Reservation;
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Vector};
 use std::cmp::Ordering;
 

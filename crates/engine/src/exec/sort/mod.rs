@@ -25,11 +25,12 @@ pub mod top;
 pub(crate) use merge::Merge;
 pub use order::order_rows;
 
+use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Alone, Blocking, Flow, Sink, SinkWorker, Tasks, in_parallel};
 use crate::exec::profile::Recorder;
 use crate::exec::tuple::Choice;
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
 use crate::plan::SortKey;
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};

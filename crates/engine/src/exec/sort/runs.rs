@@ -23,11 +23,12 @@
 use super::merge::Merge;
 use super::order::OrderKey;
 use super::run::{BlockSize, MOST_BLOCK_ROWS, RunWriter, SortedRun};
+use crate::context::QueryContext;
 use crate::exec::profile::Recorder;
-use crate::exec::spill::Spilling;
 use crate::exec::spill::file::TempFile;
 use crate::exec::spill::rows::RowFormat;
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
+use crate::settings::Spilling;
 use crate::sync::{AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{ColumnId, DataType, Result, Vector};

@@ -8,9 +8,9 @@
 use super::order::{self, OrderKey};
 use super::runs::with_morsel;
 use super::{Ordered, Outcome, Shared, Stager, lock};
-use crate::exec::Reservation;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
+use crate::memory::Reservation;
 use entasis_vector::expr::{ColumnMeta, CompareOp, Expr, Machine, Program};
 use entasis_vector::{CHUNK_ROWS, Chunk, PhysicalType, Result, Selection, Value, Vector};
 use std::sync::Arc;

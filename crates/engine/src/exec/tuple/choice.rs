@@ -9,27 +9,13 @@
 //! One segment of a worker is there twice while it is encoded; this is not reserved.
 
 use super::Layout;
-use crate::exec::QueryContext;
-use crate::exec::context::MemoryBudget;
+use crate::context::QueryContext;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
-use crate::exec::named::named;
+use crate::memory::MemoryBudget;
+use crate::settings::TempCompression;
 use crate::sync::OnceLock;
 use entasis_vector::expr::ColumnMeta;
 use std::sync::Arc;
-
-/// Whether operators compress the rows that they keep. The setting `temp_compression`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum TempCompression {
-    /// If memory is short and it helps.
-    #[default]
-    Auto,
-    /// Always.
-    On,
-    /// Never, nor do columns of rows that are put in place share [words](crate::exec::materialized).
-    Off,
-}
-
-named!(TempCompression: Auto = "auto", On = "on", Off = "off");
 
 /// Rows are large once all workers' rows together are more than this part of the memory that is left.
 const LARGE_PART: usize = 4;
@@ -168,7 +154,8 @@ impl Choice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::{Reservation, Settings};
+    use crate::memory::Reservation;
+    use crate::settings::Settings;
     use entasis_vector::{ColumnId, DataType, Value, Vector};
 
     #[test]

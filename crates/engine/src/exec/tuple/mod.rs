@@ -38,8 +38,8 @@ pub(super) mod tests;
 #[cfg(test)]
 mod twin;
 
+pub use choice::Choice;
 pub(crate) use choice::expected_bytes;
-pub use choice::{Choice, TempCompression};
 pub(super) use decode::{BATCH_ROWS, Batch};
 pub(super) use encode::Source;
 pub use layout::Layout;

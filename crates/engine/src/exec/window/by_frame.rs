@@ -14,7 +14,7 @@ use super::frame::{FrameSpec, Pieces};
 use super::ranked::{Ranked, Sliding};
 use super::section::Section;
 use super::state_tree::{FAN_OUT, StateTree};
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
 use crate::exec::aggregate::feed::{Feeder, Groups};
 use crate::exec::aggregate::layout::{Layout, ResultKind};
 use crate::exec::aggregate::result::write_result;

@@ -12,8 +12,9 @@ use super::range::RangeKeys;
 use super::ranking::write_ntile;
 use super::section::{Places, Section};
 use super::sums::{AdditiveResult, Sums, write_counts, write_sums};
+use crate::context::QueryContext;
 use crate::exec::operator::Tasks;
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
 use entasis_vector::{Error, Result, Vector};
 use std::ops::Range;
 

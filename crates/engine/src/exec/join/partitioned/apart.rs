@@ -25,29 +25,15 @@
 
 use super::Spill;
 use super::choice::{leaves_payload, width};
-use crate::exec::Reservation;
 use crate::exec::join::ProbeOutput;
 use crate::exec::join::kept::KeptColumns;
 use crate::exec::join::probe::Probe;
 use crate::exec::materialized::{Materialized, column_of};
-use crate::exec::named::named;
 use crate::exec::operator::{Flow, Push};
+use crate::memory::Reservation;
+use crate::settings::JoinLate;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, DataType, PhysicalType, Result, Selection, Vector};
-
-/// Whether a second pass leaves payload of the probe side where it is. The setting `join_late`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum JoinLate {
-    /// Where it pays.
-    #[default]
-    Auto,
-    /// Always.
-    On,
-    /// Never.
-    Off,
-}
-
-named!(JoinLate: Auto = "auto", On = "on", Off = "off");
 
 /// Which of the kept columns of probe rows are payload.
 pub(crate) struct Apart {

@@ -66,40 +66,24 @@ mod tests;
 
 use super::Rest;
 use super::build::Making;
-use super::filter::{Expected, FilterKind, FilterSlot, FilterWorker};
+use super::filter::{Expected, FilterSlot, FilterWorker};
 use super::kept::KeptColumns;
 use super::probe::Probe;
-use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind};
+use super::table::{BuildInput, Facts, ProbeKeys, Seen};
+use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
-use crate::exec::named::named;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::profile::{PassRate, Recorder};
 use crate::exec::spill::store::{MOST_SEGMENTS, Medium, Store, Stored};
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
+use crate::settings::{FilterKind, JoinSpill, TableKind};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, PoisonError};
 use apart::Apart;
-pub use apart::JoinLate;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result};
 use skew::StoredKeys;
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
 use std::sync::Arc;
-
-/// Which partitions of joins go to temporary files. The setting `join_spill`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum JoinSpill {
-    /// Those that there is no memory for.
-    #[default]
-    Auto,
-    /// Every second one. For tests.
-    Half,
-    /// All. For tests.
-    All,
-    /// All, and only a few rows are taken to fit into memory then. For tests.
-    Deep,
-}
-
-named!(JoinSpill: Auto = "auto", Half = "half", All = "all", Deep = "deep");
 
 /// The part of the memory that a build side found free that it leaves to others.
 const LEFT_PART: usize = 4;

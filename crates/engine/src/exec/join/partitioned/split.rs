@@ -6,12 +6,11 @@
 //! A chunk's rows are put in the order of their partitions first ([`Spread`]); radix joins have a *software write-combining
 //! buffer* for each partition to the same end (Bandle et al., section 3.3).
 
-use crate::exec::Reservation;
-use crate::exec::context::MemoryBudget;
 use crate::exec::join::table::{ProbeKeys, Seen};
 use crate::exec::materialized::Materialized;
 use crate::exec::spill::store::{Medium, Store};
 use crate::exec::spread::Spread;
+use crate::memory::{MemoryBudget, Reservation};
 use crate::sync::{AtomicBool, Ordering};
 use entasis_vector::hash::hash_u64;
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Selection, Vector};
@@ -342,7 +341,7 @@ impl Keys<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::QueryContext;
+    use crate::context::QueryContext;
     use crate::exec::materialized::column_of;
     use crate::exec::testing::{Chance, chunk_of};
     use entasis_vector::{DataType, Value};

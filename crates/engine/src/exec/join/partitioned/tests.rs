@@ -2,17 +2,19 @@
 //! is tested in [`crate::exec::tests`].
 
 use super::Spill;
+use crate::context::QueryContext;
+use crate::exec::execute::execute;
 use crate::exec::join::build::Making;
 use crate::exec::join::filter::Expected;
 use crate::exec::join::table::Asked;
 use crate::exec::join::{ProbeOutput, Rest, Shape};
 use crate::exec::materialized::column_of;
+use crate::exec::result::Collector;
+use crate::exec::sink::{ResultSink, ResultWorker};
 use crate::exec::testing::{Chance, TwoThreads, chunk_of};
-use crate::exec::{
-    Collector, FilterKind, JoinLate, JoinSpill, MemoryBudget, QueryContext, ResultSink, ResultWorker, Searching,
-    Settings, TableKind, execute,
-};
+use crate::memory::MemoryBudget;
 use crate::plan::*;
+use crate::settings::{FilterKind, JoinLate, JoinSpill, Searching, Settings, TableKind};
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
 use entasis_vector::{Chunk, ColumnId, DataType, Error, ErrorKind, Result, Value};
 use std::collections::BTreeMap;

@@ -16,53 +16,13 @@ use super::keys::{Repetition, repetition, sample};
 use super::places::Packing;
 use super::unchained::Unchained;
 use super::{Arranged, BuildInput, JoinTable};
-use crate::exec::Reservation;
 use crate::exec::join::filter::Expected;
 use crate::exec::materialized::Materialized;
-use crate::exec::named::named;
 use crate::exec::operator::Tasks;
+use crate::memory::Reservation;
+use crate::settings::TableKind;
 use entasis_vector::Result;
 use std::sync::Arc;
-
-/// A kind of join table. The setting `join_table`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum TableKind {
-    /// Whatever the finished build side suggests.
-    #[default]
-    Auto,
-    /// A bit for each key, where nothing else is asked.
-    Bitmap,
-    /// A head for each value between the smallest and the largest key.
-    Array,
-    /// A head for each key, found by rank.
-    Ranked,
-    /// The concise array table.
-    Cat,
-    /// The concise hash table.
-    Cht,
-    /// Rows side by side by hash.
-    Unchained,
-    /// Heads and chains by hash.
-    Chained,
-    /// One of the above for each partition, small enough for a cache ([`partitioned`](crate::exec::join::partitioned)).
-    Radix,
-    /// The same, and a Bloom filter before probe rows are kept.
-    BloomRadix,
-}
-
-named!(TableKind: Auto = "auto", Bitmap = "bitmap", Array = "array", Ranked = "ranked", Cat = "cat", Cht = "cht", Unchained = "unchained", Chained = "chained", Radix = "radix", BloomRadix = "bloom_radix");
-
-impl TableKind {
-    /// True for those of which each partition has its own.
-    pub fn is_partitioned(self) -> bool {
-        matches!(self, TableKind::Radix | TableKind::BloomRadix)
-    }
-
-    /// The one of this name; `None` if there is none.
-    pub fn parse(name: &str) -> Option<TableKind> {
-        TableKind::NAMES.iter().find(|(_, own)| *own == name).map(|(kind, _)| *kind)
-    }
-}
 
 /// What a join asks its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

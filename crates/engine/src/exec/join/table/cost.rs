@@ -16,7 +16,7 @@
 //! Not here: that probes in the order of keys walk through a table of places, which makes these tables better than they are said to
 //! be; what there is memory for ([`super::choice`]).
 
-use crate::cost::join::between;
+use crate::cost::between;
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy)]

@@ -41,12 +41,10 @@ mod seen;
 #[cfg(test)]
 mod tests;
 mod unchained;
-mod wanted;
 
 pub(crate) use bits::Bits;
 pub(crate) use bloom::Bloom;
 pub(crate) use chained::Chained;
-pub use choice::TableKind;
 pub(crate) use choice::{Asked, Chosen, Facts, OVERFLOW_PART, Wish};
 pub(crate) use choice::{DISTINCT, bytes_at_most, choose, countable_places, fits, repetition_by_hash};
 pub(crate) use counted::{Batch, BitCount, CountedBits, Numbering, RangeCount, SettledCat, SettledCht, Unsettled};
@@ -54,7 +52,6 @@ pub(crate) use keys::{ProbeKeys, Repetition, for_each_integer, is_integer, key_b
 pub(crate) use pairs::Pairs;
 pub(crate) use places::Packing;
 pub(crate) use seen::Seen;
-pub use wanted::{parse_wanted, show_wanted};
 
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;

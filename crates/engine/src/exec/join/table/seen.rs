@@ -6,9 +6,9 @@
 use super::Bits;
 use super::keys::{for_each_batch, is_integer, segment_bounds};
 use super::places::{NOWHERE, OUTSIDE, Packing};
-use crate::exec::Reservation;
 use crate::exec::join::filter::{FEW_PLACES, KeyFilter};
 use crate::exec::materialized::Materialized;
+use crate::memory::Reservation;
 use crate::sync::{AtomicU64, Mutex, OnceLock, Ordering, PoisonError};
 use entasis_vector::PhysicalType;
 use entasis_vector::expr::ColumnMeta;

@@ -1,16 +1,13 @@
 //! Which build sides may be read twice, and by what their keys are counted.
 
-use super::{By, MOST_ROWS, Readings};
+use super::{By, MOST_ROWS};
+use crate::context::QueryContext;
+use crate::estimate::ColumnEstimate;
 use crate::exec::join::build::Making;
-use crate::exec::join::filter::FilterKind;
-use crate::exec::join::partitioned::JoinSpill;
-use crate::exec::join::table::{Asked, BitCount, Numbering, Packing, RangeCount, TableKind};
-use crate::exec::join::table::{countable_places, is_integer};
+use crate::exec::join::table::{Asked, BitCount, Numbering, Packing, RangeCount, countable_places, is_integer};
 use crate::exec::join::{Computed, Rest};
-use crate::exec::tuple::TempCompression;
-use crate::exec::{QueryContext, Settings};
-use crate::optimizer::ColumnEstimate;
 use crate::plan::Node;
+use crate::settings::{FilterKind, JoinSpill, Readings, Settings, TableKind, TempCompression};
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{DataType, PhysicalType};
 

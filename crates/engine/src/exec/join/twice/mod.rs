@@ -32,15 +32,17 @@ pub(crate) use workers::KeysSink;
 use super::build::Making;
 use super::filter::{FilterSlot, KeyFilter};
 use super::partitioned::Spill;
-use super::table::{BitCount, Bits, BuildInput, Chained, CountedBits, DISTINCT, JoinTable, Numbering, Packing};
-use super::table::{ProbeKeys, RangeCount, SettledCat, SettledCht, TableKind, Unsettled};
+use super::table::{
+    BitCount, Bits, BuildInput, Chained, CountedBits, DISTINCT, JoinTable, Numbering, Packing, ProbeKeys, RangeCount,
+    SettledCat, SettledCht, Unsettled,
+};
 use super::{Built, Computed};
-use crate::exec::Reservation;
 use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
-use crate::exec::named::named;
 use crate::exec::operator::{SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::tuple::expected_bytes;
+use crate::memory::Reservation;
+use crate::settings::{Readings, TableKind};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Error, Result};
@@ -49,20 +51,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 use workers::PlacingWorker;
-
-/// How often the input of a build side is read. The setting `join_build`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Readings {
-    /// Twice where it is taken to pay.
-    #[default]
-    Auto,
-    /// Once.
-    Once,
-    /// Twice where it is possible.
-    Twice,
-}
-
-named!(Readings: Auto = "auto", Once = "once", Twice = "twice");
 
 /// Bytes of the bits of all workers together, for each row and in all, up to which they are few.
 const COUNTED_BYTES: f64 = 8.0;

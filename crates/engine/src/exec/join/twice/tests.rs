@@ -1,9 +1,13 @@
 //! Joins whose build side is read twice, against the same ones read once; and that it happens.
 
 use super::*;
+use crate::context::QueryContext;
+use crate::exec::execute::execute;
+use crate::exec::result::Collector;
 use crate::exec::tests::stored;
-use crate::exec::{Collector, MemoryBudget, QueryContext, Settings, TempCompression, execute};
+use crate::memory::MemoryBudget;
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Output, Plan};
+use crate::settings::{Settings, TempCompression};
 use entasis_vector::{DataType, Value};
 
 fn int(v: i128) -> Value {

@@ -1,10 +1,10 @@
 //! What workers do in both readings: count keys, put rows.
 
 use super::{Counting, Found, Second, Twice};
-use crate::exec::Reservation;
 use crate::exec::join::table::{Batch, ProbeKeys};
 use crate::exec::join::{Computed, ComputedWorker};
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
+use crate::memory::Reservation;
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;

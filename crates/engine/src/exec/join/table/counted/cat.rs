@@ -8,10 +8,10 @@ use super::super::cat::Cat;
 use super::super::directory::{Directory, count, write_ranks};
 use super::super::partitions::cut;
 use super::{Numbering, Unsettled};
-use crate::exec::Reservation;
 use crate::exec::ahead::BLOCK;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
+use crate::memory::Reservation;
 use entasis_vector::{Buffer, Result};
 use std::sync::Arc;
 

@@ -3,9 +3,9 @@
 //! A value is kept in its type's default physical type, a string as its view, so bytes follow from types. Reading follows from
 //! how a column is encoded in its table, and is known for the columns of a scan that its own filters do not read.
 
-use super::tree::{ColumnSet, reads_all};
+use super::join_cost::{Side, Width};
 use crate::cost::Costs;
-use crate::cost::join::{Side, Width};
+use crate::plan::tree::{ColumnSet, reads_all};
 use crate::plan::{Columns, Node};
 use entasis_vector::ColumnId;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Measuring what reading and joining ([`joins`]) cost, in half a second: small tables, one for each encoding, are looked through
+//! Calibration: measuring what reading and joining ([`joins`]) cost on this machine ([`crate::cost`]), in half a second: small tables, one for each encoding, are looked through
 //! again and again. The fastest pass counts, as a machine has slow moments and no fast ones.
 //!
 //! A condition on integers is compared with the codes of blocks; of all others the values are decoded, which is what the machine
@@ -6,15 +6,13 @@
 
 mod joins;
 
-use super::Costs;
+use crate::cost::Costs;
 use entasis_storage::{Compression, Condition, Datum, Table, TableOptions, ValueRange};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, Schema, Selection, Value, Vector};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Memory that measuring takes, in bytes, or less.
-pub const MEMORY: usize = 192 << 20;
 /// Rows of a table of one encoding, which fit the second-level cache.
 const ROWS: usize = 1 << 16;
 /// Passes over each.
@@ -136,7 +134,7 @@ fn value(encoding: &str) -> f64 {
 }
 
 /// A table of 64-bit integers under an encoding.
-pub(super) fn numbers(compression: Compression, rows: usize, value: impl Fn(usize) -> i64) -> Arc<Table> {
+fn numbers(compression: Compression, rows: usize, value: impl Fn(usize) -> i64) -> Arc<Table> {
     table(TableOptions { compression, ..TableOptions::default() }, &[DataType::Int64], rows, |_, rows| {
         Vector::from_slice(&rows.map(&value).collect::<Vec<_>>())
     })
@@ -177,4 +175,28 @@ fn table(
     }
     table.commit(vec![appender.finish()]).expect("nobody else writes");
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_encoding_has_a_cost() {
+        let costs = Costs::default();
+        let measured = Costs::measure();
+        assert!(measured.byte > 0.0 && measured.lookup > 0.0);
+        let names = |costs: &Costs| costs.value.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        assert_eq!(names(&costs), names(&measured));
+        assert!(measured.value.iter().all(|(_, cost)| cost.is_finite() && *cost > 0.0), "{measured:?}");
+    }
+
+    #[test]
+    fn what_is_packed_is_cheaper_to_scan() {
+        let costs = Costs::default();
+        let [flat, packed] = [Compression::None, Compression::Packed]
+            .map(|compression| numbers(compression, 100_000, |row| (row * 7 % 1000) as i64));
+        let [flat, packed] = [flat, packed].map(|table| costs.scan(&table.snapshot(), 0));
+        assert!(packed * 2.0 < flat, "{packed} and {flat}");
+    }
 }

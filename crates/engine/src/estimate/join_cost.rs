@@ -18,7 +18,7 @@
 //! rows at the size that they have). Not here: that clustered keys walk through a table in order, spilling, and which table a
 //! build side will get.
 
-use super::Costs;
+use crate::cost::Costs;
 use crate::plan::JoinKind;
 
 /// Heads and successors of a row, in bytes.
@@ -188,11 +188,6 @@ impl Costs {
         let later = if comes_later { build.rows * (self.step + build.payload.columns * self.fetch) } else { 0.0 };
         building + probing + pairs * (self.step + fetch) + later
     }
-
-    /// An access in no order to memory of so many bytes, by the logarithm of its size between sizes that were measured.
-    pub(crate) fn access(&self, bytes: f64) -> f64 {
-        between(&self.access, bytes)
-    }
 }
 
 /// True of joins whose left rows must stream by, or should: of a row that is within a bound, and that is to have one match, others
@@ -202,23 +197,6 @@ fn keeps_right_only(join: &Join) -> bool {
         JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single | JoinKind::AsOf { .. } => true,
         JoinKind::Semi | JoinKind::Anti => join.by == By::Order,
         _ => false,
-    }
-}
-
-/// What an access to memory of so many bytes costs, if it is known for some sizes, which ascend.
-pub(crate) fn between(sizes: &[(f64, f64)], bytes: f64) -> f64 {
-    let [first, .., last] = sizes else { return 0.0 };
-    if bytes <= first.0 {
-        return first.1;
-    }
-    let place = |size: f64| size.log2();
-    let between =
-        |a: &(f64, f64), b: &(f64, f64)| a.1 + (b.1 - a.1) * (place(bytes) - place(a.0)) / (place(b.0) - place(a.0));
-    let pairs = || sizes.windows(2);
-    match pairs().find(|pair| bytes <= pair[1].0) {
-        Some(pair) => between(&pair[0], &pair[1]),
-        // Beyond, the walk over the tables of pages gets longer as it did before.
-        None => pairs().last().map_or(last.1, |pair| between(&pair[0], &pair[1]).max(last.1)),
     }
 }
 
@@ -305,14 +283,5 @@ mod tests {
         // The other side would need more memory, or cannot be kept.
         assert_eq!(left_to_do(&join, 9e5), None);
         assert_eq!(left_to_do(&Join { kind: JoinKind::Single, ..join }, 1e7), None);
-    }
-
-    #[test]
-    fn an_access_costs_more_the_more_memory_there_is() {
-        let costs = Costs::default();
-        let all: Vec<f64> = (0..40).map(|power| costs.access(f64::from(power).exp2())).collect();
-        assert!(all.is_sorted() && all[39] > all[30] && all[0] > 0.0, "{all:?}");
-        let middle = Costs { access: vec![(1e6, 1.0), (4e6, 3.0)], ..costs };
-        assert!((middle.access(2e6) - 2.0).abs() < 1e-9);
     }
 }

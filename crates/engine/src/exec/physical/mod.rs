@@ -14,6 +14,8 @@
 
 mod join;
 
+use crate::context::QueryContext;
+use crate::estimate::estimate_rows;
 use crate::exec::aggregate::layout::takes_narrow;
 use crate::exec::aggregate::{aggregate, distinct};
 use crate::exec::align::Align;
@@ -32,12 +34,11 @@ use crate::exec::sort::sort;
 use crate::exec::values::Chunks;
 use crate::exec::window::layout::Layout;
 use crate::exec::window::window;
-use crate::exec::{QueryContext, Settings};
+use crate::explain::node_title;
 use crate::facts::{relation_columns, values_column};
-use crate::optimizer::estimate_rows;
-use crate::plan::display::node_title;
 use crate::plan::{self, Columns, Node, SetKind};
 use crate::relation::ScanRequest;
+use crate::settings::Settings;
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{ColumnId, Error, PhysicalType, Result};
 use std::collections::BTreeMap;

@@ -7,13 +7,15 @@
 //! | `row`, `kept_byte` | many rows kept and one probed, with one column and with many |
 //! | `encode`, `field` | the two before, kept as tuples |
 
-use super::super::Costs;
 use super::{ROWS, fastest, scattered, table};
-use crate::exec::{Collector, QueryContext, Settings, TempCompression, execute};
+use crate::context::QueryContext;
+use crate::cost::Costs;
+use crate::exec::{Collector, execute};
 use crate::plan::{
     Aggregate, AggregateCall, AggregateFunction, Columns, Join, JoinKey, JoinKind, Node, Output, Plan, Scan,
 };
 use crate::relation::{Relation, ScanRequest, Source, Statistics};
+use crate::settings::{Settings, TempCompression};
 use entasis_storage::{TableOptions, TableSnapshot};
 use entasis_vector::{DataType, Error, Result, Schema, Vector};
 use std::sync::Arc;

@@ -16,6 +16,7 @@
 
 use super::{Builder, Needed, Stream, align, with};
 use crate::bounds::{Bounds, Searched};
+use crate::estimate::estimate_rows;
 use crate::exec::join::build::{BuildSink, Making};
 use crate::exec::join::filter::Expected;
 use crate::exec::join::kept::KeptColumns;
@@ -28,16 +29,14 @@ use crate::exec::join::rest::BuildRows;
 use crate::exec::join::side::Weighed;
 use crate::exec::join::strides::Strides;
 use crate::exec::join::swap::{Swap, Way};
-use crate::exec::join::table::TableKind;
-use crate::exec::join::table::ordered::Searching;
 use crate::exec::join::twice::{self, KeysSink, Twice};
 use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape, side};
 use crate::exec::pipeline::Part;
 use crate::exec::profile::Recorder;
 use crate::exec::pushed::Pushed;
 use crate::exec::tuple::Choice;
-use crate::optimizer::estimate_rows;
 use crate::plan::{self, JoinKind, Node};
+use crate::settings::{Searching, TableKind};
 use entasis_vector::expr::{ColumnMeta, Expr, Program};
 use entasis_vector::{ColumnId, DataType, Error, Result};
 use std::collections::BTreeSet;

@@ -3,21 +3,18 @@
 //!
 //! A scan costs the bytes of the blocks as they are encoded, and for each value what its encoding takes to be looked at, so a
 //! column that is packed is cheaper to scan than a flat one. A row that is looked up costs the same however it is encoded.
-//! Hence compression changes which is chosen. What a join costs is in [`join`].
+//! Hence compression changes which is chosen. What a join costs by these figures is in [`crate::estimate`].
 //!
 //! The figures are nanoseconds of one thread. A database begins with those of a machine that was measured
-//! ([`Costs::default`]); [`Costs::measure`] measures the one that it runs on.
+//! ([`Costs::default`]); [`crate::calibrate`] measures the one that it runs on.
 //!
 //! Paper: *Light-weight compression through the whole engine*, section 5 (the optimizer charges what is read at its compressed size, and
 //! decompression). Not here: sorts and aggregations, for which there is nothing to choose.
 
-pub(crate) mod join;
-mod measure;
-
-pub use measure::MEMORY;
-
 use entasis_storage::TableSnapshot;
 
+/// Memory that measuring them takes ([`crate::calibrate`]), in bytes, or less.
+pub const MEMORY: usize = 192 << 20;
 const MB: f64 = 1048576.0;
 /// Row groups that the blocks of a column are estimated from, and blocks of each.
 const SAMPLE: (usize, usize) = (8, 8);
@@ -104,6 +101,11 @@ impl Costs {
         self.scan_of(table, column, SMALL_SAMPLE) / (table.rows() as f64).max(1.0)
     }
 
+    /// An access in no order to memory of so many bytes, by the logarithm of its size between sizes that were measured.
+    pub(crate) fn access(&self, bytes: f64) -> f64 {
+        between(&self.access, bytes)
+    }
+
     fn scan_of(&self, table: &TableSnapshot, column: usize, (groups, blocks): (usize, usize)) -> f64 {
         let (mut cost, mut seen) = (0.0, 0);
         for group in spread(table.row_groups().len(), groups).filter_map(|number| table.row_group(number)) {
@@ -136,6 +138,23 @@ impl Costs {
     }
 }
 
+/// What an access to memory of so many bytes costs, if it is known for some sizes, which ascend.
+pub(crate) fn between(sizes: &[(f64, f64)], bytes: f64) -> f64 {
+    let [first, .., last] = sizes else { return 0.0 };
+    if bytes <= first.0 {
+        return first.1;
+    }
+    let place = |size: f64| size.log2();
+    let between =
+        |a: &(f64, f64), b: &(f64, f64)| a.1 + (b.1 - a.1) * (place(bytes) - place(a.0)) / (place(b.0) - place(a.0));
+    let pairs = || sizes.windows(2);
+    match pairs().find(|pair| bytes <= pair[1].0) {
+        Some(pair) => between(&pair[0], &pair[1]),
+        // Beyond, the walk over the tables of pages gets longer as it did before.
+        None => pairs().last().map_or(last.1, |pair| between(&pair[0], &pair[1]).max(last.1)),
+    }
+}
+
 /// Up to `most` of the numbers below `count`, at equal distances.
 fn spread(count: usize, most: usize) -> impl Iterator<Item = usize> {
     let taken = count.min(most);
@@ -154,21 +173,11 @@ mod tests {
     }
 
     #[test]
-    fn every_encoding_has_a_cost() {
+    fn an_access_costs_more_the_more_memory_there_is() {
         let costs = Costs::default();
-        let measured = Costs::measure();
-        assert!(measured.byte > 0.0 && measured.lookup > 0.0);
-        let names = |costs: &Costs| costs.value.iter().map(|(name, _)| *name).collect::<Vec<_>>();
-        assert_eq!(names(&costs), names(&measured));
-        assert!(measured.value.iter().all(|(_, cost)| cost.is_finite() && *cost > 0.0), "{measured:?}");
-    }
-
-    #[test]
-    fn what_is_packed_is_cheaper_to_scan() {
-        let costs = Costs::default();
-        let [flat, packed] = [entasis_storage::Compression::None, entasis_storage::Compression::Packed]
-            .map(|compression| measure::numbers(compression, 100_000, |row| (row * 7 % 1000) as i64));
-        let [flat, packed] = [flat, packed].map(|table| costs.scan(&table.snapshot(), 0));
-        assert!(packed * 2.0 < flat, "{packed} and {flat}");
+        let all: Vec<f64> = (0..40).map(|power| costs.access(f64::from(power).exp2())).collect();
+        assert!(all.is_sorted() && all[39] > all[30] && all[0] > 0.0, "{all:?}");
+        let middle = Costs { access: vec![(1e6, 1.0), (4e6, 3.0)], ..costs };
+        assert!((middle.access(2e6) - 2.0).abs() < 1e-9);
     }
 }

@@ -1,6 +1,6 @@
 //! Small tools that all rules share: sets of columns, walks over trees, replacing columns by what they stand for.
 
-use crate::plan::{Aggregate, Filter, Join, JoinKey, Node, Values};
+use super::{Aggregate, Filter, Join, JoinKey, Node, Values};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::{ArithmeticOp, Expr, Function};
 use entasis_vector::{DataType, Value};
@@ -132,10 +132,8 @@ pub(crate) fn for_each_expr(node: &mut Node, f: &mut dyn FnMut(&mut Expr, Role))
                 f(right, Role::Value);
             }
             // A null-aware match tells NULL from false.
-            let null_aware = matches!(
-                join.kind,
-                crate::plan::JoinKind::NullAwareAnti | crate::plan::JoinKind::Mark { null_aware: true, .. }
-            );
+            let null_aware =
+                matches!(join.kind, super::JoinKind::NullAwareAnti | super::JoinKind::Mark { null_aware: true, .. });
             let role = if null_aware { Role::Value } else { Role::Predicate };
             join.residual.iter_mut().for_each(|e| f(e, role));
         }

@@ -13,7 +13,7 @@
 //! | `NOT`, `AND`, `OR` | complement, product, complement of the product of complements |
 //! | anything else | 1/3 |
 
-use super::statistics::{ColumnEstimate, Estimate, position};
+use super::values::{ColumnEstimate, Estimate, position};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, Value};
 
