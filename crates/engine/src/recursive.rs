@@ -15,7 +15,7 @@
 
 use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
-use crate::exec::aggregate::table::GroupTable;
+use crate::exec::group_table::GroupTable;
 use crate::exec::sink::ResultSink;
 use crate::exec::{Collector, ResultSet, execute};
 use crate::memory::Reservation;

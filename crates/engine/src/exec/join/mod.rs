@@ -31,8 +31,7 @@
 //! fit into memory, or its table not into a cache, [`partitioned`] does the same for a part of the rows after the other.
 
 pub(crate) mod build;
-pub(crate) mod early;
-pub(crate) mod filter;
+pub(crate) mod build_spec;
 pub(crate) mod held_back;
 pub(crate) mod kept;
 pub(crate) mod partitioned;

@@ -21,9 +21,9 @@
 #[cfg(test)]
 mod tests;
 
-use super::filter::Expected;
 use super::side::Weighed;
 use crate::context::QueryContext;
+use crate::exec::key_filter::Expected;
 use crate::exec::materialized::Materialized;
 use crate::exec::pipeline::Switch;
 use crate::memory::Reservation;

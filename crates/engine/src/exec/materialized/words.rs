@@ -13,7 +13,7 @@
 //! Only rows that are [put in place](super::placing) have words: who appends rows writes columns, and copies these.
 
 use super::SEGMENT_ROWS;
-use super::column::{joined, visit_segments};
+use super::segments::{joined, visit_segments};
 use crate::exec::ahead::BLOCK;
 use crate::exec::fetch::fetch;
 use crate::exec::tuple::range_of;

@@ -19,7 +19,9 @@
 mod by_frame;
 mod copied;
 mod counted;
+mod counting;
 mod distinct;
+mod equal_rows;
 mod extreme;
 mod frame;
 mod kept;

@@ -2,7 +2,7 @@
 
 use super::View;
 use super::by_frame::Ready;
-use super::counted::{Counted, Counting};
+use super::counted::Counted;
 use super::distinct::Distinct;
 use super::extreme::Extremes;
 use super::frame::Frames;
@@ -14,6 +14,7 @@ use super::section::{Places, Section};
 use super::sums::{AdditiveResult, Sums, write_counts, write_sums};
 use crate::context::QueryContext;
 use crate::exec::operator::Tasks;
+use crate::exec::window::counting::Counting;
 use crate::memory::Reservation;
 use entasis_vector::{Error, Result, Vector};
 use std::ops::Range;

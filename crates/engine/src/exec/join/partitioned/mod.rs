@@ -65,12 +65,12 @@ mod states;
 mod tests;
 
 use super::Rest;
-use super::build::Making;
-use super::filter::{Expected, FilterSlot, FilterWorker};
 use super::kept::KeptColumns;
 use super::probe::Probe;
-use super::table::{BuildInput, Facts, ProbeKeys, Seen};
+use super::table::{Facts, ProbeKeys};
 use crate::context::QueryContext;
+use crate::exec::join::build_spec::Making;
+use crate::exec::key_filter::{BuildInput, Expected, FilterSlot, FilterWorker, Seen};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::profile::{PassRate, Recorder};

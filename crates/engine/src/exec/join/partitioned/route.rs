@@ -5,9 +5,9 @@
 
 use super::split::{Room, Split, Taken};
 use super::{MOST_PROBE, PROBE_PART, Spill};
-use crate::exec::join::filter::FilterWorker;
 use crate::exec::join::table::ProbeKeys;
 use crate::exec::join::{Computed, ComputedWorker};
+use crate::exec::key_filter::FilterWorker;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use entasis_vector::expr::Program;
 use entasis_vector::{Buffer, Chunk, Result};

@@ -6,7 +6,8 @@
 //! A chunk's rows are put in the order of their partitions first ([`Spread`]); radix joins have a *software write-combining
 //! buffer* for each partition to the same end (Bandle et al., section 3.3).
 
-use crate::exec::join::table::{ProbeKeys, Seen};
+use crate::exec::join::table::ProbeKeys;
+use crate::exec::key_filter::Seen;
 use crate::exec::materialized::Materialized;
 use crate::exec::spill::store::{Medium, Store};
 use crate::exec::spread::Spread;

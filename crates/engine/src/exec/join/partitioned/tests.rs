@@ -4,10 +4,10 @@
 use super::Spill;
 use crate::context::QueryContext;
 use crate::exec::execute::execute;
-use crate::exec::join::build::Making;
-use crate::exec::join::filter::Expected;
+use crate::exec::join::build_spec::Making;
 use crate::exec::join::table::Asked;
 use crate::exec::join::{ProbeOutput, Rest, Shape};
+use crate::exec::key_filter::Expected;
 use crate::exec::materialized::column_of;
 use crate::exec::result::Collector;
 use crate::exec::sink::{ResultSink, ResultWorker};

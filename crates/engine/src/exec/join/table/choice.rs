@@ -5,18 +5,17 @@
 //! a concise hash table comes before them. The reason names the next best ones with their times (`docs/design/joins.md`). A kind that
 //! is forced and cannot be is replaced by what `auto` takes, and the reason says so.
 
-use super::bits::{Bits, BitsOnly};
 use super::cat::Cat;
 use super::chained::Chained;
 use super::cht::Cht;
 use super::cost::{self, Table, Work};
 use super::everything::Everything;
 use super::indexed::Indexed;
-use super::keys::{Repetition, repetition, sample};
-use super::places::Packing;
 use super::unchained::Unchained;
-use super::{Arranged, BuildInput, JoinTable};
-use crate::exec::join::filter::Expected;
+use super::{Arranged, JoinTable};
+use crate::exec::join::table::bitmap::BitsOnly;
+use crate::exec::join::table::repetition::{Repetition, repetition};
+use crate::exec::key_filter::{Bits, BuildInput, Expected, Packing, sample};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::memory::Reservation;

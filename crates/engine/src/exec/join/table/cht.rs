@@ -18,11 +18,10 @@
 
 use super::chained::Chained;
 use super::directory::{Directory, NO_RANK, count, rank, rank_after, rank_in};
-use super::keys::KeyHashes;
 use super::partitions::{Partitions, cut, shift_for};
-use super::places::NOWHERE;
-use super::{Arranged, BuildInput, Cursor, JoinTable, NARROW, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
+use super::{Arranged, Cursor, JoinTable, NARROW, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
 use crate::exec::ahead::BLOCK;
+use crate::exec::key_filter::{BuildInput, KeyHashes, NOWHERE};
 use crate::exec::operator::in_parallel;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};

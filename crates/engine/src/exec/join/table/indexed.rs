@@ -5,10 +5,10 @@
 //! an array of their own; where no key occurs twice there is none.
 
 use super::directory::{Directory, count};
-use super::places::{NOWHERE, Packing};
-use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains, for_each_batch};
+use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
 use crate::exec::ahead::BLOCK;
 use crate::exec::fetch::fetch;
+use crate::exec::key_filter::{BuildInput, NOWHERE, Packing, for_each_batch};
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use entasis_vector::Result;
 

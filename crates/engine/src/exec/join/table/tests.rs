@@ -2,7 +2,8 @@
 //! probes in chunks of every encoding.
 
 use super::*;
-use crate::exec::join::filter::Expected;
+use crate::exec::key_filter::Expected;
+use crate::exec::key_filter::{Bits, BuildInput, Packing, key_bounds};
 use crate::exec::materialized::{Placing, column_of};
 use crate::exec::testing::{Chance, TwoThreads, chunk_of, column};
 use crate::memory::{MemoryBudget, Reservation};
@@ -560,7 +561,7 @@ fn a_part_of_the_hashes_tells_how_often_keys_are_repeated() {
             let rows_kept = build_rows(&case, &mut chance);
             let input =
                 BuildInput { rows: &rows_kept, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
-            let found = keys::repetition(&input).unwrap().per_key;
+            let found = repetition::repetition(&input).unwrap().per_key;
             let expected = if rows == 0 { 0.0 } else { repeated as f64 };
             assert!((found - expected).abs() <= 0.02 * expected, "{found} of {repeated} in {rows} rows");
         }
@@ -579,7 +580,7 @@ fn a_row_of_every_chunk_tells_how_frequent_the_most_frequent_key_is() {
         let case = Case { name: "some", types, null_equals_null: nulls.to_vec(), build, probe: Vec::new() };
         let rows = build_rows(&case, &mut chance);
         let input = BuildInput { rows: &rows, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
-        let most = keys::repetition(&input).unwrap().most;
+        let most = repetition::repetition(&input).unwrap().most;
         assert!((most - expected).abs() <= 0.1, "{most}, expected {expected}");
     }
 }

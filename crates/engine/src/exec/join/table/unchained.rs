@@ -12,12 +12,11 @@
 //! Other than in the paper, the rows are columns, a start is a row id of 32 bits, and the filter's bits come from the hash
 //! itself instead of a table of patterns, of which 16 bits have room for four each.
 
-use super::keys::KeyHashes;
 use super::partitions::{Partitions, cut, shift_for};
-use super::places::NOWHERE;
-use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
+use super::{Arranged, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
 use crate::exec::ahead::BLOCK;
 use crate::exec::fetch::fetch;
+use crate::exec::key_filter::{BuildInput, KeyHashes, NOWHERE};
 use crate::exec::operator::in_parallel;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};

@@ -3,9 +3,10 @@
 use super::{By, MOST_ROWS};
 use crate::context::QueryContext;
 use crate::estimate::ColumnEstimate;
-use crate::exec::join::build::Making;
-use crate::exec::join::table::{Asked, BitCount, Numbering, Packing, RangeCount, countable_places, is_integer};
+use crate::exec::join::build_spec::Making;
+use crate::exec::join::table::{Asked, BitCount, Numbering, RangeCount, countable_places};
 use crate::exec::join::{Computed, Rest};
+use crate::exec::key_filter::{Packing, is_integer};
 use crate::plan::Node;
 use crate::settings::{FilterKind, JoinSpill, Readings, Settings, TableKind, TempCompression};
 use entasis_vector::expr::{ColumnMeta, Expr};

@@ -29,18 +29,18 @@ mod workers;
 pub(crate) use input::{Input, counted_bytes};
 pub(crate) use workers::KeysSink;
 
-use super::build::Making;
-use super::filter::{FilterSlot, KeyFilter};
 use super::partitioned::Spill;
 use super::table::{
-    BitCount, Bits, BuildInput, Chained, CountedBits, DISTINCT, JoinTable, Numbering, Packing, ProbeKeys, RangeCount,
-    SettledCat, SettledCht, Unsettled,
+    BitCount, Chained, CountedBits, DISTINCT, JoinTable, Numbering, ProbeKeys, RangeCount, SettledCat, SettledCht,
+    Unsettled,
 };
 use super::{Built, Computed};
+use crate::exec::join::build_spec::Making;
+use crate::exec::key_filter::{Bits, BuildInput, FilterSlot, KeyFilter, Packing};
 use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
 use crate::exec::operator::{SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
-use crate::exec::tuple::expected_bytes;
+use crate::exec::temp_compression::expected_bytes;
 use crate::memory::Reservation;
 use crate::settings::{Readings, TableKind};
 use crate::sync::{AtomicU64, Mutex, MutexGuard, PoisonError};

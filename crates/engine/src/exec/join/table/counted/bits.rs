@@ -1,8 +1,9 @@
 //! A bit for the place of each key, which is all where a join asks for no row.
 
 use super::super::Asked;
-use super::super::bits::{Bits, BitsCount, BitsOnly};
-use super::{JoinTable, Packing, ProbeKeys};
+use super::{JoinTable, ProbeKeys};
+use crate::exec::join::table::bitmap::BitsOnly;
+use crate::exec::key_filter::{Bits, BitsCount, Packing};
 use crate::exec::operator::Tasks;
 use entasis_vector::Result;
 use std::sync::Arc;

@@ -3,12 +3,12 @@
 //! If no key is repeated, a part is done at once: its rows are as many as its bits, so the ranks of its keys begin with its first row. Parts in
 //! which one is repeated wait until all are known; rows of equal keys stand side by side then, and a list by rank says where they start.
 
-use super::super::bits::Bits;
 use super::super::cat::Cat;
 use super::super::directory::{Directory, count, write_ranks};
 use super::super::partitions::cut;
 use super::{Numbering, Unsettled};
 use crate::exec::ahead::BLOCK;
+use crate::exec::key_filter::Bits;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::memory::Reservation;

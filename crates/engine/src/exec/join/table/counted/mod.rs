@@ -28,4 +28,4 @@ pub(crate) use cht::SettledCht;
 pub(crate) use parts::{Batch, Unsettled};
 pub(crate) use ranges::{Numbering, RangeCount};
 
-use super::{JoinTable, Packing, ProbeKeys};
+use super::{JoinTable, ProbeKeys};

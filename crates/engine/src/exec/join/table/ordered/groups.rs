@@ -3,9 +3,9 @@
 //! The keys of each group are a row of their own, with the table that a join of these rows would get, whichever it is. So a probe
 //! row finds its group as it would find its partner.
 
-use super::super::{Asked, Cursor, Facts, JoinTable, Pairs, ProbeKeys, Wish, choose, key_bounds};
+use super::super::{Asked, Cursor, Facts, JoinTable, Pairs, ProbeKeys, Wish, choose};
 use super::Ingredients;
-use crate::exec::join::filter::Expected;
+use crate::exec::key_filter::{Expected, key_bounds};
 use crate::exec::materialized::{Materialized, column_of};
 use crate::memory::Reservation;
 use crate::settings::TableKind;

@@ -5,14 +5,14 @@
 //! bounds allow (Barber et al., section 2.4.1; the paper rounds each part up to whole bits). Places keep the order of the
 //! keys: probes in key order walk through memory.
 
-use super::keys::for_each_integer;
+use super::integers::for_each_integer;
 use crate::exec::materialized::Materialized;
 use entasis_vector::{Vector, bitmap};
 
 /// The place of a row whose key is outside of the window or of the other side's bounds.
-pub(super) const OUTSIDE: u64 = u64::MAX - 1;
+pub(crate) const OUTSIDE: u64 = u64::MAX - 1;
 /// The place of a row whose key has a NULL: it equals nothing.
-pub(super) const NOWHERE: u64 = u64::MAX;
+pub(crate) const NOWHERE: u64 = u64::MAX;
 
 /// The largest number of places: tables count them in 32 bits a partition.
 const MAX_PLACES: u64 = 1 << 40;
@@ -49,7 +49,7 @@ impl Packing {
 
     /// At most `places` places for the keys near the median of `sample`, and a little more than the keys there need;
     /// `None` without keys.
-    pub(super) fn around(sample: &mut [i64], places: u64) -> Option<Packing> {
+    pub(crate) fn around(sample: &mut [i64], places: u64) -> Option<Packing> {
         sample.sort_unstable();
         let median = *sample.get(sample.len() / 2)?;
         let mut near = sample.iter().copied().filter(|key| key.abs_diff(median) <= places / 4);
@@ -61,13 +61,13 @@ impl Packing {
     }
 
     /// The keys that have a place, of a packing for one key.
-    pub(super) fn window(&self) -> (i64, i64) {
+    pub(crate) fn window(&self) -> (i64, i64) {
         let Part { min, span, .. } = self.parts[0];
         (min, min.wrapping_add_unsigned(span))
     }
 
     /// The same for the keys from place `first` to place `last` only, whose places start from 0 then; `None` if there are several keys.
-    pub(super) fn cut(&self, first: u64, last: u64) -> Option<Packing> {
+    pub(crate) fn cut(&self, first: u64, last: u64) -> Option<Packing> {
         let [Part { min, .. }] = self.parts[..] else { return None };
         Packing::of(&[(min.wrapping_add_unsigned(first), min.wrapping_add_unsigned(last))])
     }
@@ -100,7 +100,7 @@ impl Packing {
     }
 
     /// Writes the places of the rows of `segment` from offset `first` to all of `out`.
-    pub(super) fn of_rows(&self, rows: &Materialized, segment: usize, first: usize, out: &mut [u64]) {
+    pub(crate) fn of_rows(&self, rows: &Materialized, segment: usize, first: usize, out: &mut [u64]) {
         for part in 0..self.parts.len() {
             let physical = rows.columns()[part].physical;
             let mut vector = Vector::new(physical);

@@ -1,21 +1,20 @@
-//! Which keys there are, and nothing else: a bit for each place. The table of joins that ask only that, and the filter
-//! for the probe side's scans ([`super::super::filter`]).
+//! Which keys there are, and nothing else: a bit for each place. The filter for the probe side's scans ([`super::filter`]), and the
+//! table of joins that ask only that (`bitmap` in [`crate::exec::join::table`]).
 
+use super::build_keys::for_each_batch;
 use super::places::{NOWHERE, Packing};
-use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
 use crate::exec::ahead::{BLOCK, visit};
 use crate::exec::fetch::fetch;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
-use entasis_vector::simd::{Kernel, widest, widest_of};
+use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Array, Result, Slots};
 use std::cell::Cell;
 use std::iter::repeat;
-use std::sync::Arc;
 
 /// Words of bits that one task works on.
-pub(super) const TASK_WORDS: usize = if cfg!(test) { 1 << 4 } else { 1 << 15 };
+pub(crate) const TASK_WORDS: usize = if cfg!(test) { 1 << 4 } else { 1 << 15 };
 /// The most words that are looked at for a range of places.
 const RANGE_WORDS: u64 = 1024;
 
@@ -60,7 +59,7 @@ impl Bits {
     }
 
     /// Bits that are set already, of which nobody asks how often keys occur.
-    pub(super) fn of_words(words: &[AtomicU64]) -> Bits {
+    pub(crate) fn of_words(words: &[AtomicU64]) -> Bits {
         let mut all = Array::zeroed(words.len());
         all.iter_mut().zip(words).for_each(|(to, word)| *to = word.load(Ordering::Relaxed));
         Bits { words: all, rows: usize::MAX, keys: 0 }
@@ -70,7 +69,7 @@ impl Bits {
     ///
     /// # Errors
     /// Those of the tasks.
-    pub(super) fn of_directory(words: &[u64], (rows, keys): (usize, usize), tasks: &dyn Tasks) -> Result<Bits> {
+    pub(crate) fn of_directory(words: &[u64], (rows, keys): (usize, usize), tasks: &dyn Tasks) -> Result<Bits> {
         let mut all = Array::zeroed(words.len().div_ceil(2));
         let parts = all.chunks_mut(TASK_WORDS).zip(words.chunks(2 * TASK_WORDS)).collect();
         in_parallel(tasks, parts, &|_, (all, words)| {
@@ -83,7 +82,7 @@ impl Bits {
 
     /// The same without the places before `first`, a multiple of 64, and without those from `end` on: none of these is taken.
     /// While it is made the bits may be there twice.
-    pub(super) fn cut(self, first: u64, end: u64) -> Bits {
+    pub(crate) fn cut(self, first: u64, end: u64) -> Bits {
         let kept = &self.words[(first / 64) as usize..end.div_ceil(64) as usize];
         if kept.len() == self.words.len() {
             return self;
@@ -94,7 +93,7 @@ impl Bits {
     }
 
     /// The first and the last place that is taken.
-    pub(super) fn ends(&self) -> Option<(u64, u64)> {
+    pub(crate) fn ends(&self) -> Option<(u64, u64)> {
         let first = self.words.iter().position(|&word| word != 0)?;
         let last = self.words.iter().rposition(|&word| word != 0)?;
         let within = |word: u64, zeros: u32| word * 64 + u64::from(zeros);
@@ -125,29 +124,29 @@ impl Bits {
         };
         (from..=to).any(|at| self.words.get(at as usize).is_some_and(|word| word & inside(at) != 0))
     }
-    /// Writes row 0 for each place that is taken, and no row for the others.
-    fn heads(&self, places: &[u64], out: &mut [u32]) {
-        self.write(places, out, (0, NO_ROW));
-    }
 
     /// Writes for each place one value if it is taken, and the other one if not.
-    fn write<T: Copy>(&self, places: &[u64], out: &mut [T], (taken, free): (T, T)) {
+    pub(crate) fn write<T: Copy>(&self, places: &[u64], out: &mut [T], (taken, free): (T, T)) {
         let (mut words, end) = ([0; BLOCK], self.words.len() as u64 * 64);
         for (places, out) in places.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
             fetch(&self.words, places, word_of, &mut words);
             widest_of(LookUp { words: &words, end, places, out, taken, free });
         }
     }
+    /// Places that are taken, counted anew.
+    pub(crate) fn taken(&self) -> u64 {
+        self.words.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
     /// Rows of a key, on average, if they were counted.
-    pub(super) fn rows_per_key(&self) -> Option<f64> {
+    pub(crate) fn rows_per_key(&self) -> Option<f64> {
         (self.keys > 0).then(|| self.rows as f64 / self.keys as f64)
     }
     /// True if no key occurs twice.
-    pub(super) fn is_unique(&self) -> bool {
+    pub(crate) fn is_unique(&self) -> bool {
         self.rows == self.keys
     }
     /// Rows that have a place.
-    pub(super) fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows
     }
     /// Distinct keys.
@@ -167,7 +166,7 @@ fn word_of(place: u64) -> usize {
 }
 
 /// Bits while keys come, of one worker.
-pub(super) struct BitsCount {
+pub(crate) struct BitsCount {
     words: Array<u64>,
     rows: usize,
     keys: usize,
@@ -175,13 +174,13 @@ pub(super) struct BitsCount {
 
 impl BitsCount {
     /// No place is taken yet.
-    pub(super) fn new(places: u64) -> BitsCount {
+    pub(crate) fn new(places: u64) -> BitsCount {
         BitsCount { words: Array::zeroed(places.div_ceil(64) as usize), rows: 0, keys: 0 }
     }
 
     /// Takes the places of a chunk's `rows` (`None`: all). Whether all of them were below the number of places, and whether these were free.
     #[inline(always)]
-    pub(super) fn add(&mut self, places: &[u64], rows: Option<&[u16]>) -> (bool, bool) {
+    pub(crate) fn add(&mut self, places: &[u64], rows: Option<&[u16]>) -> (bool, bool) {
         let count = rows.map_or(places.len(), <[u16]>::len);
         // Cells: a word is asked for while another one is written to.
         let words = Cell::from_mut(&mut *self.words).as_slice_of_cells();
@@ -211,7 +210,7 @@ impl BitsCount {
     ///
     /// # Errors
     /// Those of the tasks.
-    pub(super) fn absorb(&mut self, other: &BitsCount, tasks: &dyn Tasks) -> Result<()> {
+    pub(crate) fn absorb(&mut self, other: &BitsCount, tasks: &dyn Tasks) -> Result<()> {
         let repeated = AtomicUsize::new(0);
         let parts = self.words.chunks_mut(TASK_WORDS).zip(other.words.chunks(TASK_WORDS)).collect();
         in_parallel(tasks, parts, &|_, (own, more)| {
@@ -223,7 +222,7 @@ impl BitsCount {
         Ok(())
     }
 
-    pub(super) fn finish(self) -> Bits {
+    pub(crate) fn finish(self) -> Bits {
         Bits { words: self.words, rows: self.rows, keys: self.keys }
     }
 }
@@ -269,54 +268,6 @@ impl<T: Copy> Kernel for LookUp<'_, T> {
         self.out.iter_mut().zip(self.places).zip(self.words).for_each(|((to, &place), &word)| {
             *to = if (word >> (place % 64) & 1 != 0) & (place < self.end) { self.taken } else { self.free };
         });
-    }
-}
-
-/// The table that knows no rows: a probe row has one candidate, row 0, if its key is there.
-pub(super) struct BitsOnly {
-    packing: Packing,
-    bits: Arc<Bits>,
-    /// Every place is taken.
-    is_full: bool,
-}
-
-impl BitsOnly {
-    /// The table of the places that have a bit.
-    pub(super) fn new(packing: Packing, bits: Arc<Bits>) -> BitsOnly {
-        let taken: u64 = bits.words.iter().map(|word| u64::from(word.count_ones())).sum();
-        BitsOnly { is_full: taken == packing.places(), packing, bits }
-    }
-
-    /// True if every place is taken.
-    pub(super) fn is_full(&self) -> bool {
-        self.is_full
-    }
-}
-
-impl JoinTable for BitsOnly {
-    fn first(&self, keys: &mut ProbeKeys, pairs: &mut Pairs, cursor: &mut Cursor) {
-        let (rows, places) = keys.places(&self.packing);
-        let heads = cursor.heads(places.len());
-        if self.is_full {
-            // PERF: a comparison a row, by two threads 1.1 ns instead of 1.4 (bench/record/bitmap-full-2026-11-22.txt).
-            let end = self.packing.places();
-            widest(|| {
-                let heads = heads.iter_mut().zip(places);
-                heads.for_each(|(head, &place)| *head = if place < end { 0 } else { NO_ROW });
-            });
-        } else {
-            self.bits.heads(places, heads);
-        }
-        pairs.take(rows, heads);
-    }
-    fn next(&self, _: &mut ProbeKeys, pairs: &mut Pairs, _: &mut Cursor) {
-        pairs.clear();
-    }
-    fn is_exact(&self, _: &Cursor) -> bool {
-        true
-    }
-    fn bytes(&self) -> usize {
-        self.bits.bytes()
     }
 }
 

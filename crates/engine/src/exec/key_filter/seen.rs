@@ -3,10 +3,11 @@
 //! Bits need bounds before the first key comes, so there are some only if the plan knows that the keys lie in a narrow
 //! range. Otherwise there are the least and the greatest key.
 
-use super::Bits;
-use super::keys::{for_each_batch, is_integer, segment_bounds};
+use super::bits::Bits;
+use super::build_keys::{for_each_batch, segment_bounds};
+use super::filter::{FEW_PLACES, KeyFilter};
+use super::integers::is_integer;
 use super::places::{NOWHERE, OUTSIDE, Packing};
-use crate::exec::join::filter::{FEW_PLACES, KeyFilter};
 use crate::exec::materialized::Materialized;
 use crate::memory::Reservation;
 use crate::sync::{AtomicU64, Mutex, OnceLock, Ordering, PoisonError};

@@ -1,17 +1,17 @@
 //! The way of join filters down a plan: how far each may go, and where one that can go no further is tested.
 //!
 //! A join whose probe rows without match leave no trace makes a filter over its probe side's key columns
-//! ([`crate::exec::join::filter`]). It goes down through all nodes that would only drop such rows later. One that comes to
+//! ([`super::filter`]). It goes down through all nodes that would only drop such rows later. One that comes to
 //! the scan of a table is tested there. One that stays above (the key is computed there, or comes from a file, an
 //! aggregate or both sides of another join) is tested by an operator where it stays, if anything dear lies between that
 //! place and its own join: another join, an aggregation, a sort. Right before its own join it would bring nothing that
 //! the table does not.
 
-use super::join::early::{EarlyFilters, PlacedFilter};
-use super::join::filter::{Expected, FilterSlot};
-use super::operator::OperatorFactory;
-use super::profile::Recorder;
+use super::early::{EarlyFilters, PlacedFilter};
+use super::filter::{Expected, FilterSlot};
 use crate::context::QueryContext;
+use crate::exec::operator::OperatorFactory;
+use crate::exec::profile::Recorder;
 use crate::plan::{self, Columns, JoinKind, Node, SetKind};
 use crate::settings::FilterKind;
 use entasis_vector::expr::{ColumnMeta, Expr};

@@ -6,7 +6,7 @@
 //!
 //! Values of 32 bits are added up in lanes of 32 bits, as many a lane as cannot leave them, then these in 64.
 //!
-//! The slow twin is a loop over the rows ([`super::state::accumulate`]).
+//! The slow twin is a loop over the rows ([`crate::exec::aggregate::rows::accumulate`]).
 
 use entasis_vector::Native;
 use entasis_vector::simd::{Kernel, widest, widest_of};

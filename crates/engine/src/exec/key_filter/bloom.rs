@@ -9,8 +9,7 @@
 //! All workers fill it at once. Other than in the second paper, where a partition owns its blocks, a word is written by one
 //! atomic instruction: the rows are not partitioned here.
 
-use super::BuildInput;
-use super::keys::KeyHashes;
+use super::build_keys::{BuildInput, KeyHashes};
 use crate::exec::ahead::{BLOCK, visit};
 use crate::exec::fetch::fetch;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};

@@ -8,9 +8,9 @@
 //!
 //! One segment of a worker is there twice while it is encoded; this is not reserved.
 
-use super::Layout;
 use crate::context::QueryContext;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
+use crate::exec::tuple::Layout;
 use crate::memory::MemoryBudget;
 use crate::settings::TempCompression;
 use crate::sync::OnceLock;

@@ -9,9 +9,9 @@
 //! ([`FilterWorker`]).
 
 use super::filter::{FilterSlot, FilterWorker};
+use super::order::Order;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use crate::exec::profile::PassRate;
-use crate::exec::scan::order::Order;
 use crate::settings::Settings;
 use entasis_vector::{Buffer, Chunk, Result};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! | kind | how a row finds its group | when |
 //! |---|---|---|
 //! | one | there is one | no keys |
-//! | direct | the keys' values make an index into an array of group ids | few-valued keys ([`super::direct`]) |
+//! | direct | the keys' values make an index into an array of group ids | few-valued keys ([`direct`]) |
 //! | hashed | hash → slot → tag → compare with the stored key | everything else |
 //!
 //! Whatever the kind, the keys themselves stand in a [`Materialized`] whose row ids are the group ids, so a table can
@@ -19,14 +19,18 @@
 //! nothing of the tag is lost, and growing needs no keys. Radix partitions are taken from the low bits
 //! ([`partition_of`]).
 
-use super::MOST_GROUPS;
-use super::direct::Direct;
+pub mod direct;
+pub mod marked;
+
 use crate::exec::materialized::Materialized;
+use direct::Direct;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::hash::{HashCache, hash_column};
 use entasis_vector::{CHUNK_ROWS, Chunk, Encoding, Selection, Vector};
 use std::sync::Arc;
 
+/// Groups at which a hashed partial is put aside.
+pub const MOST_GROUPS: usize = 256 << 10;
 /// Not found yet, or none.
 const NONE: u32 = GroupTable::NONE;
 /// Slots of a new table.
@@ -193,7 +197,7 @@ impl GroupTable {
     }
 
     /// Writes to `marks` the group of each position of `chunk`, if groups are few and indexed by keys that all stand at the same
-    /// positions, ascending ([`super::marked`]). False, and nothing done, if not, or if a row's group is new.
+    /// positions, ascending ([`marked`]). False, and nothing done, if not, or if a row's group is new.
     pub fn mark(&mut self, chunk: &Chunk, columns: &[usize], marks: &mut Vec<u8>) -> bool {
         match &mut self.kind {
             Kind::Direct(direct) => direct.mark(chunk, columns, marks),

@@ -1,23 +1,11 @@
-//! Join filters: what a finished build side tells those that feed its probe side.
-//!
-//! If a probe row without match leaves no trace, it need not come to the probe at all. The build publishes a
-//! [`KeyFilter`], which scans test ([`crate::exec::scan`]) and, where one does not reach a scan, an operator before the
-//! first probe ([`super::early`]; Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.1). What it is made
-//! of is [`choose`]'s decision:
-//!
-//! - *bits*: integers whose places are not too many have an exact bit each, several columns together ([`Bits`]), but for many keys that
-//!   nearly all probe rows are expected to have;
-//! - *Bloom*: all other keys, by their hashes ([`Bloom`]), if not nearly all probe rows are expected to match;
-//! - *bounds*: nothing is tested, but blocks are skipped by the smallest and the largest key, as they are with the others.
-//!
-//! A filter that lets most rows pass costs more than it brings. So whoever tests one looks at what became of the last few
-//! thousand rows, lets a million pass untested if most had passed, and looks again ([`FilterWorker`]; Bandle, Giceva and
-//! Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, section 5.4.1). `join_filter` forces a kind, and a forced
-//! filter is always tested.
-//!
-//! NULL is no key here: joins in which NULL equals NULL have no filter.
+//! The filter that a finished build side leaves ([`FilterSlot`], [`KeyFilter`]), what it is made of ([`choose`]), and one worker's test of
+//! it ([`FilterWorker`]). See [`super`].
 
-use super::table::{Bits, Bloom, BuildInput, Packing, for_each_integer, is_integer};
+use super::bits::Bits;
+use super::bloom::Bloom;
+use super::build_keys::BuildInput;
+use super::integers::{for_each_integer, is_integer};
+use super::places::Packing;
 use crate::exec::profile::PassRate;
 use crate::memory::{MemoryBudget, Reservation};
 use crate::settings::{FilterKind, Settings};
@@ -35,7 +23,7 @@ pub(crate) const FEW_PLACES: u64 = 16 << 20;
 // PERF: a Bloom filter was measured to take five to eight times as long as bits over 64 times as many places.
 const BITS_PLACES: u64 = 64;
 /// Share of the probe rows that, if it is expected to match, makes a Bloom filter useless.
-pub(super) const USELESS_SHARE: f64 = 0.9;
+pub(crate) const USELESS_SHARE: f64 = 0.9;
 /// Keys for which even bits take a while.
 const MANY_ROWS: usize = 1 << 20;
 /// After so many rows it is decided whether a filter goes on being tested: …
@@ -560,7 +548,7 @@ mod tests {
             let kept = rows_of(&metas, &build, chance);
             let keys: HashSet<String> = build.iter().map(|key| format!("{key:?}")).collect();
             let nulls = vec![false; types.len()];
-            let bounds = crate::exec::join::table::key_bounds(&kept, &nulls, &TwoThreads).unwrap();
+            let bounds = crate::exec::key_filter::key_bounds(&kept, &nulls, &TwoThreads).unwrap();
             for (kind, expected) in [FilterKind::Auto, FilterKind::Bits, FilterKind::Bloom].into_iter().zip(expected) {
                 let (slot, reason) = filled(kind, &kept, bounds.as_deref());
                 assert!(reason.starts_with(&format!("join filter: {expected}")), "{what}: {reason}");
