@@ -1,13 +1,11 @@
 //! Execution: an optimized plan is cut into pipelines, which a few workers run.
 
 pub mod aggregate;
-mod ahead;
 mod align;
 mod compact;
-mod dense;
 mod execute;
-mod fetch;
 mod filter;
+mod gather;
 pub(crate) mod group_table;
 mod join;
 mod key_filter;
@@ -16,17 +14,19 @@ pub mod materialized;
 pub mod operator;
 mod physical;
 mod pipeline;
+mod prefetch;
 pub mod profile;
 mod project;
 pub mod result;
+mod row_copier;
 mod row_id;
 mod scan;
+mod scatter;
 pub mod scheduler;
 mod set_operation;
 pub(crate) mod sink;
 pub mod sort;
 mod spill;
-mod spread;
 mod temp_compression;
 pub mod tuple;
 mod values;

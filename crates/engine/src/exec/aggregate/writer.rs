@@ -2,8 +2,8 @@
 
 use crate::exec::group_table::Partition;
 use crate::exec::materialized::Materialized;
+use crate::exec::scatter::Scatter;
 use crate::exec::spill::store::Store;
-use crate::exec::spread::Spread;
 use crate::memory::Reservation;
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct Writer {
     parts: Vec<Materialized>,
     /// 0, 1, 2, …
     columns: Vec<usize>,
-    spread: Spread<{ STAYS + 1 }>,
+    spread: Scatter<{ STAYS + 1 }>,
     /// Bytes that are in memory.
     bytes: usize,
     /// Rows are written: when there are more bytes than `most`, or than twice `least` if they cannot be reserved. `least` is what
@@ -45,7 +45,7 @@ impl Writer {
             columns: (0..store.columns().len()).collect(),
             store: store.clone(),
             whole,
-            spread: Spread::default(),
+            spread: Scatter::default(),
             bytes: 0,
             writes: false,
             least,

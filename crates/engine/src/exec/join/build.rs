@@ -2,11 +2,11 @@
 //!
 //! Rows that there is no memory for go to temporary files ([`partitioned`](super::partitioned)).
 
-use super::build_spec::Making;
+use super::build_spec::BuildSpec;
 use super::partitioned::{Spill, SplitRows};
 use super::swap::Way;
 use super::table::bytes_at_most;
-use super::twice::Twice;
+use super::two_pass::TwoPass;
 use super::{Built, BuiltSlot, Computed, ComputedWorker};
 use crate::context::QueryContext;
 use crate::exec::key_filter::{BuildInput, FilterSlot, KeyFilter};
@@ -27,7 +27,7 @@ pub(crate) struct BuildSink {
     /// The columns as they are kept; wide where the probe side's keys are.
     pub kept: Vec<ColumnMeta>,
     /// What is made of them.
-    pub making: Making,
+    pub spec: BuildSpec,
     /// Told which keys there are, for the probe side's scans.
     pub filter: Option<Arc<FilterSlot>>,
     /// Where the result goes.
@@ -35,7 +35,7 @@ pub(crate) struct BuildSink {
     /// What the workers have kept.
     pub parts: Arc<Mutex<Vec<Kept>>>,
     /// What a first reading has counted; absent: there was none.
-    pub twice: Option<Arc<Twice>>,
+    pub two_pass: Option<Arc<TwoPass>>,
     /// Where rows go that there is no memory for; absent: nowhere.
     pub spill: Option<Arc<Spill>>,
     /// Whether the rows become tuples.
@@ -58,7 +58,7 @@ pub(crate) enum Kept {
 
 impl Sink for BuildSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
-        if let Some(worker) = self.twice.as_ref().and_then(|twice| twice.worker(&self.columns)) {
+        if let Some(worker) = self.two_pass.as_ref().and_then(|two_pass| two_pass.worker(&self.columns)) {
             return Ok(worker);
         }
         let rows = match &self.spill {
@@ -75,7 +75,7 @@ impl Sink for BuildSink {
             parts: self.parts.clone(),
             spill: self.spill.clone(),
             choice: self.choice.clone(),
-            making: self.making.clone(),
+            spec: self.spec.clone(),
         }))
     }
 
@@ -84,7 +84,7 @@ impl Sink for BuildSink {
     }
 
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
-        self.complete(tasks).map_err(|error| with_way_out(error, &self.making))
+        self.complete(tasks).map_err(|error| with_way_out(error, &self.spec))
     }
 }
 
@@ -96,8 +96,8 @@ impl BuildSink {
         {
             return Ok(());
         }
-        if let Some(twice) = &self.twice
-            && let Some(built) = twice.finish(&self.recorder, tasks)?
+        if let Some(two_pass) = &self.two_pass
+            && let Some(built) = two_pass.finish(&self.recorder, tasks)?
         {
             return self.built.set(built).map_err(|_| Error::internal("a join was built twice"));
         }
@@ -128,15 +128,15 @@ impl BuildSink {
             return swap.turn(rows, memory);
         }
 
-        let expected = Way::expected(self.way.as_ref(), self.making.expected);
-        let making = Making { expected, ..self.making.clone() };
-        let mut facts = making.facts(&rows, tasks)?;
+        let expected = Way::expected(self.way.as_ref(), self.spec.expected);
+        let spec = BuildSpec { expected, ..self.spec.clone() };
+        let mut facts = spec.facts(&rows, tasks)?;
         if let Some(slot) = &self.filter {
-            let null_equals_null = &making.null_equals_null;
+            let null_equals_null = &spec.null_equals_null;
             let hash_collisions = self.context.settings.hash_collisions;
             let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
             let kind = self.context.settings.join_filter;
-            let spared = bytes_at_most(making.table, rows.id_space());
+            let spared = bytes_at_most(spec.table, rows.id_space());
             if let Some((filter, reason)) =
                 slot.fill(&input, facts.bounds.as_deref(), kind, &self.context.memory, spared)?
             {
@@ -152,11 +152,11 @@ impl BuildSink {
             return self.finish_split(spill, parts, None, tasks);
         }
         if let Some(spill) = &self.spill
-            && !making.fits(&facts, &rows, &mut memory, tasks)?
+            && !spec.fits(&facts, &rows, &mut memory, tasks)?
         {
             return self.finish_split(spill, vec![Kept::Whole(rows, memory)], self.filter.as_deref(), tasks);
         }
-        let (built, reason) = making.make(rows, &facts, memory, tasks)?;
+        let (built, reason) = spec.make(rows, &facts, memory, tasks)?;
         self.recorder.note(reason);
         tuples.into_iter().for_each(|report| self.recorder.note(report));
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
@@ -182,8 +182,8 @@ impl BuildSink {
             });
         }
         let (rows, memory) = spill.complete(splits, slot, tasks)?;
-        let facts = self.making.facts(&rows, tasks)?;
-        let (built, reason) = self.making.make(rows, &facts, memory, tasks)?;
+        let facts = self.spec.facts(&rows, tasks)?;
+        let (built, reason) = self.spec.make(rows, &facts, memory, tasks)?;
         if !built.rows.is_empty() || !spill.is_active() {
             self.recorder.note(reason);
         }
@@ -194,12 +194,12 @@ impl BuildSink {
 }
 
 /// `error`, which names the setting that keeps joins from writing what does not fit into memory, if it is that.
-fn with_way_out(error: Error, making: &Making) -> Error {
+fn with_way_out(error: Error, spec: &BuildSpec) -> Error {
     match error.kind() {
-        ErrorKind::Resource if making.lookup.is_some_and(|lookup| lookup.nearest) => {
+        ErrorKind::Resource if spec.lookup.is_some_and(|lookup| lookup.nearest) => {
             error.with_context("the right side of an ASOF JOIN must fit into memory")
         }
-        ErrorKind::Resource if making.context.settings.temp_directory.is_empty() => error.with_hint(
+        ErrorKind::Resource if spec.context.settings.temp_directory.is_empty() => error.with_hint(
             "SET temp_directory = '…' to a directory for what does not fit, or raise memory_limit, or select fewer rows or columns",
         ),
         _ => error,
@@ -212,7 +212,7 @@ struct Worker {
     parts: Arc<Mutex<Vec<Kept>>>,
     spill: Option<Arc<Spill>>,
     choice: Arc<Choice>,
-    making: Making,
+    spec: BuildSpec,
 }
 
 impl SinkWorker for Worker {
@@ -233,7 +233,7 @@ impl SinkWorker for Worker {
                 if bytes != memory.bytes() {
                     let reserved = memory.resize(bytes);
                     match &self.spill {
-                        None => reserved.map_err(|error| with_way_out(error, &self.making))?,
+                        None => reserved.map_err(|error| with_way_out(error, &self.spec))?,
                         Some(spill) => is_over = reserved.is_err() || spill.is_short(bytes, memory),
                     }
                 }

@@ -1,7 +1,9 @@
 //! What a build side becomes: everything that is known of a join's table before there are rows, and how the table is made of them.
 
 use super::table::ordered::{self, Ingredients};
-use super::table::{Asked, Chosen, Facts, Repetition, Wish, bytes_at_most, choose, fits, repetition_by_hash};
+use super::table::{
+    BuildStats, Chosen, LookupKind, Repetition, TableRequest, bytes_at_most, choose, fits, repetition_by_hash,
+};
 use super::{Built, Shape};
 use crate::bounds::Lookup;
 use crate::context::QueryContext;
@@ -16,7 +18,7 @@ use entasis_vector::expr::ColumnMeta;
 
 /// How build rows become what is probed.
 #[derive(Clone)]
-pub(crate) struct Making {
+pub(crate) struct BuildSpec {
     /// What the join gives.
     pub shape: Shape,
     /// For each key, whether NULL equals NULL.
@@ -28,7 +30,7 @@ pub(crate) struct Making {
     /// Which table is wanted.
     pub table: TableKind,
     /// What the table will be asked.
-    pub asked: Asked,
+    pub asked: LookupKind,
     /// Which of the columns are read, apart from comparing keys.
     pub read: Vec<bool>,
     /// What is expected to be probed.
@@ -39,46 +41,46 @@ pub(crate) struct Making {
     pub context: QueryContext,
 }
 
-impl Making {
-    pub(crate) fn wish(&self) -> Wish<'_> {
-        Wish { kind: self.table, asked: self.asked, read: &self.read, expected: self.expected }
+impl BuildSpec {
+    pub(crate) fn request(&self) -> TableRequest<'_> {
+        TableRequest { kind: self.table, asked: self.asked, read: &self.read, expected: self.expected }
     }
 
     /// True if the table is asked for rows: a CAT that is forced is.
     pub(crate) fn asks_for_rows(&self) -> bool {
-        self.asked == Asked::Rows || self.table == TableKind::Cat
+        self.asked == LookupKind::Rows || self.table == TableKind::Cat
     }
 
     /// See [`repetition_by_hash`].
     pub(crate) fn repetition_by_hash(
         &self,
-        facts: &Facts,
+        facts: &BuildStats,
         rows: &Materialized,
         memory: &mut Reservation,
         tasks: &dyn Tasks,
     ) -> Result<Option<Repetition>> {
-        repetition_by_hash(&self.wish(), facts, rows, &self.null_equals_null, memory, tasks)
+        repetition_by_hash(&self.request(), facts, rows, &self.null_equals_null, memory, tasks)
     }
 
     /// What is known of the keys of `rows`.
     ///
     /// # Errors
     /// Those of the tasks.
-    pub(crate) fn facts(&self, rows: &Materialized, tasks: &dyn Tasks) -> Result<Facts> {
+    pub(crate) fn facts(&self, rows: &Materialized, tasks: &dyn Tasks) -> Result<BuildStats> {
         let nulls = &self.null_equals_null;
-        Ok(Facts { keys: nulls.len(), bounds: key_bounds(rows, nulls, tasks)?, bits: None, repetition: None })
+        Ok(BuildStats { keys: nulls.len(), bounds: key_bounds(rows, nulls, tasks)?, bits: None, repetition: None })
     }
 
     /// True if there is memory for a table over `rows`, whose memory `memory` is.
     pub(crate) fn fits(
         &self,
-        facts: &Facts,
+        facts: &BuildStats,
         rows: &Materialized,
         memory: &mut Reservation,
         tasks: &dyn Tasks,
     ) -> Result<bool> {
         let Some(lookup) = &self.lookup else {
-            return fits(&self.wish(), facts, rows, &self.null_equals_null, memory, tasks);
+            return fits(&self.request(), facts, rows, &self.null_equals_null, memory, tasks);
         };
         let keys = self.null_equals_null.len();
         Ok(memory.free() >= ordered::bytes_to_build(rows.rows(), rows.columns(), keys, lookup))
@@ -99,7 +101,7 @@ impl Making {
     pub(crate) fn make(
         &self,
         rows: Materialized,
-        facts: &Facts,
+        facts: &BuildStats,
         mut memory: Reservation,
         tasks: &dyn Tasks,
     ) -> Result<(Built, String)> {
@@ -108,7 +110,7 @@ impl Making {
         let mut null_keys = if self.null_aware { null_keys_of(&rows, nulls) } else { Vec::new() };
         let collisions = self.context.settings.hash_collisions;
         let Chosen { rows, table, reason } = match self.lookup {
-            None => choose(&self.wish(), facts, rows, nulls, collisions, &mut memory, tasks)?,
+            None => choose(&self.request(), facts, rows, nulls, collisions, &mut memory, tasks)?,
             Some(lookup) => {
                 let (probe, budget) = (self.shape.probe, &self.context.memory);
                 let ingredients = Ingredients {

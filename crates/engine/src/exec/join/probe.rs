@@ -4,8 +4,8 @@
 //! candidates) until there are none → rows without match. Pairs wait in `out` until they fill a chunk or the input
 //! chunk ends, since they refer to it.
 
-use super::rest::gather;
 use super::table::{Cursor, Pairs, ProbeKeys};
+use super::unmatched::gather;
 use super::{Built, BuiltSlot, Computed, ComputedWorker, ProbeOutput, Shape};
 use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;

@@ -7,7 +7,7 @@ use crate::context::QueryContext;
 use crate::cost::Costs;
 use crate::estimate::join_cost::{By, Chosen, Join};
 use crate::estimate::{Estimate, estimate, estimate_join, width};
-use crate::exec::join::twice::counted_bytes;
+use crate::exec::join::two_pass::counted_bytes;
 use crate::exec::key_filter::Expected;
 use crate::exec::temp_compression::expected_bytes;
 use crate::plan::tree::{ColumnSet, reads_all};

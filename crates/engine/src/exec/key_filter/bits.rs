@@ -3,10 +3,10 @@
 
 use super::build_keys::for_each_batch;
 use super::places::{NOWHERE, Packing};
-use crate::exec::ahead::{BLOCK, visit};
-use crate::exec::fetch::fetch;
+use crate::exec::gather::gather;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
+use crate::exec::prefetch::{BLOCK, visit};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Array, Result, Slots};
@@ -129,7 +129,7 @@ impl Bits {
     pub(crate) fn write<T: Copy>(&self, places: &[u64], out: &mut [T], (taken, free): (T, T)) {
         let (mut words, end) = ([0; BLOCK], self.words.len() as u64 * 64);
         for (places, out) in places.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-            fetch(&self.words, places, word_of, &mut words);
+            gather(&self.words, places, word_of, &mut words);
             widest_of(LookUp { words: &words, end, places, out, taken, free });
         }
     }

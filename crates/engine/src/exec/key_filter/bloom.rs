@@ -10,8 +10,8 @@
 //! atomic instruction: the rows are not partitioned here.
 
 use super::build_keys::{BuildInput, KeyHashes};
-use crate::exec::ahead::{BLOCK, visit};
-use crate::exec::fetch::fetch;
+use crate::exec::gather::gather;
+use crate::exec::prefetch::{BLOCK, visit};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering};
 use entasis_vector::Result;
 use entasis_vector::simd::{Kernel, widest_of};
@@ -107,7 +107,7 @@ impl Bloom {
     pub(crate) fn look_up(&self, hashes: &[u64], may_be: &mut [bool]) {
         let (mut words, count) = ([0; BLOCK], self.words.len() as u64);
         for (hashes, may_be) in hashes.chunks(BLOCK).zip(may_be.chunks_mut(BLOCK)) {
-            fetch(&self.words, hashes, |hash| word_of(hash, count), &mut words);
+            gather(&self.words, hashes, |hash| word_of(hash, count), &mut words);
             widest_of(LookUp { words: &words, hashes, may_be });
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! If a probe row without match leaves no trace, it need not come to the probe at all. The build publishes a
 //! [`KeyFilter`], which scans test ([`crate::exec::scan`]) and, where one does not reach a scan, an operator before the
-//! first probe ([`early`]; Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.1). What it is made
+//! first probe ([`before_join`]; Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.1). What it is made
 //! of is [`filter::choose`]'s decision:
 //!
 //! - *bits*: integers whose places are not too many have an exact bit each, several columns together ([`bits`]), but for many keys that
@@ -20,10 +20,10 @@
 //! Scans and joins stand above: a scan tests filters, a join makes them, and the tables of joins share with them how keys become
 //! places ([`places`]) and which keys there are.
 
+pub(crate) mod before_join;
 mod bits;
 mod bloom;
 mod build_keys;
-pub(crate) mod early;
 mod filter;
 mod integers;
 pub(crate) mod order;
@@ -31,9 +31,9 @@ mod places;
 pub(crate) mod pushed;
 mod seen;
 
+pub(crate) use before_join::PlacedFilter;
 pub(crate) use bits::{Bits, BitsCount};
 pub(crate) use build_keys::{BuildInput, KeyHashes, for_each_batch, key_bounds, sample};
-pub(crate) use early::PlacedFilter;
 pub(crate) use filter::{Expected, FilterSlot, FilterWorker, KeyFilter};
 pub(crate) use integers::{for_each_integer, is_integer};
 pub(crate) use places::{NOWHERE, OUTSIDE, Packing};

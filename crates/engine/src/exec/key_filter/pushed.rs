@@ -7,7 +7,7 @@
 //! place and its own join: another join, an aggregation, a sort. Right before its own join it would bring nothing that
 //! the table does not.
 
-use super::early::{EarlyFilters, PlacedFilter};
+use super::before_join::{FiltersBeforeJoin, PlacedFilter};
 use super::filter::{Expected, FilterSlot};
 use crate::context::QueryContext;
 use crate::exec::operator::OperatorFactory;
@@ -159,5 +159,5 @@ pub(crate) fn early(
     let is_forced = context.settings.join_filter == FilterKind::Bloom;
     let filters = place(filters.iter().filter(|filter| filter.is_early || is_forced), columns, names, recorder)?;
     let settings = context.settings.clone();
-    Ok((!filters.is_empty()).then(|| Arc::new(EarlyFilters { filters, settings }) as Arc<dyn OperatorFactory>))
+    Ok((!filters.is_empty()).then(|| Arc::new(FiltersBeforeJoin { filters, settings }) as Arc<dyn OperatorFactory>))
 }

@@ -6,7 +6,7 @@
 use super::segments::{joined, visit_segments};
 use super::words::{Packed, by_width};
 use super::{Materialized, SEGMENT_ROWS};
-use crate::exec::fetch::fetch;
+use crate::exec::gather::gather;
 use entasis_vector::bitmap;
 use entasis_vector::buffer::seen_as_mut;
 use entasis_vector::{Buffer, Buffers, Encoding, Native, PhysicalType, StringHeap, StringView, Vector};
@@ -225,7 +225,7 @@ pub(super) fn widen(vector: &Vector, picks: Picks<'_>, own: PhysicalType, to: &m
 #[inline(always)]
 fn gather_values<T: Native>(segments: &Buffers, rows: &[u32], missing: bool, out: &mut [T]) {
     if let (false, Some((base, values))) = (missing, joined::<T>(segments, rows)) {
-        return fetch(values, rows, |row| row.wrapping_sub(base) as usize, out);
+        return gather(values, rows, |row| row.wrapping_sub(base) as usize, out);
     }
     let get = |row: u32| segments[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize];
     visit_segments::<T, _>(segments, rows, out, |row, to| {

@@ -1,7 +1,7 @@
 //! Values of rows that are spread over segments: as one slice where they stand in one piece, else row by row.
 
 use super::SEGMENT_ROWS;
-use crate::exec::ahead::{FAR_BYTES, visit_asking};
+use crate::exec::prefetch::{FAR_BYTES, visit_prefetching};
 use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Buffer, Buffers, Native};
@@ -18,7 +18,7 @@ pub(super) fn visit_segments<T: Native, O>(
     // No row is in no segment.
     let segment = |row: u32| segments.get((row >> 16) as usize);
     let ask = |row| segment(row).into_iter().for_each(|s| prefetch(s.as_slice::<T>(), (row & 0xffff) as usize));
-    visit_asking(are_far, rows, ask, out, visitor);
+    visit_prefetching(are_far, rows, ask, out, visitor);
 }
 
 /// The values of the segment in which all `rows` are as one slice, or those of all segments if they are one piece of memory, and the

@@ -17,20 +17,20 @@
 use super::{Builder, Needed, Stream, align, with};
 use crate::bounds::{Bounds, Searched};
 use crate::estimate::estimate_rows;
+use crate::exec::join::buffered_columns::BufferedColumns;
+use crate::exec::join::buffered_probe::BufferedProbe;
 use crate::exec::join::build::BuildSink;
-use crate::exec::join::build_spec::Making;
-use crate::exec::join::kept::KeptColumns;
+use crate::exec::join::build_spec::BuildSpec;
 use crate::exec::join::partitioned::Spill;
-use crate::exec::join::partitioned::late::{Late, Partitions};
+use crate::exec::join::partitioned::join_phase::{JoinPhase, Partitions};
 use crate::exec::join::partitioned::route::Route;
 use crate::exec::join::partitioned::skew::StoredKeys;
 use crate::exec::join::probe::{Probe, Residual};
-use crate::exec::join::rest::BuildRows;
 use crate::exec::join::side::Weighed;
-use crate::exec::join::strides::Strides;
 use crate::exec::join::swap::{Swap, Way};
-use crate::exec::join::twice::{self, KeysSink, Twice};
-use crate::exec::join::{BuiltSlot, Computed, ProbeOutput, Rest, Shape, side};
+use crate::exec::join::two_pass::{self, KeysSink, TwoPass};
+use crate::exec::join::unmatched::BuildRows;
+use crate::exec::join::{BuildTail, BuiltSlot, Computed, ProbeOutput, Shape, side};
 use crate::exec::key_filter::Expected;
 use crate::exec::key_filter::pushed::Pushed;
 use crate::exec::pipeline::Part;
@@ -89,7 +89,7 @@ struct Probing {
     /// What is searched in the order of the kept side.
     bounds: Option<Computed>,
     /// Columns that are kept where its rows have to wait.
-    kept: KeptColumns,
+    kept: BufferedColumns,
     /// Those of them that only the join's output reads.
     payload: BTreeSet<ColumnId>,
     /// Where the keys come from, if that is known.
@@ -223,7 +223,7 @@ impl Builder<'_> {
         let probing = Probing {
             keys: Computed::new(&probe_keys, &stream.columns)?,
             bounds: (!bounds.is_empty()).then(|| Computed::new(bounds, &stream.columns)).transpose()?,
-            kept: KeptColumns::new(&stream.columns, |meta| probe_needed.contains(&meta.id))?,
+            kept: BufferedColumns::new(&stream.columns, |meta| probe_needed.contains(&meta.id))?,
             payload: stream.columns.iter().map(|meta| meta.id).filter(|id| !read_early.contains(id)).collect(),
             stored: StoredKeys::of(joined.input(Side::Probe), &probe_keys),
         };
@@ -280,11 +280,11 @@ impl Builder<'_> {
         let plain = wanted.is_empty() && joined.residual.is_empty() && !(null_aware && keys.len() > 1);
         let context = self.build_context(joined.number, recorder);
         let expected = side::expected(join, self.columns, joined.keeps_left);
-        let making = Making {
+        let spec = BuildSpec {
             shape,
             null_equals_null: joined.null_equals_null.clone(),
             null_aware,
-            marks: shape.rest != Rest::Nothing,
+            marks: shape.tail != BuildTail::Nothing,
             table: context.settings.join_table,
             asked: shape.asks(plain),
             read: metas.iter().enumerate().map(read).collect(),
@@ -298,7 +298,7 @@ impl Builder<'_> {
         // Whether partitions in memory may pay, or a filter before them. A probe side of another join is not kept, one
         // that is in memory not moved.
         let is_swapped = matches!(way, Some(Way::Swapped(_)));
-        let asks = match making.table {
+        let asks = match spec.table {
             TableKind::BloomRadix => true,
             TableKind::Auto => {
                 let width: usize = metas.iter().map(|meta| meta.physical.width()).sum();
@@ -310,30 +310,30 @@ impl Builder<'_> {
         };
         let expected = if asks { expected } else { Expected::default() };
         // The nearest row of all is to be found: no block of them may be apart.
-        let is_nearest = making.lookup.is_some_and(|lookup| lookup.nearest);
+        let is_nearest = spec.lookup.is_some_and(|lookup| lookup.nearest);
         let spill = (!is_nearest)
-            .then(|| Spill::new(&metas, making.clone(), (slot.is_some(), apart), expected, recorder, &context))
+            .then(|| Spill::new(&metas, spec.clone(), (slot.is_some(), apart), expected, recorder, &context))
             .flatten();
         let node = joined.input(Side::Build);
-        let read = twice::Input { node, keys: &keys, rows, is_filtered, columns: &columns, kept: &metas };
+        let read = two_pass::Input { node, keys: &keys, rows, is_filtered, columns: &columns, kept: &metas };
         let slot = slot.map(|pushed| &pushed.slot);
-        let twice = if is_swapped || joined.searched.is_some() {
+        let two_pass = if is_swapped || joined.searched.is_some() {
             None
         } else {
-            Twice::of(&read, &making, slot, spill.as_ref())
+            TwoPass::of(&read, &spec, slot, spill.as_ref())
         };
-        if let Some(twice) = &twice {
+        if let Some(two_pass) = &two_pass {
             let needed = with(&Needed::default(), &keys);
             let stream = self.node(node, &needed, &[])?;
             let keys = Computed::new(&keys, &stream.columns)?;
-            self.end(stream, Arc::new(KeysSink { keys, twice: twice.clone() }), recorder);
+            self.end(stream, Arc::new(KeysSink { keys, two_pass: two_pass.clone() }), recorder);
         }
-        let (built, is_read_once) = (BuiltSlot::default(), twice.is_none());
+        let (built, is_read_once) = (BuiltSlot::default(), two_pass.is_none());
         let sink = BuildSink {
             columns,
             kept: metas.clone(),
-            twice,
-            making,
+            two_pass,
+            spec,
             filter: slot.cloned(),
             built: built.clone(),
             parts: Arc::default(),
@@ -365,7 +365,7 @@ impl Builder<'_> {
             context: self.context.clone(),
         };
         let nullable = |meta: &ColumnMeta, or: bool| ColumnMeta { nullable: meta.nullable || or, ..meta.clone() };
-        let probe_metas = probe_columns.iter().map(|&i| nullable(&input[i], shape.rest == Rest::Unmatched));
+        let probe_metas = probe_columns.iter().map(|&i| nullable(&input[i], shape.tail == BuildTail::Unmatched));
         let build_nulls = matches!(shape.probe, ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls);
         let build_metas = build_columns.iter().map(|&i| nullable(&metas[i], build_nulls));
         let (probe_metas, build_metas): (Vec<_>, Vec<_>) = (probe_metas.collect(), build_metas.collect());
@@ -382,9 +382,9 @@ impl Builder<'_> {
             }
             _ => {}
         }
-        let rest = (shape.rest != Rest::Nothing).then(|| BuildRows {
+        let rest = (shape.tail != BuildTail::Nothing).then(|| BuildRows {
             built,
-            matched: shape.rest == Rest::Matched,
+            matched: shape.tail == BuildTail::Matched,
             nulls,
             columns: build_columns,
             chunk_rows: self.context.settings.chunk_rows,
@@ -402,14 +402,14 @@ impl Builder<'_> {
             let rest = rest.clone().map(|rest| BuildRows { built: rest_slot, ..rest });
             let source = Arc::new(Partitions { spill: spill.clone(), next: Arc::default() });
             let part = Part { ordered, sparse: true, ..Part::new(source, recorder, 0.0) };
-            (route, Part { operators: vec![(Arc::new(Late { spill, probe, rest }), recorder.clone())], ..part })
+            (route, Part { operators: vec![(Arc::new(JoinPhase { spill, probe, rest }), recorder.clone())], ..part })
         });
         let (route, late) = late.unzip();
         if let Some(route) = route {
             stream = stream.then(Arc::new(route), recorder);
         }
         if !ordered && self.context.settings.join_stride > 0 && joined.searched.is_none() {
-            let strides = Strides {
+            let strides = BufferedProbe {
                 keys: operator.keys.clone(),
                 null_equals_null: operator.null_equals_null.clone(),
                 stored: kept_probe.of(&input),
@@ -446,7 +446,7 @@ impl Builder<'_> {
         let probing = Probing {
             keys: Computed::of_columns(&(0..joined.null_equals_null.len()).collect::<Vec<_>>(), &rows.columns),
             bounds: None,
-            kept: KeptColumns::new(&rows.columns, |_| true)?,
+            kept: BufferedColumns::new(&rows.columns, |_| true)?,
             payload: BTreeSet::new(),
             stored: None,
         };

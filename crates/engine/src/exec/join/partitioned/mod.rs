@@ -6,7 +6,7 @@
 //!                    ↓ partitions in memory: one table, as ever
 //! probe side → [route::Route] ── rows of partitions in files ─────────────────────────────────────────→ [Store]
 //!                    ↓ the others
-//!              [super::probe::Probe] → …                 later: [late::Late], partition after partition → …
+//!              [super::probe::Probe] → …                 later: [join_phase::JoinPhase], partition after partition → …
 //! ```
 //! This is a hybrid hash join (DeWitt et al., *Implementation Techniques for Main Memory Database Systems*, SIGMOD 1984), with the
 //! bits of a hash as in radix joins (Bandle et al., *To Partition, or Not to Partition*, SIGMOD 2021), written as
@@ -17,7 +17,7 @@
 //! 2. *Table.* When all rows have come, more partitions are written if there is no memory for the table. The rest gets
 //!    the table that it would get alone.
 //! 3. *Probe.* Rows whose partition is in the file go to another file, as they are. Others are joined at once.
-//! 4. *Late.* A part of the join's stream takes partitions, one each worker: its build rows are loaded and get their own
+//! 4. *Join phase.* A part of the join's stream takes partitions, one each worker: its build rows are loaded and get their own
 //!    table, its probe rows are pushed through the same probe, then the build rows that are left come.
 //! 5. A partition that does not fit is split again, by other bits. One that gets hardly smaller so has one key that is
 //!    very frequent: its build rows are taken in *blocks* that fit, and for each block all its probe rows are read. What
@@ -54,9 +54,9 @@
 //!
 //! Not here: writing while others read.
 
-mod apart;
 pub(crate) mod choice;
-pub(crate) mod late;
+pub(crate) mod join_phase;
+mod late_payload;
 pub(crate) mod route;
 pub(crate) mod skew;
 mod split;
@@ -64,12 +64,12 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-use super::Rest;
-use super::kept::KeptColumns;
+use super::BuildTail;
+use super::buffered_columns::BufferedColumns;
 use super::probe::Probe;
-use super::table::{Facts, ProbeKeys};
+use super::table::{BuildStats, ProbeKeys};
 use crate::context::QueryContext;
-use crate::exec::join::build_spec::Making;
+use crate::exec::join::build_spec::BuildSpec;
 use crate::exec::key_filter::{BuildInput, Expected, FilterSlot, FilterWorker, Seen};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
@@ -78,9 +78,9 @@ use crate::exec::spill::store::{MOST_SEGMENTS, Medium, Store, Stored};
 use crate::memory::Reservation;
 use crate::settings::{FilterKind, JoinSpill, TableKind};
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, PoisonError};
-use apart::Apart;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result};
+use late_payload::LatePayload;
 use skew::StoredKeys;
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
 use std::sync::Arc;
@@ -105,7 +105,7 @@ pub(crate) struct Spill {
     /// A filter of all build keys, for the rows on their way to the partitions.
     bloom: Option<(Arc<FilterSlot>, Arc<PassRate>)>,
     /// How the build side becomes what is probed.
-    making: Making,
+    spec: BuildSpec,
     build: Arc<Store>,
     /// Known when the probe side is planned.
     probe: OnceLock<ProbeSide>,
@@ -119,7 +119,7 @@ pub(crate) struct Spill {
     left: OnceLock<usize>,
     /// The keys of build rows that were split, if somebody is to be told.
     seen: Option<Arc<Seen>>,
-    turns: late::Turns,
+    turns: join_phase::Turns,
     /// The share of the kept probe rows that is expected to come out of the join; known if all build rows are in memory.
     comes_out: OnceLock<f64>,
     /// What became of it, for the profile.
@@ -139,42 +139,42 @@ impl Spill {
     /// partitioned in memory. `filtered`: the keys are to be told to scans. `apart`: rows with different keys need not meet.
     pub(crate) fn new(
         columns: &[ColumnMeta],
-        mut making: Making,
+        mut spec: BuildSpec,
         (filtered, apart): (bool, bool),
         expected: Expected,
         recorder: &Arc<Recorder>,
         context: &QueryContext,
     ) -> Option<Arc<Spill>> {
-        let count = if apart && !making.null_equals_null.is_empty() { PARTITIONS } else { 1 };
-        let asked = making.table;
+        let count = if apart && !spec.null_equals_null.is_empty() { PARTITIONS } else { 1 };
+        let asked = spec.table;
         let is_radix = asked.is_partitioned() && count > 1;
         let may_write = !context.settings.temp_directory.is_empty();
         if !may_write && !is_radix {
             return None;
         }
         // NULL is no key of a filter.
-        let has_bloom = is_radix && making.table == TableKind::BloomRadix && !making.null_equals_null.contains(&true);
+        let has_bloom = is_radix && spec.table == TableKind::BloomRadix && !spec.null_equals_null.contains(&true);
         let bloom = has_bloom.then(|| {
             let rate = recorder.pass_rate("the keys, before rows are kept");
             (Arc::new(FilterSlot::new(expected)), rate)
         });
         if is_radix {
             // A partition has the table that suits it.
-            making.table = TableKind::Auto;
+            spec.table = TableKind::Auto;
         }
         let medium = if is_radix { Medium::Memory } else { Medium::File };
         let radix = OnceLock::new();
         if is_radix {
             let _ = radix.set(format!("join_table = {}", asked));
         }
-        let is_single = filtered && making.null_equals_null.len() == 1;
+        let is_single = filtered && spec.null_equals_null.len() == 1;
         let seen = columns.first().filter(|_| is_single).and_then(Seen::of).map(Arc::new);
         Some(Arc::new(Spill {
             setting: if may_write { context.settings.join_spill } else { JoinSpill::Auto },
             radix,
             expected,
             bloom,
-            making,
+            spec,
             build: Store::new(columns, count, medium, context),
             probe: OnceLock::new(),
             marks: marks(count, false),
@@ -182,7 +182,7 @@ impl Spill {
             has_null_keys: AtomicBool::new(false),
             left: OnceLock::new(),
             seen,
-            turns: late::Turns::default(),
+            turns: join_phase::Turns::default(),
             comes_out: OnceLock::new(),
             deepest: AtomicU32::new(0),
             blocks: AtomicUsize::new(0),
@@ -199,13 +199,13 @@ impl Spill {
     pub(crate) fn set_probe(
         &self,
         columns: &[ColumnMeta],
-        kept: &Arc<KeptColumns>,
+        kept: &Arc<BufferedColumns>,
         probe: &Probe,
         is_payload: impl Fn(&ColumnMeta) -> bool,
         stored: Option<StoredKeys>,
     ) {
         let store = Store::new(&kept.of(columns), self.build.partitions(), self.build.medium(), &self.context);
-        let apart = Apart::new(columns, kept, probe, is_payload);
+        let apart = LatePayload::new(columns, kept, probe, is_payload);
         let _ = self.probe.set(ProbeSide { store, kept: kept.clone(), apart, stored });
     }
 
@@ -229,7 +229,7 @@ impl Spill {
     /// Those of the tasks.
     pub(crate) fn choose(
         &self,
-        facts: &mut Facts,
+        facts: &mut BuildStats,
         rows: &Materialized,
         memory: &mut Reservation,
         tasks: &dyn Tasks,
@@ -238,13 +238,13 @@ impl Spill {
         if !choice::may_pay(&sides) {
             return Ok(false);
         }
-        facts.repetition = self.making.repetition_by_hash(facts, rows, memory, tasks)?;
+        facts.repetition = self.spec.repetition_by_hash(facts, rows, memory, tasks)?;
         let workers = self.context.settings.threads;
         let Some(repetition) = facts.repetition else { return Ok(false) };
         let Some(mut reason) = choice::reason(&sides, repetition, workers) else { return Ok(false) };
         if let Some(keys) = &self.probe().stored {
-            let making = &self.making;
-            let nulls_count = !making.shape.drops_unmatched_probe_rows() || making.null_equals_null.contains(&true);
+            let spec = &self.spec;
+            let nulls_count = !spec.shape.drops_unmatched_probe_rows() || spec.null_equals_null.contains(&true);
             let distinct = rows.rows() as f64 / repetition.per_key.max(1.0);
             let skew = keys.skew(distinct as usize, nulls_count);
             if choice::is_skewed(skew.exponent, skew.most, workers) {
@@ -268,7 +268,7 @@ impl Spill {
     /// Both sides, of which the build side has so many rows and bytes; `None` if the join is not to be partitioned in memory.
     fn sides(&self, (rows, bytes): (usize, usize), free: usize) -> Option<choice::Sides> {
         let width = |columns: &[ColumnMeta]| columns.iter().map(|meta| choice::width(meta.physical)).sum();
-        (self.making.table == TableKind::Auto && self.marks.len() > 1).then(|| choice::Sides {
+        (self.spec.table == TableKind::Auto && self.marks.len() > 1).then(|| choice::Sides {
             build: (rows, width(self.build.columns()), bytes + self.table_bytes(rows)),
             probe: (self.expected.rows, width(self.probe().store.columns())),
             matching: self.expected.given(rows).matching,
@@ -329,7 +329,7 @@ impl Spill {
     pub(crate) fn build_rows(self: &Arc<Spill>) -> SplitRows {
         let room = Room { most: usize::MAX, left: self.left(), least: self.least() };
         let split = Split::new(&self.build, &self.marks, 0, room, &self.context.memory).telling(self.seen.clone());
-        SplitRows { split, keys: Box::new(self.making.keys()), spill: self.clone() }
+        SplitRows { split, keys: Box::new(self.spec.keys()), spill: self.clone() }
     }
 
     /// Completes the build side: writes what must be, and gives the rest, and its memory. Leaves a filter of all keys in `slot`.
@@ -444,13 +444,13 @@ impl Spill {
     /// Makes filters of the keys of `rows`, all build rows: for the probe side's scans and, if these test none, for the rows on
     /// their way to the partitions.
     fn fill(&self, rows: &Materialized, slot: Option<&FilterSlot>, tasks: &dyn Tasks) -> Result<()> {
-        let null_equals_null = &self.making.null_equals_null;
+        let null_equals_null = &self.spec.null_equals_null;
         let hash_collisions = self.context.settings.hash_collisions;
         let input = BuildInput { rows, null_equals_null, hash_collisions, tasks };
         let memory = &self.context.memory;
         let mut is_tested = false;
         if let Some(slot) = slot {
-            let bounds = self.making.facts(rows, tasks)?.bounds;
+            let bounds = self.spec.facts(rows, tasks)?.bounds;
             let spared = self.table_bytes(rows.rows()) / self.marks.len();
             let kind = self.context.settings.join_filter;
             if let Some((filter, reason)) = slot.fill(&input, bounds.as_deref(), kind, memory, spared)? {
@@ -473,7 +473,7 @@ impl Spill {
     fn bloom_worker(&self) -> Option<FilterWorker> {
         let (slot, rate) = self.bloom.as_ref()?;
         slot.get()?;
-        Some(FilterWorker::new(slot, rate, self.making.null_equals_null.len(), &self.context.settings))
+        Some(FilterWorker::new(slot, rate, self.spec.null_equals_null.len(), &self.context.settings))
     }
 
     /// Into how many a partition is split again so that each with its table fits into a cache; 1: it does, or there is no memory
@@ -498,7 +498,7 @@ impl Spill {
 
     /// Bytes that a table of so many rows may need, and their marks.
     fn table_bytes(&self, rows: usize) -> usize {
-        self.making.table_bytes(rows, self.build.columns()) + rows / 8
+        self.spec.table_bytes(rows, self.build.columns()) + rows / 8
     }
 
     // ---- what becomes of it ------------------------------------------------------------------------------------
@@ -589,9 +589,9 @@ impl Spill {
 /// Rows of the probe side that wait for their partition.
 struct ProbeSide {
     store: Arc<Store>,
-    kept: Arc<KeptColumns>,
+    kept: Arc<BufferedColumns>,
     /// Absent: they have no payload.
-    apart: Option<Apart>,
+    apart: Option<LatePayload>,
     /// The table that their keys come from, if it is one.
     stored: Option<StoredKeys>,
 }
@@ -617,13 +617,13 @@ impl SplitRows {
     /// # Errors
     /// Those of writing.
     pub(crate) fn take(&mut self, chunk: &Chunk, columns: &[usize]) -> Result<()> {
-        let making = &self.spill.making;
-        let nulls = &making.null_equals_null;
+        let spec = &self.spill.spec;
+        let nulls = &spec.null_equals_null;
         self.keys.begin(chunk, &columns[..nulls.len()], nulls);
         if self.keys.has_unmatchable() {
             self.spill.has_null_keys.store(true, Ordering::Relaxed);
         }
-        let rows = Taken { all: making.keeps_unmatchable(), ..Taken::default() };
+        let rows = Taken { all: spec.keeps_unmatchable(), ..Taken::default() };
         let taken = self.split.take(&mut self.keys, chunk, columns, rows);
         self.keys.release();
         taken
@@ -635,8 +635,8 @@ impl SplitRows {
     /// Those of writing.
     pub(crate) fn take_all(&mut self, rows: Materialized, memory: Reservation) -> Result<()> {
         self.note_nulls(&rows);
-        let making = &self.spill.making;
-        let (null_equals_null, all) = (&making.null_equals_null[..], making.keeps_unmatchable());
+        let spec = &self.spill.spec;
+        let (null_equals_null, all) = (&spec.null_equals_null[..], spec.keeps_unmatchable());
         self.split.take_all(rows, memory, &mut Keys { keys: &mut self.keys, null_equals_null, all })
     }
 
@@ -646,26 +646,26 @@ impl SplitRows {
     /// Those of writing.
     fn take_segment(&mut self, rows: &Materialized, segment: usize) -> Result<()> {
         self.note_nulls(rows);
-        let making = &self.spill.making;
-        let (null_equals_null, all) = (&making.null_equals_null[..], making.keeps_unmatchable());
+        let spec = &self.spill.spec;
+        let (null_equals_null, all) = (&spec.null_equals_null[..], spec.keeps_unmatchable());
         self.split.take_segment(rows, segment, &mut Keys { keys: &mut self.keys, null_equals_null, all })
     }
 
     fn note_nulls(&self, rows: &Materialized) {
-        let nulls = &self.spill.making.null_equals_null;
+        let nulls = &self.spill.spec.null_equals_null;
         if (0..nulls.len()).any(|key| !nulls[key] && rows.has_nulls(key)) {
             self.spill.has_null_keys.store(true, Ordering::Relaxed);
         }
     }
 }
 
-impl Making {
+impl BuildSpec {
     fn keys(&self) -> ProbeKeys {
         ProbeKeys::new(self.null_equals_null.len(), self.context.settings.hash_collisions)
     }
 
     /// True if build rows that can match nothing are asked for later.
     fn keeps_unmatchable(&self) -> bool {
-        self.shape.rest == Rest::Unmatched || self.null_aware
+        self.shape.tail == BuildTail::Unmatched || self.null_aware
     }
 }

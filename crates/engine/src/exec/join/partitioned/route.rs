@@ -36,7 +36,7 @@ impl OperatorFactory for Route {
         Ok(Box::new(Worker {
             spill: self.spill.clone(),
             keys: self.keys.worker(),
-            probe_keys: self.spill.making.keys(),
+            probe_keys: self.spill.spec.keys(),
             columns: self.spill.probe().kept.places.clone(),
             filter: self.spill.bloom_worker(),
             split,
@@ -93,11 +93,11 @@ struct Worker {
 
 impl Operator for Worker {
     fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
-        let making = &self.spill.making;
+        let spec = &self.spill.spec;
         let (keys, positions) = self.keys.compute(chunk)?;
-        self.probe_keys.begin(keys, positions, &making.null_equals_null);
+        self.probe_keys.begin(keys, positions, &spec.null_equals_null);
         self.stays.clear();
-        let all = !making.shape.drops_unmatched_probe_rows();
+        let all = !spec.shape.drops_unmatched_probe_rows();
         let mut among = None;
         if let Some(filter) = &mut self.filter
             && filter.is_on(chunk.len())

@@ -3,14 +3,14 @@
 //! The partition of a row is a few bits of the hash of its keys. Tables look rows up by the same hash, so the bits are
 //! taken of a hash of it: within a partition the hashes are as different as before. Each depth takes others.
 //!
-//! A chunk's rows are put in the order of their partitions first ([`Spread`]); radix joins have a *software write-combining
+//! A chunk's rows are put in the order of their partitions first ([`Scatter`]); radix joins have a *software write-combining
 //! buffer* for each partition to the same end (Bandle et al., section 3.3).
 
 use crate::exec::join::table::ProbeKeys;
 use crate::exec::key_filter::Seen;
 use crate::exec::materialized::Materialized;
+use crate::exec::scatter::Scatter;
 use crate::exec::spill::store::{Medium, Store};
-use crate::exec::spread::Spread;
 use crate::memory::{MemoryBudget, Reservation};
 use crate::sync::{AtomicBool, Ordering};
 use entasis_vector::hash::hash_u64;
@@ -66,7 +66,7 @@ pub(crate) struct Split {
     memory: Reservation,
     /// Told which keys there are.
     seen: Option<Arc<Seen>>,
-    spread: Spread<PLACES>,
+    spread: Scatter<PLACES>,
 }
 
 /// Which rows of a chunk [`Split::take`] takes.
@@ -93,7 +93,7 @@ impl Split {
             room,
             memory: Reservation::new(budget),
             seen: None,
-            spread: Spread::default(),
+            spread: Scatter::default(),
         }
     }
 

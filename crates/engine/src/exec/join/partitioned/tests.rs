@@ -4,9 +4,9 @@
 use super::Spill;
 use crate::context::QueryContext;
 use crate::exec::execute::execute;
-use crate::exec::join::build_spec::Making;
-use crate::exec::join::table::Asked;
-use crate::exec::join::{ProbeOutput, Rest, Shape};
+use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::table::LookupKind;
+use crate::exec::join::{BuildTail, ProbeOutput, Shape};
 use crate::exec::key_filter::Expected;
 use crate::exec::materialized::column_of;
 use crate::exec::result::Collector;
@@ -194,19 +194,19 @@ fn workers_agree_on_what_is_written() {
 fn rows_of_several_workers_are_numbered_together() {
     let context = context(usize::MAX, Settings::default());
     let columns = [column_of(DataType::Int64)];
-    let making = Making {
-        shape: Shape { probe: ProbeOutput::Pairs, rest: Rest::Nothing },
+    let spec = BuildSpec {
+        shape: Shape { probe: ProbeOutput::Pairs, tail: BuildTail::Nothing },
         null_equals_null: vec![false],
         lookup: None,
         null_aware: false,
         marks: false,
         table: TableKind::Auto,
-        asked: Asked::Existence,
+        asked: LookupKind::Existence,
         read: vec![true],
         expected: Expected { rows: 1e4, matching: 1.0, per_key: 1.0, ..Expected::default() },
         context: context.clone(),
     };
-    let spill = Spill::new(&columns, making, (false, true), Expected::default(), &Arc::default(), &context).unwrap();
+    let spill = Spill::new(&columns, spec, (false, true), Expected::default(), &Arc::default(), &context).unwrap();
     let mut workers = [spill.build_rows(), spill.build_rows(), spill.build_rows()];
     for (i, worker) in workers.iter_mut().enumerate() {
         let rows: Vec<Row> = (0..1000).map(|n| vec![int(n * 3 + i as i128)]).collect();

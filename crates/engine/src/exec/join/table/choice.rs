@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 /// What a join asks its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum LookupKind {
     /// Whether a key is there.
     Existence,
     /// How often it is there.
@@ -35,11 +35,11 @@ pub(crate) enum Asked {
 }
 
 /// What is wanted of a table.
-pub(crate) struct Wish<'a> {
+pub(crate) struct TableRequest<'a> {
     /// The setting.
     pub kind: TableKind,
     /// What the join asks.
-    pub asked: Asked,
+    pub asked: LookupKind,
     /// Columns of the rows that are read, whatever the table.
     pub read: &'a [bool],
     /// What is expected of the probe side.
@@ -48,7 +48,7 @@ pub(crate) struct Wish<'a> {
 
 /// What is known of a finished build side.
 #[derive(Debug, Clone)]
-pub(crate) struct Facts {
+pub(crate) struct BuildStats {
     /// Number of key columns.
     pub keys: usize,
     /// Smallest and largest value of each key, if all are integers that 64 bits hold and NULL equals nothing.
@@ -103,15 +103,15 @@ const SAMPLE: usize = 1024;
 /// # Errors
 /// Those of the tasks; resource.
 pub(crate) fn choose(
-    wish: &Wish<'_>,
-    facts: &Facts,
+    request: &TableRequest<'_>,
+    facts: &BuildStats,
     rows: Materialized,
     null_equals_null: &[bool],
     hash_collisions: bool,
     memory: &mut Reservation,
     tasks: &dyn Tasks,
 ) -> Result<Chosen> {
-    let mut ladder = Ladder { wish, facts, null_equals_null, hash_collisions, memory, tasks };
+    let mut ladder = Ladder { request, facts, null_equals_null, hash_collisions, memory, tasks };
     ladder.choose(rows)
 }
 
@@ -120,23 +120,23 @@ pub(crate) fn choose(
 /// # Errors
 /// Those of the tasks.
 pub(crate) fn fits(
-    wish: &Wish<'_>,
-    facts: &Facts,
+    request: &TableRequest<'_>,
+    facts: &BuildStats,
     rows: &Materialized,
     null_equals_null: &[bool],
     memory: &mut Reservation,
     tasks: &dyn Tasks,
 ) -> Result<bool> {
-    let ladder = Ladder { wish, facts, null_equals_null, hash_collisions: false, memory, tasks };
+    let ladder = Ladder { request, facts, null_equals_null, hash_collisions: false, memory, tasks };
     if facts.keys == 0 {
         return Ok(ladder.has_memory(rows, rows.rows() * 4));
     }
-    let has_memory = ladder.has_memory(rows, bytes_at_most(wish.kind, rows.id_space()));
-    if has_memory || wish.kind != TableKind::Auto {
+    let has_memory = ladder.has_memory(rows, bytes_at_most(request.kind, rows.id_space()));
+    if has_memory || request.kind != TableKind::Auto {
         return Ok(has_memory);
     }
     let bits = || ladder.packing(rows, BITMAP_PLACES, FEW_PLACES).map(|packing| (packing.places() / 8) as usize);
-    if wish.asked == Asked::Existence && bits().is_some_and(|bytes| ladder.has_memory(rows, bytes)) {
+    if request.asked == LookupKind::Existence && bits().is_some_and(|bytes| ladder.has_memory(rows, bytes)) {
         return Ok(true);
     }
     Ok(ladder.steps(rows)?.iter().any(|(step, _)| ladder.has_memory(rows, ladder.bytes(step, rows))))
@@ -147,15 +147,15 @@ pub(crate) fn fits(
 /// # Errors
 /// Those of the tasks.
 pub(crate) fn repetition_by_hash(
-    wish: &Wish<'_>,
-    facts: &Facts,
+    request: &TableRequest<'_>,
+    facts: &BuildStats,
     rows: &Materialized,
     null_equals_null: &[bool],
     memory: &mut Reservation,
     tasks: &dyn Tasks,
 ) -> Result<Option<Repetition>> {
-    let ladder = Ladder { wish, facts, null_equals_null, hash_collisions: false, memory, tasks };
-    let bits = wish.asked != Asked::Rows && ladder.packing(rows, BITMAP_PLACES, FEW_PLACES).is_some();
+    let ladder = Ladder { request, facts, null_equals_null, hash_collisions: false, memory, tasks };
+    let bits = request.asked != LookupKind::Rows && ladder.packing(rows, BITMAP_PLACES, FEW_PLACES).is_some();
     let near = || ladder.window(rows).is_some_and(|(_, share)| share >= WINDOW_SHARE);
     let has_places = bits || ladder.packing(rows, CAT_PLACES, FEW_CAT_PLACES).is_some() || near();
     if has_places { Ok(None) } else { repetition(&ladder.input(rows)).map(Some) }
@@ -163,13 +163,13 @@ pub(crate) fn repetition_by_hash(
 
 /// The places that integer keys of about so many rows may have for a table that counts them first: a bitmap if no row is asked
 /// for, else a CAT. `None` if the wish is another one.
-pub(crate) fn countable_places(kind: TableKind, asked: Asked, rows: f64) -> Option<u64> {
+pub(crate) fn countable_places(kind: TableKind, asked: LookupKind, rows: f64) -> Option<u64> {
     let most = |for_each: u64, few: u64| ((for_each as f64 * rows) as u64).max(few);
     match (kind, asked) {
-        (TableKind::Auto | TableKind::Bitmap, Asked::Existence | Asked::Number) => {
+        (TableKind::Auto | TableKind::Bitmap, LookupKind::Existence | LookupKind::Number) => {
             Some(most(BITMAP_PLACES, FEW_PLACES))
         }
-        (TableKind::Auto, Asked::Rows) | (TableKind::Cat, _) => Some(most(CAT_PLACES, FEW_CAT_PLACES)),
+        (TableKind::Auto, LookupKind::Rows) | (TableKind::Cat, _) => Some(most(CAT_PLACES, FEW_CAT_PLACES)),
         _ => None,
     }
 }
@@ -232,8 +232,8 @@ fn may_move(rows: &Materialized) -> bool {
 }
 
 struct Ladder<'a> {
-    wish: &'a Wish<'a>,
-    facts: &'a Facts,
+    request: &'a TableRequest<'a>,
+    facts: &'a BuildStats,
     null_equals_null: &'a [bool],
     hash_collisions: bool,
     memory: &'a mut Reservation,
@@ -255,9 +255,9 @@ impl Ladder<'_> {
             let table = Everything::new(&rows);
             return Ok(chosen(rows, table, "nested loop: no equality to search by".into()));
         }
-        let kind = self.wish.kind;
+        let kind = self.request.kind;
         if (kind == TableKind::Auto || kind == TableKind::Bitmap)
-            && self.wish.asked != Asked::Rows
+            && self.request.asked != LookupKind::Rows
             && let Some(packing) = self.packing(&rows, BITMAP_PLACES, FEW_PLACES)
             && self.has_memory(&rows, (packing.places() / 8) as usize)
         {
@@ -266,7 +266,7 @@ impl Ladder<'_> {
                 Some(bits) => bits.clone(),
                 None => Arc::new(Bits::of(&rows, &packing, self.tasks)?),
             };
-            if self.wish.asked == Asked::Existence || bits.is_unique() {
+            if self.request.asked == LookupKind::Existence || bits.is_unique() {
                 let (count, keys) = (rows.rows(), self.describe());
                 let mut reason = format!("bitmap: {count} rows, {} distinct {keys}; no column is read", bits.keys());
                 let table = BitsOnly::new(packing, bits);
@@ -293,7 +293,7 @@ impl Ladder<'_> {
     /// The table that is forced, if it is possible.
     fn forced(&self, rows: &Materialized) -> Option<Step> {
         let may_move = may_move(rows);
-        match self.wish.kind {
+        match self.request.kind {
             TableKind::Auto | TableKind::Bitmap | TableKind::Radix | TableKind::BloomRadix => None,
             TableKind::Array => self.packing(rows, FORCED_PLACES, FEW_PLACES).map(Step::Direct),
             TableKind::Ranked => self.packing(rows, FORCED_PLACES, FEW_PLACES).map(Step::Ranked),
@@ -344,14 +344,14 @@ impl Ladder<'_> {
         }
         steps.push(Step::Chained);
         let key_bytes = rows.columns()[..self.facts.keys].iter().map(|meta| meta.physical.width()).sum::<usize>();
-        let (probes, matching) = self.wish.expected.given(rows.rows()).looked_up();
+        let (probes, matching) = self.request.expected.given(rows.rows()).looked_up();
         let work = Work {
             rows: rows.rows() as f64,
             probes,
             matching,
             per_key,
             key_bytes: key_bytes as f64,
-            read: self.wish.read.iter().filter(|read| **read).count() as f64,
+            read: self.request.read.iter().filter(|read| **read).count() as f64,
         };
         let time = |step: Step| {
             let nanoseconds = cost::nanoseconds(step.table(), &work);
@@ -366,7 +366,7 @@ impl Ladder<'_> {
     /// Rows of a key: exactly, if the keys have been made bits of, else by estimate.
     fn rows_per_key(&self) -> f64 {
         let counted = self.facts.bits.as_ref().and_then(|bits| bits.rows_per_key());
-        counted.unwrap_or(self.wish.expected.per_key).max(1.0)
+        counted.unwrap_or(self.request.expected.per_key).max(1.0)
     }
 
     /// Bytes that a table needs at most beside these rows while it is built; a part of them may be found by chains.
@@ -409,7 +409,7 @@ impl Ladder<'_> {
             // Others may have taken the memory since it was looked at. Chains need the least beside the rows that partitions reserve.
             return match step {
                 Step::Chained => Err(error),
-                _ if self.wish.kind == TableKind::Auto => self.build(Step::Chained, rows),
+                _ if self.request.kind == TableKind::Auto => self.build(Step::Chained, rows),
                 _ => Err(error),
             };
         }
@@ -484,7 +484,7 @@ impl Ladder<'_> {
     fn cht(&mut self, rows: Materialized, keys: &str) -> Result<Chosen> {
         let count = rows.rows();
         let (mut table, arranged) = Cht::build(&self.input(&rows))?;
-        let overflows = self.wish.kind != TableKind::Cht && arranged.overflow > count / OVERFLOW_PART;
+        let overflows = self.request.kind != TableKind::Cht && arranged.overflow > count / OVERFLOW_PART;
         if overflows && self.has_memory(&rows, self.bytes(&Step::Chained, &rows)) {
             drop((table, arranged));
             return self.build(Step::Chained, rows);
@@ -511,7 +511,7 @@ impl Ladder<'_> {
 
     /// Which columns stay; `compared`: keys are.
     fn kept(&self, compared: bool) -> Vec<bool> {
-        self.wish.read.iter().enumerate().map(|(i, read)| *read || compared && i < self.facts.keys).collect()
+        self.request.read.iter().enumerate().map(|(i, read)| *read || compared && i < self.facts.keys).collect()
     }
 
     /// The rows in the order that a table asks for, without columns that nobody reads; `compared`: keys are.

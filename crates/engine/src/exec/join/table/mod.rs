@@ -27,13 +27,13 @@ mod chained;
 mod choice;
 mod cht;
 mod cost;
-mod counted;
 mod directory;
 mod everything;
 mod indexed;
 pub(crate) mod ordered;
 mod pairs;
 mod partitions;
+mod precounted;
 mod probe_keys;
 mod repetition;
 #[cfg(test)]
@@ -41,10 +41,10 @@ mod tests;
 mod unchained;
 
 pub(crate) use chained::Chained;
-pub(crate) use choice::{Asked, Chosen, Facts, OVERFLOW_PART, Wish};
+pub(crate) use choice::{BuildStats, Chosen, LookupKind, OVERFLOW_PART, TableRequest};
 pub(crate) use choice::{DISTINCT, bytes_at_most, choose, countable_places, fits, repetition_by_hash};
-pub(crate) use counted::{Batch, BitCount, CountedBits, Numbering, RangeCount, SettledCat, SettledCht, Unsettled};
 pub(crate) use pairs::Pairs;
+pub(crate) use precounted::{Batch, BitCount, CountedBits, FinalCat, FinalCht, Numbering, PrecountedRows, RangeCount};
 pub(crate) use probe_keys::ProbeKeys;
 pub(crate) use repetition::Repetition;
 

@@ -3,9 +3,9 @@
 use super::{By, MOST_ROWS};
 use crate::context::QueryContext;
 use crate::estimate::ColumnEstimate;
-use crate::exec::join::build_spec::Making;
-use crate::exec::join::table::{Asked, BitCount, Numbering, RangeCount, countable_places};
-use crate::exec::join::{Computed, Rest};
+use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::table::{BitCount, LookupKind, Numbering, RangeCount, countable_places};
+use crate::exec::join::{BuildTail, Computed};
 use crate::exec::key_filter::{Packing, is_integer};
 use crate::plan::Node;
 use crate::settings::{FilterKind, JoinSpill, Readings, Settings, TableKind, TempCompression};
@@ -18,7 +18,7 @@ const MANY_ROWS: f64 = 65_536.0;
 const DISTINCT: f64 = 1.05;
 /// Bytes of a place of a CAT: a bit, and one of its word's rank.
 const PLACE_BYTES: f64 = 0.25;
-/// Bytes of a row's number until it has settled: more than a CHT's buckets for it, which come when it goes.
+/// Bytes of a row's number until its part is finalized: more than a CHT's buckets for it, which come when it goes.
 const NUMBER_BYTES: f64 = 4.0;
 /// Rows that may be looked at for each that is kept.
 const LOOKED_AT: f64 = 4.0;
@@ -41,29 +41,29 @@ pub(crate) struct Input<'a> {
 
 impl By {
     /// What the keys are counted by; `None` if the join wants a table that is not made so, or rows whose keys nothing equals.
-    pub(super) fn of(input: &Input<'_>, making: &Making) -> Option<By> {
-        let keys = making.null_equals_null.len();
+    pub(super) fn of(input: &Input<'_>, spec: &BuildSpec) -> Option<By> {
+        let keys = spec.null_equals_null.len();
         let metas = &input.columns.metas()[..keys];
-        let drops_nulls = making.shape.rest == Rest::Nothing && !making.null_aware;
+        let drops_nulls = spec.shape.tail == BuildTail::Nothing && !spec.null_aware;
         let is_matchable = |(meta, equal): (&ColumnMeta, &bool)| drops_nulls || *equal || !meta.nullable;
-        if keys == 0 || !metas.iter().zip(&making.null_equals_null).all(is_matchable) {
+        if keys == 0 || !metas.iter().zip(&spec.null_equals_null).all(is_matchable) {
             return None;
         }
-        let places = countable_places(making.table, making.asked, input.rows);
+        let places = countable_places(spec.table, spec.asked, input.rows);
         // Keys of both sides are compared as they are kept.
         let are_integers = input.kept[..keys].iter().all(|meta| is_integer(meta.physical));
         let packing = known_bounds(metas).filter(|_| are_integers).and_then(|bounds| Packing::of(&bounds));
-        if let (Some(packing), false) = (packing, making.null_equals_null.contains(&true))
+        if let (Some(packing), false) = (packing, spec.null_equals_null.contains(&true))
             && places.is_some_and(|places| packing.places() <= places)
         {
-            return Some(if making.asks_for_rows() {
+            return Some(if spec.asks_for_rows() {
                 By::Numbers(Numbering::Places(packing))
             } else {
                 By::Bits(packing)
             });
         }
         // PERF: what else is by hash takes 1.1 to 1.6 times as long where keys are distinct (docs/decisions/0016-parts-that-settle.md).
-        let is_wanted = matches!(making.table, TableKind::Cht | TableKind::Auto);
+        let is_wanted = matches!(spec.table, TableKind::Cht | TableKind::Auto);
         is_wanted.then(|| By::Numbers(Numbering::buckets((input.rows as usize).min(MOST_ROWS))))
     }
 
@@ -166,7 +166,7 @@ pub(crate) fn counted_bytes(
     }
     let places: Option<f64> =
         columns.iter().map(|column| column.range.map(|(min, max)| (max - min + 1.0).max(1.0))).product();
-    let most = countable_places(settings.join_table, Asked::Rows, rows);
+    let most = countable_places(settings.join_table, LookupKind::Rows, rows);
     if let Some(places) = places.filter(|places| most.is_some_and(|most| *places <= most as f64)) {
         return Some((PLACE_BYTES * places / rows).max(NUMBER_BYTES));
     }

@@ -1,4 +1,4 @@
-//! Parts that settle as a CAT: a bit for the place of each row, and rows in the order of places.
+//! Parts that are finalized as a CAT: a bit for the place of each row, and rows in the order of places.
 //!
 //! If no key is repeated, a part is done at once: its rows are as many as its bits, so the ranks of its keys begin with its first row. Parts in
 //! which one is repeated wait until all are known; rows of equal keys stand side by side then, and a list by rank says where they start.
@@ -6,17 +6,17 @@
 use super::super::cat::Cat;
 use super::super::directory::{Directory, count, write_ranks};
 use super::super::partitions::cut;
-use super::{Numbering, Unsettled};
-use crate::exec::ahead::BLOCK;
+use super::{Numbering, PrecountedRows};
 use crate::exec::key_filter::Bits;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
+use crate::exec::prefetch::BLOCK;
 use crate::memory::Reservation;
 use entasis_vector::{Buffer, Result};
 use std::sync::Arc;
 
 /// A CAT and its rows.
-pub(crate) struct SettledCat {
+pub(crate) struct FinalCat {
     /// The table.
     pub table: Cat,
     /// Its rows.
@@ -25,8 +25,8 @@ pub(crate) struct SettledCat {
     pub bits: Option<Arc<Bits>>,
 }
 
-impl Unsettled {
-    /// Settles rows that are numbered by places. `wants_bits`: those of all places. `memory` is for what no reading has told: where the rows of
+impl PrecountedRows {
+    /// Finalizes rows that are numbered by places. `wants_bits`: those of all places. `memory` is for what no reading has told: where the rows of
     /// repeated keys start.
     ///
     /// # Errors
@@ -34,14 +34,14 @@ impl Unsettled {
     ///
     /// # Panics
     /// If rows are numbered by something else.
-    pub(crate) fn settle_cat(
+    pub(crate) fn finalize_cat(
         self,
         wants_bits: bool,
         memory: &mut Reservation,
         tasks: &dyn Tasks,
-    ) -> Result<SettledCat> {
+    ) -> Result<FinalCat> {
         self.check()?;
-        let Unsettled { parts, numbers, placing, .. } = self;
+        let PrecountedRows { parts, numbers, placing, .. } = self;
         let Numbering::Places(packing) = parts.numbering().clone() else { panic!("rows that have no places") };
         let mut room = Directory::room(packing.places());
         let (_, words) = room.split_last_mut().expect("there is one more");
@@ -54,7 +54,7 @@ impl Unsettled {
             **keys = own.iter().map(|&number| usize::from(take(words, number))).sum();
             if **keys == rows.len() {
                 count(words, rows.start);
-                placing.settle(rows.clone(), &ranks(words, own, rows.start));
+                placing.finalize(rows.clone(), &ranks(words, own, rows.start));
                 // Freed as soon as it is of no use.
                 **numbers = None;
             }
@@ -88,7 +88,7 @@ impl Unsettled {
                     *to = *next - rows.start as u32;
                     *next += 1;
                 }
-                placing.settle(rows, &to);
+                placing.finalize(rows, &to);
                 Ok(())
             })?;
         }
@@ -98,7 +98,7 @@ impl Unsettled {
         };
         let directory = (distinct as u64 != packing.places()).then(|| Directory::of(room));
         let table = Cat::of(packing, directory, firsts, distinct);
-        Ok(SettledCat { table, rows: placing.into_rows(), bits })
+        Ok(FinalCat { table, rows: placing.into_rows(), bits })
     }
 }
 

@@ -10,10 +10,10 @@
 //! second reading:            rows → [BuildSink] → the part of each row, then its place in it → table
 //! ```
 //!
-//! What is counted, and how rows find their places: [`table::counted`](super::table).
+//! What is counted, and how rows find their places: [`table::precounted`](super::table).
 //!
 //! The first reading may find that there can be no such table: a key is not where the plan expected it, or there is no memory. Then the
-//! second one keeps rows as ever. Where a join asks for no rows ([`Asked`](super::table::Asked)), it ends at the first chunk.
+//! second one keeps rows as ever. Where a join asks for no rows ([`LookupKind`](super::table::LookupKind)), it ends at the first chunk.
 //!
 //! Invariants: both readings give the same rows, in any order. No input with join filters is read twice, since whoever tests one may
 //! cease to at any time, nor one with a function that gives something else each time. Each place is given once.
@@ -31,11 +31,11 @@ pub(crate) use workers::KeysSink;
 
 use super::partitioned::Spill;
 use super::table::{
-    BitCount, Chained, CountedBits, DISTINCT, JoinTable, Numbering, ProbeKeys, RangeCount, SettledCat, SettledCht,
-    Unsettled,
+    BitCount, Chained, CountedBits, DISTINCT, FinalCat, FinalCht, JoinTable, Numbering, PrecountedRows, ProbeKeys,
+    RangeCount,
 };
 use super::{Built, Computed};
-use crate::exec::join::build_spec::Making;
+use crate::exec::join::build_spec::BuildSpec;
 use crate::exec::key_filter::{Bits, BuildInput, FilterSlot, KeyFilter, Packing};
 use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
 use crate::exec::operator::{SinkWorker, Tasks};
@@ -61,14 +61,14 @@ const MOST_ROWS: usize = (SEGMENT_ROWS - 1) * SEGMENT_ROWS;
 const LEFT_PART: usize = 4;
 
 /// What both readings of a build side share.
-pub(crate) struct Twice {
+pub(crate) struct TwoPass {
     by: By,
     /// Rows that are expected.
     expected: f64,
     kept: Vec<ColumnMeta>,
     /// By column, whether the rows have it: it is read, or compared.
     stays: Vec<bool>,
-    making: Making,
+    spec: BuildSpec,
     filter: Option<Arc<FilterSlot>>,
     spill: Option<Arc<Spill>>,
     state: Mutex<State>,
@@ -131,46 +131,46 @@ struct Second {
 enum Found {
     /// No row is asked for.
     Bits(CountedBits),
-    Rows(Unsettled),
+    Rows(PrecountedRows),
 }
 
-impl Twice {
+impl TwoPass {
     /// For a build side that may be read twice and is taken to gain by it; else `None`.
     pub(crate) fn of(
         input: &Input<'_>,
-        making: &Making,
+        spec: &BuildSpec,
         filter: Option<&Arc<FilterSlot>>,
         spill: Option<&Arc<Spill>>,
-    ) -> Option<Arc<Twice>> {
-        let settings = &making.context.settings;
+    ) -> Option<Arc<TwoPass>> {
+        let settings = &spec.context.settings;
         let is_forced = match settings.join_build {
             Readings::Auto => false,
             Readings::Once => return None,
             Readings::Twice => true,
         };
-        let pays = || pays(input.node, input.keys, (input.rows, making.expected.per_key));
+        let pays = || pays(input.node, input.keys, (input.rows, spec.expected.per_key));
         if input.is_filtered || !is_repeatable(input.node, input.keys) || !(is_forced || pays()) {
             return None;
         }
-        let by = By::of(input, making).filter(By::is_possible)?;
+        let by = By::of(input, spec).filter(By::is_possible)?;
         let counted = by.bytes() as f64 * settings.threads as f64;
         if !is_forced && counted > (input.rows * COUNTED_BYTES).max(FEW_BYTES) {
             return None;
         }
         let compares = matches!(by, By::Numbers(Numbering::Buckets(_)));
-        let keys = making.null_equals_null.len();
-        let stays: Vec<bool> = making.read.iter().enumerate().map(|(i, read)| *read || compares && i < keys).collect();
+        let keys = spec.null_equals_null.len();
+        let stays: Vec<bool> = spec.read.iter().enumerate().map(|(i, read)| *read || compares && i < keys).collect();
         let kept = || input.kept.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
         let width: usize = kept().map(|meta| meta.physical.width()).sum();
-        let become_tuples = expected_bytes(input.kept, (input.rows, width as f64), &making.context).is_some();
+        let become_tuples = expected_bytes(input.kept, (input.rows, width as f64), &spec.context).is_some();
         let is_possible = is_possible(settings, kept(), become_tuples);
         is_possible.then(|| {
-            Arc::new(Twice {
+            Arc::new(TwoPass {
                 by,
                 expected: input.rows,
                 kept: input.kept.to_vec(),
                 stays,
-                making: making.clone(),
+                spec: spec.clone(),
                 filter: filter.cloned(),
                 spill: spill.cloned(),
                 state: Mutex::new(State::Counting { counted: Some(Vec::new()), start: None }),
@@ -187,10 +187,10 @@ impl Twice {
         if let State::Counting { start, .. } = &mut *self.state() {
             start.get_or_insert_with(Instant::now);
         }
-        let mut memory = Reservation::new(&self.making.context.memory);
+        let mut memory = Reservation::new(&self.spec.context.memory);
         memory.resize(self.by.bytes()).ok()?;
         let counting = match &self.by {
-            By::Bits(packing) => Counting::Bits(BitCount::new(packing.clone(), self.making.asked)),
+            By::Bits(packing) => Counting::Bits(BitCount::new(packing.clone(), self.spec.asked)),
             By::Numbers(numbering) => Counting::Ranges(RangeCount::new(numbering.clone(), self.expected)),
         };
         Some((counting, memory))
@@ -226,8 +226,8 @@ impl Twice {
 
     /// Bytes of so many rows, and of the marks of those that have matched.
     fn bytes_of(&self, rows: usize) -> usize {
-        let marks = if self.making.marks { rows.div_ceil(64) * 8 } else { 0 };
-        Placing::bytes_for(&self.kept, &self.stays, rows, shares_words(&self.making.context.settings)) + marks
+        let marks = if self.spec.marks { rows.div_ceil(64) * 8 } else { 0 };
+        Placing::bytes_for(&self.kept, &self.stays, rows, shares_words(&self.spec.context.settings)) + marks
     }
 
     /// Reserves `bytes` beside what `memory` has, if enough is left to others then.
@@ -251,7 +251,7 @@ impl Twice {
 
     /// True if the join of so many rows is rather one by partitions in memory, for which they are kept as ever.
     fn gains_by_partitions(&self, rows: usize, memory: &Reservation) -> bool {
-        let is_forced = self.making.context.settings.join_build == Readings::Twice;
+        let is_forced = self.spec.context.settings.join_build == Readings::Twice;
         !is_forced && self.spill.as_ref().is_some_and(|spill| spill.may_pay(rows, memory.free()))
     }
 
@@ -261,7 +261,7 @@ impl Twice {
         let is_repeated = count.rows_per_key() > DISTINCT;
         let parts = count.finish();
         let rows = parts.all_rows();
-        let overflow = match (parts.numbering(), self.making.table) {
+        let overflow = match (parts.numbering(), self.spec.table) {
             // Any rows may overflow.
             (Numbering::Buckets(_), TableKind::Cht) => Chained::bytes_for(rows),
             _ if is_repeated || parts.is_crowded() => return None,
@@ -270,15 +270,15 @@ impl Twice {
         };
         let metas = || self.kept.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
         let width = metas().map(|meta| meta.physical.width()).sum();
-        let settings = &self.making.context.settings;
+        let settings = &self.spec.context.settings;
         let own = parts.numbering().bytes_of_table(rows)
-            + Unsettled::bytes_for(&parts, width, settings.threads).max(overflow)
+            + PrecountedRows::bytes_for(&parts, width, settings.threads).max(overflow)
             + self.bytes_of(rows);
         if rows > MOST_ROWS || !self.reserve(&mut memory, own) {
             return None;
         }
         let placing = Placing::new(&self.kept, &self.stays, rows, shares_words(settings));
-        Some((Found::Rows(Unsettled::new(parts, placing)), memory))
+        Some((Found::Rows(PrecountedRows::new(parts, placing)), memory))
     }
 
     /// What the second reading does with rows; `None` if they are kept as ever.
@@ -299,9 +299,9 @@ impl Twice {
         let Second { found, mut memory, counting } = second;
         let Made { rows, table, count, reason, filter } = match found {
             Found::Bits(counted) => self.bitmap(counted),
-            Found::Rows(unsettled) => match unsettled.numbering() {
-                Numbering::Places(_) => self.cat(unsettled, &mut memory, tasks)?,
-                Numbering::Buckets(_) => self.cht(unsettled, &mut memory, recorder, tasks)?,
+            Found::Rows(precounted) => match precounted.numbering() {
+                Numbering::Places(_) => self.cat(precounted, &mut memory, tasks)?,
+                Numbering::Buckets(_) => self.cht(precounted, &mut memory, recorder, tasks)?,
             },
         };
         if let (Some((packing, bits)), Some(slot)) = (filter, &self.filter) {
@@ -310,7 +310,7 @@ impl Twice {
             recorder.note(format!("join filter: {filter}"));
             slot.publish(filter);
         }
-        let words = if self.making.marks { rows.id_space().div_ceil(64) } else { 0 };
+        let words = if self.spec.marks { rows.id_space().div_ceil(64) } else { 0 };
         let matched = (0..words).map(|_| AtomicU64::new(0)).collect();
         memory.resize(rows.bytes() + table.bytes() + words * 8)?;
         let shared = match rows.words() {
@@ -339,11 +339,11 @@ impl Twice {
         }
     }
 
-    fn cat(&self, unsettled: Unsettled, memory: &mut Reservation, tasks: &dyn Tasks) -> Result<Made> {
+    fn cat(&self, precounted: PrecountedRows, memory: &mut Reservation, tasks: &dyn Tasks) -> Result<Made> {
         let is_wanted = self.filter.as_ref().is_some_and(|slot| slot.is_wanted());
-        let places = unsettled.numbering().count();
+        let places = precounted.numbering().count();
         let wants_bits = is_wanted && memory.resize(memory.bytes() + BitCount::bytes_for(places)).is_ok();
-        let SettledCat { table, rows, bits } = unsettled.settle_cat(wants_bits, memory, tasks)?;
+        let FinalCat { table, rows, bits } = precounted.finalize_cat(wants_bits, memory, tasks)?;
         let (count, packing) = (rows.rows(), table.packing().clone());
         let found = keys_found(&packing, count, table.keys());
         let reason = format!("concise array table: {found}");
@@ -352,19 +352,19 @@ impl Twice {
 
     fn cht(
         &self,
-        unsettled: Unsettled,
+        precounted: PrecountedRows,
         memory: &mut Reservation,
         recorder: &Recorder,
         tasks: &dyn Tasks,
     ) -> Result<Made> {
-        let SettledCht { mut table, rows, overflow } = unsettled.settle_cht(tasks)?;
-        let Making { null_equals_null, context, .. } = &self.making;
+        let FinalCht { mut table, rows, overflow } = precounted.finalize_cht(tasks)?;
+        let BuildSpec { null_equals_null, context, .. } = &self.spec;
         let hash_collisions = context.settings.hash_collisions;
         let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
         table.add_overflow(&input, &overflow)?;
         memory.resize(memory.bytes().max(rows.bytes() + table.bytes()))?;
         if let Some(slot) = &self.filter {
-            let bounds = self.making.facts(&rows, tasks)?.bounds;
+            let bounds = self.spec.facts(&rows, tasks)?.bounds;
             let filled = slot.fill(&input, bounds.as_deref(), context.settings.join_filter, &context.memory, 0)?;
             filled.into_iter().for_each(|(_, reason)| recorder.note(reason));
         }

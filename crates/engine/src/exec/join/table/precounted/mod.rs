@@ -1,4 +1,4 @@
-//! Tables of build sides that are read twice ([`twice`](super::super::twice)).
+//! Tables of build sides that are read twice ([`two_pass`](super::super::two_pass)).
 //!
 //! Where no row is asked for, keys become [bits](bits): each worker has its own, since an atomic instruction would take three times as long;
 //! then all are put together.
@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A row that went to its final place at once would miss the caches three times: where its key is counted, where its rank is, and where it is
-//! put. Parts are written like streams, and what settles is near.
+//! put. Parts are written like streams, and what is finalized is near.
 // PERF: 100 million rows of a key and 8 bytes, probed in order, two threads: 2.3 s at once, 1.4 by parts (docs/decisions/0016-parts-that-settle.md).
 
 mod bits;
@@ -23,9 +23,9 @@ mod parts;
 mod ranges;
 
 pub(crate) use bits::{BitCount, CountedBits};
-pub(crate) use cat::SettledCat;
-pub(crate) use cht::SettledCht;
-pub(crate) use parts::{Batch, Unsettled};
+pub(crate) use cat::FinalCat;
+pub(crate) use cht::FinalCht;
+pub(crate) use parts::{Batch, PrecountedRows};
 pub(crate) use ranges::{Numbering, RangeCount};
 
 use super::{JoinTable, ProbeKeys};

@@ -36,14 +36,14 @@ impl PlacedFilter {
 }
 
 /// See the module.
-pub(crate) struct EarlyFilters {
+pub(crate) struct FiltersBeforeJoin {
     /// The filters.
     pub filters: Vec<PlacedFilter>,
     /// Which are forced.
     pub settings: Arc<Settings>,
 }
 
-impl OperatorFactory for EarlyFilters {
+impl OperatorFactory for FiltersBeforeJoin {
     fn worker(&self) -> Result<Box<dyn Operator>> {
         let count = self.filters.len();
         Ok(Box::new(Worker {

@@ -4,22 +4,22 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result, Selection, Value, Vector};
 
 /// Which columns of a side's chunks are kept: those that somebody reads.
-pub(crate) struct KeptColumns {
+pub(crate) struct BufferedColumns {
     /// Where they stand in a chunk.
     pub places: Vec<usize>,
     /// A NULL of the type of each of the chunk's columns.
     nulls: Vec<Vector>,
 }
 
-impl KeptColumns {
+impl BufferedColumns {
     /// Of chunks with these columns, those that `is_read` is true of.
     ///
     /// # Errors
     /// None that is expected: NULL is of every type.
-    pub(crate) fn new(columns: &[ColumnMeta], is_read: impl Fn(&ColumnMeta) -> bool) -> Result<KeptColumns> {
+    pub(crate) fn new(columns: &[ColumnMeta], is_read: impl Fn(&ColumnMeta) -> bool) -> Result<BufferedColumns> {
         let places = (0..columns.len()).filter(|&i| is_read(&columns[i])).collect();
         let null = |meta: &ColumnMeta| Vector::constant(meta.physical, &Value::Null);
-        Ok(KeptColumns { places, nulls: columns.iter().map(null).collect::<Result<_>>()? })
+        Ok(BufferedColumns { places, nulls: columns.iter().map(null).collect::<Result<_>>()? })
     }
 
     /// Of the chunk's columns, those.

@@ -1,6 +1,6 @@
 //! What workers do in both readings: count keys, put rows.
 
-use super::{Counting, Found, Second, Twice};
+use super::{Counting, Found, Second, TwoPass};
 use crate::exec::join::table::{Batch, ProbeKeys};
 use crate::exec::join::{Computed, ComputedWorker};
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
@@ -14,18 +14,18 @@ pub(crate) struct KeysSink {
     /// The keys.
     pub keys: Computed,
     /// Where they are counted.
-    pub twice: Arc<Twice>,
+    pub two_pass: Arc<TwoPass>,
 }
 
 impl Sink for KeysSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
-        let nulls = &self.twice.making.null_equals_null;
+        let nulls = &self.two_pass.spec.null_equals_null;
         Ok(Box::new(KeysWorker {
             columns: self.keys.worker(),
-            keys: ProbeKeys::new(nulls.len(), self.twice.making.context.settings.hash_collisions),
+            keys: ProbeKeys::new(nulls.len(), self.two_pass.spec.context.settings.hash_collisions),
             null_equals_null: nulls.clone(),
-            counting: self.twice.counting(),
-            twice: self.twice.clone(),
+            counting: self.two_pass.counting(),
+            two_pass: self.two_pass.clone(),
         }))
     }
 
@@ -34,7 +34,7 @@ impl Sink for KeysSink {
     }
 
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
-        self.twice.finish_counting(tasks)
+        self.two_pass.finish_counting(tasks)
     }
 }
 
@@ -45,7 +45,7 @@ struct KeysWorker {
     null_equals_null: Vec<bool>,
     /// Absent: it is of no use.
     counting: Option<(Counting, Reservation)>,
-    twice: Arc<Twice>,
+    two_pass: Arc<TwoPass>,
 }
 
 impl SinkWorker for KeysWorker {
@@ -64,7 +64,7 @@ impl SinkWorker for KeysWorker {
     }
 
     fn finish(self: Box<Self>) -> Result<()> {
-        self.twice.end_counting(self.counting);
+        self.two_pass.end_counting(self.counting);
         Ok(())
     }
 }
@@ -74,7 +74,7 @@ pub(super) struct PlacingWorker {
     columns: ComputedWorker,
     keys: ProbeKeys,
     null_equals_null: Vec<bool>,
-    /// Of the columns as they come, those that stay; see [`Twice::stays`].
+    /// Of the columns as they come, those that stay; see [`TwoPass::stays`].
     stays: Vec<usize>,
     /// Where these stand in a chunk.
     positions: Vec<usize>,
@@ -84,13 +84,13 @@ pub(super) struct PlacingWorker {
 
 impl PlacingWorker {
     /// A worker that has put no rows. `columns` are the input's.
-    pub(super) fn new(twice: &Twice, second: &Arc<Second>, columns: &Computed) -> PlacingWorker {
-        let nulls = &twice.making.null_equals_null;
-        let stays: Vec<usize> = (0..twice.stays.len()).filter(|&column| twice.stays[column]).collect();
-        let metas: Vec<ColumnMeta> = stays.iter().map(|&column| twice.kept[column].clone()).collect();
+    pub(super) fn new(two_pass: &TwoPass, second: &Arc<Second>, columns: &Computed) -> PlacingWorker {
+        let nulls = &two_pass.spec.null_equals_null;
+        let stays: Vec<usize> = (0..two_pass.stays.len()).filter(|&column| two_pass.stays[column]).collect();
+        let metas: Vec<ColumnMeta> = stays.iter().map(|&column| two_pass.kept[column].clone()).collect();
         PlacingWorker {
             columns: columns.worker(),
-            keys: ProbeKeys::new(nulls.len(), twice.making.context.settings.hash_collisions),
+            keys: ProbeKeys::new(nulls.len(), two_pass.spec.context.settings.hash_collisions),
             null_equals_null: nulls.clone(),
             stays,
             positions: Vec::new(),
@@ -102,12 +102,12 @@ impl PlacingWorker {
 
 impl SinkWorker for PlacingWorker {
     fn push(&mut self, chunk: &mut Chunk) -> Result<Flow> {
-        let Found::Rows(unsettled) = &self.second.found else { return Ok(Flow::Stop) };
+        let Found::Rows(precounted) = &self.second.found else { return Ok(Flow::Stop) };
         let (columns, positions) = self.columns.compute(chunk)?;
         self.keys.begin(columns, &positions[..self.null_equals_null.len()], &self.null_equals_null);
         self.positions.clear();
         self.positions.extend(self.stays.iter().map(|&column| positions[column]));
-        self.batch.add(unsettled, &mut self.keys, columns, &self.positions)?;
+        self.batch.add(precounted, &mut self.keys, columns, &self.positions)?;
         self.keys.release();
         self.columns.release();
         Ok(Flow::Continue)
@@ -115,7 +115,7 @@ impl SinkWorker for PlacingWorker {
 
     fn finish(mut self: Box<Self>) -> Result<()> {
         match &self.second.found {
-            Found::Rows(unsettled) => self.batch.put(unsettled),
+            Found::Rows(precounted) => self.batch.put(precounted),
             Found::Bits(_) => Ok(()),
         }
     }

@@ -1,6 +1,6 @@
 //! A bit for the place of each key, which is all where a join asks for no row.
 
-use super::super::Asked;
+use super::super::LookupKind;
 use super::{JoinTable, ProbeKeys};
 use crate::exec::join::table::bitmap::BitsOnly;
 use crate::exec::key_filter::{Bits, BitsCount, Packing};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(crate) struct BitCount {
     packing: Packing,
     bits: BitsCount,
-    asked: Asked,
+    asked: LookupKind,
     has_failed: bool,
 }
 
@@ -23,7 +23,7 @@ impl BitCount {
     }
 
     /// No keys yet, of which a join asks `asked`.
-    pub(crate) fn new(packing: Packing, asked: Asked) -> BitCount {
+    pub(crate) fn new(packing: Packing, asked: LookupKind) -> BitCount {
         BitCount { bits: BitsCount::new(packing.places()), packing, asked, has_failed: false }
     }
 
@@ -32,7 +32,7 @@ impl BitCount {
     pub(crate) fn add(&mut self, keys: &mut ProbeKeys) -> bool {
         let (rows, places) = keys.places(&self.packing);
         let (are_inside, are_new) = self.bits.add(places, rows);
-        self.has_failed |= !are_inside || !are_new && self.asked != Asked::Existence;
+        self.has_failed |= !are_inside || !are_new && self.asked != LookupKind::Existence;
         !self.has_failed
     }
 
@@ -48,7 +48,7 @@ impl BitCount {
     /// What all workers have counted; `None` if there can be no such table.
     pub(crate) fn finish(self) -> Option<CountedBits> {
         let (mut packing, mut bits) = (self.packing, self.bits.finish());
-        if self.has_failed || self.asked != Asked::Existence && !bits.is_unique() {
+        if self.has_failed || self.asked != LookupKind::Existence && !bits.is_unique() {
             return None;
         }
         if let Some((first, last)) = bits.ends() {

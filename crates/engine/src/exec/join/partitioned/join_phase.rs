@@ -1,18 +1,18 @@
 //! What a join gives after its probe side has ended, of partitions that are in files, or in memory.
 //!
-//! [`Partitions`] is a source of partitions' numbers, one a chunk; [`Late`] is the operator that pushes the joined rows of
+//! [`Partitions`] is a source of partitions' numbers, one a chunk; [`JoinPhase`] is the operator that pushes the joined rows of
 //! each. A partition is one worker's work from its build rows to its last row, unless no more rows are wanted or another worker
 //! has failed. Workers wait for each other's memory: only a partition that does not fit alone is split again, or taken in blocks.
 
-use super::apart::{Apart, Fetch, IdReader, Payload};
+use super::late_payload::{Fetch, IdReader, LatePayload, Payload};
 use super::split::{PARTITIONS, Room, Split, Taken, marks};
 use super::states::States;
 use super::{FEW_ROWS, ProbeSide, Spill};
 use crate::context::QueryContext;
-use crate::exec::join::kept::KeptColumns;
+use crate::exec::join::buffered_columns::BufferedColumns;
 use crate::exec::join::probe::Probe;
-use crate::exec::join::rest::BuildRows;
-use crate::exec::join::{Built, BuiltSlot, Computed, ProbeOutput, Rest};
+use crate::exec::join::unmatched::BuildRows;
+use crate::exec::join::{BuildTail, Built, BuiltSlot, Computed, ProbeOutput};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Alone, Flow, Operator, OperatorFactory, Push};
 use crate::exec::spill::store::{Medium, Reader, Store, Stored};
@@ -86,7 +86,7 @@ impl SourceWorker for Numbers {
 
 /// The operator that joins partitions.
 #[derive(Clone)]
-pub(crate) struct Late {
+pub(crate) struct JoinPhase {
     /// The partitions.
     pub spill: Arc<Spill>,
     /// How rows are probed; where the build side is does not count.
@@ -95,7 +95,7 @@ pub(crate) struct Late {
     pub rest: Option<BuildRows>,
 }
 
-impl OperatorFactory for Late {
+impl OperatorFactory for JoinPhase {
     fn worker(&self) -> Result<Box<dyn Operator>> {
         Ok(Box::new(Worker { late: self.clone(), states: Vec::new() }))
     }
@@ -165,7 +165,7 @@ struct Piece<'a> {
     build: (&'a Store, Stored),
     probe: (&'a Store, Stored),
     /// What the probe rows have ids of in place of it, and where.
-    payload: Option<(&'a Payload, &'a Apart)>,
+    payload: Option<(&'a Payload, &'a LatePayload)>,
     depth: u32,
     /// It is not to be split again.
     is_last: bool,
@@ -174,8 +174,8 @@ struct Piece<'a> {
 /// Probe rows in chunks with all columns of the probe side. Those that nobody reads are NULL, those that are apart are ids.
 struct ProbeReader<'a> {
     reader: Reader<'a>,
-    apart: Option<&'a Apart>,
-    kept: Arc<KeptColumns>,
+    apart: Option<&'a LatePayload>,
+    kept: Arc<BufferedColumns>,
     stored: Chunk,
 }
 
@@ -204,7 +204,7 @@ impl ProbeReader<'_> {
 }
 
 struct Worker {
-    late: Late,
+    late: JoinPhase,
     /// What is known of the probe rows of a partition that is taken in blocks.
     states: Vec<u8>,
 }
@@ -233,8 +233,8 @@ impl Worker {
         }
         let spill = self.late.spill.clone();
         let (build, probe) = (&piece.build.1, &piece.probe.1);
-        let shape = spill.making.shape;
-        let gives_rest = shape.rest == Rest::Unmatched && build.rows > 0;
+        let shape = spill.spec.shape;
+        let gives_rest = shape.tail == BuildTail::Unmatched && build.rows > 0;
         let gives_probe = probe.rows > 0 && (build.rows > 0 || !shape.drops_unmatched_probe_rows());
         if !gives_rest && !gives_probe {
             return Ok(Flow::Continue);
@@ -292,7 +292,7 @@ impl Worker {
         let spill = self.late.spill.clone();
         let (store, stored) = &piece.build;
         let columns: Vec<usize> = (0..store.columns().len()).collect();
-        let keeps_states = !matches!(spill.making.shape.probe, ProbeOutput::Pairs | ProbeOutput::Nothing);
+        let keeps_states = !matches!(spill.spec.shape.probe, ProbeOutput::Pairs | ProbeOutput::Nothing);
         let mut kept = if keeps_states { Some(States::new(piece.probe.1.rows, &spill.context)?) } else { None };
         let most = stored.bytes * 2 + spill.table_bytes(stored.rows);
         let mut reader = store.reader_of_few(stored, STEP_ROWS);
@@ -343,10 +343,10 @@ impl Worker {
     /// The table over build rows of a partition, for which memory has been reserved.
     fn build(&self, rows: Materialized, memory: Reservation) -> Result<BuiltSlot> {
         let spill = &self.late.spill;
-        let making = &spill.making;
+        let spec = &spill.spec;
         let tasks = Alone(&spill.context);
-        let facts = making.facts(&rows, &tasks)?;
-        let (built, _) = making.make(rows, &facts, memory, &tasks)?;
+        let facts = spec.facts(&rows, &tasks)?;
+        let (built, _) = spec.make(rows, &facts, memory, &tasks)?;
         let built = Built { any: true, has_null_keys: spill.has_null_keys(), ..built };
         let slot = BuiltSlot::default();
         slot.set(built).map_err(|_| Error::internal("a partition was built twice"))?;
@@ -409,18 +409,18 @@ impl Worker {
         next: &mut dyn Push,
     ) -> Result<Flow> {
         let spill = self.late.spill.clone();
-        let making = &spill.making;
+        let spec = &spill.spec;
         let depth = piece.depth + 1;
         spill.note_depth(depth);
-        let keys: Vec<usize> = (0..making.null_equals_null.len()).collect();
+        let keys: Vec<usize> = (0..spec.null_equals_null.len()).collect();
         let keys = Computed::of_columns(&keys, piece.build.0.columns());
         let columns: Vec<usize> = (0..piece.build.0.columns().len()).collect();
         let mut reader = piece.build.0.reader(&piece.build.1);
         // Of a part of the rows nothing is joined: that is looked at before.
         let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && reader.next(chunk)?);
         let to = piece.build.0.like(parts, medium);
-        let build = self.split_side(to, &mut rows, &columns, (&keys, making.keeps_unmatchable()), depth)?;
-        let all = !making.shape.drops_unmatched_probe_rows();
+        let build = self.split_side(to, &mut rows, &columns, (&keys, spec.keeps_unmatchable()), depth)?;
+        let all = !spec.shape.drops_unmatched_probe_rows();
         let places = piece.payload.map_or(&spill.probe().kept.places, |(_, apart)| &apart.places);
         let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && probe_rows(chunk)?);
         let keys = &self.late.probe.keys;
@@ -463,12 +463,12 @@ impl Worker {
             Medium::Memory => Room { most: usize::MAX, left: 0, least: 0 },
         };
         let mut split = Split::new(&to, &marks, depth, room, &spill.context.memory);
-        let (mut keys, mut found) = (keys.worker(), spill.making.keys());
+        let (mut keys, mut found) = (keys.worker(), spill.spec.keys());
         let mut chunk = Chunk::new();
         while rows(&mut chunk)? {
             spill.context.check()?;
             let (values, positions) = keys.compute(&chunk)?;
-            found.begin(values, positions, &spill.making.null_equals_null);
+            found.begin(values, positions, &spill.spec.null_equals_null);
             let taken = split.take(&mut found, &chunk, columns, Taken { all, ..Taken::default() });
             found.release();
             keys.release();

@@ -45,7 +45,7 @@ fn run(plan: &Plan, settings: Settings, limit: usize) -> (Vec<String>, String) {
     (rows, profile.to_string())
 }
 
-fn twice(join_table: TableKind) -> Settings {
+fn two_pass(join_table: TableKind) -> Settings {
     Settings { join_build: Readings::Twice, join_table, ..Settings::default() }
 }
 
@@ -86,7 +86,7 @@ fn both_readings_happen_and_change_no_result() {
             let (expected, _) = run(&plan, Settings { join_build: Readings::Once, ..Settings::default() }, usize::MAX);
             let compressions = [Tuples::Auto, Tuples::Off];
             for temp_compression in compressions {
-                let (rows, profile) = run(&plan, Settings { temp_compression, ..twice(table) }, usize::MAX);
+                let (rows, profile) = run(&plan, Settings { temp_compression, ..two_pass(table) }, usize::MAX);
                 assert!(rows == expected, "{kind:?}, {table}, {temp_compression}: {profile}");
                 let may_share = temp_compression == Tuples::Auto;
                 let has_words = profile.contains("in words of");
@@ -121,7 +121,7 @@ fn keys_that_are_far_from_each_other_are_read_twice_and_no_filter_is_lost() {
         let plan = plan(JoinKind::Inner, probe, build);
         let once = Settings { join_build: Readings::Once, ..Settings::default() };
         let (rows, _) = run(&plan, once, usize::MAX);
-        let (same, profile) = run(&plan, Settings { temp_compression, ..twice(TableKind::Auto) }, usize::MAX);
+        let (same, profile) = run(&plan, Settings { temp_compression, ..two_pass(TableKind::Auto) }, usize::MAX);
         assert!(rows == same && !rows.is_empty(), "{profile}");
         assert!(profile.contains("concise hash table: 4000 rows") && profile.contains("read twice"), "{profile}");
         assert_eq!(profile.contains("2 columns of which are in words of 8 bytes"), are_shrunk, "{profile}");
@@ -142,7 +142,7 @@ fn many_rows_go_to_their_parts() {
     {
         let plan = plan(JoinKind::Inner, &pairs(7, shift, 0), &pairs(11, shift, repeated));
         let (expected, _) = run(&plan, Settings { join_build: Readings::Once, ..Settings::default() }, usize::MAX);
-        let (found, profile) = run(&plan, twice(table), usize::MAX);
+        let (found, profile) = run(&plan, two_pass(table), usize::MAX);
         assert!(profile.contains("read twice"), "{table}, {repeated}: {profile}");
         assert!(found == expected, "{table}, {repeated}: {profile}");
     }
@@ -155,7 +155,7 @@ fn what_has_no_room_is_kept_as_ever() {
     let (expected, _) = run(&plan, Settings::default(), usize::MAX);
     let mut made = [0; 2];
     for limit in [2 << 10, 100 << 10, 700 << 10, 1 << 20, 3 << 20, 8 << 20] {
-        let (found, profile) = run(&plan, twice(TableKind::Cat), limit + (16 << 20));
+        let (found, profile) = run(&plan, two_pass(TableKind::Cat), limit + (16 << 20));
         assert!(found == expected, "{limit}: {profile}");
         made[usize::from(profile.contains("read twice"))] += 1;
     }

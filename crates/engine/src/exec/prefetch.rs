@@ -31,12 +31,12 @@ pub(crate) fn visit<T, A: Copy, I>(
     items: impl IntoIterator<Item = I>,
     visitor: impl FnMut(A, I),
 ) {
-    visit_asking(are_far(values), at, |at| prefetch(values, index(at)), items, visitor);
+    visit_prefetching(are_far(values), at, |at| prefetch(values, index(at)), items, visitor);
 }
 
 /// The same of values that `ask` asks for, if they `are_far`.
 #[inline(always)]
-pub(crate) fn visit_asking<A: Copy, I>(
+pub(crate) fn visit_prefetching<A: Copy, I>(
     are_far: bool,
     at: &[A],
     ask: impl Fn(A),
@@ -65,7 +65,7 @@ mod tests {
             let at: Vec<usize> = (0..rows).map(|row| row * 7 % 64).collect();
             for are_far in [false, true] {
                 let (asked, mut visited) = (RefCell::new(Vec::new()), Vec::new());
-                visit_asking(
+                visit_prefetching(
                     are_far,
                     &at,
                     |at| asked.borrow_mut().push(at),

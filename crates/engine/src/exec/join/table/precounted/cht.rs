@@ -1,4 +1,4 @@
-//! Parts that settle as a CHT: each row has the bucket of its hash or the next one, or overflows.
+//! Parts that are finalized as a CHT: each row has the bucket of its hash or the next one, or overflows.
 //!
 //! Buckets are taken in the order in which rows stand in their part, twice: the first time bits are set, the second time, ranks being known,
 //! each row learns which one is its own. Rows that overflow stand behind the others of their part.
@@ -7,7 +7,7 @@ use super::super::cht::Cht;
 use super::super::directory::{Directory, count};
 use super::super::partitions::cut;
 use super::cat::{ranks, take};
-use super::{Numbering, Unsettled};
+use super::{Numbering, PrecountedRows};
 use crate::exec::join::table::directory::rank;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
@@ -15,7 +15,7 @@ use entasis_vector::{Buffer, Result};
 use std::ops::Range;
 
 /// A CHT, which does not know yet what overflows, and its rows.
-pub(crate) struct SettledCht {
+pub(crate) struct FinalCht {
     /// The table.
     pub table: Cht,
     /// Its rows.
@@ -24,17 +24,17 @@ pub(crate) struct SettledCht {
     pub overflow: Vec<Range<usize>>,
 }
 
-impl Unsettled {
-    /// Settles rows that are numbered by buckets.
+impl PrecountedRows {
+    /// Finalizes rows that are numbered by buckets.
     ///
     /// # Errors
     /// Those of the tasks; internal, if rows are missing.
     ///
     /// # Panics
     /// If rows are numbered by something else.
-    pub(crate) fn settle_cht(self, tasks: &dyn Tasks) -> Result<SettledCht> {
+    pub(crate) fn finalize_cht(self, tasks: &dyn Tasks) -> Result<FinalCht> {
         self.check()?;
-        let Unsettled { parts, numbers, placing, .. } = self;
+        let PrecountedRows { parts, numbers, placing, .. } = self;
         let &Numbering::Buckets(buckets) = parts.numbering() else { panic!("rows that have no buckets") };
         let mut room = Directory::room(buckets.count());
         let (_, words) = room.split_last_mut().expect("there is one more");
@@ -73,10 +73,10 @@ impl Unsettled {
                 };
             }
             **overflow = rows.start + taken as usize..rows.end;
-            placing.settle(rows, &to);
+            placing.finalize(rows, &to);
             Ok(())
         })?;
         overflow.retain(|ids| !ids.is_empty());
-        Ok(SettledCht { table: Cht::of(buckets, Directory::of(room)), rows: placing.into_rows(), overflow })
+        Ok(FinalCht { table: Cht::of(buckets, Directory::of(room)), rows: placing.into_rows(), overflow })
     }
 }

@@ -26,7 +26,7 @@
 use super::Spill;
 use super::choice::{leaves_payload, width};
 use crate::exec::join::ProbeOutput;
-use crate::exec::join::kept::KeptColumns;
+use crate::exec::join::buffered_columns::BufferedColumns;
 use crate::exec::join::probe::Probe;
 use crate::exec::materialized::{Materialized, column_of};
 use crate::exec::operator::{Flow, Push};
@@ -36,7 +36,7 @@ use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, DataType, PhysicalType, Result, Selection, Vector};
 
 /// Which of the kept columns of probe rows are payload.
-pub(crate) struct Apart {
+pub(crate) struct LatePayload {
     /// For each of the kept columns, which one a row without payload has for it.
     pub from: Vec<usize>,
     /// The columns of a row without payload: the others of the kept ones, and the id.
@@ -52,15 +52,15 @@ pub(crate) struct Apart {
     out: Vec<usize>,
 }
 
-impl Apart {
+impl LatePayload {
     /// Of rows of the probe side with these columns, all kept ones that `is_payload` is true of. `None`: an id is not shorter.
     pub(crate) fn new(
         columns: &[ColumnMeta],
-        kept: &KeptColumns,
+        kept: &BufferedColumns,
         probe: &Probe,
         is_payload: impl Fn(&ColumnMeta) -> bool,
-    ) -> Option<Apart> {
-        let mut apart = Apart {
+    ) -> Option<LatePayload> {
+        let mut apart = LatePayload {
             from: Vec::new(),
             columns: Vec::new(),
             places: Vec::new(),
@@ -97,7 +97,7 @@ impl Apart {
 
 impl Spill {
     /// What is payload, if it is to stay behind when partitions are split for a cache.
-    pub(super) fn apart(&self) -> Option<&Apart> {
+    pub(super) fn apart(&self) -> Option<&LatePayload> {
         let apart = self.probe().apart.as_ref()?;
         let stays = match self.context.settings.join_late {
             JoinLate::Auto => self.comes_out.get().is_some_and(|&share| leaves_payload(apart.bytes, share)),
@@ -110,10 +110,10 @@ impl Spill {
     /// Rows that are expected to come out for each probe row that is kept, if there are so many build rows. `is_filtered`: hardly any
     /// without match is kept.
     pub(super) fn share_that_comes_out(&self, build_rows: usize, is_filtered: bool) -> f64 {
-        let expected = self.making.expected.given(build_rows);
+        let expected = self.spec.expected.given(build_rows);
         let matching = if is_filtered { 1.0 } else { expected.matching };
         let has_conditions = self.probe().apart.as_ref().is_none_or(|apart| apart.has_conditions);
-        match self.making.shape.probe {
+        match self.spec.shape.probe {
             // Payload is fetched for each pair.
             ProbeOutput::Pairs => matching * expected.per_key.max(1.0),
             ProbeOutput::Matched => matching,
@@ -135,8 +135,8 @@ pub(crate) struct Payload {
 /// Reads all rows of a [`Payload`], as chunks of the probe side with ids in place of the payload.
 pub(crate) struct IdReader<'a> {
     rows: &'a Materialized,
-    apart: &'a Apart,
-    kept: &'a KeptColumns,
+    apart: &'a LatePayload,
+    kept: &'a BufferedColumns,
     chunk_rows: usize,
     /// The segment, and how many of its rows have been read.
     at: (usize, usize),
@@ -149,8 +149,8 @@ impl<'a> IdReader<'a> {
     /// From the first row on, at most so many a chunk.
     pub(crate) fn new(
         payload: &'a Payload,
-        apart: &'a Apart,
-        kept: &'a KeptColumns,
+        apart: &'a LatePayload,
+        kept: &'a BufferedColumns,
         chunk_rows: usize,
     ) -> IdReader<'a> {
         let vectors = apart.columns.iter().map(|meta| Vector::new(meta.physical)).collect();
@@ -187,7 +187,7 @@ impl<'a> IdReader<'a> {
 
 /// What rows go through that leave the join: those that come with ids get their payload.
 pub(crate) struct Fetch<'a> {
-    from: Option<(&'a Payload, &'a Apart)>,
+    from: Option<(&'a Payload, &'a LatePayload)>,
     ids: Vector,
     /// By column of the payload.
     vectors: Vec<Vector>,
@@ -197,7 +197,7 @@ pub(crate) struct Fetch<'a> {
 
 impl<'a> Fetch<'a> {
     /// On to `next`; `from` nothing, rows have their payload.
-    pub(crate) fn new(from: Option<(&'a Payload, &'a Apart)>, next: &'a mut dyn Push) -> Fetch<'a> {
+    pub(crate) fn new(from: Option<(&'a Payload, &'a LatePayload)>, next: &'a mut dyn Push) -> Fetch<'a> {
         let vector = |(payload, column): (&Payload, usize)| Vector::new(payload.rows.columns()[column].physical);
         let vectors = from.iter().flat_map(|(payload, apart)| apart.payload.iter().map(|&c| vector((payload, c))));
         let vectors = vectors.collect();

@@ -8,22 +8,22 @@ use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Encoding, Native, PhysicalType, 
 use std::sync::Arc;
 
 /// A chunk that is being filled.
-pub(crate) struct DenseRows {
+pub(crate) struct RowCopier {
     columns: Vec<Vector>,
     rows: usize,
     /// Stable strings are copied too.
     owning: bool,
 }
 
-impl DenseRows {
+impl RowCopier {
     /// No rows yet, of columns of these physical types; all strings will be owned.
-    pub(crate) fn owning(types: &[PhysicalType]) -> DenseRows {
-        DenseRows { columns: types.iter().map(|&ty| Vector::new(ty)).collect(), rows: 0, owning: true }
+    pub(crate) fn owning(types: &[PhysicalType]) -> RowCopier {
+        RowCopier { columns: types.iter().map(|&ty| Vector::new(ty)).collect(), rows: 0, owning: true }
     }
 
     /// No rows yet, of columns of these physical types; stable strings will be shared.
-    pub(crate) fn sharing(types: &[PhysicalType]) -> DenseRows {
-        DenseRows { owning: false, ..DenseRows::owning(types) }
+    pub(crate) fn sharing(types: &[PhysicalType]) -> RowCopier {
+        RowCopier { owning: false, ..RowCopier::owning(types) }
     }
 
     /// Rows.
@@ -194,7 +194,7 @@ mod tests {
         for vector in [strings, coded, constant] {
             chunk.push_column(vector, group);
         }
-        let mut rows = DenseRows::owning(&[PhysicalType::Str, PhysicalType::Str, PhysicalType::I64]);
+        let mut rows = RowCopier::owning(&[PhysicalType::Str, PhysicalType::Str, PhysicalType::I64]);
         assert_eq!(rows.append(&chunk, 0), 2);
         assert_eq!(rows.append(&chunk, 1), 1);
         drop(chunk);

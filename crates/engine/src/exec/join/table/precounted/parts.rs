@@ -1,9 +1,9 @@
-//! Rows in their parts, before they settle: in the order in which they came, each with its number within its part.
+//! Rows in their parts, before they are finalized: in the order in which they came, each with its number within its part.
 
 use super::ranges::{Numbered, PARTS, Parts};
 use crate::exec::join::table::{Numbering, ProbeKeys};
 use crate::exec::materialized::{Materialized, Placing};
-use crate::exec::spread::Spread;
+use crate::exec::scatter::Scatter;
 use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Chunk, Error, Result, Slots};
@@ -13,7 +13,7 @@ use entasis_vector::{CHUNK_ROWS, Chunk, Error, Result, Slots};
 const BATCH_ROWS: usize = 8 * CHUNK_ROWS;
 
 /// What all workers of the second reading write to.
-pub(crate) struct Unsettled {
+pub(crate) struct PrecountedRows {
     pub(super) parts: Parts,
     /// By part, the next free place.
     next: Vec<AtomicUsize>,
@@ -22,10 +22,10 @@ pub(crate) struct Unsettled {
     pub(super) placing: Placing,
 }
 
-impl Unsettled {
+impl PrecountedRows {
     /// Room for the rows that have been counted.
-    pub(crate) fn new(parts: Parts, placing: Placing) -> Unsettled {
-        Unsettled {
+    pub(crate) fn new(parts: Parts, placing: Placing) -> PrecountedRows {
+        PrecountedRows {
             next: (0..parts.count()).map(|part| AtomicUsize::new(parts.rows(part).start)).collect(),
             numbers: (0..parts.count()).map(|part| Slots::zeroed(parts.rows(part).len(), 4)).collect(),
             parts,
@@ -33,7 +33,7 @@ impl Unsettled {
         }
     }
 
-    /// Bytes beside those of the rows and of the table, with what so many workers need to settle rows of `width` bytes.
+    /// Bytes beside those of the rows and of the table, with what so many workers need to finalize rows of `width` bytes.
     pub(crate) fn bytes_for(parts: &Parts, width: usize, workers: usize) -> usize {
         let settling = (4 + width.min(16)) * parts.most_rows() + (width + 16) * BATCH_ROWS;
         4 * parts.all_rows() + workers * settling
@@ -60,7 +60,7 @@ fn other_rows() -> Error {
 pub(crate) struct Batch {
     rows: Materialized,
     /// Where each goes.
-    spread: Spread<PARTS>,
+    spread: Scatter<PARTS>,
     /// The number of each within its part.
     numbers: Vec<u32>,
     /// By part, the first place of these rows.
@@ -74,7 +74,7 @@ impl Batch {
     pub(crate) fn new(columns: &[ColumnMeta]) -> Batch {
         Batch {
             rows: Materialized::expecting(columns, BATCH_ROWS),
-            spread: Spread::default(),
+            spread: Scatter::default(),
             numbers: Vec::new(),
             at: vec![0; PARTS],
             room: Vec::new(),
@@ -86,7 +86,13 @@ impl Batch {
     ///
     /// # Errors
     /// Internal: there are other rows than have been counted.
-    pub(crate) fn add(&mut self, to: &Unsettled, keys: &mut ProbeKeys, chunk: &Chunk, columns: &[usize]) -> Result<()> {
+    pub(crate) fn add(
+        &mut self,
+        to: &PrecountedRows,
+        keys: &mut ProbeKeys,
+        chunk: &Chunk,
+        columns: &[usize],
+    ) -> Result<()> {
         let Numbered { rows, numbers, .. } = to.numbering().of(keys, &mut self.room);
         let (parts, own) = (self.spread.more(), &mut self.numbers);
         let mut are_known = true;
@@ -113,7 +119,7 @@ impl Batch {
     ///
     /// # Errors
     /// As [`Batch::add`].
-    pub(crate) fn put(&mut self, to: &Unsettled) -> Result<()> {
+    pub(crate) fn put(&mut self, to: &PrecountedRows) -> Result<()> {
         let Batch { rows, spread, numbers, at, words, .. } = self;
         spread.arrange();
         for (part, at) in at.iter_mut().enumerate().take(to.parts.count()) {

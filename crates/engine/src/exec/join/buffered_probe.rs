@@ -1,7 +1,7 @@
-//! Strides: probe rows that are held back until there are many, and then come to the table in the order of their hashes.
+//! A buffered probe: probe rows that are held back until there are many, and then come to the table in the order of their hashes.
 //!
 //! A table that no cache holds costs a probe row a miss for the directory, one for the key and one for each payload column. Rows
-//! whose hashes begin alike find theirs near each other, so a worker [holds them back](super::held_back) by the first bits of their
+//! whose hashes begin alike find theirs near each other, so a worker [holds them back](super::probe_buffer) by the first bits of their
 //! hashes. Part after part goes on to the probe, which is the same as ever. The table is read once a stride, from its beginning to
 //! its end.
 //!
@@ -10,9 +10,9 @@
 //!
 //! Not here: tables of places, whose accesses were found not to get faster.
 
-use super::held_back::{HeldBack, part_of_hash};
-use super::kept::KeptColumns;
+use super::buffered_columns::BufferedColumns;
 use super::partitioned::route::Through;
+use super::probe_buffer::{ProbeBuffer, part_of_hash};
 use super::table::ProbeKeys;
 use super::{Built, BuiltSlot, Computed, ComputedWorker};
 use crate::context::QueryContext;
@@ -24,13 +24,13 @@ use entasis_vector::{Chunk, Error, Result};
 use std::sync::Arc;
 
 /// The operator before the probe.
-pub(crate) struct Strides {
+pub(crate) struct BufferedProbe {
     /// The keys over the probe side's columns.
     pub keys: Computed,
     /// For each key, whether NULL equals NULL.
     pub null_equals_null: Vec<bool>,
     /// Which columns of the probe side are held back.
-    pub kept: Arc<KeptColumns>,
+    pub kept: Arc<BufferedColumns>,
     /// What they are.
     pub stored: Vec<ColumnMeta>,
     /// Where the build side is.
@@ -43,7 +43,7 @@ pub(crate) struct Strides {
     pub context: QueryContext,
 }
 
-impl OperatorFactory for Strides {
+impl OperatorFactory for BufferedProbe {
     fn worker(&self) -> Result<Box<dyn Operator>> {
         let built = self.built.get().ok_or_else(|| Error::internal("a join is probed before it was built"))?;
         let Some(most) = self.most_bytes(built) else { return Ok(Box::new(Through)) };
@@ -51,7 +51,7 @@ impl OperatorFactory for Strides {
             keys: self.keys.worker(),
             probe_keys: ProbeKeys::new(self.null_equals_null.len(), self.context.settings.hash_collisions),
             null_equals_null: self.null_equals_null.clone(),
-            held: HeldBack::new(&self.stored, most, &self.context),
+            held: ProbeBuffer::new(&self.stored, most, &self.context),
             kept: self.kept.clone(),
             chunk: Chunk::new(),
         }))
@@ -67,7 +67,7 @@ impl OperatorFactory for Strides {
     }
 }
 
-impl Strides {
+impl BufferedProbe {
     /// Bytes of a worker's stride; `None` if there is none.
     fn most_bytes(&self, built: &Built) -> Option<usize> {
         let most = self.context.settings.join_stride;
@@ -87,8 +87,8 @@ struct Worker {
     keys: ComputedWorker,
     probe_keys: ProbeKeys,
     null_equals_null: Vec<bool>,
-    held: HeldBack,
-    kept: Arc<KeptColumns>,
+    held: ProbeBuffer,
+    kept: Arc<BufferedColumns>,
     chunk: Chunk,
 }
 
@@ -130,7 +130,7 @@ impl Worker {
 
 #[cfg(test)]
 mod tests {
-    use super::super::held_back::BATCH;
+    use super::super::probe_buffer::BATCH;
     use super::*;
     use crate::exec::execute::execute;
     use crate::exec::result::Collector;

@@ -4,15 +4,15 @@
 // PERF: each place then takes its rows column by column, dozens of values in one run, where a loop over rows would write to all
 // places in turn.
 #[derive(Default)]
-pub(crate) struct Spread<const PLACES: usize> {
+pub(crate) struct Scatter<const PLACES: usize> {
     to: Vec<u8>,
     order: Vec<u16>,
     /// Where each place's rows begin in the order; behind the last place, where they end.
     starts: Vec<u16>,
 }
 
-impl<const PLACES: usize> Spread<PLACES> {
-    /// Where each row goes, of the next ones; to be filled before [`Spread::arrange`].
+impl<const PLACES: usize> Scatter<PLACES> {
+    /// Where each row goes, of the next ones; to be filled before [`Scatter::arrange`].
     pub(crate) fn begin(&mut self) -> &mut Vec<u8> {
         self.to.clear();
         &mut self.to

@@ -4,20 +4,20 @@
 //! rows in 256 parts, by what begins the number of their place in the table. When they are as many as a *stride* may have
 //! (`join_stride`), or there is no memory for more, they are given, part after part, and of the table a 256th at a time is touched.
 //!
-//! Nothing is held back unless it is asked for: misses that [are asked for ahead](crate::exec::ahead) cost less than strides
+//! Nothing is held back unless it is asked for: misses that [are asked for ahead](crate::exec::prefetch) cost less than strides
 //! (docs/decisions/0015-no-strides-unless-asked.md).
 //!
 //! ```text
 //! rows → waiting, up to a batch → hand_out: each to its part → give: part after part, chunk by chunk
 //! ```
 //!
-//! Probe rows are held back before they are looked up ([`strides`](super::strides)). Rows of one part stay in the order in which they came.
+//! Probe rows are held back before they are looked up ([`strides`](super::buffered_probe)). Rows of one part stay in the order in which they came.
 
 use super::partitioned::choice::width;
 use crate::context::QueryContext;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::operator::Flow;
-use crate::exec::spread::Spread;
+use crate::exec::scatter::Scatter;
 use crate::memory::Reservation;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Vector};
@@ -36,13 +36,13 @@ pub(super) fn part_of_hash(hash: u64) -> u8 {
 }
 
 /// See the module.
-pub(super) struct HeldBack {
+pub(super) struct ProbeBuffer {
     columns: Vec<ColumnMeta>,
     /// The stride, by part.
     parts: Vec<Materialized>,
     /// Rows that have not gone to their parts yet; where they go is in `spread`.
     waiting: Materialized,
-    spread: Spread<PARTS>,
+    spread: Scatter<PARTS>,
     vectors: Vec<Vector>,
     /// Bytes of a row.
     row: usize,
@@ -57,15 +57,15 @@ pub(super) struct HeldBack {
     context: QueryContext,
 }
 
-impl HeldBack {
+impl ProbeBuffer {
     /// No rows yet, of these columns, of which a stride may have `most` bytes.
-    pub(super) fn new(columns: &[ColumnMeta], most: usize, context: &QueryContext) -> HeldBack {
-        let row = HeldBack::row_bytes(columns);
-        HeldBack {
+    pub(super) fn new(columns: &[ColumnMeta], most: usize, context: &QueryContext) -> ProbeBuffer {
+        let row = ProbeBuffer::row_bytes(columns);
+        ProbeBuffer {
             columns: columns.to_vec(),
             parts: (0..PARTS).map(|_| Materialized::in_pages(columns, Materialized::FIRST_ROOM)).collect(),
             waiting: Materialized::expecting(columns, BATCH),
-            spread: Spread::default(),
+            spread: Scatter::default(),
             vectors: columns.iter().map(|meta| Vector::new(meta.physical)).collect(),
             row,
             held: 0,
