@@ -53,6 +53,10 @@ pub trait OperatorFactory: Send + Sync {
         Vec::new()
     }
 
+    /// All workers of a pipeline with this operator have ended: notes what has become of their rows, for `EXPLAIN ANALYZE`. Not called
+    /// where a worker has failed, or where the pipeline is left out.
+    fn end(&self) {}
+
     /// True if it only brings rows into another order, so that it can be left out where the order of the source is wanted.
     fn is_for_order(&self) -> bool {
         false

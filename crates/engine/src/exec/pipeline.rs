@@ -124,6 +124,9 @@ impl Pipeline<'_> {
             });
             outcome.into_result()?;
         }
+        if !self.part.is_left_out() {
+            self.part.operators.iter().for_each(|(operator, _)| operator.end());
+        }
         if self.completes_sink {
             let start = context.settings.profile.then(Instant::now);
             self.sink.finish(&PoolTasks(context))?;

@@ -141,7 +141,9 @@ struct AggregateSink {
 impl Sink for AggregateSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
         // Before anybody has taken any.
-        self.shared.spill.as_ref().map(|spill| spill.left());
+        if let Some(spill) = &self.shared.spill {
+            spill.set_memory_aside();
+        }
         Ok(Box::new(AggregateWorker {
             shared: self.shared.clone(),
             machine: self.shared.layout.program.clone().map(Machine::new),

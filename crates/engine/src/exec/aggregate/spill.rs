@@ -77,8 +77,13 @@ impl Spill {
         self.store.may_write()
     }
 
-    /// Bytes of memory that are left to others. To be asked before the first group is made.
-    pub fn left(&self) -> usize {
+    /// Measures what is free and sets a part of it aside for others. To be called before the first group is made.
+    pub fn set_memory_aside(&self) {
+        self.left();
+    }
+
+    /// Bytes of memory that are left to others.
+    fn left(&self) -> usize {
         *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
     }
 

@@ -3,7 +3,7 @@
 //! Rows that there is no memory for go to temporary files ([`partitioned`](super::partitioned)).
 
 use super::build_spec::BuildSpec;
-use super::partitioned::{Spill, SplitRows};
+use super::partitioned::{Partitioning, SplitRows};
 use super::swap::Way;
 use super::table::bytes_at_most;
 use super::two_pass::TwoPass;
@@ -37,7 +37,7 @@ pub(crate) struct BuildSink {
     /// What a first reading has counted; absent: there was none.
     pub two_pass: Option<Arc<TwoPass>>,
     /// Where rows go that there is no memory for; absent: nowhere.
-    pub spill: Option<Arc<Spill>>,
+    pub partitioning: Option<Arc<Partitioning>>,
     /// Whether the rows become tuples.
     pub choice: Arc<Choice>,
     /// Which of the join's sides this is, if they may be swapped.
@@ -61,19 +61,19 @@ impl Sink for BuildSink {
         if let Some(worker) = self.two_pass.as_ref().and_then(|two_pass| two_pass.worker(&self.columns)) {
             return Ok(worker);
         }
-        let rows = match &self.spill {
-            Some(spill) if spill.is_forced() => Kept::Split(spill.build_rows()),
+        let rows = match &self.partitioning {
+            Some(partitioning) if partitioning.is_forced() => Kept::Split(partitioning.build_rows()),
             _ => Kept::Whole(Materialized::new(&self.kept), Reservation::new(&self.context.memory)),
         };
         // What is free is looked at before a row is kept.
-        self.spill.iter().for_each(|spill| {
-            spill.left();
-        });
+        if let Some(partitioning) = &self.partitioning {
+            partitioning.set_memory_aside();
+        }
         Ok(Box::new(Worker {
             columns: self.columns.worker(),
             rows,
             parts: self.parts.clone(),
-            spill: self.spill.clone(),
+            partitioning: self.partitioning.clone(),
             choice: self.choice.clone(),
             spec: self.spec.clone(),
         }))
@@ -102,10 +102,10 @@ impl BuildSink {
             return self.built.set(built).map_err(|_| Error::internal("a join was built twice"));
         }
         let parts = std::mem::take(&mut *self.parts.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(spill) = &self.spill
+        if let Some(partitioning) = &self.partitioning
             && parts.iter().any(|part| matches!(part, Kept::Split(_)))
         {
-            return self.finish_split(spill, parts, self.filter.as_deref(), tasks);
+            return self.finish_split(partitioning, parts, self.filter.as_deref(), tasks);
         }
         let mut rows = Materialized::new(&self.kept);
         // The workers' reservations stand until the whole is reserved again.
@@ -144,17 +144,17 @@ impl BuildSink {
                 self.recorder.note(reason);
             }
         }
-        if let Some(spill) = &self.spill
-            && spill.choose(&mut facts, &rows, &mut memory, tasks)?
+        if let Some(partitioning) = &self.partitioning
+            && partitioning.choose(&mut facts, &rows, &mut memory, tasks)?
         {
-            let parts = spill.split_all(rows, memory, tasks)?.into_iter().map(Kept::Split).collect();
+            let parts = partitioning.split_all(rows, memory, tasks)?.into_iter().map(Kept::Split).collect();
             // The filter is there.
-            return self.finish_split(spill, parts, None, tasks);
+            return self.finish_split(partitioning, parts, None, tasks);
         }
-        if let Some(spill) = &self.spill
+        if let Some(partitioning) = &self.partitioning
             && !spec.fits(&facts, &rows, &mut memory, tasks)?
         {
-            return self.finish_split(spill, vec![Kept::Whole(rows, memory)], self.filter.as_deref(), tasks);
+            return self.finish_split(partitioning, vec![Kept::Whole(rows, memory)], self.filter.as_deref(), tasks);
         }
         let (built, reason) = spec.make(rows, &facts, memory, tasks)?;
         self.recorder.note(reason);
@@ -165,7 +165,7 @@ impl BuildSink {
     /// The same where partitions may be in files.
     fn finish_split(
         &self,
-        spill: &Arc<Spill>,
+        partitioning: &Arc<Partitioning>,
         parts: Vec<Kept>,
         slot: Option<&FilterSlot>,
         tasks: &dyn Tasks,
@@ -175,20 +175,20 @@ impl BuildSink {
             splits.push(match part {
                 Kept::Split(rows) => rows,
                 Kept::Whole(whole, memory) => {
-                    let mut rows = spill.build_rows();
+                    let mut rows = partitioning.build_rows();
                     rows.take_all(whole, memory)?;
                     rows
                 }
             });
         }
-        let (rows, memory) = spill.complete(splits, slot, tasks)?;
+        let (rows, memory) = partitioning.complete(splits, slot, tasks)?;
         let facts = self.spec.facts(&rows, tasks)?;
         let (built, reason) = self.spec.make(rows, &facts, memory, tasks)?;
-        if !built.rows.is_empty() || !spill.is_active() {
+        if !built.rows.is_empty() || !partitioning.is_active() {
             self.recorder.note(reason);
         }
-        let any = built.any || spill.is_active();
-        let built = Built { any, has_null_keys: spill.has_null_keys(), ..built };
+        let any = built.any || partitioning.is_active();
+        let built = Built { any, has_null_keys: partitioning.has_null_keys(), ..built };
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
     }
 }
@@ -210,7 +210,7 @@ struct Worker {
     columns: ComputedWorker,
     rows: Kept,
     parts: Arc<Mutex<Vec<Kept>>>,
-    spill: Option<Arc<Spill>>,
+    partitioning: Option<Arc<Partitioning>>,
     choice: Arc<Choice>,
     spec: BuildSpec,
 }
@@ -232,9 +232,9 @@ impl SinkWorker for Worker {
                 let bytes = rows.bytes();
                 if bytes != memory.bytes() {
                     let reserved = memory.resize(bytes);
-                    match &self.spill {
+                    match &self.partitioning {
                         None => reserved.map_err(|error| with_way_out(error, &self.spec))?,
-                        Some(spill) => is_over = reserved.is_err() || spill.is_short(bytes, memory),
+                        Some(partitioning) => is_over = reserved.is_err() || partitioning.is_short(bytes, memory),
                     }
                 }
             }
@@ -258,8 +258,9 @@ impl SinkWorker for Worker {
 impl Worker {
     /// From now on rows are kept by partition.
     fn split(&mut self) -> Result<Flow> {
-        let Some(spill) = &self.spill else { return Ok(Flow::Continue) };
-        let Kept::Whole(whole, memory) = std::mem::replace(&mut self.rows, Kept::Split(spill.build_rows())) else {
+        let Some(partitioning) = &self.partitioning else { return Ok(Flow::Continue) };
+        let Kept::Whole(whole, memory) = std::mem::replace(&mut self.rows, Kept::Split(partitioning.build_rows()))
+        else {
             return Ok(Flow::Continue);
         };
         if let Kept::Split(rows) = &mut self.rows {

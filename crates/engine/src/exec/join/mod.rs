@@ -38,6 +38,7 @@ pub(crate) mod partitioned;
 pub(crate) mod probe;
 pub(crate) mod probe_buffer;
 pub(crate) mod side;
+pub(crate) mod strategy;
 pub(crate) mod swap;
 pub(crate) mod table;
 pub(crate) mod two_pass;

@@ -16,17 +16,19 @@
 
 use super::{Builder, Needed, Stream, align, with};
 use crate::bounds::{Bounds, Searched};
+use crate::context::QueryContext;
 use crate::estimate::estimate_rows;
 use crate::exec::join::buffered_columns::BufferedColumns;
 use crate::exec::join::buffered_probe::BufferedProbe;
 use crate::exec::join::build::BuildSink;
 use crate::exec::join::build_spec::BuildSpec;
-use crate::exec::join::partitioned::Spill;
+use crate::exec::join::partitioned::Partitioning;
 use crate::exec::join::partitioned::join_phase::{JoinPhase, Partitions};
 use crate::exec::join::partitioned::route::Route;
 use crate::exec::join::partitioned::skew::StoredKeys;
 use crate::exec::join::probe::{Probe, Residual};
 use crate::exec::join::side::Weighed;
+use crate::exec::join::strategy::{Open, Planned};
 use crate::exec::join::swap::{Swap, Way};
 use crate::exec::join::two_pass::{self, KeysSink, TwoPass};
 use crate::exec::join::unmatched::BuildRows;
@@ -37,7 +39,7 @@ use crate::exec::pipeline::Part;
 use crate::exec::profile::Recorder;
 use crate::exec::temp_compression::Choice;
 use crate::plan::{self, JoinKind, Node};
-use crate::settings::{Searching, TableKind};
+use crate::settings::Searching;
 use entasis_vector::expr::{ColumnMeta, Expr, Program};
 use entasis_vector::{ColumnId, DataType, Error, Result};
 use std::collections::BTreeSet;
@@ -74,7 +76,7 @@ enum Side {
 /// The side that is kept, once it is planned.
 struct Kept {
     built: BuiltSlot,
-    spill: Option<Arc<Spill>>,
+    partitioning: Option<Arc<Partitioning>>,
     /// Keys, then payload.
     metas: Vec<ColumnMeta>,
     /// Rows that are expected.
@@ -122,6 +124,47 @@ impl<'j> Joined<'j> {
 
     fn is_null_aware(&self) -> bool {
         matches!(self.join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. })
+    }
+
+    /// What its build side becomes, which is kept with the columns `metas`.
+    fn build_spec(
+        &self,
+        metas: &[ColumnMeta],
+        is_key: &[bool],
+        expected: Expected,
+        context: &QueryContext,
+    ) -> BuildSpec {
+        let wanted = self.wanted(metas);
+        let null_aware = self.is_null_aware();
+        // Comparisons with NULLs go through keys.
+        let in_residual = with(&Needed::default(), &self.residual);
+        let read = |(i, meta): (usize, &ColumnMeta)| {
+            wanted.contains(&i) || in_residual.contains(&meta.id) || (null_aware && is_key[i])
+        };
+        let plain = wanted.is_empty() && self.residual.is_empty() && !(null_aware && self.null_equals_null.len() > 1);
+        BuildSpec {
+            shape: self.shape,
+            null_equals_null: self.null_equals_null.clone(),
+            null_aware,
+            marks: self.shape.tail != BuildTail::Nothing,
+            table: context.settings.join_table,
+            asked: self.shape.asks(plain),
+            read: metas.iter().enumerate().map(read).collect(),
+            expected,
+            lookup: self.searched.as_ref().map(|searched| searched.lookup),
+            context: context.clone(),
+        }
+    }
+
+    /// What the plan says of it, whose build side has these columns and as many rows.
+    fn planned(&self, metas: &[ColumnMeta], rows: f64, is_swapped: bool) -> Planned {
+        Planned {
+            rows,
+            width: metas.iter().map(|meta| meta.physical.width()).sum(),
+            has_conditions: !self.residual.is_empty(),
+            is_swapped,
+            probes_join: has_join(self.input(Side::Probe)),
+        }
     }
 
     /// The expressions of one side that are searched.
@@ -243,90 +286,28 @@ impl Builder<'_> {
         is_filtered: bool,
         way: Option<Way>,
     ) -> Result<Kept> {
-        let (join, recorder, shape) = (joined.join, &joined.recorder, joined.shape);
+        let (recorder, node) = (&joined.recorder, joined.input(Side::Build));
         let keys = joined.keys(Side::Build);
-        let ids = joined.input(Side::Build).columns();
-        let payload = joined.both.ids().filter(|id| ids.contains(id));
-        let mut exprs = keys.clone();
-        exprs.extend_from_slice(joined.searched(Side::Build));
-        let ordering = exprs.len();
-        for id in payload {
-            let column = Expr::column(id, self.columns.ty(id));
-            if !exprs[..ordering].contains(&column) {
-                exprs.push(column);
-            }
-        }
-        let columns = Computed::new(&exprs, &build.columns)?;
-        let metas: Vec<ColumnMeta> = columns
-            .metas()
-            .iter()
-            .zip(&exprs)
-            .enumerate()
-            .map(|(i, (meta, expr))| ColumnMeta {
-                id: if let Expr::Column { id, .. } = expr { *id } else { meta.id },
-                // Keys of both sides are compared in one physical type.
-                physical: if i < keys.len() { meta.ty.physical() } else { meta.physical },
-                ..meta.clone()
-            })
-            .collect();
-        let wanted = joined.wanted(&metas);
-        let null_aware = joined.is_null_aware();
+        let (columns, metas, ordering) = self.kept_columns(joined, &build.columns)?;
         let is_key: Vec<bool> = (0..metas.len()).map(|i| i < ordering).collect();
-        // Comparisons with NULLs go through keys.
-        let in_residual = with(&Needed::default(), &joined.residual);
-        let read = |(i, meta): (usize, &ColumnMeta)| {
-            wanted.contains(&i) || in_residual.contains(&meta.id) || (null_aware && is_key[i])
-        };
-        let plain = wanted.is_empty() && joined.residual.is_empty() && !(null_aware && keys.len() > 1);
         let context = self.build_context(joined.number, recorder);
-        let expected = side::expected(join, self.columns, joined.keeps_left);
-        let spec = BuildSpec {
-            shape,
-            null_equals_null: joined.null_equals_null.clone(),
-            null_aware,
-            marks: shape.tail != BuildTail::Nothing,
-            table: context.settings.join_table,
-            asked: shape.asks(plain),
-            read: metas.iter().enumerate().map(read).collect(),
-            expected: Expected { is_filtered: slot.is_some(), ..expected },
-            lookup: joined.searched.as_ref().map(|searched| searched.lookup),
-            context: context.clone(),
-        };
-        // A probe row with a NULL may match every build row, and if there is more to compare, each must be looked at.
-        let apart = !null_aware || (keys.len() == 1 && joined.residual.is_empty());
-        let rows = estimate_rows(joined.input(Side::Build), self.columns);
-        // Whether partitions in memory may pay, or a filter before them. A probe side of another join is not kept, one
-        // that is in memory not moved.
-        let is_swapped = matches!(way, Some(Way::Swapped(_)));
-        let asks = match spec.table {
-            TableKind::BloomRadix => true,
-            TableKind::Auto => {
-                let width: usize = metas.iter().map(|meta| meta.physical.width()).sum();
-                rows * width as f64 >= self.context.settings.join_partition_size as f64
-                    && !is_swapped
-                    && !has_join(joined.input(Side::Probe))
-            }
-            _ => false,
-        };
-        let expected = if asks { expected } else { Expected::default() };
-        // The nearest row of all is to be found: no block of them may be apart.
-        let is_nearest = spec.lookup.is_some_and(|lookup| lookup.nearest);
-        let spill = (!is_nearest)
-            .then(|| Spill::new(&metas, spec.clone(), (slot.is_some(), apart), expected, recorder, &context))
+        let expected = side::expected(joined.join, self.columns, joined.keeps_left);
+        let filtered = Expected { is_filtered: slot.is_some(), ..expected };
+        let spec = joined.build_spec(&metas, &is_key, filtered, &context);
+        let rows = estimate_rows(node, self.columns);
+        let open = Open::of(&spec, &joined.planned(&metas, rows, matches!(way, Some(Way::Swapped(_)))));
+        let expected = if open.in_memory { expected } else { Expected::default() };
+        let partitioning = open
+            .partitions
+            .then(|| {
+                Partitioning::new(&metas, spec.clone(), (slot.is_some(), open.apart), expected, recorder, &context)
+            })
             .flatten();
-        let node = joined.input(Side::Build);
-        let read = two_pass::Input { node, keys: &keys, rows, is_filtered, columns: &columns, kept: &metas };
         let slot = slot.map(|pushed| &pushed.slot);
-        let two_pass = if is_swapped || joined.searched.is_some() {
-            None
-        } else {
-            TwoPass::of(&read, &spec, slot, spill.as_ref())
-        };
+        let read = two_pass::Input { node, keys: &keys, rows, is_filtered, columns: &columns, kept: &metas };
+        let two_pass = open.two_passes.then(|| TwoPass::of(&read, &spec, slot, partitioning.as_ref())).flatten();
         if let Some(two_pass) = &two_pass {
-            let needed = with(&Needed::default(), &keys);
-            let stream = self.node(node, &needed, &[])?;
-            let keys = Computed::new(&keys, &stream.columns)?;
-            self.end(stream, Arc::new(KeysSink { keys, two_pass: two_pass.clone() }), recorder);
+            self.count(node, &keys, two_pass, recorder)?;
         }
         let (built, is_read_once) = (BuiltSlot::default(), two_pass.is_none());
         let sink = BuildSink {
@@ -337,19 +318,55 @@ impl Builder<'_> {
             filter: slot.cloned(),
             built: built.clone(),
             parts: Arc::default(),
-            spill: spill.clone(),
+            partitioning: partitioning.clone(),
             choice: Arc::new(Choice::new(&metas, is_key, &context)),
             way,
             recorder: recorder.clone(),
             context,
         };
         self.end(build, Arc::new(sink), recorder);
-        Ok(Kept { built, spill, metas, rows, is_read_once })
+        Ok(Kept { built, partitioning, metas, rows, is_read_once })
+    }
+
+    /// Ends the `keys` of `node` in the sink that counts them, before its rows come.
+    fn count(&mut self, node: &Node, keys: &[Expr], two_pass: &Arc<TwoPass>, recorder: &Arc<Recorder>) -> Result<()> {
+        let needed = with(&Needed::default(), keys);
+        let stream = self.node(node, &needed, &[])?;
+        let keys = Computed::new(keys, &stream.columns)?;
+        self.end(stream, Arc::new(KeysSink { keys, two_pass: two_pass.clone() }), recorder);
+        Ok(())
+    }
+
+    /// The columns that a build side is kept with: keys, what it is ordered by, payload; as they are computed of `input`, and as they are
+    /// kept. And how many are not payload.
+    fn kept_columns(&self, joined: &Joined<'_>, input: &[ColumnMeta]) -> Result<(Computed, Vec<ColumnMeta>, usize)> {
+        let keys = joined.keys(Side::Build);
+        let ids = joined.input(Side::Build).columns();
+        let payload = joined.both.ids().filter(|id| ids.contains(id));
+        let count = keys.len();
+        let mut exprs = keys;
+        exprs.extend_from_slice(joined.searched(Side::Build));
+        let ordering = exprs.len();
+        for id in payload {
+            let column = Expr::column(id, self.columns.ty(id));
+            if !exprs[..ordering].contains(&column) {
+                exprs.push(column);
+            }
+        }
+        let columns = Computed::new(&exprs, input)?;
+        let kept = |(i, (meta, expr)): (usize, (&ColumnMeta, &Expr))| ColumnMeta {
+            id: if let Expr::Column { id, .. } = expr { *id } else { meta.id },
+            // Keys of both sides are compared in one physical type.
+            physical: if i < count { meta.ty.physical() } else { meta.physical },
+            ..meta.clone()
+        };
+        let metas = columns.metas().iter().zip(&exprs).enumerate().map(kept).collect();
+        Ok((columns, metas, ordering))
     }
 
     /// The output of a join whose one side is `kept`: `stream`, the other one, after the operators of the join.
     fn probe(&self, joined: &Joined<'_>, kept: Kept, mut stream: Stream, probing: Probing) -> Result<Stream> {
-        let Kept { built, spill, metas, rows, .. } = kept;
+        let Kept { built, partitioning, metas, rows, .. } = kept;
         let (join, recorder, shape) = (joined.join, &joined.recorder, joined.shape);
         let (probe_columns, build_columns) = (joined.wanted(&stream.columns), joined.wanted(&metas));
         let input = stream.columns.clone();
@@ -392,17 +409,20 @@ impl Builder<'_> {
         });
         let ordered = stream.parts.iter().any(|part| part.ordered);
         let kept_probe = Arc::new(probing.kept);
-        let late = spill.map(|spill| {
+        let late = partitioning.map(|partitioning| {
             let is_payload = |meta: &ColumnMeta| probing.payload.contains(&meta.id);
-            spill.set_probe(&input, &kept_probe, &operator, is_payload, probing.stored);
-            let route = Route { spill: spill.clone(), keys: operator.keys.clone() };
+            partitioning.set_probe(&input, &kept_probe, &operator, is_payload, probing.stored);
+            let route = Route { partitioning: partitioning.clone(), keys: operator.keys.clone() };
             // Tables of partitions come and go.
             let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());
             let probe = Probe { built: probe_slot, ..operator.clone() };
             let rest = rest.clone().map(|rest| BuildRows { built: rest_slot, ..rest });
-            let source = Arc::new(Partitions { spill: spill.clone(), next: Arc::default() });
+            let source = Arc::new(Partitions { partitioning: partitioning.clone(), next: Arc::default() });
             let part = Part { ordered, sparse: true, ..Part::new(source, recorder, 0.0) };
-            (route, Part { operators: vec![(Arc::new(JoinPhase { spill, probe, rest }), recorder.clone())], ..part })
+            (
+                route,
+                Part { operators: vec![(Arc::new(JoinPhase { partitioning, probe, rest }), recorder.clone())], ..part },
+            )
         });
         let (route, late) = late.unzip();
         if let Some(route) = route {

@@ -262,7 +262,7 @@ impl Sink for SortSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
         // Asked before there is a row.
         if let Some(spill) = &self.shared.spill {
-            spill.spec().left();
+            spill.spec().set_memory_aside();
         }
         Ok(Box::new(SortWorker {
             stager: Stager::new(&self.shared),

@@ -100,7 +100,12 @@ impl RunSpec {
         self.setting != Spilling::Auto
     }
 
-    /// Bytes of memory that are left to others. To be asked before the first row is kept.
+    /// Measures what is free and sets a part of it aside for others. To be called before the first row is kept.
+    pub fn set_memory_aside(&self) {
+        self.left();
+    }
+
+    /// Bytes of memory that are left to others.
     pub fn left(&self) -> usize {
         *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
     }

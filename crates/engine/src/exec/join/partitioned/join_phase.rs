@@ -7,7 +7,7 @@
 use super::late_payload::{Fetch, IdReader, LatePayload, Payload};
 use super::split::{PARTITIONS, Room, Split, Taken, marks};
 use super::states::States;
-use super::{FEW_ROWS, ProbeSide, Spill};
+use super::{Partitioning, ProbeSide};
 use crate::context::QueryContext;
 use crate::exec::join::buffered_columns::BufferedColumns;
 use crate::exec::join::probe::Probe;
@@ -18,7 +18,6 @@ use crate::exec::operator::{Alone, Flow, Operator, OperatorFactory, Push};
 use crate::exec::spill::store::{Medium, Reader, Store, Stored};
 use crate::memory::Reservation;
 use crate::relation::{Source, SourceWorker};
-use crate::settings::JoinSpill;
 use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
 use entasis_vector::{Chunk, Error, Result, Selection, Vector};
 use std::sync::Arc;
@@ -36,28 +35,32 @@ const ALONE: (usize, usize) = (3, 4);
 /// The source of the partitions' numbers.
 pub(crate) struct Partitions {
     /// What is in files.
-    pub spill: Arc<Spill>,
+    pub partitioning: Arc<Partitioning>,
     /// The next one to look at.
     pub next: Arc<AtomicUsize>,
 }
 
 impl Source for Partitions {
     fn worker(&self) -> Result<Box<dyn SourceWorker>> {
-        Ok(Box::new(Numbers { spill: self.spill.clone(), next: self.next.clone(), last: 0 }))
+        Ok(Box::new(Numbers { partitioning: self.partitioning.clone(), next: self.next.clone(), last: 0 }))
     }
 
     fn progress(&self) -> Option<f64> {
-        Some(self.next.load(Ordering::Relaxed) as f64 / self.spill.marks.len() as f64)
+        Some(self.next.load(Ordering::Relaxed) as f64 / self.partitioning.marks.len() as f64)
     }
 
     fn pieces(&self) -> Option<usize> {
-        let is_active = self.spill.is_active();
-        Some(if is_active { (0..self.spill.marks.len()).filter(|&p| self.spill.is_marked(p)).count() } else { 0 })
+        let is_active = self.partitioning.is_active();
+        Some(if is_active {
+            (0..self.partitioning.marks.len()).filter(|&p| self.partitioning.is_marked(p)).count()
+        } else {
+            0
+        })
     }
 }
 
 struct Numbers {
-    spill: Arc<Spill>,
+    partitioning: Arc<Partitioning>,
     next: Arc<AtomicUsize>,
     last: usize,
 }
@@ -66,10 +69,10 @@ impl SourceWorker for Numbers {
     fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
         loop {
             let partition = self.next.fetch_add(1, Ordering::Relaxed);
-            if partition >= self.spill.marks.len() {
+            if partition >= self.partitioning.marks.len() {
                 return Ok(false);
             }
-            if self.spill.is_marked(partition) {
+            if self.partitioning.is_marked(partition) {
                 self.last = partition;
                 chunk.reset(1);
                 let group = chunk.push_group(Selection::ALL);
@@ -88,7 +91,7 @@ impl SourceWorker for Numbers {
 #[derive(Clone)]
 pub(crate) struct JoinPhase {
     /// The partitions.
-    pub spill: Arc<Spill>,
+    pub partitioning: Arc<Partitioning>,
     /// How rows are probed; where the build side is does not count.
     pub probe: Probe,
     /// Which build rows come afterwards; the same.
@@ -98,6 +101,10 @@ pub(crate) struct JoinPhase {
 impl OperatorFactory for JoinPhase {
     fn worker(&self) -> Result<Box<dyn Operator>> {
         Ok(Box::new(Worker { late: self.clone(), states: Vec::new() }))
+    }
+
+    fn end(&self) {
+        self.partitioning.note_end();
     }
 }
 
@@ -212,8 +219,8 @@ struct Worker {
 impl Operator for Worker {
     fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
         let partition = chunk.vector(0).values::<u64>()[0] as usize;
-        let spill = self.late.spill.clone();
-        let (build, probe) = (&spill.build, &spill.probe().store);
+        let partitioning = self.late.partitioning.clone();
+        let (build, probe) = (&partitioning.build, &partitioning.probe().store);
         let mut piece = Piece {
             build: (build, build.take(partition)),
             probe: (probe, probe.take(partition)),
@@ -231,31 +238,33 @@ impl Worker {
         if next.is_over() {
             return Ok(Flow::Stop);
         }
-        let spill = self.late.spill.clone();
+        let partitioning = self.late.partitioning.clone();
         let (build, probe) = (&piece.build.1, &piece.probe.1);
-        let shape = spill.spec.shape;
+        let shape = partitioning.spec.shape;
         let gives_rest = shape.tail == BuildTail::Unmatched && build.rows > 0;
         let gives_probe = probe.rows > 0 && (build.rows > 0 || !shape.drops_unmatched_probe_rows());
         if !gives_rest && !gives_probe {
             return Ok(Flow::Continue);
         }
-        let parts = spill.second_pass(build, probe);
+        let parts = partitioning.second_pass(build, probe);
         if parts > 1 && piece.depth == 0 && !piece.is_last {
-            spill.note_second_pass(parts);
+            partitioning.statistics.note_second_pass(parts);
             return self.split_for_cache(piece, parts, next);
         }
         // Rows that are kept one chunk after the other have room for more.
-        let fits = spill.setting != JoinSpill::Deep || build.rows <= FEW_ROWS;
+        let fits = !partitioning.policy.is_overfull(build.rows);
         if fits
-            && let Some(turn) = spill.turns.take(build.bytes * 3 / 2 + spill.table_bytes(build.rows), &spill.context)?
+            && let Some(turn) = partitioning
+                .turns
+                .take(build.bytes * 3 / 2 + partitioning.table_bytes(build.rows), &partitioning.context)?
         {
             return self.join_whole(piece, turn, next);
         }
-        let is_last = piece.is_last || !spill.build.may_write();
+        let is_last = piece.is_last || !partitioning.build.may_write();
         if is_last {
             return self.join_blocks(piece, next);
         }
-        let mut reader = piece.probe_reader(spill.probe());
+        let mut reader = piece.probe_reader(partitioning.probe());
         self.split(piece, &mut |chunk| reader.next(chunk), (PARTITIONS, Medium::File), next)
     }
 
@@ -274,7 +283,7 @@ impl Worker {
         }
         let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
         let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
-        let mut reader = piece.probe_reader(self.late.spill.probe());
+        let mut reader = piece.probe_reader(self.late.partitioning.probe());
         let mut out = Fetch::new(piece.payload, next);
         while reader.next(&mut chunk)? {
             self.states.clear();
@@ -289,32 +298,32 @@ impl Worker {
 
     /// As many build rows as fit are in memory at once; all probe rows are read for each of these blocks.
     fn join_blocks(&mut self, piece: &Piece<'_>, next: &mut dyn Push) -> Result<Flow> {
-        let spill = self.late.spill.clone();
+        let partitioning = self.late.partitioning.clone();
         let (store, stored) = &piece.build;
         let columns: Vec<usize> = (0..store.columns().len()).collect();
-        let keeps_states = !matches!(spill.spec.shape.probe, ProbeOutput::Pairs | ProbeOutput::Nothing);
-        let mut kept = if keeps_states { Some(States::new(piece.probe.1.rows, &spill.context)?) } else { None };
-        let most = stored.bytes * 2 + spill.table_bytes(stored.rows);
+        let keeps_states = !matches!(partitioning.spec.shape.probe, ProbeOutput::Pairs | ProbeOutput::Nothing);
+        let mut kept = if keeps_states { Some(States::new(piece.probe.1.rows, &partitioning.context)?) } else { None };
+        let most = stored.bytes * 2 + partitioning.table_bytes(stored.rows);
         let mut reader = store.reader_of_few(stored, STEP_ROWS);
         let mut chunk = Chunk::new();
         let mut taken = 0;
         loop {
-            let mut turn = spill.turns.take_half(most, &spill.context)?;
+            let mut turn = partitioning.turns.take_half(most, &partitioning.context)?;
             let mut rows = Materialized::new(store.columns());
             while taken < stored.rows && reader.next(&mut chunk)? {
                 rows.append(&chunk, &columns, None);
                 taken += chunk.len();
                 // Buffers double when they grow.
-                let is_full = rows.bytes() * 3 / 2 + spill.table_bytes(rows.rows()) > turn.memory.bytes();
-                if is_full || (spill.setting == JoinSpill::Deep && rows.rows() >= FEW_ROWS) {
+                let is_full = rows.bytes() * 3 / 2 + partitioning.table_bytes(rows.rows()) > turn.memory.bytes();
+                if is_full || partitioning.policy.is_full(rows.rows()) {
                     break;
                 }
             }
             let is_last = taken == stored.rows;
-            spill.blocks.fetch_add(1, Ordering::Relaxed);
+            partitioning.statistics.note_block();
             let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
             let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
-            let mut probe_reader = piece.probe_reader(spill.probe());
+            let mut probe_reader = piece.probe_reader(partitioning.probe());
             let mut out = Fetch::new(piece.payload, next);
             while probe_reader.next(&mut chunk)? {
                 let states = match &mut kept {
@@ -342,12 +351,12 @@ impl Worker {
 
     /// The table over build rows of a partition, for which memory has been reserved.
     fn build(&self, rows: Materialized, memory: Reservation) -> Result<BuiltSlot> {
-        let spill = &self.late.spill;
-        let spec = &spill.spec;
-        let tasks = Alone(&spill.context);
+        let partitioning = &self.late.partitioning;
+        let spec = &partitioning.spec;
+        let tasks = Alone(&partitioning.context);
         let facts = spec.facts(&rows, &tasks)?;
         let (built, _) = spec.make(rows, &facts, memory, &tasks)?;
-        let built = Built { any: true, has_null_keys: spill.has_null_keys(), ..built };
+        let built = Built { any: true, has_null_keys: partitioning.has_null_keys(), ..built };
         let slot = BuiltSlot::default();
         slot.set(built).map_err(|_| Error::internal("a partition was built twice"))?;
         Ok(slot)
@@ -360,7 +369,7 @@ impl Worker {
         let mut worker = source.worker()?;
         let mut chunk = Chunk::new();
         while worker.next(&mut chunk)? {
-            self.late.spill.context.check()?;
+            self.late.partitioning.context.check()?;
             let flow = next.push(&mut chunk)?;
             chunk.reset(0);
             if flow == Flow::Stop {
@@ -372,11 +381,11 @@ impl Worker {
 
     /// Splits a partition of the first pass into so many that stay in memory and joins these. Payload stays behind, if that pays.
     fn split_for_cache(&mut self, piece: &mut Piece<'_>, parts: usize, next: &mut dyn Push) -> Result<Flow> {
-        let spill = self.late.spill.clone();
-        let side = spill.probe();
+        let partitioning = self.late.partitioning.clone();
+        let side = partitioning.probe();
         let to = (parts, Medium::Memory);
         let mut payload = None;
-        if let Some(apart) = spill.apart() {
+        if let Some(apart) = partitioning.apart() {
             let stored = std::mem::take(&mut piece.probe.1);
             match stored.into_rows(piece.probe.0.columns()) {
                 Ok((rows, memory)) => payload = Some((Payload { rows, _memory: memory }, apart)),
@@ -387,15 +396,15 @@ impl Worker {
             let mut reader = piece.probe_reader(side);
             return self.split(piece, &mut |chunk| reader.next(chunk), to, next);
         };
-        spill.note_apart();
-        let narrow = Store::new(&apart.columns, 1, Medium::Memory, &spill.context);
+        partitioning.statistics.note_late_payload();
+        let narrow = Store::new(&apart.columns, 1, Medium::Memory, &partitioning.context);
         let piece = Piece {
             build: (piece.build.0, std::mem::take(&mut piece.build.1)),
             probe: (&narrow, Stored::default()),
             payload: Some((payload, apart)),
             ..*piece
         };
-        let mut reader = IdReader::new(payload, apart, &side.kept, spill.context.settings.chunk_rows);
+        let mut reader = IdReader::new(payload, apart, &side.kept, partitioning.context.settings.chunk_rows);
         self.split(&piece, &mut |chunk| Ok(reader.next(chunk)), to, next)
     }
 
@@ -408,10 +417,10 @@ impl Worker {
         (parts, medium): (usize, Medium),
         next: &mut dyn Push,
     ) -> Result<Flow> {
-        let spill = self.late.spill.clone();
-        let spec = &spill.spec;
+        let partitioning = self.late.partitioning.clone();
+        let spec = &partitioning.spec;
         let depth = piece.depth + 1;
-        spill.note_depth(depth);
+        partitioning.statistics.note_depth(depth);
         let keys: Vec<usize> = (0..spec.null_equals_null.len()).collect();
         let keys = Computed::of_columns(&keys, piece.build.0.columns());
         let columns: Vec<usize> = (0..piece.build.0.columns().len()).collect();
@@ -421,7 +430,7 @@ impl Worker {
         let to = piece.build.0.like(parts, medium);
         let build = self.split_side(to, &mut rows, &columns, (&keys, spec.keeps_unmatchable()), depth)?;
         let all = !spec.shape.drops_unmatched_probe_rows();
-        let places = piece.payload.map_or(&spill.probe().kept.places, |(_, apart)| &apart.places);
+        let places = piece.payload.map_or(&partitioning.probe().kept.places, |(_, apart)| &apart.places);
         let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && probe_rows(chunk)?);
         let keys = &self.late.probe.keys;
         let to = piece.probe.0.like(parts, medium);
@@ -442,8 +451,8 @@ impl Worker {
                 break;
             }
         }
-        spill.note_traffic(&build);
-        spill.note_traffic(&probe);
+        partitioning.statistics.note_traffic(&build);
+        partitioning.statistics.note_traffic(&probe);
         Ok(flow)
     }
 
@@ -456,19 +465,19 @@ impl Worker {
         (keys, all): (&Computed, bool),
         depth: u32,
     ) -> Result<Arc<Store>> {
-        let spill = &self.late.spill;
+        let partitioning = &self.late.partitioning;
         let marks = marks(to.partitions(), true);
         let room = match to.medium() {
-            Medium::File => spill.probe_room(),
+            Medium::File => partitioning.probe_room(),
             Medium::Memory => Room { most: usize::MAX, left: 0, least: 0 },
         };
-        let mut split = Split::new(&to, &marks, depth, room, &spill.context.memory);
-        let (mut keys, mut found) = (keys.worker(), spill.spec.keys());
+        let mut split = Split::new(&to, &marks, depth, room, &partitioning.context.memory);
+        let (mut keys, mut found) = (keys.worker(), partitioning.spec.keys());
         let mut chunk = Chunk::new();
         while rows(&mut chunk)? {
-            spill.context.check()?;
+            partitioning.context.check()?;
             let (values, positions) = keys.compute(&chunk)?;
-            found.begin(values, positions, &spill.spec.null_equals_null);
+            found.begin(values, positions, &partitioning.spec.null_equals_null);
             let taken = split.take(&mut found, &chunk, columns, Taken { all, ..Taken::default() });
             found.release();
             keys.release();

@@ -23,7 +23,7 @@
 //!
 //! Not here: the build side, whose rows become a table's.
 
-use super::Spill;
+use super::Partitioning;
 use super::choice::{leaves_payload, width};
 use crate::exec::join::ProbeOutput;
 use crate::exec::join::buffered_columns::BufferedColumns;
@@ -95,7 +95,7 @@ impl LatePayload {
     }
 }
 
-impl Spill {
+impl Partitioning {
     /// What is payload, if it is to stay behind when partitions are split for a cache.
     pub(super) fn apart(&self) -> Option<&LatePayload> {
         let apart = self.probe().apart.as_ref()?;

@@ -57,10 +57,12 @@
 pub(crate) mod choice;
 pub(crate) mod join_phase;
 mod late_payload;
+mod policy;
 pub(crate) mod route;
 pub(crate) mod skew;
 mod split;
 mod states;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
@@ -76,29 +78,24 @@ use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::profile::{PassRate, Recorder};
 use crate::exec::spill::store::{MOST_SEGMENTS, Medium, Store, Stored};
 use crate::memory::Reservation;
-use crate::settings::{FilterKind, JoinSpill, TableKind};
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, PoisonError};
+use crate::settings::{FilterKind, TableKind};
+use crate::sync::{AtomicBool, Mutex, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result};
 use late_payload::LatePayload;
+use policy::SpillPolicy;
 use skew::StoredKeys;
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
+use statistics::Statistics;
 use std::sync::Arc;
 
-/// The part of the memory that a build side found free that it leaves to others.
-const LEFT_PART: usize = 4;
-/// Rows that fit into memory where partitions are to be deep.
-const FEW_ROWS: usize = 8;
-/// Build rows of a worker may have so much memory, whatever is left to others: the most, and as a part of what is left.
-const MOST_LEAST: usize = 4 << 20;
-const LEAST_PART: usize = 4;
 /// The part of the free memory that probe rows of all workers may have before they are written, and the most of one.
 const PROBE_PART: usize = 4;
 const MOST_PROBE: usize = 32 << 20;
 
 /// What the parts of one join share that may write partitions.
-pub(crate) struct Spill {
-    setting: JoinSpill,
+pub(crate) struct Partitioning {
+    policy: SpillPolicy,
     /// Partitions stay in memory and are all joined late: why.
     radix: OnceLock<String>,
     expected: Expected,
@@ -115,26 +112,17 @@ pub(crate) struct Spill {
     is_active: AtomicBool,
     /// Some build row has a NULL in a key that NULL does not equal.
     has_null_keys: AtomicBool,
-    /// Bytes to be left to others.
-    left: OnceLock<usize>,
     /// The keys of build rows that were split, if somebody is to be told.
     seen: Option<Arc<Seen>>,
     turns: join_phase::Turns,
     /// The share of the kept probe rows that is expected to come out of the join; known if all build rows are in memory.
     comes_out: OnceLock<f64>,
-    /// What became of it, for the profile.
-    deepest: AtomicU32,
-    blocks: AtomicUsize,
-    /// Partitions that were split for a cache, and how many were made of them.
-    second: [AtomicUsize; 2],
-    /// Of the former, those of which payload stayed behind.
-    apart: AtomicUsize,
-    again: [AtomicU64; 2],
+    statistics: Statistics,
     recorder: Arc<Recorder>,
     context: QueryContext,
 }
 
-impl Spill {
+impl Partitioning {
     /// For a join whose build side has these columns, keys first; `None` if nothing may be written and nothing is to be
     /// partitioned in memory. `filtered`: the keys are to be told to scans. `apart`: rows with different keys need not meet.
     pub(crate) fn new(
@@ -144,7 +132,7 @@ impl Spill {
         expected: Expected,
         recorder: &Arc<Recorder>,
         context: &QueryContext,
-    ) -> Option<Arc<Spill>> {
+    ) -> Option<Arc<Partitioning>> {
         let count = if apart && !spec.null_equals_null.is_empty() { PARTITIONS } else { 1 };
         let asked = spec.table;
         let is_radix = asked.is_partitioned() && count > 1;
@@ -169,8 +157,8 @@ impl Spill {
         }
         let is_single = filtered && spec.null_equals_null.len() == 1;
         let seen = columns.first().filter(|_| is_single).and_then(Seen::of).map(Arc::new);
-        Some(Arc::new(Spill {
-            setting: if may_write { context.settings.join_spill } else { JoinSpill::Auto },
+        Some(Arc::new(Partitioning {
+            policy: SpillPolicy::new(may_write, context),
             radix,
             expected,
             bloom,
@@ -180,15 +168,10 @@ impl Spill {
             marks: marks(count, false),
             is_active: AtomicBool::new(false),
             has_null_keys: AtomicBool::new(false),
-            left: OnceLock::new(),
             seen,
             turns: join_phase::Turns::default(),
             comes_out: OnceLock::new(),
-            deepest: AtomicU32::new(0),
-            blocks: AtomicUsize::new(0),
-            second: Default::default(),
-            apart: AtomicUsize::new(0),
-            again: Default::default(),
+            statistics: Statistics::default(),
             recorder: recorder.clone(),
             context: context.clone(),
         }))
@@ -215,7 +198,7 @@ impl Spill {
 
     /// True if rows are split from the first one on.
     pub(crate) fn is_forced(&self) -> bool {
-        self.setting != JoinSpill::Auto || self.is_radix()
+        self.policy.is_forced() || self.is_radix()
     }
 
     /// True if partitions stay in memory and are all joined late.
@@ -282,7 +265,7 @@ impl Spill {
     /// # Errors
     /// Those of the tasks; resource.
     pub(crate) fn split_all(
-        self: &Arc<Spill>,
+        self: &Arc<Partitioning>,
         rows: Materialized,
         memory: Reservation,
         tasks: &dyn Tasks,
@@ -305,18 +288,14 @@ impl Spill {
         self.is_active.load(Ordering::Relaxed)
     }
 
-    /// Bytes of memory that are left to others. To be asked before the first row is kept.
-    pub(crate) fn left(&self) -> usize {
-        *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
+    /// Sets memory aside for others. To be called before the first row is kept.
+    pub(crate) fn set_memory_aside(&self) {
+        self.policy.set_aside();
     }
 
     /// True if rows of so many bytes are too many for one worker, `memory` being theirs.
     pub(crate) fn is_short(&self, bytes: usize, memory: &Reservation) -> bool {
-        bytes > self.least() && memory.free() < self.left()
-    }
-
-    fn least(&self) -> usize {
-        (self.left() / LEAST_PART).min(MOST_LEAST)
+        self.policy.is_short(bytes, memory)
     }
 
     fn is_marked(&self, partition: usize) -> bool {
@@ -326,10 +305,10 @@ impl Spill {
     // ---- the build side ----------------------------------------------------------------------------------------
 
     /// One worker's build rows, by partition.
-    pub(crate) fn build_rows(self: &Arc<Spill>) -> SplitRows {
-        let room = Room { most: usize::MAX, left: self.left(), least: self.least() };
+    pub(crate) fn build_rows(self: &Arc<Partitioning>) -> SplitRows {
+        let room = Room { most: usize::MAX, left: self.policy.left(), least: self.policy.least() };
         let split = Split::new(&self.build, &self.marks, 0, room, &self.context.memory).telling(self.seen.clone());
-        SplitRows { split, keys: Box::new(self.spec.keys()), spill: self.clone() }
+        SplitRows { split, keys: Box::new(self.spec.keys()), partitioning: self.clone() }
     }
 
     /// Completes the build side: writes what must be, and gives the rest, and its memory. Leaves a filter of all keys in `slot`.
@@ -344,12 +323,7 @@ impl Spill {
     ) -> Result<(Materialized, Reservation)> {
         let mut splits: Vec<Split> = parts.into_iter().map(|part| part.split).collect();
         let count = self.marks.len();
-        let is_wanted = |partition: usize| match self.setting {
-            JoinSpill::Auto => false,
-            JoinSpill::Half => partition % 2 == 1 || count == 1,
-            JoinSpill::All | JoinSpill::Deep => true,
-        };
-        (0..count).filter(|&p| is_wanted(p)).for_each(|p| self.marks[p].store(true, Ordering::Relaxed));
+        (0..count).filter(|&p| self.policy.wants(p, count)).for_each(|p| self.marks[p].store(true, Ordering::Relaxed));
         in_parallel(tasks, splits.iter_mut().collect(), &|_, split: &mut &mut Split| split.write_marked())?;
         while !self.is_radix() {
             let size = |p: usize| {
@@ -359,7 +333,7 @@ impl Spill {
             let sizes: Vec<(usize, usize)> = (0..count).map(size).collect();
             let rows: usize = sizes.iter().map(|(_, rows)| rows).sum();
             let largest = (0..count).max_by_key(|&p| sizes[p]).expect("there is a partition");
-            if rows == 0 || self.table_bytes(rows) + self.left() / 2 <= self.context.memory.free() {
+            if rows == 0 || self.table_bytes(rows) + self.policy.left() / 2 <= self.context.memory.free() {
                 break;
             }
             tasks.check()?;
@@ -503,27 +477,11 @@ impl Spill {
 
     // ---- what becomes of it ------------------------------------------------------------------------------------
 
-    /// Notes how deep partitions were split.
-    fn note_depth(&self, depth: u32) {
-        self.deepest.fetch_max(depth, Ordering::Relaxed);
-    }
-
-    /// Notes that a partition is split into so many for a cache.
-    fn note_second_pass(&self, parts: usize) {
-        self.second[0].fetch_add(1, Ordering::Relaxed);
-        self.second[1].fetch_add(parts, Ordering::Relaxed);
-    }
-
-    /// Notes that payload of a partition's probe rows stays behind.
-    fn note_apart(&self) {
-        self.apart.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Notes bytes of files that are gone.
-    fn note_traffic(&self, store: &Store) {
-        let (written, read) = store.traffic();
-        self.again[0].fetch_add(written, Ordering::Relaxed);
-        self.again[1].fetch_add(read, Ordering::Relaxed);
+    /// All partitions have been joined: notes what was written and why, if some were joined late.
+    fn note_end(&self) {
+        if self.is_active() {
+            self.recorder.note(self.report());
+        }
     }
 
     /// What was written and why, once all is done.
@@ -532,11 +490,8 @@ impl Spill {
         let late = (0..count).filter(|&p| self.is_marked(p)).count();
         let megabytes = |bytes: u64| bytes as f64 / 1e6;
         let (build, probe) = (self.build.traffic(), self.probe.get().map_or((0, 0), |probe| probe.store.traffic()));
-        let again = self.again.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
-        let why = match self.setting {
-            JoinSpill::Auto => "there was no memory for them".to_string(),
-            forced => format!("join_spill = {forced}"),
-        };
+        let again = self.statistics.again();
+        let why = self.policy.why();
         let mut text = format!("{late} of {count} partitions in temporary files, {why}");
         if self.is_radix() {
             text = self.report_radix(late);
@@ -550,12 +505,12 @@ impl Spill {
             megabytes(build.0),
             megabytes(probe.0),
             megabytes(build.1 + probe.1 + again[1]),
-            self.deepest.load(Ordering::Relaxed),
+            self.statistics.deepest(),
         );
         if again[0] > 0 {
             text += &format!(", {:.1} MB written again", megabytes(again[0]));
         }
-        let blocks = self.blocks.load(Ordering::Relaxed);
+        let blocks = self.statistics.blocks();
         if blocks > 0 {
             text += &format!(", {blocks} blocks of rows with frequent keys");
         }
@@ -566,7 +521,7 @@ impl Spill {
     fn report_radix(&self, late: usize) -> String {
         let probe = self.probe.get().map_or(0, |probe| probe.store.kept_bytes());
         let [build, probe] = [self.build.kept_bytes(), probe].map(|bytes| bytes as f64 / 1e6);
-        let [split, made] = self.second.each_ref().map(|partitions| partitions.load(Ordering::Relaxed));
+        let [split, made] = self.statistics.second_pass();
         let mut passes = match split {
             0 => "1 pass".to_string(),
             _ => format!(
@@ -574,7 +529,7 @@ impl Spill {
                 self.context.settings.join_partition_size
             ),
         };
-        let apart = self.apart.load(Ordering::Relaxed);
+        let apart = self.statistics.late_payload();
         if let Some(late) = self.probe.get().and_then(|probe| probe.apart.as_ref()).filter(|_| apart > 0) {
             passes +=
                 &format!(", payload of the probe side, {} bytes a row, in one pass in {apart} of them", late.bytes);
@@ -596,19 +551,11 @@ struct ProbeSide {
     stored: Option<StoredKeys>,
 }
 
-impl Drop for Spill {
-    fn drop(&mut self) {
-        if self.is_active() {
-            self.recorder.note(self.report());
-        }
-    }
-}
-
 /// One worker's build rows, by partition.
 pub(crate) struct SplitRows {
     split: Split,
     keys: Box<ProbeKeys>,
-    spill: Arc<Spill>,
+    partitioning: Arc<Partitioning>,
 }
 
 impl SplitRows {
@@ -617,11 +564,11 @@ impl SplitRows {
     /// # Errors
     /// Those of writing.
     pub(crate) fn take(&mut self, chunk: &Chunk, columns: &[usize]) -> Result<()> {
-        let spec = &self.spill.spec;
+        let spec = &self.partitioning.spec;
         let nulls = &spec.null_equals_null;
         self.keys.begin(chunk, &columns[..nulls.len()], nulls);
         if self.keys.has_unmatchable() {
-            self.spill.has_null_keys.store(true, Ordering::Relaxed);
+            self.partitioning.has_null_keys.store(true, Ordering::Relaxed);
         }
         let rows = Taken { all: spec.keeps_unmatchable(), ..Taken::default() };
         let taken = self.split.take(&mut self.keys, chunk, columns, rows);
@@ -635,7 +582,7 @@ impl SplitRows {
     /// Those of writing.
     pub(crate) fn take_all(&mut self, rows: Materialized, memory: Reservation) -> Result<()> {
         self.note_nulls(&rows);
-        let spec = &self.spill.spec;
+        let spec = &self.partitioning.spec;
         let (null_equals_null, all) = (&spec.null_equals_null[..], spec.keeps_unmatchable());
         self.split.take_all(rows, memory, &mut Keys { keys: &mut self.keys, null_equals_null, all })
     }
@@ -646,15 +593,15 @@ impl SplitRows {
     /// Those of writing.
     fn take_segment(&mut self, rows: &Materialized, segment: usize) -> Result<()> {
         self.note_nulls(rows);
-        let spec = &self.spill.spec;
+        let spec = &self.partitioning.spec;
         let (null_equals_null, all) = (&spec.null_equals_null[..], spec.keeps_unmatchable());
         self.split.take_segment(rows, segment, &mut Keys { keys: &mut self.keys, null_equals_null, all })
     }
 
     fn note_nulls(&self, rows: &Materialized) {
-        let nulls = &self.spill.spec.null_equals_null;
+        let nulls = &self.partitioning.spec.null_equals_null;
         if (0..nulls.len()).any(|key| !nulls[key] && rows.has_nulls(key)) {
-            self.spill.has_null_keys.store(true, Ordering::Relaxed);
+            self.partitioning.has_null_keys.store(true, Ordering::Relaxed);
         }
     }
 }

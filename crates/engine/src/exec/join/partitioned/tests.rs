@@ -1,7 +1,7 @@
 //! Joins that do not fit into memory, against nested loops. That all kinds of joins give the same under every way to spill
 //! is tested in [`crate::exec::tests`].
 
-use super::Spill;
+use super::Partitioning;
 use crate::context::QueryContext;
 use crate::exec::execute::execute;
 use crate::exec::join::build_spec::BuildSpec;
@@ -206,13 +206,14 @@ fn rows_of_several_workers_are_numbered_together() {
         expected: Expected { rows: 1e4, matching: 1.0, per_key: 1.0, ..Expected::default() },
         context: context.clone(),
     };
-    let spill = Spill::new(&columns, spec, (false, true), Expected::default(), &Arc::default(), &context).unwrap();
-    let mut workers = [spill.build_rows(), spill.build_rows(), spill.build_rows()];
+    let partitioning =
+        Partitioning::new(&columns, spec, (false, true), Expected::default(), &Arc::default(), &context).unwrap();
+    let mut workers = [partitioning.build_rows(), partitioning.build_rows(), partitioning.build_rows()];
     for (i, worker) in workers.iter_mut().enumerate() {
         let rows: Vec<Row> = (0..1000).map(|n| vec![int(n * 3 + i as i128)]).collect();
         worker.take(&chunk_of(&columns, &rows, &mut Chance(7)), &[0]).unwrap();
     }
-    let (rows, memory) = spill.complete(workers.into(), None, &TwoThreads).unwrap();
+    let (rows, memory) = partitioning.complete(workers.into(), None, &TwoThreads).unwrap();
     assert_eq!((rows.rows(), rows.id_space(), memory.bytes()), (3000, 3000, rows.bytes()));
 }
 

@@ -29,7 +29,7 @@ mod workers;
 pub(crate) use input::{Input, counted_bytes};
 pub(crate) use workers::KeysSink;
 
-use super::partitioned::Spill;
+use super::partitioned::Partitioning;
 use super::table::{
     BitCount, Chained, CountedBits, DISTINCT, FinalCat, FinalCht, JoinTable, Numbering, PrecountedRows, ProbeKeys,
     RangeCount,
@@ -70,7 +70,7 @@ pub(crate) struct TwoPass {
     stays: Vec<bool>,
     spec: BuildSpec,
     filter: Option<Arc<FilterSlot>>,
-    spill: Option<Arc<Spill>>,
+    partitioning: Option<Arc<Partitioning>>,
     state: Mutex<State>,
 }
 
@@ -140,7 +140,7 @@ impl TwoPass {
         input: &Input<'_>,
         spec: &BuildSpec,
         filter: Option<&Arc<FilterSlot>>,
-        spill: Option<&Arc<Spill>>,
+        partitioning: Option<&Arc<Partitioning>>,
     ) -> Option<Arc<TwoPass>> {
         let settings = &spec.context.settings;
         let is_forced = match settings.join_build {
@@ -172,7 +172,7 @@ impl TwoPass {
                 stays,
                 spec: spec.clone(),
                 filter: filter.cloned(),
-                spill: spill.cloned(),
+                partitioning: partitioning.cloned(),
                 state: Mutex::new(State::Counting { counted: Some(Vec::new()), start: None }),
             })
         })
@@ -252,7 +252,7 @@ impl TwoPass {
     /// True if the join of so many rows is rather one by partitions in memory, for which they are kept as ever.
     fn gains_by_partitions(&self, rows: usize, memory: &Reservation) -> bool {
         let is_forced = self.spec.context.settings.join_build == Readings::Twice;
-        !is_forced && self.spill.as_ref().is_some_and(|spill| spill.may_pay(rows, memory.free()))
+        !is_forced && self.partitioning.as_ref().is_some_and(|partitioning| partitioning.may_pay(rows, memory.free()))
     }
 
     /// What is found where rows have numbers; `None` if there is no memory for it, keys are repeated, far more rows came than were expected, or
