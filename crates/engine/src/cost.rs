@@ -1,15 +1,17 @@
-//! What reading and joining cost on this machine: by what a scan is weighed against looking rows up, and orders and sides of
-//! joins against others.
+//! What reading and joining cost on this machine: by what a scan is weighed against looking rows up, and
+//! orders and sides of joins against others.
 //!
-//! A scan costs the bytes of the blocks as they are encoded, and for each value what its encoding takes to be looked at, so a
-//! column that is packed is cheaper to scan than a flat one. A row that is looked up costs the same however it is encoded.
-//! Hence compression changes which is chosen. What a join costs by these figures is in [`crate::estimate`].
+//! A scan costs the bytes of the blocks as they are encoded, and for each value what its encoding takes to be
+//! looked at, so a column that is packed is cheaper to scan than a flat one. A row that is looked up costs
+//! the same however it is encoded. Hence compression changes which is chosen. What a join costs by these
+//! figures is in [`crate::estimate`].
 //!
 //! The figures are nanoseconds of one thread. A database begins with those of a machine that was measured
 //! ([`Costs::default`]); [`crate::calibrate`] measures the one that it runs on.
 //!
-//! Paper: *Light-weight compression through the whole engine*, section 5 (the optimizer charges what is read at its compressed size, and
-//! decompression). Not here: sorts and aggregations, for which there is nothing to choose.
+//! Paper: *Light-weight compression through the whole engine*, section 5 (the optimizer charges what is read
+//! at its compressed size, and decompression). Not here: sorts and aggregations, for which there is nothing
+//! to choose.
 
 use entasis_storage::TableSnapshot;
 
@@ -101,7 +103,8 @@ impl Costs {
         self.scan_of(table, column, SMALL_SAMPLE) / (table.rows() as f64).max(1.0)
     }
 
-    /// An access in no order to memory of so many bytes, by the logarithm of its size between sizes that were measured.
+    /// An access in no order to memory of so many bytes, by the logarithm of its size between sizes that were
+    /// measured.
     pub(crate) fn access(&self, bytes: f64) -> f64 {
         between(&self.access, bytes)
     }

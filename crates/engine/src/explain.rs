@@ -10,8 +10,9 @@
 //!       …
 //! ```
 //!
-//! The lines come from [`crate::plan::display`]; here they are annotated with what is decided above the plan: the rows that are
-//! expected ([`crate::estimate`]), where a scan looks ([`crate::reach`]) and by what a join searches ([`crate::bounds`]).
+//! The lines come from [`crate::plan::display`]; here they are annotated with what is decided above the plan:
+//! the rows that are expected ([`crate::estimate`]), where a scan looks ([`crate::reach`]) and by what a join
+//! searches ([`crate::bounds`]).
 
 use crate::bounds::Bounds;
 use crate::estimate::estimate_rows;

@@ -1,7 +1,8 @@
 //! The engine: plans in, chunks out.
 //!
-//! A [`plan::Plan`] comes bound and typed from whoever reads SQL. [`optimizer::optimize`] rewrites it, [`exec::execute`]
-//! cuts it into pipelines and runs them on a few workers, and the chunks end in a [`exec::ResultSink`].
+//! A [`plan::Plan`] comes bound and typed from whoever reads SQL. [`optimizer::optimize`] rewrites it,
+//! [`exec::execute`] cuts it into pipelines and runs them on a few workers, and the chunks end in a
+//! [`exec::ResultSink`].
 //!
 //! The modules stand on floors: each names only those of the lines above its own.
 //!
@@ -19,7 +20,8 @@
 //! calibrate  recursive  shared  template      statements that the engine runs for others
 //! ```
 //!
-//! This crate knows no SQL text, no Arrow and no DataFusion. Tables and files reach it as [`relation::Relation`]s.
+//! This crate knows no SQL text, no Arrow and no DataFusion. Tables and files reach it as
+//! [`relation::Relation`]s.
 
 mod bounds;
 mod calibrate;

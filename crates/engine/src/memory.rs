@@ -1,14 +1,15 @@
-//! Memory that statements may use: a budget that all of a database share, and what owners have reserved of it.
+//! Memory that statements may use: a budget that all of a database share, and what owners have reserved of
+//! it.
 //!
-//! It is counted, not enforced by the allocator: whatever grows with the data (tables, hash tables, sorts, results) reserves
-//! before it grows, and gives back when it is dropped.
+//! It is counted, not enforced by the allocator: whatever grows with the data (tables, hash tables, sorts,
+//! results) reserves before it grows, and gives back when it is dropped.
 
 use crate::sync::{AtomicUsize, Ordering};
 use entasis_vector::{Error, Result};
 use std::sync::Arc;
 
-/// The memory that statements may use together. Counted, not enforced by the allocator: whatever grows with the data
-/// (tables, hash tables, sorts, results) reserves before it grows.
+/// The memory that statements may use together. Counted, not enforced by the allocator: whatever grows with
+/// the data (tables, hash tables, sorts, results) reserves before it grows.
 #[derive(Debug)]
 pub struct MemoryBudget {
     limit: AtomicUsize,

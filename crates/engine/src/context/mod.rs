@@ -1,4 +1,5 @@
-//! What a running statement carries: settings, memory budget, temporary space, cancellation, progress, and its workers.
+//! What a running statement carries: settings, memory budget, temporary space, cancellation, progress, and
+//! its workers.
 
 mod temp_space;
 pub(crate) mod workers;

@@ -1,6 +1,8 @@
-//! Estimates: what is believed of a plan before it runs. They choose among equal plans, and never make a result wrong.
+//! Estimates: what is believed of a plan before it runs. They choose among equal plans, and never make a
+//! result wrong.
 //!
-//! - [`values`] is what is believed of rows and columns; [`selectivity`] says which share of them satisfies predicates.
+//! - [`values`] is what is believed of rows and columns; [`selectivity`] says which share of them satisfies
+//!   predicates.
 //! - [`rows`] derives it from a plan, bottom-up: [`estimate`], [`estimate_rows`].
 //! - [`width`] says what a row weighs that a join keeps, [`join_cost`] what a join costs by that.
 //!

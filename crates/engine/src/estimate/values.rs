@@ -1,7 +1,8 @@
 //! What is believed of rows that are not there yet: how many, and what their columns look like.
 //!
-//! An [`Estimate`] knows two counts of distinct values for each column and says what expressions over its columns look like.
-//! How it is derived from a plan is in [`super::rows`], how predicates narrow it in [`super::selectivity`].
+//! An [`Estimate`] knows two counts of distinct values for each column and says what expressions over its
+//! columns look like. How it is derived from a plan is in [`super::rows`], how predicates narrow it in
+//! [`super::selectivity`].
 
 use entasis_vector::expr::{ArithmeticOp, ColumnMeta, DatePart, Expr, Function};
 use entasis_vector::{ColumnId, DataType, Value};
@@ -48,7 +49,8 @@ impl ColumnEstimate {
     }
 }
 
-/// Where a value stands on the number line. Text is placed by its first bytes, so that ranges of text work too.
+/// Where a value stands on the number line. Text is placed by its first bytes, so that ranges of text work
+/// too.
 pub(crate) fn position(value: &Value) -> Option<f64> {
     let bytes = |text: &[u8]| text.iter().chain(std::iter::repeat(&0)).take(6).fold(0.0, |p, b| p * 256.0 + *b as f64);
     match value {
@@ -62,8 +64,8 @@ pub(crate) fn position(value: &Value) -> Option<f64> {
     }
 }
 
-/// Distinct values left when `rows` rows with `distinct` values are thinned out to the share `kept`: each value stands
-/// in `rows / distinct` rows, and is gone if none of them is kept.
+/// Distinct values left when `rows` rows with `distinct` values are thinned out to the share `kept`: each
+/// value stands in `rows / distinct` rows, and is gone if none of them is kept.
 fn thin_out(distinct: f64, rows: f64, kept: f64) -> f64 {
     if kept >= 1.0 || distinct <= 0.0 || rows <= 0.0 {
         return distinct;
@@ -195,8 +197,8 @@ impl Estimate {
         column
     }
 
-    /// Distinct combinations of values of `exprs`. Columns are rarely independent, so each further one, from the
-    /// largest down, counts with half the exponent of the one before.
+    /// Distinct combinations of values of `exprs`. Columns are rarely independent, so each further one, from
+    /// the largest down, counts with half the exponent of the one before.
     pub(crate) fn groups<'a>(&self, exprs: impl Iterator<Item = &'a Expr>) -> f64 {
         let mut counts: Vec<f64> = exprs.map(|e| self.expression(e)).map(|c| c.distinct + c.nulls.ceil()).collect();
         counts.sort_by(|a, b| b.total_cmp(a));

@@ -12,8 +12,8 @@ use entasis_vector::expr::Program;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Runs an optimized plan and hands its rows, the plan's output columns in order, to `sink`. The columns have their
-/// types' default physical types; with an order, the rows come from one worker.
+/// Runs an optimized plan and hands its rows, the plan's output columns in order, to `sink`. The columns have
+/// their types' default physical types; with an order, the rows come from one worker.
 ///
 /// # Errors
 /// Input errors of expressions and relations, resource errors, interruption, and whatever the sink raises.
@@ -29,8 +29,8 @@ pub fn execute(plan: &Plan, context: &QueryContext, sink: &dyn ResultSink) -> Re
     })
 }
 
-/// The compiled expressions of an optimized plan: each operator that has any, in the order in which they run, and below it
-/// its programs and conditions. Nothing is run.
+/// The compiled expressions of an optimized plan: each operator that has any, in the order in which they run,
+/// and below it its programs and conditions. Nothing is run.
 ///
 /// # Errors
 /// Those of compiling expressions and of opening relations.

@@ -1,7 +1,7 @@
 //! Nodes as text: a line that says what a node does, without its inputs.
 //!
-//! A plan does not know how it is going to be run. What is known of that stands in the [`Notes`] that the line is written with;
-//! who has them is [`crate::explain`].
+//! A plan does not know how it is going to be run. What is known of that stands in the [`Notes`] that the
+//! line is written with; who has them is [`crate::explain`].
 //!
 //! Columns go by name; where two columns of the plan share one, by name and id (`l_orderkey#7`).
 

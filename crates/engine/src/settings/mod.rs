@@ -10,7 +10,8 @@ pub use join_tables::{parse_wanted, show_wanted};
 use entasis_vector::CHUNK_ROWS;
 use std::sync::Arc;
 
-/// `NAMES` and `Display` for an enum that is a setting, by the names of its variants. A variant without a name does not compile.
+/// `NAMES` and `Display` for an enum that is a setting, by the names of its variants. A variant without a
+/// name does not compile.
 macro_rules! named {
     ($kind:ident: $($variant:ident = $name:literal),+) => {
         impl $kind {
@@ -55,7 +56,8 @@ pub struct Settings {
     pub aggregate_spill: Spilling,
     /// When sorts do.
     pub sort_spill: Spilling,
-    /// Bytes that the build rows and the table of a radix join's partition should have: what a worker's cache holds.
+    /// Bytes that the build rows and the table of a radix join's partition should have: what a worker's cache
+    /// holds.
     pub join_partition_size: usize,
     /// Whether the second pass of a radix join leaves payload of the probe side where it is.
     pub join_late: JoinLate,
@@ -71,8 +73,8 @@ pub struct Settings {
     pub temp_directory: Arc<str>,
     /// Bytes that all temporary files of a database may have together.
     pub max_temp_directory_size: u64,
-    /// Scans order conjuncts by what they are measured to do, and leave out join filters that bring nothing; off leaves
-    /// them as the plan has them. For tests.
+    /// Scans order conjuncts by what they are measured to do, and leave out join filters that bring nothing;
+    /// off leaves them as the plan has them. For tests.
     pub adaptive: bool,
 }
 
@@ -194,7 +196,8 @@ pub enum JoinSpill {
 
 named!(JoinSpill: Auto = "auto", Half = "half", All = "all", Deep = "deep");
 
-/// When sorts and aggregations write rows to temporary files. The settings `sort_spill` and `aggregate_spill`.
+/// When sorts and aggregations write rows to temporary files. The settings `sort_spill` and
+/// `aggregate_spill`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Spilling {
     /// When memory is short.

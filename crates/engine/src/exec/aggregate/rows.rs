@@ -1,4 +1,5 @@
-//! The rows of a chunk that count for an aggregate, and the loops that fold values of them into arrays over the groups.
+//! The rows of a chunk that count for an aggregate, and the loops that fold values of them into arrays over
+//! the groups.
 
 use entasis_vector::Native;
 use entasis_vector::simd::widest;
@@ -12,8 +13,9 @@ pub struct Rows<'a> {
     pub positions: Option<&'a [u16]>,
     /// Their groups; `None`: all belong to group 0, unless there are marks.
     pub groups: Option<&'a [u32]>,
-    /// If there are few groups, instead of them for counts and sums: of each position the group of its row, or [`NO_GROUP`](crate::exec::group_table::marked::NO_GROUP)
-    /// if it is no row. No position beyond is a row.
+    /// If there are few groups, instead of them for counts and sums: of each position the group of its row,
+    /// or [`NO_GROUP`](crate::exec::group_table::marked::NO_GROUP) if it is no row. No position beyond is a
+    /// row.
     pub marks: Option<&'a [u8]>,
 }
 

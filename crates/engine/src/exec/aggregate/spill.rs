@@ -1,5 +1,5 @@
-//! Rows of an aggregation that wait for their groups, by partition: because groups hardly repeat, so that looking them up twice is
-//! wasted, or because there is no memory for more groups.
+//! Rows of an aggregation that wait for their groups, by partition: because groups hardly repeat, so that
+//! looking them up twice is wasted, or because there is no memory for more groups.
 //!
 //! ```text
 //! chunk → program → do groups repeat? ── no → [Writer], by low bits of the tags of their groups → [Store]
@@ -8,18 +8,21 @@
 //!                                        the others → [Writer] → [Store], in a file
 //! later, partition by partition: groups of all partials, then rows that wait → a partial of its own → result ([`super::late`])
 //! ```
-//! What waits are the outputs of the layout's program: rows that come back are folded in like any other, whatever the states
-//! are. In files this is a hybrid hash aggregation (Graefe, *Query Evaluation Techniques for Large Databases*, ACM Computing Surveys
-//! 1993, section 4.4), by the bits of the hash that partitions in memory have too.
+//! What waits are the outputs of the layout's program: rows that come back are folded in like any other,
+//! whatever the states are. In files this is a hybrid hash aggregation (Graefe, *Query Evaluation Techniques
+//! for Large Databases*, ACM Computing Surveys 1993, section 4.4), by the bits of the hash that partitions in
+//! memory have too.
 //!
-//! 1. Memory is short for a worker if it cannot reserve, or if it has some megabytes and, should its partial become twice as large, less
-//!    than a quarter would be left of what was free when the aggregation began: operators above need some too. It keeps its partials and makes no groups any more; rows that
-//!    waited in memory are written.
-//! 2. Frequent groups are likely to be in a partial, so rows are looked up in the last one, as long as one row in
-//!    [`WORTH_KNOWN`] is found there.
+//! 1. Memory is short for a worker if it cannot reserve, or if it has some megabytes and, should its partial
+//!    become twice as large, less than a quarter would be left of what was free when the aggregation began:
+//!    operators above need some too. It keeps its partials and makes no groups any more; rows that waited in
+//!    memory are written.
+//! 2. Frequent groups are likely to be in a partial, so rows are looked up in the last one, as long as one
+//!    row in [`WORTH_KNOWN`] is found there.
 //!
-//! Invariants: a group may be in several partials and among the rows that wait, but in one partition only. What a worker that writes
-//! holds back of all partitions together is bounded; a little of it, some hundred rows of each, need not be reserved.
+//! Invariants: a group may be in several partials and among the rows that wait, but in one partition only.
+//! What a worker that writes holds back of all partitions together is bounded; a little of it, some hundred
+//! rows of each, need not be reserved.
 //!
 //! Not here: aggregations without keys or whose external functions take rows as they come (they merge whole).
 
@@ -37,7 +40,8 @@ use std::sync::Arc;
 
 /// The part of the memory that was free at the beginning that is left to others.
 const LEFT_PART: usize = 4;
-/// Partials of a worker may have so much memory, whatever is left to others: the most, and as a part of what is left.
+/// Partials of a worker may have so much memory, whatever is left to others: the most, and as a part of what
+/// is left.
 const MOST_LEAST: usize = 4 << 20;
 const LEAST_PART: usize = 4;
 /// What a writer holds back: the most, and as a part of what is left to others.
@@ -77,7 +81,8 @@ impl Spill {
         self.store.may_write()
     }
 
-    /// Measures what is free and sets a part of it aside for others. To be called before the first group is made.
+    /// Measures what is free and sets a part of it aside for others. To be called before the first group is
+    /// made.
     pub fn set_memory_aside(&self) {
         self.left();
     }
@@ -118,7 +123,8 @@ impl Spill {
         }
     }
 
-    /// What one worker brings the rows of a partition to `store` with, by the parts of the partition. In memory, to begin with.
+    /// What one worker brings the rows of a partition to `store` with, by the parts of the partition. In
+    /// memory, to begin with.
     pub(crate) fn writer(&self, store: &Arc<Store>, whole: Partition) -> Writer {
         let threads = self.context.settings.threads.max(1);
         let most = (self.left() / HELD_PART / threads).min(MOST_HELD);
@@ -147,7 +153,8 @@ impl Known {
         Known { looks_up, rows: 0, found: 0 }
     }
 
-    /// Folds rows of `chunk`, which has the outputs of the layout's program, into `partial`, and lets the others wait.
+    /// Folds rows of `chunk`, which has the outputs of the layout's program, into `partial`, and lets the
+    /// others wait.
     ///
     /// # Errors
     /// Those of the states and of writing.

@@ -1,4 +1,5 @@
-//! Rows of one worker that wait for their groups, on their way to a store: by partition, in memory or to a file.
+//! Rows of one worker that wait for their groups, on their way to a store: by partition, in memory or to a
+//! file.
 
 use crate::exec::group_table::Partition;
 use crate::exec::materialized::Materialized;
@@ -26,8 +27,8 @@ pub struct Writer {
     spread: Scatter<{ STAYS + 1 }>,
     /// Bytes that are in memory.
     bytes: usize,
-    /// Rows are written: when there are more bytes than `most`, or than twice `least` if they cannot be reserved. `least` is what
-    /// partitions of a few rows take, and is not reserved.
+    /// Rows are written: when there are more bytes than `most`, or than twice `least` if they cannot be
+    /// reserved. `least` is what partitions of a few rows take, and is not reserved.
     writes: bool,
     least: usize,
     most: usize,
@@ -35,8 +36,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Brings the rows of the partition `whole` to `store`, by the parts of the partition: in memory, to begin with. At most `most` bytes
-    /// are held back once rows are written.
+    /// Brings the rows of the partition `whole` to `store`, by the parts of the partition: in memory, to
+    /// begin with. At most `most` bytes are held back once rows are written.
     pub(crate) fn new(store: &Arc<Store>, whole: Partition, most: usize, memory: Reservation) -> Writer {
         let width: usize = store.columns().iter().map(|meta| meta.physical.width()).sum();
         let least = PARTITIONS * Materialized::FIRST_ROOM * width;
@@ -54,7 +55,8 @@ impl Writer {
         }
     }
 
-    /// Takes the rows of `chunk` whose tags are given; the others stay. Unless rows are written, memory is yet to be reserved.
+    /// Takes the rows of `chunk` whose tags are given; the others stay. Unless rows are written, memory is
+    /// yet to be reserved.
     ///
     /// # Errors
     /// Those of writing.

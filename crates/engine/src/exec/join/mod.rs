@@ -41,6 +41,7 @@ pub(crate) mod side;
 pub(crate) mod strategy;
 pub(crate) mod swap;
 pub(crate) mod table;
+pub(crate) mod tuning;
 pub(crate) mod two_pass;
 pub(crate) mod unmatched;
 

@@ -1,15 +1,15 @@
 //! Which strategies are open to a join when it is planned.
 //!
-//! | strategy | what is done | when it is decided |
+//! | strategy | what is done | decided when |
 //! |---|---|---|
-//! | in memory, one pass | rows are kept as they come, then get their table | where nothing else is |
-//! | in memory, two passes | keys are counted, then rows are put in place ([`two_pass`](super::two_pass)) | when the join is planned, and once more when the keys are counted |
-//! | partitioned in memory | both sides are split, each partition has a table in a cache ([`partitioned`](super::partitioned)) | when all build rows are there |
-//! | partitioned in files | the same of what there is no memory for | when memory is short |
+//! | in memory, one pass | rows are kept as they come, then get their table | nothing else is taken |
+//! | in memory, two passes | keys are counted, then rows put in place | it is planned, keys are counted |
+//! | partitioned in memory | both sides are split, a table for each partition | all build rows are there |
+//! | partitioned in files | the same of what there is no memory for | memory is short |
 //!
-//! Here is what a join's kind, its keys and the settings rule out. What pays of the rest depends on rows: by estimate in
-//! [`two_pass::input`](super::two_pass), by those that have come in [`partitioned::choice`](super::partitioned::choice). Both give their
-//! reasons to the profile.
+//! Here is what a join's kind, its keys and the settings rule out. What pays of the rest depends on rows: by
+//! estimate in [`two_pass::input`](super::two_pass), by those that have come in
+//! [`partitioned::choice`](super::partitioned::choice). Both give their reasons to the profile.
 
 use super::build_spec::BuildSpec;
 use crate::settings::TableKind;
@@ -48,7 +48,8 @@ impl Open {
         Open {
             // The nearest row of all is to be found: no block of them may be apart.
             partitions: !spec.lookup.is_some_and(|lookup| lookup.nearest),
-            // A probe row with a NULL may match every build row, and if there is more to compare, each must be looked at.
+            // A probe row with a NULL may match every build row, and if there is more to compare, each must
+            // be looked at.
             apart: !spec.null_aware || (spec.null_equals_null.len() == 1 && !planned.has_conditions),
             // A probe side of another join is not kept, one that is in memory not moved.
             in_memory: match spec.table {

@@ -1,5 +1,5 @@
-//! Which keys there are, and nothing else: a bit for each place. The filter for the probe side's scans ([`super::filter`]), and the
-//! table of joins that ask only that (`bitmap` in [`crate::exec::join::table`]).
+//! Which keys there are, and nothing else: a bit for each place. The filter for the probe side's scans
+//! ([`super::filter`]), and the table of joins that ask only that (`bitmap` in [`crate::exec::join::table`]).
 
 use super::build_keys::for_each_batch;
 use super::places::{NOWHERE, Packing};
@@ -80,8 +80,8 @@ impl Bits {
         Ok(Bits { words: all, rows, keys })
     }
 
-    /// The same without the places before `first`, a multiple of 64, and without those from `end` on: none of these is taken.
-    /// While it is made the bits may be there twice.
+    /// The same without the places before `first`, a multiple of 64, and without those from `end` on: none of
+    /// these is taken. While it is made the bits may be there twice.
     pub(crate) fn cut(self, first: u64, end: u64) -> Bits {
         let kept = &self.words[(first / 64) as usize..end.div_ceil(64) as usize];
         if kept.len() == self.words.len() {
@@ -178,7 +178,8 @@ impl BitsCount {
         BitsCount { words: Array::zeroed(places.div_ceil(64) as usize), rows: 0, keys: 0 }
     }
 
-    /// Takes the places of a chunk's `rows` (`None`: all). Whether all of them were below the number of places, and whether these were free.
+    /// Takes the places of a chunk's `rows` (`None`: all). Whether all of them were below the number of
+    /// places, and whether these were free.
     #[inline(always)]
     pub(crate) fn add(&mut self, places: &[u64], rows: Option<&[u16]>) -> (bool, bool) {
         let count = rows.map_or(places.len(), <[u16]>::len);

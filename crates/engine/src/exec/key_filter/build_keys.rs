@@ -21,7 +21,8 @@ pub(crate) struct BuildInput<'a> {
     pub tasks: &'a dyn Tasks,
 }
 
-/// Smallest and largest value of each key of a build side, if all are integers that 64 bits hold and NULL equals nothing.
+/// Smallest and largest value of each key of a build side, if all are integers that 64 bits hold and NULL
+/// equals nothing.
 ///
 /// # Errors
 /// Those of the tasks.
@@ -91,7 +92,8 @@ pub(crate) fn sample(rows: &Materialized, count: usize) -> Vec<i64> {
     keys
 }
 
-/// Calls `f` with the offset of a first row and the places of that row and those that follow, for all rows of `segment`.
+/// Calls `f` with the offset of a first row and the places of that row and those that follow, for all rows of
+/// `segment`.
 pub(crate) fn for_each_batch(rows: &Materialized, segment: usize, packing: &Packing, f: &mut dyn FnMut(usize, &[u64])) {
     let mut places = [0u64; CHUNK_ROWS];
     let count = rows.segment_rows(segment);
@@ -117,8 +119,8 @@ impl KeyHashes {
         KeyHashes { columns, cache: HashCache::default(), nulls: Vec::new() }
     }
 
-    /// Calls `f` with the offset of a first row, the hashes of that row and those that follow, and which of these cannot
-    /// match, ascending; for the rows of `segment` at the given offsets.
+    /// Calls `f` with the offset of a first row, the hashes of that row and those that follow, and which of
+    /// these cannot match, ascending; for the rows of `segment` at the given offsets.
     pub(crate) fn for_each(
         &mut self,
         input: &BuildInput<'_>,

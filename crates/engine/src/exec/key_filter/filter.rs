@@ -1,5 +1,5 @@
-//! The filter that a finished build side leaves ([`FilterSlot`], [`KeyFilter`]), what it is made of ([`choose`]), and one worker's test of
-//! it ([`FilterWorker`]). See [`super`].
+//! The filter that a finished build side leaves ([`FilterSlot`], [`KeyFilter`]), what it is made of
+//! ([`choose`]), and one worker's test of it ([`FilterWorker`]). See [`super`].
 
 use super::bits::Bits;
 use super::bloom::Bloom;
@@ -96,9 +96,9 @@ impl FilterSlot {
         self.filter.get_or_init(|| filter);
     }
 
-    /// Makes the filter of a finished build side, if somebody wants it, and leaves it here. `bounds` are the smallest and
-    /// the largest value of each key, if they are known; `spared` are bytes of memory that the join's table may need. What it
-    /// has become.
+    /// Makes the filter of a finished build side, if somebody wants it, and leaves it here. `bounds` are the
+    /// smallest and the largest value of each key, if they are known; `spared` are bytes of memory that the
+    /// join's table may need. What it has become.
     ///
     /// # Errors
     /// Those of the tasks.
@@ -189,7 +189,8 @@ fn choose(
 pub(crate) struct KeyFilter {
     /// There are no keys at all.
     is_empty: bool,
-    /// Of each key, a value that none is below and one that none is above, if some are known; bits are of the places between these.
+    /// Of each key, a value that none is below and one that none is above, if some are known; bits are of the
+    /// places between these.
     bounds: Option<Vec<(i64, i64)>>,
     test: Test,
     _memory: Reservation,
@@ -203,8 +204,8 @@ enum Test {
 }
 
 impl KeyFilter {
-    /// One key column's, of which the smallest and the largest value are known, if there is one, and perhaps the bits of the
-    /// places of these.
+    /// One key column's, of which the smallest and the largest value are known, if there is one, and perhaps
+    /// the bits of the places of these.
     pub(crate) fn of_column(
         bounds: Option<(i64, i64)>,
         bits: Option<(Packing, Arc<Bits>)>,
@@ -334,8 +335,8 @@ impl FilterWorker {
         !is_resting
     }
 
-    /// Keeps in `rows`, which ascend, those whose keys may be there; a key with a NULL is not. `key` gives a key column and
-    /// the positions of rows in it, if they are not the rows themselves.
+    /// Keeps in `rows`, which ascend, those whose keys may be there; a key with a NULL is not. `key` gives a
+    /// key column and the positions of rows in it, if they are not the rows themselves.
     pub(crate) fn retain<'a>(&mut self, key: impl Fn(usize) -> (&'a Vector, Option<&'a [u16]>), rows: &mut Vec<u16>) {
         let slot = self.slot.clone();
         let Some(filter) = slot.get() else { return };
@@ -505,8 +506,8 @@ mod tests {
         Value::Integer(v.into())
     }
 
-    /// Every kind of filter over every kind of key against a list of the keys, over chunks in every encoding and rows that
-    /// are left of them.
+    /// Every kind of filter over every kind of key against a list of the keys, over chunks in every encoding
+    /// and rows that are left of them.
     #[test]
     fn rows_with_a_key_pass_and_of_the_others_few() {
         let mut chance = Chance(77);

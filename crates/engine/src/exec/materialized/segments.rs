@@ -6,7 +6,8 @@ use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Buffer, Buffers, Native};
 
-/// Visits the given rows with an item of `out` each; their values have been asked for, if all are more than the nearer caches hold.
+/// Visits the given rows with an item of `out` each; their values have been asked for, if all are more than
+/// the nearer caches hold.
 #[inline(always)]
 pub(super) fn visit_segments<T: Native, O>(
     segments: &[Buffer],
@@ -21,9 +22,10 @@ pub(super) fn visit_segments<T: Native, O>(
     visit_prefetching(are_far, rows, ask, out, visitor);
 }
 
-/// The values of the segment in which all `rows` are as one slice, or those of all segments if they are one piece of memory, and the
-/// row it begins with.
-// PERF: rows that have been put in place are one piece. Of others, keys in order, or by hash, lead to rows near each other.
+/// The values of the segment in which all `rows` are as one slice, or those of all segments if they are one
+/// piece of memory, and the row it begins with.
+// PERF: rows that have been put in place are one piece. Of others, keys in order, or by hash, lead to rows
+// near each other.
 #[inline(always)]
 pub(super) fn joined<'a, T: Native>(segments: &'a Buffers, rows: &[u32]) -> Option<(u32, &'a [T])> {
     if let Some(values) = segments.joined(SEGMENT_ROWS) {

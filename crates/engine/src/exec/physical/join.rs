@@ -1,18 +1,18 @@
 //! Physical planning of joins.
 //!
-//! The input that is cheaper to keep by the optimizer's estimate ([`crate::cost::join`]) ends in a [`BuildSink`], the other one is
-//! the join's stream and passes its operators. Joins that give build rows at the end, or partitions later, have a part of the stream
-//! for each.
+//! The input that is cheaper to keep by the optimizer's estimate ([`crate::cost::join`]) ends in a
+//! [`BuildSink`], the other one is the join's stream and passes its operators. Joins that give build rows at
+//! the end, or partitions later, have a part of the stream for each.
 //!
-//! Where it is no more than an estimate how many rows are kept, the join is planned [the other way round](crate::exec::join::swap)
-//! as well:
+//! Where it is no more than an estimate how many rows are kept, the join is planned [the other way
+//! round](crate::exec::join::swap) as well:
 //!
 //! ```text
 //! build side → [BuildSink] ─┬─ table                      probe side → [Probe] → …
 //!                           └─ far more than expected:    probe side → [BuildSink] → table;  rows that were kept → [Probe] → …
 //! ```
-//! Pipelines of the way that is not taken are left out when they would run. The probe side is planned once: its operators are
-//! shared by both ways, and one of them runs.
+//! Pipelines of the way that is not taken are left out when they would run. The probe side is planned once:
+//! its operators are shared by both ways, and one of them runs.
 
 use super::{Builder, Needed, Stream, align, with};
 use crate::bounds::{Bounds, Searched};
@@ -277,7 +277,8 @@ impl Builder<'_> {
         }
     }
 
-    /// Ends `build` in the sink that keeps its rows. `slot` is told the keys; `is_filtered`: join filters go into this side.
+    /// Ends `build` in the sink that keeps its rows. `slot` is told the keys; `is_filtered`: join filters go
+    /// into this side.
     fn keep(
         &mut self,
         joined: &Joined<'_>,
@@ -337,8 +338,8 @@ impl Builder<'_> {
         Ok(())
     }
 
-    /// The columns that a build side is kept with: keys, what it is ordered by, payload; as they are computed of `input`, and as they are
-    /// kept. And how many are not payload.
+    /// The columns that a build side is kept with: keys, what it is ordered by, payload; as they are computed
+    /// of `input`, and as they are kept. And how many are not payload.
     fn kept_columns(&self, joined: &Joined<'_>, input: &[ColumnMeta]) -> Result<(Computed, Vec<ColumnMeta>, usize)> {
         let keys = joined.keys(Side::Build);
         let ids = joined.input(Side::Build).columns();
@@ -364,7 +365,8 @@ impl Builder<'_> {
         Ok((columns, metas, ordering))
     }
 
-    /// The output of a join whose one side is `kept`: `stream`, the other one, after the operators of the join.
+    /// The output of a join whose one side is `kept`: `stream`, the other one, after the operators of the
+    /// join.
     fn probe(&self, joined: &Joined<'_>, kept: Kept, mut stream: Stream, probing: Probing) -> Result<Stream> {
         let Kept { built, partitioning, metas, rows, .. } = kept;
         let (join, recorder, shape) = (joined.join, &joined.recorder, joined.shape);
@@ -449,8 +451,8 @@ impl Builder<'_> {
         Ok(stream)
     }
 
-    /// `stream`, the output of a join, and that of the same join the other way round: rows of `probe`, the side that was to stream by,
-    /// are kept, those that were `kept` stream by.
+    /// `stream`, the output of a join, and that of the same join the other way round: rows of `probe`, the
+    /// side that was to stream by, are kept, those that were `kept` stream by.
     fn swap(
         &mut self,
         stream: Stream,

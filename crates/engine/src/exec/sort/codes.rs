@@ -1,7 +1,7 @@
 //! Codes of rows: one unsigned integer for each, in the order of some keys.
 //!
-//! Each row gets a *code*, one unsigned integer of 64 or 128 bits whose order is the order of the rows. The keys are
-//! packed into it from the top, each in as many bits as its values need:
+//! Each row gets a *code*, one unsigned integer of 64 or 128 bits whose order is the order of the rows. The
+//! keys are packed into it from the top, each in as many bits as its values need:
 //!
 //! | values | bits |
 //! |---|---|
@@ -9,9 +9,9 @@
 //! | floats | IEEE bits made monotone: NaN largest, the zeros equal |
 //! | strings | their first bytes, as many as fit |
 //!
-//! A column with NULLs takes one more bit on top; descending keys are inverted. If everything fits, comparing codes is
-//! comparing rows; else equal codes are told apart by the values themselves ([`super::ties`]). Last comes the order of
-//! arrival, so every order is total and rows that are equal stay in their order.
+//! A column with NULLs takes one more bit on top; descending keys are inverted. If everything fits, comparing
+//! codes is comparing rows; else equal codes are told apart by the values themselves ([`super::ties`]). Last
+//! comes the order of arrival, so every order is total and rows that are equal stay in their order.
 
 use crate::exec::materialized::Materialized;
 use entasis_vector::value::canonical_bits;
@@ -153,7 +153,8 @@ impl<'a> Codes<'a> {
         self.rows
     }
 
-    /// If codes end within a string: its column, the bytes that they have of it, and whether the order descends.
+    /// If codes end within a string: its column, the bytes that they have of it, and whether the order
+    /// descends.
     pub(super) fn text_to_go_on(&self) -> Option<(usize, usize, bool)> {
         let part = self.parts.last()?;
         let ends_within = matches!(part.kind, PartKind::Text) && self.inexact_from == Some(self.parts.len() - 1);

@@ -1,11 +1,12 @@
 //! Ordering: from sort keys to a list of row ids.
 //!
-//! Each row gets a [code](super::codes) whose order is the order of the rows, as far as it goes. Equal codes are told apart by the values
-//! themselves ([`super::ties`]). Last comes the order of arrival, so every order is total and rows that are equal stay in their order.
+//! Each row gets a [code](super::codes) whose order is the order of the rows, as far as it goes. Equal codes
+//! are told apart by the values themselves ([`super::ties`]). Last comes the order of arrival, so every order
+//! is total and rows that are equal stay in their order.
 //!
 //! 1. Ranges of rows are encoded and sorted by code, in parallel.
-//! 2. The sorted runs are cut at common boundaries, and each stretch is merged by a stable sort, which finds the runs in
-//!    it; then its ties are settled. Rows of one code are in one stretch.
+//! 2. The sorted runs are cut at common boundaries, and each stretch is merged by a stable sort, which finds
+//!    the runs in it; then its ties are settled. Rows of one code are in one stretch.
 
 pub use super::codes::OrderKey;
 
@@ -18,15 +19,16 @@ use crate::sync::Mutex;
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{Error, PhysicalType, Result};
 
-/// Rows that are worth a task of their own. Also the most of one where ties are to be settled, which takes so long that a
-/// cancelled statement would be waited for.
+/// Rows that are worth a task of their own. Also the most of one where ties are to be settled, which takes so
+/// long that a cancelled statement would be waited for.
 const TASK_ROWS: usize = 32 << 10;
 /// Rows of a task at most where codes tell all.
 const MOST_EXACT_ROWS: usize = 256 << 10;
 /// Samples that a run gives for the boundaries.
 const SAMPLES: usize = 16;
 
-/// The ids of all `rows` in the order of `keys`, whose expressions are columns of `rows`. Ties stay in the order of ids.
+/// The ids of all `rows` in the order of `keys`, whose expressions are columns of `rows`. Ties stay in the
+/// order of ids.
 ///
 /// # Errors
 /// Internal, if a key is not a column; those of `tasks`.
@@ -41,7 +43,8 @@ pub fn order_rows(rows: &Materialized, keys: &[SortKey], tasks: &dyn Tasks) -> R
     order(rows, &keys, rows.ids().collect(), Some(tasks))
 }
 
-/// The row ids `arrival`, put in the order of `keys`. Ties stay as they are in `arrival`. With `tasks`, in parallel.
+/// The row ids `arrival`, put in the order of `keys`. Ties stay as they are in `arrival`. With `tasks`, in
+/// parallel.
 ///
 /// # Errors
 /// Those of `tasks`.
@@ -90,7 +93,8 @@ fn merge_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], check: &(dyn Fn() -> R
     let row = |entry: &E| arrival[entry.place() as usize];
     let mut entries: Vec<E> = Vec::with_capacity(arrival.len());
     codes.encode(arrival, 0, arrival.len(), |place, code| entries.push(E::new(code, place)));
-    // PERF: a stable sort finds the stretches and merges them; entries differ, so that any sort gives the same.
+    // PERF: a stable sort finds the stretches and merges them; entries differ, so that any sort gives the
+    // same.
     entries.sort();
     if !codes.is_exact() {
         Ties { codes, row: &row, check }.settle(&mut entries)?;
@@ -128,8 +132,8 @@ fn order_by<E: Entry>(codes: &Codes<'_>, arrival: &[u32], tasks: Option<&dyn Tas
     let runs: Vec<Vec<E>> =
         slots.into_iter().map(|slot| slot.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)).collect();
 
-    // Boundaries between stretches: every run's own quantiles, sorted, and of these so many that there are as many
-    // stretches as runs.
+    // Boundaries between stretches: every run's own quantiles, sorted, and of these so many that there are as
+    // many stretches as runs.
     let mut samples: Vec<E> = runs.iter().flat_map(|run| run.iter().step_by(size.div_ceil(SAMPLES))).copied().collect();
     samples.sort_unstable();
     let boundaries: Vec<E> = samples.iter().step_by(SAMPLES).skip(1).copied().collect();

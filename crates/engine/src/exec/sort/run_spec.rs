@@ -1,4 +1,5 @@
-//! What a sort's runs have in common: a worker that writes one, a pass that merges some, and the last merge all go by it.
+//! What a sort's runs have in common: a worker that writes one, a pass that merges some, and the last merge
+//! all go by it.
 
 use super::codes::OrderKey;
 use crate::context::QueryContext;
@@ -27,7 +28,8 @@ pub struct BlockSize {
     pub text: usize,
 }
 
-/// What all runs of one sort have in common: what their rows are, how they are written, and how large blocks may be.
+/// What all runs of one sort have in common: what their rows are, how they are written, and how large blocks
+/// may be.
 pub struct RunSpec {
     pub(super) setting: Spilling,
     /// The stored columns, and the morsel.
@@ -100,7 +102,8 @@ impl RunSpec {
         self.setting != Spilling::Auto
     }
 
-    /// Measures what is free and sets a part of it aside for others. To be called before the first row is kept.
+    /// Measures what is free and sets a part of it aside for others. To be called before the first row is
+    /// kept.
     pub fn set_memory_aside(&self) {
         self.left();
     }

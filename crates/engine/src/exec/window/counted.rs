@@ -1,7 +1,7 @@
 //! Rows that [count](super::counting), numbered.
 //!
-//! For each position there is the number of rows that count before it. So how many do in a stretch is one difference,
-//! and, with a list of the positions that count, where the nth of a stretch is is one look-up.
+//! For each position there is the number of rows that count before it. So how many do in a stretch is one
+//! difference, and, with a list of the positions that count, where the nth of a stretch is is one look-up.
 
 use super::counting::Counting;
 use super::previous::Previous;

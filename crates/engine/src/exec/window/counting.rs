@@ -1,5 +1,5 @@
-//! Which rows count: those whose argument is not NULL, for which a filter is true, and of equal ones only the first of the partition,
-//! if that is asked for.
+//! Which rows count: those whose argument is not NULL, for which a filter is true, and of equal ones only the
+//! first of the partition, if that is asked for.
 
 use super::previous::Previous;
 use super::scan::fill;
@@ -20,8 +20,8 @@ pub struct Counting {
 }
 
 impl Counting {
-    /// Calls `take` with positions, a chunk of them at a time, and for each whether it counts, in the order of positions within
-    /// each of several ranges.
+    /// Calls `take` with positions, a chunk of them at a time, and for each whether it counts, in the order
+    /// of positions within each of several ranges.
     ///
     /// # Errors
     /// Those of `take`.
@@ -64,7 +64,8 @@ fn only_valid(vector: &Vector, counts: &mut [bool]) {
     }
 }
 
-/// The values of `column` in all rows of `section`, converted; `none` in rows that do not count. So many of `none` come first.
+/// The values of `column` in all rows of `section`, converted; `none` in rows that do not count. So many of
+/// `none` come first.
 ///
 /// # Errors
 /// Those of `tasks`.

@@ -1,5 +1,5 @@
-//! Finding [equal rows](super::previous): rows are put in the order of the columns by the sort's own code; equal ones then stand side by
-//! side, in the order of their positions.
+//! Finding [equal rows](super::previous): rows are put in the order of the columns by the sort's own code;
+//! equal ones then stand side by side, in the order of their positions.
 
 use super::copied::copied;
 use super::counting::Counting;
@@ -11,7 +11,8 @@ use entasis_vector::Result;
 use entasis_vector::expr::ColumnMeta;
 
 impl Previous {
-    /// Finds equal rows among those of `section` that count, by the columns `counting.args`, which are described by `metas`.
+    /// Finds equal rows among those of `section` that count, by the columns `counting.args`, which are
+    /// described by `metas`.
     ///
     /// # Errors
     /// Those of `tasks`.
@@ -30,8 +31,8 @@ impl Previous {
         Ok(Previous { positions })
     }
 
-    /// By position that of the equal row before it, plus one, and 0 without one; of a row that does not count, a number above all
-    /// positions.
+    /// By position that of the equal row before it, plus one, and 0 without one; of a row that does not
+    /// count, a number above all positions.
     ///
     /// # Errors
     /// Internal, if a filter cannot be read.

@@ -1,15 +1,16 @@
 //! Equal rows: for each row that counts the last one before it that counts and is equal in some columns.
 //!
-//! A value is new in a stretch of rows if its row before it is not in the stretch. So rows that have none in their partition stand for
-//! all distinct values of every frame that begins where the partition does.
-//! How they are found is in [`super::equal_rows`].
+//! A value is new in a stretch of rows if its row before it is not in the stretch. So rows that have none in
+//! their partition stand for all distinct values of every frame that begins where the partition does. How
+//! they are found is in [`super::equal_rows`].
 
 use super::section::Section;
 use std::ops::Range;
 
 /// See the module.
 pub struct Previous {
-    /// By position: that of the equal row before it, plus one; 0 if there is none or if the row does not count.
+    /// By position: that of the equal row before it, plus one; 0 if there is none or if the row does not
+    /// count.
     pub(super) positions: Vec<u32>,
 }
 

@@ -1,9 +1,9 @@
-//! A segment tree of another library's states: each node has seen the rows of [`FAN_OUT`] of the level below, the lowest ones so many rows.
-//! For aggregates whose states can be copied ([`GroupStates::add_copies`]).
+//! A segment tree of another library's states: each node has seen the rows of [`FAN_OUT`] of the level below,
+//! the lowest ones so many rows. For aggregates whose states can be copied ([`GroupStates::add_copies`]).
 //!
-//! The frames of a chunk are put together side by side, a state each: first their rows up to the next node, then nodes up to
-//! the next node above, and so on until nothing is left in between; then back down. So each state sees the rows of its frame
-//! in their order.
+//! The frames of a chunk are put together side by side, a state each: first their rows up to the next node,
+//! then nodes up to the next node above, and so on until nothing is left in between; then back down. So each
+//! state sees the rows of its frame in their order.
 
 use crate::plan::{ExternalAggregate, GroupStates};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
@@ -56,8 +56,8 @@ impl StateTree {
         Ok(StateTree { levels: levels.into_iter().map(Mutex::new).collect(), bytes })
     }
 
-    /// What frames are put together from, of each frame one stretch of positions at most: levels, 0 for the rows, with what of them is to
-    /// be seen, in that order.
+    /// What frames are put together from, of each frame one stretch of positions at most: levels, 0 for the
+    /// rows, with what of them is to be seen, in that order.
     pub fn cut(&self, frames: impl Iterator<Item = (u32, Range<usize>)>) -> Vec<(usize, Vec<Part>)> {
         let mut parts: Vec<Part> = frames.map(|(frame, range)| Part { frame, range }).collect();
         let mut steps = Vec::new();

@@ -11,6 +11,7 @@ use super::{Partitioning, ProbeSide};
 use crate::context::QueryContext;
 use crate::exec::join::buffered_columns::BufferedColumns;
 use crate::exec::join::probe::Probe;
+use crate::exec::join::tuning::{ALONE_PART, DEEPEST, HARDLY_SMALLER};
 use crate::exec::join::unmatched::BuildRows;
 use crate::exec::join::{BuildTail, Built, BuiltSlot, Computed, ProbeOutput};
 use crate::exec::materialized::Materialized;
@@ -23,14 +24,8 @@ use entasis_vector::{Chunk, Error, Result, Selection, Vector};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How often partitions are split.
-const DEEPEST: u32 = 6;
-/// Partitions that have more than this part of what was split are not split again.
-const HARDLY_SMALLER: (usize, usize) = (7, 8);
 /// Rows by which blocks grow.
 const STEP_ROWS: usize = 256;
-/// The part of the free memory that one partition may take.
-const ALONE: (usize, usize) = (3, 4);
 
 /// The source of the partitions' numbers.
 pub(crate) struct Partitions {
@@ -137,7 +132,7 @@ impl Turns {
         loop {
             context.check()?;
             let mut memory = Reservation::new(&context.memory);
-            if bytes <= context.memory.free() / ALONE.1 * ALONE.0 && memory.resize(bytes).is_ok() {
+            if bytes <= context.memory.free() / ALONE_PART.1 * ALONE_PART.0 && memory.resize(bytes).is_ok() {
                 *running += 1;
                 return Ok(Some(Turn { turns: self, memory }));
             }

@@ -89,10 +89,6 @@ use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
 use statistics::Statistics;
 use std::sync::Arc;
 
-/// The part of the free memory that probe rows of all workers may have before they are written, and the most of one.
-const PROBE_PART: usize = 4;
-const MOST_PROBE: usize = 32 << 20;
-
 /// What the parts of one join share that may write partitions.
 pub(crate) struct Partitioning {
     policy: SpillPolicy,

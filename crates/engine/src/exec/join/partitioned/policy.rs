@@ -1,18 +1,11 @@
 //! When partitions of a join go to temporary files, and how much memory is left to others.
 
 use crate::context::QueryContext;
+use crate::exec::join::tuning::{DEEP_ROWS, LEAST_PART, LEFT_PART, MOST_LEAST};
 use crate::memory::{MemoryBudget, Reservation};
 use crate::settings::JoinSpill;
 use crate::sync::OnceLock;
 use std::sync::Arc;
-
-/// The part of the memory that a build side found free that it leaves to others.
-const LEFT_PART: usize = 4;
-/// Rows that fit into memory where partitions are to be deep.
-const FEW_ROWS: usize = 8;
-/// Build rows of a worker may have so much memory, whatever is left to others: the most, and as a part of what is left.
-const MOST_LEAST: usize = 4 << 20;
-const LEAST_PART: usize = 4;
 
 /// See the module.
 pub(super) struct SpillPolicy {
@@ -29,7 +22,8 @@ impl SpillPolicy {
         SpillPolicy { setting, left: OnceLock::new(), memory: context.memory.clone() }
     }
 
-    /// Measures what is free and sets a part of it aside for others. To be called before the first row is kept.
+    /// Measures what is free and sets a part of it aside for others. To be called before the first row is
+    /// kept.
     pub(super) fn set_aside(&self) {
         self.left();
     }
@@ -65,12 +59,12 @@ impl SpillPolicy {
 
     /// True if so many build rows are taken to fill the memory, though they may not.
     pub(super) fn is_full(&self, rows: usize) -> bool {
-        self.setting == JoinSpill::Deep && rows >= FEW_ROWS
+        self.setting == JoinSpill::Deep && rows >= DEEP_ROWS
     }
 
     /// True if so many are taken to be more than fit.
     pub(super) fn is_overfull(&self, rows: usize) -> bool {
-        self.setting == JoinSpill::Deep && rows > FEW_ROWS
+        self.setting == JoinSpill::Deep && rows > DEEP_ROWS
     }
 
     /// Why partitions are written.

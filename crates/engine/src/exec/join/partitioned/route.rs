@@ -3,9 +3,10 @@
 //! Rows of which a Bloom filter says that they match nothing are not kept: they go on to the probe, which finds nothing, if
 //! that leaves a trace, else nowhere.
 
+use super::Partitioning;
 use super::split::{Room, Split, Taken};
-use super::{MOST_PROBE, PROBE_PART, Partitioning};
 use crate::exec::join::table::ProbeKeys;
+use crate::exec::join::tuning::{MOST_PROBE, PROBE_PART};
 use crate::exec::join::{Computed, ComputedWorker};
 use crate::exec::key_filter::FilterWorker;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};

@@ -7,6 +7,7 @@
 //! buffer* for each partition to the same end (Bandle et al., section 3.3).
 
 use crate::exec::join::table::ProbeKeys;
+use crate::exec::join::tuning::LITTLE;
 use crate::exec::key_filter::Seen;
 use crate::exec::materialized::Materialized;
 use crate::exec::scatter::Scatter;
@@ -19,8 +20,6 @@ use std::sync::Arc;
 
 /// Partitions of rows with keys.
 pub(crate) const PARTITIONS: usize = 64;
-/// Rows of less memory than this are written only if nothing else is left.
-const LITTLE: usize = 256 << 10;
 
 /// The bits of rows of this hash that partitions of this depth are chosen by, the highest first.
 #[inline(always)]

@@ -31,7 +31,8 @@ impl JoinTable for BitsOnly {
         let (rows, places) = keys.places(&self.packing);
         let heads = cursor.heads(places.len());
         if self.is_full {
-            // PERF: a comparison a row, by two threads 1.1 ns instead of 1.4 (bench/record/bitmap-full-2026-11-22.txt).
+            // PERF: a comparison a row, by two threads 1.1 ns instead of 1.4
+            // (bench/record/bitmap-full-2026-11-22.txt).
             let end = self.packing.places();
             widest(|| {
                 let heads = heads.iter_mut().zip(places);

@@ -15,6 +15,10 @@ use super::unchained::Unchained;
 use super::{Arranged, JoinTable};
 use crate::exec::join::table::bitmap::BitsOnly;
 use crate::exec::join::table::repetition::{Repetition, repetition};
+use crate::exec::join::tuning::{
+    ARRAY_PLACES, BITMAP_PLACES, CAT_PLACES, DISTINCT_PER_KEY, FEW_ARRAY_PLACES, FEW_CAT_PLACES, FEW_OTHER_PLACES,
+    FORCED_PLACES, LARGE_CHAINS_PART, OVERFLOW_PART, WINDOW_PLACES, WINDOW_SHARE,
+};
 use crate::exec::key_filter::{Bits, BuildInput, Expected, Packing, sample};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
@@ -69,30 +73,6 @@ pub(crate) struct Chosen {
     pub reason: String,
 }
 
-/// Places for each row that a directory may have: 32 bytes a row.
-const CAT_PLACES: u64 = 128;
-/// Places that a directory may have beyond these, however few its rows are: 1 MB.
-const FEW_CAT_PLACES: u64 = 4 << 20;
-/// Places for each row that a window of a concise array table has.
-const WINDOW_PLACES: u64 = 64;
-/// Places for each row that bits may have: 16 bytes a row.
-const BITMAP_PLACES: u64 = 128;
-/// Places for each row that an array may have: 16 bytes a row.
-const ARRAY_PLACES: u64 = 4;
-/// Places that an array may have beyond these, however few its rows are: 1 MB.
-const FEW_ARRAY_PLACES: u64 = 256 << 10;
-/// Places for each row that an array may have that is forced.
-const FORCED_PLACES: u64 = 64;
-/// Places that other tables may have beyond these, however few their rows are.
-const FEW_PLACES: u64 = 4096;
-/// Share of a sample that must be inside of a window.
-const WINDOW_SHARE: f64 = 0.95;
-/// Chains are large once they are more than this part of the memory that is left.
-const LARGE_PART: usize = 4;
-/// Part of the rows of a concise hash table that may overflow.
-pub(crate) const OVERFLOW_PART: usize = 16;
-/// Rows of a key, on average, up to which hardly any overflow.
-pub(crate) const DISTINCT: f64 = 1.05;
 /// How many tables that were not taken a reason names.
 const NAMED: usize = 3;
 /// How often it is tried to draw a key for the window of a concise array table.
@@ -135,7 +115,7 @@ pub(crate) fn fits(
     if has_memory || request.kind != TableKind::Auto {
         return Ok(has_memory);
     }
-    let bits = || ladder.packing(rows, BITMAP_PLACES, FEW_PLACES).map(|packing| (packing.places() / 8) as usize);
+    let bits = || ladder.packing(rows, BITMAP_PLACES, FEW_OTHER_PLACES).map(|packing| (packing.places() / 8) as usize);
     if request.asked == LookupKind::Existence && bits().is_some_and(|bytes| ladder.has_memory(rows, bytes)) {
         return Ok(true);
     }
@@ -155,7 +135,7 @@ pub(crate) fn repetition_by_hash(
     tasks: &dyn Tasks,
 ) -> Result<Option<Repetition>> {
     let ladder = Ladder { request, facts, null_equals_null, hash_collisions: false, memory, tasks };
-    let bits = request.asked != LookupKind::Rows && ladder.packing(rows, BITMAP_PLACES, FEW_PLACES).is_some();
+    let bits = request.asked != LookupKind::Rows && ladder.packing(rows, BITMAP_PLACES, FEW_OTHER_PLACES).is_some();
     let near = || ladder.window(rows).is_some_and(|(_, share)| share >= WINDOW_SHARE);
     let has_places = bits || ladder.packing(rows, CAT_PLACES, FEW_CAT_PLACES).is_some() || near();
     if has_places { Ok(None) } else { repetition(&ladder.input(rows)).map(Some) }
@@ -167,7 +147,7 @@ pub(crate) fn countable_places(kind: TableKind, asked: LookupKind, rows: f64) ->
     let most = |for_each: u64, few: u64| ((for_each as f64 * rows) as u64).max(few);
     match (kind, asked) {
         (TableKind::Auto | TableKind::Bitmap, LookupKind::Existence | LookupKind::Number) => {
-            Some(most(BITMAP_PLACES, FEW_PLACES))
+            Some(most(BITMAP_PLACES, FEW_OTHER_PLACES))
         }
         (TableKind::Auto, LookupKind::Rows) | (TableKind::Cat, _) => Some(most(CAT_PLACES, FEW_CAT_PLACES)),
         _ => None,
@@ -177,7 +157,7 @@ pub(crate) fn countable_places(kind: TableKind, asked: LookupKind, rows: f64) ->
 /// Bytes beside so many rows with which there is a table for them, whatever their keys.
 pub(crate) fn bytes_at_most(kind: TableKind, rows: usize) -> usize {
     // Chains; or what the largest of the others needs.
-    if kind == TableKind::Auto { 24 * rows } else { 48 * rows + FEW_PLACES as usize * 4 }
+    if kind == TableKind::Auto { 24 * rows } else { 48 * rows + FEW_OTHER_PLACES as usize * 4 }
 }
 
 /// Bytes of a row in the directory of chains and while its hash is kept.
@@ -258,7 +238,7 @@ impl Ladder<'_> {
         let kind = self.request.kind;
         if (kind == TableKind::Auto || kind == TableKind::Bitmap)
             && self.request.asked != LookupKind::Rows
-            && let Some(packing) = self.packing(&rows, BITMAP_PLACES, FEW_PLACES)
+            && let Some(packing) = self.packing(&rows, BITMAP_PLACES, FEW_OTHER_PLACES)
             && self.has_memory(&rows, (packing.places() / 8) as usize)
         {
             self.memory.resize(rows.bytes() + (packing.places() / 8) as usize)?;
@@ -295,8 +275,8 @@ impl Ladder<'_> {
         let may_move = may_move(rows);
         match self.request.kind {
             TableKind::Auto | TableKind::Bitmap | TableKind::Radix | TableKind::BloomRadix => None,
-            TableKind::Array => self.packing(rows, FORCED_PLACES, FEW_PLACES).map(Step::Direct),
-            TableKind::Ranked => self.packing(rows, FORCED_PLACES, FEW_PLACES).map(Step::Ranked),
+            TableKind::Array => self.packing(rows, FORCED_PLACES, FEW_OTHER_PLACES).map(Step::Direct),
+            TableKind::Ranked => self.packing(rows, FORCED_PLACES, FEW_OTHER_PLACES).map(Step::Ranked),
             TableKind::Cat if may_move => {
                 let window = || self.window(rows).map(|(packing, _)| Step::Window(packing));
                 self.packing(rows, CAT_PLACES, FEW_CAT_PLACES).map(Step::Cat).or_else(window)
@@ -333,14 +313,14 @@ impl Ladder<'_> {
             steps.extend(concise().map(Step::Cat).or_else(|| near().map(|(packing, _)| Step::Window(packing))));
         }
         steps.extend(concise().map(Step::Ranked));
-        let is_large = self.bytes(&Step::Chained, rows) > self.memory.free() / LARGE_PART;
+        let is_large = self.bytes(&Step::Chained, rows) > self.memory.free() / LARGE_CHAINS_PART;
         let mut per_key = self.rows_per_key();
         if may_move && (is_large || steps.is_empty()) {
             per_key = self.facts.repetition.map_or_else(|| repetition(&self.input(rows)), Ok)?.per_key;
             if steps.is_empty() {
                 steps.push(Step::Unchained);
             }
-            steps.extend((per_key <= DISTINCT).then_some(Step::Cht));
+            steps.extend((per_key <= DISTINCT_PER_KEY).then_some(Step::Cht));
         }
         steps.push(Step::Chained);
         let key_bytes = rows.columns()[..self.facts.keys].iter().map(|meta| meta.physical.width()).sum::<usize>();
@@ -455,7 +435,7 @@ impl Ladder<'_> {
     fn window(&self, rows: &Materialized) -> Option<(Packing, f64)> {
         let Some([_]) = self.facts.bounds.as_deref() else { return None };
         let mut sample = sample(rows, SAMPLE);
-        let packing = Packing::around(&mut sample, WINDOW_PLACES * rows.rows() as u64 + FEW_PLACES)?;
+        let packing = Packing::around(&mut sample, WINDOW_PLACES * rows.rows() as u64 + FEW_OTHER_PLACES)?;
         let (min, max) = packing.window();
         let inside = sample.iter().filter(|key| (min..=max).contains(key)).count();
         Some((packing, inside as f64 / sample.len() as f64))

@@ -41,8 +41,8 @@ mod tests;
 mod unchained;
 
 pub(crate) use chained::Chained;
-pub(crate) use choice::{BuildStats, Chosen, LookupKind, OVERFLOW_PART, TableRequest};
-pub(crate) use choice::{DISTINCT, bytes_at_most, choose, countable_places, fits, repetition_by_hash};
+pub(crate) use choice::{BuildStats, Chosen, LookupKind, TableRequest};
+pub(crate) use choice::{bytes_at_most, choose, countable_places, fits, repetition_by_hash};
 pub(crate) use pairs::Pairs;
 pub(crate) use precounted::{Batch, BitCount, CountedBits, FinalCat, FinalCht, Numbering, PrecountedRows, RangeCount};
 pub(crate) use probe_keys::ProbeKeys;

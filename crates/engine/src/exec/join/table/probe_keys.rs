@@ -31,8 +31,8 @@ impl ProbeKeys {
         ProbeKeys { caches, hash_collisions, ..ProbeKeys::default() }
     }
 
-    /// Takes the keys of a chunk: key i is its column `positions[i]`. Rows with a NULL in a key that NULL does not equal
-    /// cannot match.
+    /// Takes the keys of a chunk: key i is its column `positions[i]`. Rows with a NULL in a key that NULL
+    /// does not equal cannot match.
     pub(crate) fn begin(&mut self, chunk: &Chunk, positions: &[usize], null_equals_null: &[bool]) {
         self.count = chunk.len();
         self.groups.extend(chunk.groups().iter().cloned());

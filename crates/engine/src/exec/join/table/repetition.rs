@@ -11,8 +11,8 @@ const HASH_SAMPLE: usize = 2 << 10;
 /// How often keys are repeated.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Repetition {
-    /// Rows of a key, on average, by those keys whose hashes fall into a small part of all hashes. Rows that cannot match count for
-    /// nothing; without any others it is 0.
+    /// Rows of a key, on average, by those keys whose hashes fall into a small part of all hashes. Rows that
+    /// cannot match count for nothing; without any others it is 0.
     pub per_key: f64,
     /// The share of the rows that the most frequent key has, of one row drawn from every chunk.
     pub most: f64,

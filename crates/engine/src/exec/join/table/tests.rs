@@ -2,8 +2,7 @@
 //! probes in chunks of every encoding.
 
 use super::*;
-use crate::exec::key_filter::Expected;
-use crate::exec::key_filter::{Bits, BuildInput, Packing, key_bounds};
+use crate::exec::key_filter::{Bits, BuildInput, Expected, Packing, key_bounds};
 use crate::exec::materialized::{Placing, column_of};
 use crate::exec::testing::{Chance, TwoThreads, chunk_of, column};
 use crate::memory::{MemoryBudget, Reservation};

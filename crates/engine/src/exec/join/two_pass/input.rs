@@ -5,6 +5,7 @@ use crate::context::QueryContext;
 use crate::estimate::ColumnEstimate;
 use crate::exec::join::build_spec::BuildSpec;
 use crate::exec::join::table::{BitCount, LookupKind, Numbering, RangeCount, countable_places};
+use crate::exec::join::tuning::{DISTINCT_PER_KEY, LOOKED_AT, TWO_PASS_ROWS};
 use crate::exec::join::{BuildTail, Computed};
 use crate::exec::key_filter::{Packing, is_integer};
 use crate::plan::Node;
@@ -12,16 +13,10 @@ use crate::settings::{FilterKind, JoinSpill, Readings, Settings, TableKind, Temp
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::{DataType, PhysicalType};
 
-/// Rows from which on an input is read twice: fewer are soon moved.
-const MANY_ROWS: f64 = 65_536.0;
-/// Rows of a key, by estimate, up to which none is taken to be repeated.
-const DISTINCT: f64 = 1.05;
 /// Bytes of a place of a CAT: a bit, and one of its word's rank.
 const PLACE_BYTES: f64 = 0.25;
 /// Bytes of a row's number until its part is finalized: more than a CHT's buckets for it, which come when it goes.
 const NUMBER_BYTES: f64 = 4.0;
-/// Rows that may be looked at for each that is kept.
-const LOOKED_AT: f64 = 4.0;
 
 /// A build side, as the plan knows it.
 pub(crate) struct Input<'a> {
@@ -126,7 +121,7 @@ fn are_cheap<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
 
 /// True if so many rows, and so many of a key, are taken to gain by another reading.
 pub(super) fn pays(node: &Node, keys: &[Expr], (rows, per_key): (f64, f64)) -> bool {
-    rows >= MANY_ROWS && per_key <= DISTINCT && are_cheap(keys) && finds_cheaply(node, rows)
+    rows >= TWO_PASS_ROWS && per_key <= DISTINCT_PER_KEY && are_cheap(keys) && finds_cheaply(node, rows)
 }
 
 /// True if rows of these columns can be put in place, and the settings want nothing else.

@@ -31,11 +31,11 @@ pub(crate) use workers::KeysSink;
 
 use super::partitioned::Partitioning;
 use super::table::{
-    BitCount, Chained, CountedBits, DISTINCT, FinalCat, FinalCht, JoinTable, Numbering, PrecountedRows, ProbeKeys,
-    RangeCount,
+    BitCount, Chained, CountedBits, FinalCat, FinalCht, JoinTable, Numbering, PrecountedRows, ProbeKeys, RangeCount,
 };
 use super::{Built, Computed};
 use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::tuning::{COUNTED_BYTES, DISTINCT_PER_KEY, FEW_COUNTED_BYTES, LEFT_PART};
 use crate::exec::key_filter::{Bits, BuildInput, FilterSlot, KeyFilter, Packing};
 use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
 use crate::exec::operator::{SinkWorker, Tasks};
@@ -52,13 +52,8 @@ use std::sync::Arc;
 use std::time::Instant;
 use workers::PlacingWorker;
 
-/// Bytes of the bits of all workers together, for each row and in all, up to which they are few.
-const COUNTED_BYTES: f64 = 8.0;
-const FEW_BYTES: f64 = 4194304.0;
 /// The most rows: their ids are segments and offsets in 32 bits.
 const MOST_ROWS: usize = (SEGMENT_ROWS - 1) * SEGMENT_ROWS;
-/// The part of the free memory that is left to others.
-const LEFT_PART: usize = 4;
 
 /// What both readings of a build side share.
 pub(crate) struct TwoPass {
@@ -154,7 +149,7 @@ impl TwoPass {
         }
         let by = By::of(input, spec).filter(By::is_possible)?;
         let counted = by.bytes() as f64 * settings.threads as f64;
-        if !is_forced && counted > (input.rows * COUNTED_BYTES).max(FEW_BYTES) {
+        if !is_forced && counted > (input.rows * COUNTED_BYTES).max(FEW_COUNTED_BYTES) {
             return None;
         }
         let compares = matches!(by, By::Numbers(Numbering::Buckets(_)));
@@ -258,7 +253,7 @@ impl TwoPass {
     /// What is found where rows have numbers; `None` if there is no memory for it, keys are repeated, far more rows came than were expected, or
     /// partitions in memory are better.
     fn with_parts(&self, count: RangeCount, mut memory: Reservation) -> Option<(Found, Reservation)> {
-        let is_repeated = count.rows_per_key() > DISTINCT;
+        let is_repeated = count.rows_per_key() > DISTINCT_PER_KEY;
         let parts = count.finish();
         let rows = parts.all_rows();
         let overflow = match (parts.numbering(), self.spec.table) {

@@ -3,10 +3,10 @@
 //! Ranges are narrow and parts are made of as many of them as it takes: so parts have about as many rows each, wherever the numbers are.
 
 use super::ProbeKeys;
-use crate::exec::join::table::OVERFLOW_PART;
 use crate::exec::join::table::chained::Chained;
 use crate::exec::join::table::cht::Buckets;
 use crate::exec::join::table::directory::Directory;
+use crate::exec::join::tuning::OVERFLOW_PART;
 use crate::exec::key_filter::Packing;
 use crate::sync::PART_ROWS;
 use std::ops::Range;
