@@ -13,9 +13,13 @@
 //!
 //! Rounds look for interrupts, and all rows count as memory. Not done here: rows that do not fit into memory are not spilled.
 
-use crate::exec::aggregate::table::GroupTable;
-use crate::exec::{Collector, QueryContext, Reservation, ResultSet, ResultSink, execute};
-use crate::optimizer::{estimate_rows, optimize};
+use crate::context::QueryContext;
+use crate::estimate::estimate_rows;
+use crate::exec::group_table::GroupTable;
+use crate::exec::sink::ResultSink;
+use crate::exec::{Collector, ResultSet, execute};
+use crate::memory::Reservation;
+use crate::optimizer::optimize;
 use crate::plan::Plan;
 use crate::relation::{Relation, ScanRequest, Source, Statistics};
 use crate::shared::scan_rows;

@@ -20,10 +20,10 @@ mod readers;
 
 use super::properties::is_at_most_one_row;
 use super::pushdown::{mirrored, push};
-use super::selectivity::selectivity;
-use super::statistics::{Estimate, estimate, estimate_join, key_selectivity};
-use super::tree::{ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute};
 use crate::cost::Costs;
+use crate::estimate::selectivity::selectivity;
+use crate::estimate::{Estimate, estimate, estimate_join, key_selectivity};
+use crate::plan::tree::{ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute};
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::{CompareOp, Expr};
@@ -483,10 +483,10 @@ impl Graph {
                 on.push(JoinKey { left: l.expr.clone(), right: r.expr.clone(), null_equals_null: false });
             }
         }
-        let (own_left, own_right) = (super::tree::columns_of(&left), super::tree::columns_of(&right));
+        let (own_left, own_right) = (crate::plan::tree::columns_of(&left), crate::plan::tree::columns_of(&right));
         let mut residual = Vec::new();
         for predicate in later.drain(..) {
-            match super::tree::as_join_key(predicate, &own_left, &own_right) {
+            match crate::plan::tree::as_join_key(predicate, &own_left, &own_right) {
                 Ok(key) => on.push(key),
                 Err(predicate) => residual.push(predicate),
             }
