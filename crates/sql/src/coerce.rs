@@ -8,8 +8,8 @@
 //! ([`crate::lower::exact`]).
 //!
 //! **A text beside a boolean, an interval or a time of day is one**, as in comparisons (`crate::context`); beside a date it is
-//! one by DataFusion's rules. In a set operation that is so of literals; a column of texts beside dates, times, intervals or UUIDs makes texts of
-//! them, as beside numbers.
+//! one by DataFusion's rules. In a set operation that is so of literals; a column of texts beside dates,
+//! times, intervals or UUIDs makes texts of them, as beside numbers.
 //!
 //! Expressions and nodes are visited inputs first, so that each sees the types that its inputs really have.
 

@@ -83,8 +83,8 @@ fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     Ok(())
 }
 
-/// `TIMESTAMP_US '…'` is `TIMESTAMP '…'`; of the like that are not there, the parser would take the type for a column and the text for its
-/// alias.
+/// `TIMESTAMP_US '…'` is `TIMESTAMP '…'`; of the like that are not there, the parser would take the type for
+/// a column and the text for its alias.
 fn typed_literals(tokens: &mut [TokenWithSpan]) -> Result<()> {
     const MISSING: [&str; 5] = ["TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ_NS", "TIME_NS"];
     for at in 1..tokens.len() {

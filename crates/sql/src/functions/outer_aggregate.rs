@@ -1,11 +1,12 @@
-//! An aggregate that stands in a subquery and is of a query around it, as the binder sees it: two functions made for it, under names that
-//! hold its number.
+//! An aggregate that stands in a subquery and is of a query around it, as the binder sees it: two functions
+//! made for it, under names that hold its number.
 //!
 //! * **The value**, in the subquery: a function of the aggregate's arguments, of the aggregate's type.
-//! * **The mark**, in the `HAVING` of the query that computes it: a function of the aggregate itself, which is always true.
+//! * **The mark**, in the `HAVING` of the query that computes it: a function of the aggregate itself, which
+//!   is always true.
 //!
-//! Neither is computed. Lowering the mark tells which column the aggregate is, and the value is lowered to that column
-//! ([`crate::lower`]). What puts them there is [`crate::rewrite`].
+//! Neither is computed. Lowering the mark tells which column the aggregate is, and the value is lowered to
+//! that column ([`crate::lower`]). What puts them there is [`crate::rewrite`].
 
 use super::Library;
 use crate::context::external;

@@ -1,20 +1,23 @@
 //! Which query an aggregate is of, and what its arguments see.
 //!
-//! **Aggregates of an outer query**: `SELECT g, (SELECT count(*) FROM u WHERE u.a = sum(t.x)) FROM t GROUP BY g`. An aggregate is of the query
-//! that its columns are of; if these are of several, of the innermost one; if it has none, of the query that it stands in. So `sum(t.x)` is
-//! computed with the groups of `t`, and the subquery sees a value of its group. The binder would take it for one of the subquery.
+//! **Aggregates of an outer query**: `SELECT g, (SELECT count(*) FROM u WHERE u.a = sum(t.x)) FROM t GROUP BY
+//! g`. An aggregate is of the query that its columns are of; if these are of several, of the innermost one;
+//! if it has none, of the query that it stands in. So `sum(t.x)` is computed with the groups of `t`, and the
+//! subquery sees a value of its group. The binder would take it for one of the subquery.
 //!
-//! 1. Each `SELECT` is visited after what is in it. In the subqueries of its list, `HAVING`, `QUALIFY` and `ORDER BY`, aggregates that are
-//!    its own become calls of functions made for them ([`outer_aggregate`]), and each is put into `HAVING`, in a condition that is always
+//! 1. Each `SELECT` is visited after what is in it. In the subqueries of its list, `HAVING`, `QUALIFY` and
+//!    `ORDER BY`, aggregates that are
+//! its own become calls of functions made for them ([`outer_aggregate`]), and each is put into `HAVING`, in a
+//! condition that is always
 //!    true, so that it is computed.
 //! 2. Lowering finds the columns that they are.
 //!
-//! Whose a name is says the alias before it, or the columns of the `FROM` of each query around it, from the inside out. Where those cannot be
-//! told, the query is thought to have the column. In the subqueries of a `FROM`, a `WHERE` or a `GROUP BY`, aggregates of the same query are
-//! refused: there are no groups yet.
+//! Whose a name is says the alias before it, or the columns of the `FROM` of each query around it, from the
+//! inside out. Where those cannot be told, the query is thought to have the column. In the subqueries of a
+//! `FROM`, a `WHERE` or a `GROUP BY`, aggregates of the same query are refused: there are no groups yet.
 //!
-//! **Names of results** are none of columns: `SELECT x + 1 AS z … HAVING max(z) > 3` is refused, as in PostgreSQL and DuckDB. `HAVING z > 3` may mean
-//! the result; the binder would let aggregates mean it, too.
+//! **Names of results** are none of columns: `SELECT x + 1 AS z … HAVING max(z) > 3` is refused, as in
+//! PostgreSQL and DuckDB. `HAVING z > 3` may mean the result; the binder would let aggregates mean it, too.
 
 use super::order_by::{is_aggregate, is_aggregate_call};
 use super::using::Joins;
@@ -36,8 +39,8 @@ use std::ops::ControlFlow;
 /// Moves the aggregates of outer queries of a statement to where they are computed.
 ///
 /// # Errors
-/// Input, for one that stands where the query that it is of has no groups yet, and for one of a result's name; not supported, with
-/// `GROUP BY ALL` of `*`.
+/// Input, for one that stands where the query that it is of has no groups yet, and for one of a result's
+/// name; not supported, with `GROUP BY ALL` of `*`.
 pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<()> {
     let mut look = Look { queries: 0 };
     if Visit::visit(statement, &mut look).is_continue() {
@@ -161,6 +164,7 @@ impl Queries<'_> {
                 *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('\'', text) };
             }
         }
+        own.visit(&mut select.distinct)?;
         own.visit(&mut select.having)?;
         own.visit(&mut select.named_window)?;
         own.visit(&mut select.qualify)?;
@@ -261,15 +265,15 @@ struct Own<'a, 'b> {
     joins: &'b mut Joins<'a>,
     /// The `SELECT`, and those in it around the place.
     frames: Vec<Frame>,
-    /// Of each query in it around the place: how many frames there were before, and whether it is one `SELECT`, whose names its
-    /// `ORDER BY` sees.
+    /// Of each query in it around the place: how many frames there were before, and whether it is one
+    /// `SELECT`, whose names its `ORDER BY` sees.
     starts: Vec<(usize, bool)>,
     /// Aggregates of the `SELECT` around the place.
     aggregates: usize,
     /// The clause, if no aggregates may stand in it.
     clause: Option<&'static str>,
-    /// While the arguments of an aggregate are looked through: how many frames are around it, and the innermost of these that a column
-    /// was found to be of.
+    /// While the arguments of an aggregate are looked through: how many frames are around it, and the
+    /// innermost of these that a column was found to be of.
     looking: Option<(usize, Option<usize>)>,
     /// How many aggregates and windows of the `SELECT` stand outside of its subqueries, so far.
     computed: usize,

@@ -1,16 +1,18 @@
-//! Row values: `(a, b) = (c, d)`, `(a, b) IN ((1, 2), (3, 4))`, `(a, b) IN (SELECT …)`, `(a, b) IS NULL`; also as `ROW(a, b)`.
+//! Row values: `(a, b) = (c, d)`, `(a, b) IN ((1, 2), (3, 4))`, `(a, b) IN (SELECT …)`, `(a, b) IS NULL`;
+//! also as `ROW(a, b)`.
 //!
-//! Rows are equal if all their columns are, and ordered by the first that differs. A row `IS NULL` if all its columns are, and
-//! `IS NOT NULL` if none is. A query in brackets is compared as the row that it gives. `row IN (query)`, which is `row = ANY (query)`,
-//! is true if a row of the query is equal, else NULL if one might be (its comparison is NULL), else false:
+//! Rows are equal if all their columns are, and ordered by the first that differs. A row `IS NULL` if all its
+//! columns are, and `IS NOT NULL` if none is. A query in brackets is compared as the row that it gives. `row
+//! IN (query)`, which is `row = ANY (query)`, is true if a row of the query is equal, else NULL if one might
+//! be (its comparison is NULL), else false:
 //!
 //! ```text
 //! CASE WHEN EXISTS (query WHERE equal) THEN true WHEN EXISTS (query WHERE equal IS NULL) THEN NULL ELSE false END
 //! ```
 //!
 //! A condition asks only whether it is true, so where one stands ([`condition`]), `row IN (query)` is the first `EXISTS`
-//! alone, and `row NOT IN (query)` is `NOT EXISTS (query WHERE equal IS NOT FALSE)`. Other comparisons go for `=`, and
-//! `row op ALL (query)` is the opposite of `ANY` with the opposite comparison.
+//! alone, and `row NOT IN (query)` is `NOT EXISTS (query WHERE equal IS NOT FALSE)`. Other comparisons go for
+//! `=`, and `row op ALL (query)` is the opposite of `ANY` with the opposite comparison.
 
 use crate::hidden::MARK;
 use crate::parse::parse_query;

@@ -141,7 +141,7 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &["similar_to_escape"],
         "pattern [, escape]",
         "VARCHAR",
-        "the regular expression that matches what a pattern of SIMILAR TO does; the escape character is a backslash, or none if it is empty",
+        "a pattern of SIMILAR TO as a regular expression; the escape is a backslash, or none if it is empty",
         &[
             takes(&[TEXT], TEXT, Kernel::Text(|row, out| similar(row, out, "\\"))),
             takes(&[TEXT, TEXT], TEXT, Kernel::Text(|row, out| similar(row, out, row.text(1)))),
@@ -308,8 +308,8 @@ fn matches(row: &Row<'_>, flags: &str, whole: bool) -> Result<Option<bool>> {
     Ok(Some(compiled(row.text(1), flags, whole)?.is_match(row.text(0))))
 }
 
-/// A pattern of SQL as a regular expression: `%` is any text, `_` any character; `|`, `*`, `+`, `?`, `{m,n}`, `(…)` and `[…]` are what they are
-/// in both, and all else is itself.
+/// A pattern of SQL as a regular expression: `%` is any text, `_` any character; `|`, `*`, `+`, `?`, `{m,n}`,
+/// `(…)` and `[…]` are what they are in both, and all else is itself.
 fn similar(row: &Row<'_>, out: &mut Writer<'_>, escape: &str) -> Result<bool> {
     let mut letters = escape.chars();
     let (escape, rest) = (letters.next(), letters.next());
