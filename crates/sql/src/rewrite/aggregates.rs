@@ -1,15 +1,14 @@
 //! Which query an aggregate is of, and what its arguments see.
 //!
-//! **Aggregates of an outer query**: `SELECT g, (SELECT count(*) FROM u WHERE u.a = sum(t.x)) FROM t GROUP BY
-//! g`. An aggregate is of the query that its columns are of; if these are of several, of the innermost one;
-//! if it has none, of the query that it stands in. So `sum(t.x)` is computed with the groups of `t`, and the
-//! subquery sees a value of its group. The binder would take it for one of the subquery.
+//! **Aggregates of an outer query**:
+//! `SELECT g, (SELECT count(*) FROM u WHERE u.a = sum(t.x)) FROM t GROUP BY g`. An aggregate is of the query
+//! that its columns are of; if these are of several, of the innermost one; if it has none, of the query that
+//! it stands in. So `sum(t.x)` is computed with the groups of `t`, and the subquery sees a value of its group.
+//! The binder would take it for one of the subquery.
 //!
 //! 1. Each `SELECT` is visited after what is in it. In the subqueries of its list, `HAVING`, `QUALIFY` and
-//!    `ORDER BY`, aggregates that are
-//! its own become calls of functions made for them ([`outer_aggregate`]), and each is put into `HAVING`, in a
-//! condition that is always
-//!    true, so that it is computed.
+//!    `ORDER BY`, aggregates that are its own become calls of functions made for them ([`outer_aggregate`]),
+//!    and each is put into `HAVING`, in a condition that is always true, so that it is computed.
 //! 2. Lowering finds the columns that they are.
 //!
 //! Whose a name is says the alias before it, or the columns of the `FROM` of each query around it, from the

@@ -2,9 +2,9 @@
 //! also as `ROW(a, b)`.
 //!
 //! Rows are equal if all their columns are, and ordered by the first that differs. A row `IS NULL` if all its
-//! columns are, and `IS NOT NULL` if none is. A query in brackets is compared as the row that it gives. `row
-//! IN (query)`, which is `row = ANY (query)`, is true if a row of the query is equal, else NULL if one might
-//! be (its comparison is NULL), else false:
+//! columns are, and `IS NOT NULL` if none is. A query in brackets is compared as the row that it gives.
+//! `row IN (query)`, which is `row = ANY (query)`, is true if a row of the query is equal, else NULL if one
+//! might be (its comparison is NULL), else false:
 //!
 //! ```text
 //! CASE WHEN EXISTS (query WHERE equal) THEN true WHEN EXISTS (query WHERE equal IS NULL) THEN NULL ELSE false END
