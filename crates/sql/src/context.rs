@@ -9,6 +9,7 @@ use crate::asof::NEAREST;
 use crate::coerce::{self, coerce_constant};
 use crate::functions::Library;
 use crate::functions::native::{self, EXACT, Kind, SETS};
+use crate::functions::outer_aggregate;
 use crate::functions::sequence;
 use crate::functions::window::{self, WindowCall};
 use crate::hidden::visible;
@@ -146,6 +147,8 @@ pub(crate) struct Context<'a> {
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
     views: Cell<usize>,
+    /// Aggregates of outer queries so far.
+    aggregates: Cell<usize>,
     /// Relations that the statement itself has made, by the names under which it reads them.
     shared: RefCell<Vec<(String, Arc<dyn Relation>)>>,
     /// Its calls of window functions, by their numbers.
@@ -172,6 +175,7 @@ impl<'a> Context<'a> {
             ],
             relation_planners: vec![Arc::new(Relations)],
             views: Cell::new(0),
+            aggregates: Cell::new(0),
             shared: RefCell::default(),
             windows: RefCell::default(),
             works: RefCell::default(),
@@ -236,6 +240,11 @@ impl<'a> Context<'a> {
             windows.len() - 1
         });
         window::call_name(number)
+    }
+
+    /// The number of one more aggregate that stands in a subquery of its query.
+    pub(crate) fn next_aggregate(&self) -> usize {
+        self.aggregates.replace(self.aggregates.get() + 1)
     }
 
     /// The work tables of the recursions that have been bound, by their names.
@@ -439,6 +448,9 @@ impl ContextProvider for Context<'_> {
         }
         if name == NEAREST {
             return Some(native::udf(NEAREST, Kind::Nearest));
+        }
+        if let Some(function) = outer_aggregate::named(name) {
+            return Some(function);
         }
         if let Some((kind, sequence)) = sequence::call_in(name) {
             return Some(sequence::udf(kind, sequence, self.catalog.sequence(sequence), self.catalog));

@@ -40,7 +40,7 @@ use entasis_engine::recursive::WorkTable;
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Error, Result, Value, statement};
 pub(crate) use expr::named_call;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The fields of a bound node and the columns that stand for them.
@@ -63,6 +63,8 @@ struct Lowering<'a> {
     outer: Vec<Scope>,
     /// The work tables of recursions, by the names of these.
     works: Vec<(String, Arc<WorkTable>)>,
+    /// The columns of aggregates that subqueries read, by their numbers.
+    outer_aggregates: HashMap<usize, ColumnId>,
     params: Parameters<'a>,
     session: Session,
     simplify: SimplifyContext,
@@ -193,6 +195,7 @@ impl<'a> Lowering<'a> {
             columns: Columns::default(),
             outer: Vec::new(),
             works: Vec::new(),
+            outer_aggregates: HashMap::new(),
             params,
             session,
             simplify,

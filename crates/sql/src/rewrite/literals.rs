@@ -133,14 +133,17 @@ fn settle(exprs: Vec<&mut Expr>) {
     }
     for expr in exprs {
         let Some(text) = text_of(expr) else { continue };
+        // Numbers with all of their digits.
+        if matches!(
+            &ty,
+            Written::Number | Written::Named(DataType::Decimal(_) | DataType::Numeric(_) | DataType::Dec(_))
+        ) && let Some(number) = number(text.trim())
+        {
+            *expr = number;
+            continue;
+        }
         let ty = match &ty {
-            Written::Number => match number(text.trim()) {
-                Some(number) => {
-                    *expr = number;
-                    continue;
-                }
-                None => DataType::BigInt(None),
-            },
+            Written::Number => DataType::BigInt(None),
             Written::Named(ty) => ty.clone(),
         };
         let literal = Box::new(std::mem::replace(expr, Expr::Value(Value::Null.into())));
@@ -204,6 +207,7 @@ fn written(expr: &Expr) -> Option<Written> {
         | Expr::Between { .. }
         | Expr::Like { .. }
         | Expr::ILike { .. }
+        | Expr::SimilarTo { .. }
         | Expr::Exists { .. }
         | Expr::AnyOp { .. }
         | Expr::AllOp { .. } => boolean,

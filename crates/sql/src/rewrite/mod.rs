@@ -10,8 +10,10 @@
 //! * **`USING` and `NATURAL`** merge columns; the binder is given conditions and lists ([`using`]).
 //! * **A derived table without a name** gets one ([`nameless`]).
 //! * **A table of an outer query** may be called like a column ([`outer_names`]).
+//! * **An aggregate of an outer query** is computed there ([`aggregates`]).
 //! * **`WITHIN GROUP`** becomes an argument, or the order of the rows ([`orders`]).
 //! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]), and **rows may be compared** ([`rows`]).
+//! * **`SIMILAR TO`** matches the regular expression that its pattern is.
 //! * **`INTERVAL` literals** and **`AT TIME ZONE`** become casts and calls ([`intervals`]).
 //! * **`TABLESAMPLE`** is a condition or a limit of the rows ([`sample`]).
 //! * **Grouping sets** become one grouping with a key that says which sets there are ([`grouping`]).
@@ -22,6 +24,7 @@
 //!   [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
 //! * **Features that are not there yet** are refused here, by name and place.
 
+mod aggregates;
 mod conditions;
 mod ctes;
 mod grouping;
@@ -42,7 +45,7 @@ use crate::clauses;
 use crate::context::Context;
 use crate::functions::Library;
 use crate::functions::native::{EXACT, SETS};
-use crate::functions::{sequence, window};
+use crate::functions::{outer_aggregate, sequence, window};
 use crate::hidden::{MARK, hidden};
 use crate::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::parse::{parse_query, span_position};
@@ -82,6 +85,7 @@ pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &C
     let _ = statement.visit(&mut ctes::Ctes::new(context));
     using::apply(statement, context)?;
     outer_names::apply(statement, context);
+    aggregates::apply(statement, context)?;
     let mut rewriter = Rewriter { context, names, in_arguments: false, depth: 0 };
     match statement.visit(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
@@ -345,6 +349,7 @@ impl VisitorMut for Rewriter<'_> {
                     *expr = std::mem::replace(right, *nothing());
                     return self.pre_visit_expr(expr);
                 }
+                return flow(rows::expression(expr));
             }
             Expr::UnaryOp { op: UnaryOperator::Minus, expr: power } => {
                 // A sign binds more strongly than a power: `-2 ^ 2` is `(-2) ^ 2`.
@@ -370,10 +375,24 @@ impl VisitorMut for Rewriter<'_> {
                 return unsupported("sets of keys outside of GROUP BY", expr.span());
             }
             Expr::Lambda(_) => return unsupported("lambda functions", expr.span()),
-            Expr::Tuple(_) => return unsupported("row values other than in comparisons and IN", expr.span()),
-            Expr::BinaryOp { .. } | Expr::InList { .. } | Expr::InSubquery { .. } => {
-                return flow(rows::expression(expr));
+            Expr::Tuple(_) => return unsupported("row values other than in comparisons, IN and IS NULL", expr.span()),
+            Expr::SimilarTo { negated, expr: text, pattern, escape_char } => {
+                let nothing = || Box::new(Expr::Value(Value::Null.into()));
+                let text = std::mem::replace(text, nothing());
+                let pattern = std::mem::replace(pattern, nothing());
+                let escape = escape_char.take().map(Expr::Value);
+                let pattern = call("similar_to_escape", [*pattern].into_iter().chain(escape).collect());
+                let op = if *negated { BinaryOperator::PGRegexNotMatch } else { BinaryOperator::PGRegexMatch };
+                *expr = Expr::BinaryOp { left: text, op, right: Box::new(pattern) };
             }
+            Expr::BinaryOp { .. }
+            | Expr::InList { .. }
+            | Expr::InSubquery { .. }
+            | Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::Between { .. }
+            | Expr::AnyOp { .. }
+            | Expr::AllOp { .. } => return flow(rows::expression(expr)),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -414,7 +433,7 @@ impl Rewriter<'_> {
                 None => error,
             });
         }
-        if name == SETS || name == NEAREST {
+        if name == SETS || name == NEAREST || outer_aggregate::named(&name).is_some() {
             return ControlFlow::Continue(());
         }
         if let Some(kind) = sequence::Kind::of(&name) {

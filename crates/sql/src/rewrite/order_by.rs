@@ -4,7 +4,8 @@ use crate::functions::Library;
 use crate::hidden::{MARK, hidden};
 use crate::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{
-    Distinct, Expr, Ident, OrderBy, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Value, Visit, Visitor,
+    Distinct, Expr, Function, Ident, OrderBy, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Value, Visit,
+    Visitor,
 };
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -78,9 +79,15 @@ struct Columns {
     aggregates: usize,
 }
 
-fn is_aggregate(expr: &Expr) -> bool {
-    matches!(expr, Expr::Function(function) if function.over.is_none()
-        && Library::get().aggregate(&function.name.to_string().trim_matches('"').to_ascii_lowercase()).is_some())
+/// True for a call of an aggregate that is not over a window.
+pub(super) fn is_aggregate(expr: &Expr) -> bool {
+    matches!(expr, Expr::Function(function) if is_aggregate_call(function))
+}
+
+/// The same of a call.
+pub(super) fn is_aggregate_call(function: &Function) -> bool {
+    let name = function.name.to_string().trim_matches('"').to_ascii_lowercase();
+    function.over.is_none() && Library::get().aggregate(&name).is_some()
 }
 
 impl Visitor for Columns {

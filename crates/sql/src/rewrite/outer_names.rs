@@ -146,6 +146,14 @@ impl VisitorMut for Rename {
         self.frames.push(Frame { number: self.selects, tables, relations: None });
         self.selects += 1;
         for item in &mut select.projection {
+            // A result is called by what was written, in its case.
+            if let SelectItem::UnnamedExpr(expr) = item
+                && !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+            {
+                let alias = Ident::with_quote('\'', expr.to_string());
+                let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
+                *item = SelectItem::ExprWithAlias { expr, alias };
+            }
             if let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) = item
                 && let [ObjectNamePart::Identifier(table)] = name.0.as_slice()
                 && let Some(given) = self.given(table)

@@ -38,8 +38,7 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<
     if !merges(statement) {
         return Ok(());
     }
-    let mut joins = Joins { context, queries: Vec::new(), scopes: Vec::new(), ctes: Vec::new() };
-    match VisitMut::visit(statement, &mut joins) {
+    match VisitMut::visit(statement, &mut Joins::new(context)) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -127,7 +126,8 @@ struct Around {
     select: Option<(Scope, HashSet<String>)>,
 }
 
-struct Joins<'a> {
+/// What is known of the columns at a place in a statement.
+pub(super) struct Joins<'a> {
     context: &'a Context<'a>,
     queries: Vec<Around>,
     scopes: Vec<Scope>,
@@ -228,7 +228,17 @@ impl VisitorMut for Joins<'_> {
     }
 }
 
-impl Joins<'_> {
+impl<'a> Joins<'a> {
+    pub(super) fn new(context: &'a Context<'a>) -> Joins<'a> {
+        Joins { context, queries: Vec::new(), scopes: Vec::new(), ctes: Vec::new() }
+    }
+
+    /// The names of the columns that a `FROM` gives, if they can be told.
+    pub(super) fn names(&mut self, tables: &[TableWithJoins]) -> Option<HashSet<String>> {
+        let columns = self.tables(&mut tables.to_vec()).ok()?;
+        Some(columns.into_iter().map(|column| column.name).collect())
+    }
+
     /// What a bare name stands for, if that has to be written out.
     fn meaning(&self, name: &str) -> Option<Expr> {
         let mut scopes = self.scopes.iter().rev();
@@ -272,6 +282,11 @@ impl Joins<'_> {
                         Some(expr) => items.push(SelectItem::ExprWithAlias { expr: expr.clone(), alias: name }),
                         None => items.push(SelectItem::UnnamedExpr(Expr::Identifier(name))),
                     },
+                    // A result is called by what was written, in its case.
+                    SelectItem::UnnamedExpr(expr) if !matches!(expr, Expr::CompoundIdentifier(_)) => {
+                        let alias = Ident::with_quote('\'', expr.to_string());
+                        items.push(SelectItem::ExprWithAlias { expr, alias });
+                    }
                     other => items.push(other),
                 }
             }
@@ -412,12 +427,17 @@ impl Joins<'_> {
     }
 
     /// Makes the common table expressions of a query known: each to those behind it.
-    fn enter_with(&mut self, query: &Query) {
+    pub(super) fn enter_with(&mut self, query: &Query) {
         self.ctes.push(Vec::new());
         for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
             let columns = self.results(&cte.query).map(|columns| renamed(columns, Some(&cte.alias))).ok();
             self.ctes.last_mut().expect("just pushed").push((cte.alias.name.value.to_lowercase(), columns));
         }
+    }
+
+    /// Forgets those of the innermost query.
+    pub(super) fn leave_with(&mut self) {
+        self.ctes.pop();
     }
 
     /// The names of a query's results.
