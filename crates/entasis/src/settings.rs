@@ -70,6 +70,15 @@ const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        name: "search_path",
+        description: "schemas in which objects are looked for that are named without one, and the first of which new ones go to",
+        get: |connection| connection.search_path().to_string(),
+        set: |connection, text| {
+            connection.set_search_path(text);
+            Ok(())
+        },
+    },
+    Setting {
         name: "lock_timeout",
         description: "how long a statement waits for another writer of its table, as '100ms' or '2s'; 0: as long as it takes",
         get: |connection| match connection.lock_timeout.load(Ordering::Relaxed) {

@@ -243,6 +243,11 @@ impl<'a> Context<'a> {
         self.works.borrow().clone()
     }
 
+    /// See [`Catalog::current_schema`].
+    pub(crate) fn current_schema(&self) -> Option<String> {
+        self.catalog.current_schema()
+    }
+
     pub(crate) fn options(&self) -> &ConfigOptions {
         &self.options
     }

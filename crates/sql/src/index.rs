@@ -5,6 +5,7 @@
 
 use crate::bind::{Binder, locate_ident, table_name};
 use crate::definition::{has_constraint, key_columns};
+use crate::schema::{is_temporary, without_schema};
 use crate::{Statement, clauses};
 use datafusion_sql::sqlparser::ast::CreateIndex;
 use entasis_engine::relation::{Key, KeyKind};
@@ -37,12 +38,13 @@ impl Binder<'_> {
             None if index.if_not_exists => return Err(Error::input("CREATE INDEX IF NOT EXISTS needs a name")),
             None => {
                 let parts = columns.iter().map(|&i| relation.schema()[i].name.to_lowercase());
-                let words: Vec<String> = std::iter::once(table.clone()).chain(parts).chain(["idx".into()]).collect();
+                let words: Vec<String> = std::iter::once(index_prefix(&table)).chain(parts).chain(["idx".into()]).collect();
                 let name = words.join("_");
                 let numbered = (1..).map(|number| format!("{name}{number}"));
                 let mut names = std::iter::once(name.clone()).chain(numbered);
+                let is_taken = |name: &str| self.catalog.table_with_index(name, is_temporary(&table)).is_some();
                 let is_free =
-                    |name: &String| !has_constraint(&definition, name) && self.catalog.table_with_index(name).is_none();
+                    |name: &String| !has_constraint(&definition, name) && !is_taken(name);
                 names.find(is_free).unwrap_or(name)
             }
         };
@@ -50,4 +52,10 @@ impl Binder<'_> {
         let key = Key { name, columns, kind };
         Ok(Statement::CreateIndex { table, key, if_not_exists: index.if_not_exists })
     }
+}
+
+/// What the name of an index of a table begins with, if it is made up.
+fn index_prefix(table: &str) -> String {
+    let own = if is_temporary(table) { without_schema(table) } else { table };
+    own.to_owned()
 }

@@ -34,6 +34,9 @@ const DEEP_STACK: usize = 512 << 20;
 /// Bytes of a statement's syntax tree, bound plan and what binding makes of it meanwhile, for each of its tokens: measured.
 const BINDING_BYTES: usize = 768;
 
+/// The setting of `SET search_path`, `SET schema` and `USE`.
+pub(crate) const SEARCH_PATH: &str = "search_path";
+
 /// The setting of `SET TIME ZONE`.
 const TIME_ZONE: &str = "timezone";
 
@@ -465,6 +468,12 @@ impl<'a> StatementParser<'a> {
             }
             "SHOW" => self.show(),
             "SET" | "PRAGMA" => self.set(),
+            "USE" => {
+                self.parser.next_token();
+                let name = self.parser.parse_identifier();
+                let name = self.check(name)?;
+                Ok(Ast::Set { name: SEARCH_PATH.to_owned(), value: Value::Text(quoted_if_needed(&name).into()) })
+            }
             "RESET" => {
                 self.parser.next_token();
                 Ok(Ast::Reset(self.name()?))
@@ -558,6 +567,9 @@ impl<'a> StatementParser<'a> {
         if name == "time" && self.parser.parse_keyword(Keyword::ZONE) {
             return self.set_time_zone();
         }
+        if name == SEARCH_PATH || name == "schema" {
+            return self.set_search_path(name == SEARCH_PATH);
+        }
         if !self.parser.consume_token(&Token::Eq) && !self.parser.parse_keyword(Keyword::TO) {
             let next = self.parser.peek_token();
             return Err(self.unexpected("= or TO", &next));
@@ -567,6 +579,35 @@ impl<'a> StatementParser<'a> {
         }
         let value = self.value()?;
         Ok(Ast::Set { name, value })
+    }
+
+    /// What follows `SET search_path`, or `SET schema`, which is followed by one schema: names, as such or as texts. A text may have
+    /// several.
+    fn set_search_path(&mut self, several: bool) -> Result<Ast> {
+        let name = SEARCH_PATH.to_owned();
+        let has_sign = self.parser.consume_token(&Token::Eq) || self.parser.parse_keyword(Keyword::TO);
+        let next = self.parser.peek_token();
+        // PostgreSQL has SET SCHEMA 'a', too.
+        if !has_sign && (several || !matches!(next.token, Token::SingleQuotedString(_))) {
+            return Err(self.unexpected("= or TO", &next));
+        }
+        if self.parser.parse_keyword(Keyword::DEFAULT) {
+            return Ok(Ast::Reset(name));
+        }
+        let mut schemas = Vec::new();
+        loop {
+            let token = self.parser.next_token();
+            schemas.push(match &token.token {
+                Token::SingleQuotedString(text) => text.clone(),
+                Token::Word(word) if word.quote_style.is_some() => format!("\"{}\"", word.value),
+                Token::Word(word) => word.value.clone(),
+                _ => return Err(self.unexpected("the name of a schema", &token)),
+            });
+            if !several || !self.parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+        Ok(Ast::Set { name, value: Value::Text(schemas.join(", ").into()) })
     }
 
     /// What follows `SET TIME ZONE`.
@@ -728,6 +769,11 @@ impl<'a> StatementParser<'a> {
         let start = self.lines.last().copied().unwrap_or(0);
         Position { line, column: self.sql[start..].chars().count() + 1 }
     }
+}
+
+/// A name, in quotes if it was.
+fn quoted_if_needed(name: &ast::Ident) -> String {
+    if name.quote_style.is_some() { format!("\"{}\"", name.value) } else { name.value.clone() }
 }
 
 /// `SELECT * FROM factor`

@@ -131,6 +131,8 @@ pub enum Statement {
         sql: String,
         /// What the query gives now.
         columns: Schema,
+        /// True if it is temporary, though that was not asked for, as it names what is.
+        becomes_temporary: bool,
         /// What it names, in lower case: tables, views and sequences, and perhaps what is none of these.
         needs: Vec<String>,
         /// An existing view of that name is no error and stays.

@@ -69,7 +69,7 @@ mod tests;
 mod transaction_tests;
 
 pub use appender::{AppendedRows, Appender};
-pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View};
+pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TEMPORARY, TableEntry, View, is_temporary};
 pub use code_set::{CodeSet, Condition};
 pub use datum::Datum;
 pub use definition::Definition;

@@ -417,6 +417,16 @@ impl Rewriter<'_> {
         if let Some(kind) = sequence::Kind::of(&name) {
             return flow(name_sequence(function, kind));
         }
+        if name == "current_schema"
+            && let (FunctionArguments::List(list), Some(schema)) = (&mut function.args, self.context.current_schema())
+            && list.args.is_empty()
+        {
+            // It is that of the connection: a call of a function that gives it.
+            let schema = Expr::value(Value::SingleQuotedString(schema));
+            list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(schema)));
+            function.name = ObjectName::from(Ident::new("coalesce"));
+            return ControlFlow::Continue(());
+        }
         if let Err(error) = orders::within_group(&name, function) {
             return ControlFlow::Break(error);
         }
