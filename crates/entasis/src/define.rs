@@ -78,12 +78,20 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             schemas::create(work, &name, if_not_exists)?;
             Ok(Rows::empty())
         }
-        Statement::CreateSequence { name, options, if_not_exists } => {
+        Statement::CreateSequence { name, options, if_not_exists, or_replace } => {
+            if or_replace {
+                refuse_identity(work, &name)?;
+            }
             let sequence = Arc::new(Sequence::new(&name, counting(options)));
-            work.names.add(Entry::Sequence(sequence), taken(if_not_exists, false))?;
+            work.names.add(Entry::Sequence(sequence), taken(if_not_exists, or_replace))?;
             Ok(Rows::empty())
         }
-        Statement::CreateIndex { table, key, if_not_exists } => {
+        Statement::CreateIndex { table, key, if_not_exists, or_replace } => {
+            let temporary = is_temporary(&table);
+            let old = work.names.index(&key.name, Some(temporary)).map(|(entry, number)| (entry.clone(), number));
+            if let (true, Some((entry, number))) = (or_replace, old) {
+                drop_key(connection, work, &entry, number, false)?;
+            }
             create_index(connection, work, &table, key, if_not_exists)
         }
         Statement::AlterTable { table, if_exists, alteration } => {
@@ -105,10 +113,23 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
     }
 }
 
+/// Refuses another sequence in the place of an identity column's, which counts as its column says.
+fn refuse_identity(work: &Work, sequence: &str) -> Result<()> {
+    let is_its = |table: &&Arc<TableEntry>| table.definition.identities().any(|own| own.eq_ignore_ascii_case(sequence));
+    match work.names.tables().find(is_its) {
+        Some(table) => {
+            let text = format!("sequence {sequence} belongs to an identity column of table {}", table.name);
+            Err(Error::input(text).with_hint("declare with the column how it counts"))
+        }
+        None => Ok(()),
+    }
+}
+
 /// Before a commit: temporary tables lose their rows, or go, as they were declared to.
 pub(crate) fn at_commit(connection: &Connection, work: &mut Work) -> Result<()> {
     let of = |work: &Work, what: OnCommit| -> Vec<Arc<TableEntry>> {
-        let tables = work.names.temporary().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None });
+        let tables =
+            work.names.temporary().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None });
         tables.filter(|table| table.definition.on_commit == what).cloned().collect()
     };
     for table in of(work, OnCommit::Delete) {
@@ -392,15 +413,27 @@ fn create_index(connection: &Connection, work: &mut Work, table: &str, key: Key,
 }
 
 fn drop_index(connection: &Connection, work: &mut Work, name: &str, if_exists: bool, cascade: bool) -> Result<()> {
-    let Some((entry, number)) = work.names.index(name).map(|(entry, number)| (entry.clone(), number)) else {
+    let Some((entry, number)) = work.names.index(name, None).map(|(entry, number)| (entry.clone(), number)) else {
         if if_exists {
             return Ok(());
         }
         return Err(Error::input(format!("there is no index \"{name}\"")));
     };
+    drop_key(connection, work, &entry, number, cascade)
+}
+
+/// Drops the index or unique key of a table that has this number.
+fn drop_key(
+    connection: &Connection,
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    number: usize,
+    cascade: bool,
+) -> Result<()> {
     let mut definition = (*entry.definition).clone();
     let key = definition.keys.remove(number);
     if key.kind == KeyKind::Primary {
+        let name = &key.name;
         let text = format!("\"{name}\" is the primary key of table {}", entry.name);
         return Err(Error::input(text).with_hint(format!("use ALTER TABLE {} DROP CONSTRAINT {name}", entry.name)));
     }
@@ -414,6 +447,6 @@ fn drop_index(connection: &Connection, work: &mut Work, name: &str, if_exists: b
         rows: None,
         violations: Vec::new(),
     };
-    references::follow_columns(work, &entry, &mut to)?;
-    put_keys(connection, work, &entry, to.definition)
+    references::follow_columns(work, entry, &mut to)?;
+    put_keys(connection, work, entry, to.definition)
 }

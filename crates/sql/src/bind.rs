@@ -6,7 +6,7 @@ use crate::error::from_datafusion;
 use crate::parameters::Parameters;
 use crate::parse::{Ast, Parsed, SEARCH_PATH, on_deep_stack, parse, span_position};
 use crate::placeholders::check_arguments;
-use crate::rewrite::display_names;
+use crate::rewrite::{display_names, keyed};
 use crate::schema::{in_schema, is_temporary, known_schemas, new_name};
 use crate::stored::named_objects;
 use crate::types::sql_type;
@@ -71,9 +71,13 @@ fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) 
 /// Those of binding what is described, without places: its text is not the statement's.
 pub(crate) fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<LogicalPlan> {
     let described = parse(text)?.into_iter().next().map(|parsed| {
-        on_deep_stack(parsed.is_deep(), || match resolve::resolved(&parsed.ast, catalog).as_ref().unwrap_or(&parsed.ast) {
-            Ast::Describe(query) => Binder { catalog, params, given: Given::default(), with: None }.described(query),
-            _ => Err(Error::internal(format!("{text} is not DESCRIBE"))),
+        on_deep_stack(parsed.is_deep(), || {
+            match resolve::resolved(&parsed.ast, catalog).as_ref().unwrap_or(&parsed.ast) {
+                Ast::Describe(query) => {
+                    Binder { catalog, params, given: Given::default(), with: None }.described(query)
+                }
+                _ => Err(Error::internal(format!("{text} is not DESCRIBE"))),
+            }
         })
     });
     let schema = described.unwrap_or_else(|| Ok(Schema::new()))?;
@@ -104,6 +108,7 @@ impl Binder<'_> {
     fn statement(&self, ast: &Ast) -> Result<Statement> {
         Ok(match ast {
             Ast::Sql(statement) => return self.sql(statement),
+            Ast::CreateOrReplace(statement) => return self.create_or_replace(statement),
             Ast::Explain { analyze, verbose, statement } => Statement::Explain {
                 analyze: *analyze,
                 verbose: *verbose,
@@ -169,7 +174,7 @@ impl Binder<'_> {
                     becomes_temporary: needs_temporary && !create.temporary && create.name.0.len() == 1,
                     name,
                     columns: plan.schema(),
-                    sql: asof::restored(query.to_string()),
+                    sql: keyed::restored(asof::restored(query.to_string())),
                     needs,
                     if_not_exists: create.if_not_exists,
                     or_replace: create.or_replace,
@@ -203,7 +208,7 @@ impl Binder<'_> {
             Sql::Truncate(truncate) => self.truncate(truncate),
             Sql::AlterTable(alter) => self.alter_table(alter),
             Sql::AlterView { .. } | Sql::AlterIndex { .. } => Err(Error::not_supported("ALTER of what is not a table")),
-            Sql::CreateIndex(index) => self.create_index(index),
+            Sql::CreateIndex(index) => self.create_index(index, false),
             Sql::CreateSequence { temporary, if_not_exists, name, data_type, sequence_options, owned_by } => {
                 let owner = owned_by.as_ref().filter(|owner| !owner.to_string().eq_ignore_ascii_case("none"));
                 if owner.is_some() {
@@ -214,6 +219,7 @@ impl Binder<'_> {
                     name: new_name(name, *temporary, self.catalog)?,
                     options: sequence::options(sequence_options, ty)?,
                     if_not_exists: *if_not_exists,
+                    or_replace: false,
                 })
             }
             Sql::CreateSchema { .. } => self.create_schema(statement),
@@ -225,6 +231,28 @@ impl Binder<'_> {
                 let words: Vec<&str> = text.split_whitespace().take(2).collect();
                 Err(Error::not_supported(words.join(" ").to_uppercase()))
             }
+        }
+    }
+
+    /// `CREATE OR REPLACE` of a sequence or an index.
+    fn create_or_replace(&self, statement: &ast::Statement) -> Result<Statement> {
+        let bound = match statement {
+            ast::Statement::CreateIndex(index) => self.create_index(index, true)?,
+            ast::Statement::CreateSchema { .. } => {
+                return Err(Error::not_supported("CREATE OR REPLACE SCHEMA")
+                    .with_hint("DROP SCHEMA … CASCADE drops all that is in one"));
+            }
+            other => self.sql(other)?,
+        };
+        match bound {
+            Statement::CreateSequence { if_not_exists: true, .. }
+            | Statement::CreateIndex { if_not_exists: true, .. } => {
+                Err(Error::input("OR REPLACE and IF NOT EXISTS exclude each other"))
+            }
+            Statement::CreateSequence { name, options, .. } => {
+                Ok(Statement::CreateSequence { name, options, if_not_exists: false, or_replace: true })
+            }
+            bound => Ok(bound),
         }
     }
 
@@ -448,7 +476,7 @@ fn locate(error: Error, ast: &Ast) -> Error {
     let Some(name) = name else { return error };
     let mut finder = Finder { name };
     let place = match ast {
-        Ast::Sql(statement) => statement.visit(&mut finder),
+        Ast::Sql(statement) | Ast::CreateOrReplace(statement) => statement.visit(&mut finder),
         Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => query.visit(&mut finder),
         Ast::Explain { statement, .. } => return locate(error, statement),
         Ast::CopyFrom { table, .. } => finder.pre_visit_relation(table),

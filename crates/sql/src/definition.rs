@@ -21,7 +21,9 @@ use datafusion_sql::sqlparser::ast::{
     self, CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs, Ident,
     IndexColumn, ObjectName, Query, SelectItem, SetExpr, TableConstraint, Visit, VisitMut, Visitor, VisitorMut,
 };
-use entasis_engine::relation::{Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, OnCommit, ReferentialAction};
+use entasis_engine::relation::{
+    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, OnCommit, ReferentialAction,
+};
 use entasis_vector::{DataType, Error, Field, Result};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -189,7 +191,9 @@ impl Binder<'_> {
         let parent = self.referred_table(&declared.table, &key.foreign_table)?;
         if is_temporary(&declared.table) != is_temporary(&parent) {
             let what = ["permanent", "temporary"][usize::from(is_temporary(&declared.table))];
-            return Err(Error::input(format!("a foreign key of a {what} table refers to {what} tables only, not to {parent}")));
+            return Err(Error::input(format!(
+                "a foreign key of a {what} table refers to {what} tables only, not to {parent}"
+            )));
         }
         // A table may refer to itself.
         let (parent_columns, parent_definition) = if parent == declared.table {
@@ -354,10 +358,9 @@ impl Declared {
         let texts = defaults.chain(self.definition.checks.iter().map(|check| &check.sql));
         let called = texts.map(|sql| called_sequences(sql)).collect::<Result<Vec<_>>>()?;
         self.definition.sequences = called.into_iter().flatten().collect::<BTreeSet<String>>().into_iter().collect();
-        if let (Some(sequence), false) = (
-            self.definition.sequences.iter().find(|sequence| is_temporary(sequence)),
-            is_temporary(&self.table),
-        ) {
+        if let (Some(sequence), false) =
+            (self.definition.sequences.iter().find(|sequence| is_temporary(sequence)), is_temporary(&self.table))
+        {
             let text = format!("table {} is permanent and cannot use the temporary sequence {sequence}", self.table);
             return Err(Error::input(text));
         }

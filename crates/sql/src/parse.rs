@@ -41,7 +41,7 @@ pub(crate) const SEARCH_PATH: &str = "search_path";
 const TIME_ZONE: &str = "timezone";
 
 /// The words that statements are made of, as far as they are worth completing.
-pub(crate) const KEYWORDS: [&str; 156] = [
+pub(crate) const KEYWORDS: [&str; 161] = [
     "ABORT",
     "ADD",
     "ALL",
@@ -158,6 +158,7 @@ pub(crate) const KEYWORDS: [&str; 156] = [
     "RETURNING",
     "RIGHT",
     "ROLLBACK",
+    "SAMPLE",
     "SAVEPOINT",
     "SELECT",
     "SEMI",
@@ -171,6 +172,9 @@ pub(crate) const KEYWORDS: [&str; 156] = [
     "SUMMARIZE",
     "TABLE",
     "TABLES",
+    "TABLESAMPLE",
+    "TEMP",
+    "TEMPORARY",
     "THEN",
     "TIME",
     "TIMESTAMP",
@@ -187,6 +191,7 @@ pub(crate) const KEYWORDS: [&str; 156] = [
     "UNION",
     "UNIQUE",
     "UPDATE",
+    "USE",
     "USING",
     "USMALLINT",
     "UTINYINT",
@@ -218,6 +223,8 @@ pub struct Parsed {
 pub(crate) enum Ast {
     /// As the parser gives it.
     Sql(Box<ast::Statement>),
+    /// `CREATE OR REPLACE` of what the parser does not know it of; the statement without it.
+    CreateOrReplace(Box<ast::Statement>),
     /// `EXPLAIN [ANALYZE] [VERBOSE] statement`
     Explain { analyze: bool, verbose: bool, statement: Box<Ast> },
     /// `DESCRIBE query`, `DESCRIBE table`
@@ -479,6 +486,11 @@ impl<'a> StatementParser<'a> {
                 Ok(Ast::Reset(self.name()?))
             }
             "COPY" => self.copy(),
+            "CREATE" if self.replaces_what_the_parser_does_not() => {
+                (0..3).for_each(|_| drop(self.parser.next_token()));
+                let statement = self.parser.parse_create();
+                Ok(Ast::CreateOrReplace(Box::new(self.check(statement)?)))
+            }
             _ => self.sql(),
         }
     }
@@ -495,6 +507,18 @@ impl<'a> StatementParser<'a> {
             };
         }
         Ok(Ast::Sql(Box::new(statement)))
+    }
+
+    /// `CREATE OR REPLACE` of a sequence, an index or a schema.
+    fn replaces_what_the_parser_does_not(&self) -> bool {
+        let keyword = |at: usize| match self.parser.peek_nth_token(at).token {
+            Token::Word(word) if word.quote_style.is_none() => word.keyword,
+            _ => Keyword::NoKeyword,
+        };
+        let what = if matches!(keyword(3), Keyword::TEMP | Keyword::TEMPORARY | Keyword::UNIQUE) { 4 } else { 3 };
+        keyword(1) == Keyword::OR
+            && keyword(2) == Keyword::REPLACE
+            && matches!(keyword(what), Keyword::SEQUENCE | Keyword::INDEX | Keyword::SCHEMA)
     }
 
     fn explain(&mut self) -> Result<Ast> {

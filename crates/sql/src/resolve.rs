@@ -39,7 +39,7 @@ struct Resolver<'a> {
 impl Resolver<'_> {
     fn ast(&mut self, ast: &mut Ast) {
         match ast {
-            Ast::Sql(statement) => self.statement(statement),
+            Ast::Sql(statement) | Ast::CreateOrReplace(statement) => self.statement(statement),
             Ast::Explain { statement, .. } => self.ast(statement),
             Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => self.all(&mut **query),
             Ast::CopyFrom { table, .. } => self.name(table),

@@ -7,6 +7,7 @@
 use crate::hidden::MARK;
 use crate::parse::position;
 use crate::rewrite::windows::EXCLUDE;
+use crate::rewrite::{keyed, sample};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
@@ -25,6 +26,8 @@ pub(crate) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) ->
     select_all_where_unsaid(tokens);
     describe_in_from(tokens, text);
     set_operations_in_brackets(tokens);
+    keyed::settle(tokens)?;
+    sample::settle(tokens)?;
     exclusions(tokens)
 }
 
@@ -111,7 +114,7 @@ fn set_operations_in_brackets(tokens: &mut Vec<TokenWithSpan>) {
 }
 
 /// The place of the bracket that closes the one at `open`.
-fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
+pub(crate) fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
     let mut level = 0usize;
     tokens[open..]
         .iter()

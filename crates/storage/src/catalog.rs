@@ -20,6 +20,7 @@ use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, ErrorKind, Result, Schema};
 use std::cmp;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// A view: a name for the text of a query.
@@ -182,7 +183,8 @@ impl CatalogVersion {
     pub fn temporary(&self) -> impl Iterator<Item = &Entry> {
         let space = self.owner.map(space_of);
         let from = space.clone().unwrap_or_default();
-        let own = self.names.range::<str, _>(from.as_str()..).map(|(key, entry)| (key.clone(), entry));
+        let range = (Bound::Included(from.as_str()), Bound::Unbounded);
+        let own = self.names.range::<str, _>(range).map(|(key, entry)| (key.clone(), entry));
         own.take_while(move |(key, _)| space.as_ref().is_some_and(|space| key.starts_with(space.as_str())))
             .map(|(_, entry)| entry)
     }
@@ -211,9 +213,11 @@ impl CatalogVersion {
         }
     }
 
-    /// The table that has an index or unique key of this name, and the number of the key; a temporary one first.
-    pub fn index(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
-        self.tables().find_map(|entry| {
+    /// The table that has an index or unique key of this name, and the number of the key: among the temporary ones, among the others,
+    /// or, if that is not said, first among those and then among these.
+    pub fn index(&self, name: &str, temporary: Option<bool>) -> Option<(&Arc<TableEntry>, usize)> {
+        let is_meant = |entry: &&Arc<TableEntry>| temporary.is_none_or(|is| is_temporary(&entry.name) == is);
+        self.tables().filter(is_meant).find_map(|entry| {
             let number = entry.definition.keys.iter().position(|key| key.name.eq_ignore_ascii_case(name))?;
             Some((entry, number))
         })
@@ -532,7 +536,8 @@ mod tests {
     #[test]
     fn temporary_names_are_their_owners() {
         let catalog = Catalog::new();
-        let publish = |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], &mut || true).unwrap();
+        let publish =
+            |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], &mut || true).unwrap();
         let names_of = |version: &CatalogVersion| version.entries().map(|e| e.name().to_owned()).collect::<Vec<_>>();
         let (base_1, base_2) = (catalog.version().seen_by(1), catalog.version().seen_by(2));
         let (mut one, mut two) = (base_1.clone(), base_2.clone());

@@ -25,13 +25,15 @@ mod conditions;
 mod ctes;
 mod grouping;
 mod intervals;
+pub(crate) mod keyed;
 mod literals;
 mod order_by;
 mod orders;
 mod outer_names;
 mod recursive;
 mod rows;
-mod sample;
+pub(crate) mod sample;
+mod ties;
 mod using;
 pub(crate) mod windows;
 
@@ -76,7 +78,7 @@ pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &C
     literals::apply(statement);
     sample::apply(statement)?;
     asof::apply(statement)?;
-    let _ = statement.visit(&mut ctes::Ctes::new(context));
+    ctes::apply(statement, context)?;
     using::apply(statement, context)?;
     outer_names::apply(statement, context);
     let mut rewriter = Rewriter { context, names, in_arguments: false, depth: 0 };
@@ -98,6 +100,7 @@ pub(crate) fn display_names(query: &Query) -> Vec<Option<String>> {
                 return select
                     .projection
                     .iter()
+                    .filter(|item| !sample::is_mark(item))
                     .map(|item| match item {
                         SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
                         _ => None,
@@ -246,6 +249,8 @@ impl VisitorMut for Rewriter<'_> {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        order_by::all(query);
+        order_by::distinct_on(query);
         flow(clauses::query(query))?;
         if let Some(with) = &mut query.with {
             if with.recursive {
@@ -256,11 +261,12 @@ impl VisitorMut for Rewriter<'_> {
                 fold_alias(&mut cte.alias);
             }
         }
+        flow(ties::apply(query))?;
         // FETCH FIRST n ROWS ONLY is LIMIT n.
         if let Some(fetch) = query.fetch.take() {
             use datafusion_sql::sqlparser::ast::LimitClause;
-            if fetch.with_ties || fetch.percent {
-                return ControlFlow::Break(Error::not_supported("FETCH WITH TIES and PERCENT"));
+            if fetch.percent {
+                return ControlFlow::Break(Error::not_supported("FETCH FIRST … PERCENT"));
             }
             match &mut query.limit_clause {
                 Some(LimitClause::LimitOffset { limit, .. }) if limit.is_none() => *limit = fetch.quantity,
