@@ -124,8 +124,19 @@ impl Connection {
         self.forget_plans();
     }
 
+    /// Where it looks for names without a schema.
+    pub(crate) fn search_path(&self) -> SearchPath {
+        self.search_path.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks for them elsewhere from now on.
+    pub(crate) fn set_search_path(&self, path: SearchPath) {
+        *self.search_path.lock().unwrap_or_else(PoisonError::into_inner) = path;
+        self.forget_plans();
+    }
+
     /// Forgets what it learnt of statements, as names in them have got another meaning.
-    pub(crate) fn forget_plans(&self) {
+    fn forget_plans(&self) {
         self.remembered.clear();
         self.named.start_afresh();
     }

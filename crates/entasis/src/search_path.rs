@@ -1,11 +1,10 @@
 //! Where an object is looked for that is named without a schema: among the temporary ones of the connection, then in the schemas of
 //! its search path, then in `main`, which need not be named. New objects go to the first schema of the path.
 
-use crate::connection::Connection;
 use entasis_sql::WrittenName;
 use entasis_storage::{CatalogVersion, TEMPORARY};
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 /// The schema that is always there.
 pub(crate) const MAIN: &str = "main";
@@ -15,6 +14,18 @@ pub(crate) const MAIN: &str = "main";
 pub(crate) struct SearchPath(Arc<[String]>);
 
 impl SearchPath {
+    /// That of a text: names separated by commas. A schema that is not there is passed over when names are looked for.
+    pub(crate) fn parse(text: &str) -> SearchPath {
+        let mut schemas: Vec<String> = Vec::new();
+        for name in text.split(',').map(|name| name.trim().trim_matches('"').to_lowercase()) {
+            let name = if name == "public" { MAIN.to_owned() } else { name };
+            if !name.is_empty() && !schemas.contains(&name) {
+                schemas.push(name);
+            }
+        }
+        SearchPath(schemas.into())
+    }
+
     /// True if there is nothing but `main`.
     pub(crate) fn is_main(&self) -> bool {
         self.0.iter().all(|schema| schema == MAIN)
@@ -48,26 +59,5 @@ impl SearchPath {
 impl fmt::Display for SearchPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&if self.0.is_empty() { MAIN.to_owned() } else { self.0.join(", ") })
-    }
-}
-
-impl Connection {
-    /// Where it looks for names without a schema.
-    pub(crate) fn search_path(&self) -> SearchPath {
-        self.search_path.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Looks elsewhere from now on: in schemas whose names are separated by commas. One that is not there, or not any more, is passed
-    /// over.
-    pub(crate) fn set_search_path(&self, text: &str) {
-        let mut schemas = Vec::new();
-        for name in text.split(',').map(|name| name.trim().trim_matches('"').to_lowercase()) {
-            let name = if name == "public" { MAIN.to_owned() } else { name };
-            if !name.is_empty() && !schemas.contains(&name) {
-                schemas.push(name);
-            }
-        }
-        *self.search_path.lock().unwrap_or_else(PoisonError::into_inner) = SearchPath(schemas.into());
-        self.forget_plans();
     }
 }

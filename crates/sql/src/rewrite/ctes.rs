@@ -11,7 +11,8 @@
 //! would be bound more than [`MOST_COPIES`] times, as in a chain whose members each read the one before twice. Then it is bound
 //! once and its rows are a relation ([`Shared`]). What reads the query around it cannot be: it is bound in place.
 
-use super::keyed::{self, RECURRING};
+use super::keyed;
+use super::reads::{RECURRING, reads};
 use super::recursive;
 use crate::context::Context;
 use crate::functions::Library;
@@ -237,30 +238,6 @@ fn is_shared(with: &With, query: &Query) -> Vec<bool> {
         copies[at] = if shared[at] { 1 } else { read };
     }
     shared
-}
-
-/// How often a name is read as a table's.
-pub(super) fn reads(part: &impl Visit, name: &str) -> u64 {
-    struct Count<'a>(&'a str, u64);
-    impl Visitor for Count<'_> {
-        type Break = std::convert::Infallible;
-        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<Self::Break> {
-            let ident = match relation.0.as_slice() {
-                [ObjectNamePart::Identifier(ident)] => Some(ident),
-                [ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(ident)] => {
-                    Some(ident).filter(|_| schema.value.eq_ignore_ascii_case(RECURRING))
-                }
-                _ => None,
-            };
-            if ident.is_some_and(|ident| ident.value.eq_ignore_ascii_case(self.0)) {
-                self.1 += 1;
-            }
-            ControlFlow::Continue(())
-        }
-    }
-    let mut count = Count(name, 0);
-    let _ = part.visit(&mut count);
-    count.1
 }
 
 /// True if a query may give other rows the second time, or costs more to compute than to read.

@@ -10,6 +10,7 @@
 //!
 //! `UNION` and `UNION ALL` mean the same here. Refused are aggregates in the place of columns, and a key of what is no recursion.
 
+use super::reads::reads;
 use crate::hidden::MARK;
 use crate::parse::{parse_query, position};
 use crate::words::closing;
@@ -23,8 +24,6 @@ use std::ops::ControlFlow;
 
 /// The column between those of a query and those of its key.
 const KEY: &str = "\u{1}key";
-/// The schema of the rows so far.
-pub(super) const RECURRING: &str = "recurring";
 /// What begins the hidden part that is a key's number.
 const NUMBER: char = 'k';
 /// The hidden part that tells all rows so far from those of the last round.
@@ -118,13 +117,13 @@ pub(super) fn prepare(query: &mut Query, name: &str, shown: &str) -> Result<()> 
         let text = format!("{shown} has a key, and is not of the form: start UNION [ALL] step");
         return Err(Error::input(text));
     };
-    if super::ctes::reads(&**left, &all) > 0 {
+    if reads(&**left, &all) > 0 {
         return Err(Error::input(format!("{shown} reads itself in its first side, before there are rows")));
     }
-    if super::ctes::reads(&**right, name) > 0 {
+    if reads(&**right, name) > 0 {
         return Ok(());
     }
-    if super::ctes::reads(&**right, &all) == 0 {
+    if reads(&**right, &all) == 0 {
         return Err(Error::input(format!("{shown} has a key, and does not read itself")));
     }
     let mut template = parse_query("SELECT 1 UNION ALL SELECT * FROM itself WHERE FALSE")?;

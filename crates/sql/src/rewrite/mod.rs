@@ -30,6 +30,7 @@ mod literals;
 mod order_by;
 mod orders;
 mod outer_names;
+mod reads;
 mod recursive;
 mod rows;
 pub(crate) mod sample;

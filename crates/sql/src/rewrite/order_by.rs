@@ -5,7 +5,7 @@ use crate::hidden::{MARK, hidden};
 use super::ties::meant;
 use crate::parse::parse_query;
 use datafusion_sql::sqlparser::ast::{
-    Distinct, Expr, Ident, OrderBy, OrderByExpr, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Value, Visit, Visitor,
+    Distinct, Expr, Ident, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr, TableFactor, Value, Visit, Visitor,
 };
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -46,14 +46,14 @@ pub(super) fn all(query: &mut Query) {
 /// `DISTINCT ON (1) … ORDER BY 1`: numbers of results become what these are, which the binder compares.
 pub(super) fn distinct_on(query: &mut Query) {
     let SetExpr::Select(select) = &mut *query.body else { return };
-    let Some(Distinct::On(keys)) = &mut select.distinct else { return };
+    let Select { distinct: Some(Distinct::On(keys)), projection, .. } = &mut **select else { return };
     let is_number = |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)));
     if !keys.iter().any(is_number) {
         return;
     }
     let mut settle = |expr: &mut Expr| {
         if is_number(expr) {
-            *expr = meant(expr, &select.projection);
+            *expr = meant(expr, projection);
         }
     };
     keys.iter_mut().for_each(&mut settle);
