@@ -8,7 +8,7 @@ use crate::cost::Costs;
 pub use entasis_storage::Compression;
 /// What a table promises of its rows: plain data that front end and storage share.
 pub use entasis_storage::definition::{
-    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, ReferentialAction,
+    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, OnCommit, ReferentialAction,
 };
 use entasis_storage::{ColumnSummary, RowId, TableSnapshot};
 use entasis_vector::expr::{Expr, Program};

@@ -13,12 +13,14 @@ fn main() -> Result<()> {
     let connection = database.connect();
 
     let ids: ArrayRef = Arc::new(Int64Array::from_iter_values(0..1000));
-    let names: ArrayRef = Arc::new(StringArray::from_iter((0..1000).map(|i| (i % 10 != 0).then(|| format!("name {}", i % 7)))));
+    let names: ArrayRef =
+        Arc::new(StringArray::from_iter((0..1000).map(|i| (i % 10 != 0).then(|| format!("name {}", i % 7)))));
     let batch = RecordBatch::try_from_iter([("id", ids), ("name", names)]).expect("the columns are of one length");
 
     // Read in place …
     connection.register("people", arrow_relation("people", &batch.schema(), vec![batch.clone()]));
-    let rows = connection.execute("SELECT name, count(*) AS n, max(id) AS last FROM people GROUP BY name ORDER BY name")?;
+    let rows =
+        connection.execute("SELECT name, count(*) AS n, max(id) AS last FROM people GROUP BY name ORDER BY name")?;
 
     // … kept as a table, which can be changed …
     let mut load = TableLoad::create(&connection, "kept", &batch.schema())?;
@@ -28,7 +30,11 @@ fn main() -> Result<()> {
 
     // … and given back.
     for batch in rows.record_batches()? {
-        println!("{} rows of {:?}", batch.num_rows(), batch.schema().fields().iter().map(|f| f.name()).collect::<Vec<_>>());
+        println!(
+            "{} rows of {:?}",
+            batch.num_rows(),
+            batch.schema().fields().iter().map(|f| f.name()).collect::<Vec<_>>()
+        );
     }
     assert_eq!(rows.rows(), 8);
     assert_eq!(connection.execute("SELECT 1 FROM kept WHERE name = 'nobody'")?.rows(), 100);

@@ -21,7 +21,8 @@ fn main() -> Result<()> {
         &Arguments::from(from),
     )?;
     for row in rows.row_values() {
-        let cells = rows.schema().iter().zip(&row).map(|(field, value)| format!("{} {}", field.name, value.display(field.ty)));
+        let cells =
+            rows.schema().iter().zip(&row).map(|(field, value)| format!("{} {}", field.name, value.display(field.ty)));
         println!("{}", cells.collect::<Vec<_>>().join(", "));
     }
     assert_eq!(rows.rows(), 2);

@@ -48,6 +48,7 @@ mod preparing;
 mod relations;
 mod resting;
 pub mod rows;
+mod search_path;
 mod settings;
 mod statement;
 mod summarize;

@@ -4,6 +4,7 @@ use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::resting;
 use crate::rows::Rows;
+use crate::search_path::SearchPath;
 use entasis_engine::exec::{
     FilterKind, JoinLate, JoinSpill, Readings, Searching, Spilling, Swapping, TempCompression, parse_wanted,
     show_wanted,
@@ -66,6 +67,15 @@ const SETTINGS: &[Setting] = &[
         get: |connection| connection.time_zone().to_string(),
         set: |connection, text| {
             connection.set_time_zone(TimeZone::setting(text)?);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "search_path",
+        description: "schemas in which objects are looked for that are named without one, and the first of which new ones go to",
+        get: |connection| connection.search_path().to_string(),
+        set: |connection, text| {
+            connection.set_search_path(SearchPath::parse(text));
             Ok(())
         },
     },

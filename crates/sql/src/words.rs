@@ -7,6 +7,7 @@
 use crate::hidden::MARK;
 use crate::parse::position;
 use crate::rewrite::windows::EXCLUDE;
+use crate::rewrite::{keyed, sample};
 use crate::types::INSTEAD_OF_DIGITS;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
@@ -27,6 +28,8 @@ pub(crate) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) ->
     describe_in_from(tokens, text);
     typed_literals(tokens)?;
     set_operations_in_brackets(tokens);
+    keyed::settle(tokens)?;
+    sample::settle(tokens)?;
     exclusions(tokens)
 }
 
@@ -139,7 +142,7 @@ fn set_operations_in_brackets(tokens: &mut Vec<TokenWithSpan>) {
 }
 
 /// The place of the bracket that closes the one at `open`.
-fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
+pub(crate) fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
     let mut level = 0usize;
     tokens[open..]
         .iter()

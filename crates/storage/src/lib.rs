@@ -45,7 +45,9 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View, dependencies};
+pub use catalog::{
+    Catalog, CatalogVersion, Entry, IfExists, NameChange, TEMPORARY, TableEntry, View, dependencies, is_temporary,
+};
 pub use definition::{Compression, Definition, Layout, Sequence, TableOptions, sequence};
 pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
 pub use table::{

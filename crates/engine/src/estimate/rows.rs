@@ -216,6 +216,7 @@ pub(crate) fn estimate_join(
     let mut both = Estimate { rows: left_rows * right_rows, base: left.base.max(right.base), columns: HashMap::new() };
     both.columns = left.columns.clone();
     both.columns.extend(right.columns);
+    let side: selectivity::Side<'_> = &|id| usize::from(!left.columns.contains_key(&id));
     // At least one row, if there can be one: a plan above of which nothing is expected would have no best order.
     let inner = (left_rows * right_rows * selected).max(left_rows.min(right_rows).min(1.0));
     both.rows = inner;
@@ -233,11 +234,11 @@ pub(crate) fn estimate_join(
                 }
             }
             clamp_distinct(&mut both);
-            selectivity::apply(residual, &mut both);
+            selectivity::apply_between(residual, &mut both, side);
             both
         }
         JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Single | JoinKind::AsOf { .. } => {
-            let matched = inner * selectivity::selectivity(residual, &both);
+            let matched = inner * selectivity::selectivity_between(residual, &both, side);
             both.rows = match kind {
                 JoinKind::Left => matched.max(left_rows),
                 JoinKind::Right => matched.max(right_rows),

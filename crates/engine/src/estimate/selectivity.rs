@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `x = c`, `x IN (k values)` | 1 / distinct, k / distinct; next to nothing outside of the range |
 //! | `x = y`, `x < y` | 1 / the larger distinct count, 1/3 |
+//! | `x >= y AND x <= z`, a *band* of a join | by the ranges: the share above the lower bound and that below the upper one, less 1 |
 //! | `LIKE 'a%'`, `LIKE '%a%'` | 1/10, 1/20 |
 //! | `IS NULL` | share of NULL |
 //! | `NOT`, `AND`, `OR` | complement, product, complement of the product of complements |
@@ -16,6 +17,9 @@
 use super::values::{ColumnEstimate, Estimate, position};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{ColumnId, Value};
+
+// A band's bounds are not independent: `y` is not above `z`, so that no pair violates both, and the shares of pairs that violate one or
+// the other can be added. What is left is the mean distance of the bounds, by the range of `x`; two guesses of 1/3 would be 1/9.
 
 /// A guess for what cannot be told.
 const UNKNOWN: f64 = 1.0 / 3.0;
@@ -29,15 +33,35 @@ pub(crate) fn selectivity(predicates: &[Expr], input: &Estimate) -> f64 {
     if input.rows > 0.0 { copy.rows / input.rows } else { 1.0 }
 }
 
+/// The same of a join, whose sides `side` tells.
+pub(crate) fn selectivity_between(predicates: &[Expr], input: &Estimate, side: Side<'_>) -> f64 {
+    let mut copy = input.clone();
+    apply_between(predicates, &mut copy, side);
+    if input.rows > 0.0 { copy.rows / input.rows } else { 1.0 }
+}
+
+/// Which of several inputs a column comes from.
+pub(crate) type Side<'a> = &'a dyn Fn(ColumnId) -> usize;
+
 /// Keeps the rows for which all `predicates` are true, and narrows the columns that they compare.
 pub(crate) fn apply(predicates: &[Expr], estimate: &mut Estimate) {
+    apply_between(predicates, estimate, &|_| 0);
+}
+
+/// The same of a join, whose sides `side` tells.
+pub(crate) fn apply_between(predicates: &[Expr], estimate: &mut Estimate, side: Side<'_>) {
     if predicates.is_empty() {
         return;
     }
     let mut intervals: Vec<(ColumnId, Interval)> = Vec::new();
     let mut listed = Vec::new();
     let mut share = 1.0;
-    for predicate in flatten(predicates) {
+    let flat = flatten(predicates);
+    let bands = bands(&flat, |at, other| band(flat[at], flat[other], estimate, side));
+    share *= bands.iter().map(|(_, _, share)| share).product::<f64>();
+    let is_in_band = |at: usize| bands.iter().any(|(one, other, _)| *one == at || *other == at);
+    let alone: Vec<&Expr> = (0..flat.len()).filter(|&at| !is_in_band(at)).map(|at| flat[at]).collect();
+    for predicate in alone {
         match bound(predicate) {
             Some((id, op, value)) if estimate.column_mut(id).is_some() => {
                 let index = intervals.iter().position(|(known, _)| *known == id).unwrap_or_else(|| {
@@ -108,6 +132,83 @@ fn bound(predicate: &Expr) -> Option<(ColumnId, CompareOp, f64)> {
         }
         _ => None,
     }
+}
+
+/// Pairs of predicates that are bands, no predicate in two of them, with the shares that `share` gives.
+pub(crate) fn bands(predicates: &[&Expr], share: impl Fn(usize, usize) -> Option<f64>) -> Vec<(usize, usize, f64)> {
+    let mut found: Vec<(usize, usize, f64)> = Vec::new();
+    let inequalities: Vec<usize> = (0..predicates.len()).filter(|&at| ordered(predicates[at]).is_some()).collect();
+    for (i, &at) in inequalities.iter().enumerate() {
+        let is_taken = |at: usize, found: &[(usize, usize, f64)]| found.iter().any(|(a, b, _)| *a == at || *b == at);
+        if is_taken(at, &found) {
+            continue;
+        }
+        let free = inequalities[i + 1..].iter().filter(|&&other| !is_taken(other, &found));
+        let pair = free.copied().find_map(|other| Some((at, other, share(at, other)?)));
+        found.extend(pair);
+    }
+    found
+}
+
+/// What an inequality has below and above, neither of them a constant.
+fn ordered(predicate: &Expr) -> Option<(&Expr, &Expr)> {
+    let Expr::Compare { op, left, right } = predicate else { return None };
+    let is_constant = |expr: &Expr| matches!(expr, Expr::Literal { .. });
+    if is_constant(left) || is_constant(right) {
+        return None;
+    }
+    match op {
+        CompareOp::Lt | CompareOp::LtEq => Some((left, right)),
+        CompareOp::Gt | CompareOp::GtEq => Some((right, left)),
+        _ => None,
+    }
+}
+
+/// The input that all columns of an expression come from, if it is one.
+fn input_of(expr: &Expr, side: Side<'_>) -> Option<usize> {
+    let mut columns = Vec::new();
+    expr.collect_columns(&mut columns);
+    let mut sides = columns.into_iter().map(side);
+    let first = sides.next()?;
+    sides.all(|other| other == first).then_some(first)
+}
+
+/// The share of rows for which both predicates are true, if they are a band of which enough is known: both bounds are of one input, and
+/// the value is of another. Values of one row are seldom independent.
+pub(crate) fn band(one: &Expr, other: &Expr, input: &Estimate, side: Side<'_>) -> Option<f64> {
+    let ((below, above), (other_below, other_above)) = (ordered(one)?, ordered(other)?);
+    let (low, value, high) = match () {
+        () if above == other_below => (below, above, other_above),
+        () if other_above == below => (other_below, below, above),
+        () => return None,
+    };
+    let [of_low, of_value, of_high] = [low, value, high].map(|expr| input_of(expr, side));
+    if of_low? != of_high? || of_low? == of_value? {
+        return None;
+    }
+    let [low, value, high] = [low, value, high].map(|expr| input.expression(expr));
+    let middle = |(from, to): (f64, f64)| (from + to) / 2.0;
+    let (lows, values, highs) = (low.range?, value.range?, high.range?);
+    // Bounds that cross say nothing of each other.
+    if middle(highs) <= middle(lows) {
+        return None;
+    }
+    let valid = [low, value, high].iter().map(|column| 1.0 - column.nulls).product::<f64>();
+    let least = 1.0 / value.distinct.max(1.0);
+    let share = at_most(lows, values) + at_most(values, highs) - 1.0;
+    Some((share.clamp(least, 1.0) * valid).max(HARDLY))
+}
+
+/// The share of pairs whose first value is not above the second, both spread evenly over their ranges.
+fn at_most((a, b): (f64, f64), (c, d): (f64, f64)) -> f64 {
+    // The share of first values that are not above `y`, and its integral from the left.
+    let below = |y: f64| if b > a { ((y - a) / (b - a)).clamp(0.0, 1.0) } else { f64::from(u8::from(y >= a)) };
+    let area = |y: f64| match () {
+        () if y <= a => 0.0,
+        () if y >= b => (b - a) / 2.0 + (y - b),
+        () => (y - a).powi(2) / (2.0 * (b - a)),
+    };
+    if d > c { ((area(d) - area(c)) / (d - c)).clamp(0.0, 1.0) } else { below(c) }
 }
 
 /// The values that the comparisons of one column leave.
@@ -221,5 +322,30 @@ fn compare(op: CompareOp, left: &Expr, right: &Expr, input: &Estimate) -> f64 {
             }
         }
         _ => UNKNOWN,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The same by counting pairs of points.
+    fn counted((a, b): (f64, f64), (c, d): (f64, f64)) -> f64 {
+        const POINTS: usize = 200;
+        let point = |from: f64, to: f64, i: usize| from + (to - from) * (i as f64 + 0.5) / POINTS as f64;
+        let pairs = (0..POINTS).flat_map(|i| (0..POINTS).map(move |j| (i, j)));
+        pairs.filter(|&(i, j)| point(a, b, i) <= point(c, d, j)).count() as f64 / (POINTS * POINTS) as f64
+    }
+
+    #[test]
+    fn shares_of_pairs_are_those_that_are_counted() {
+        let ranges =
+            [(0.0, 100.0), (10.0, 20.0), (50.0, 150.0), (-30.0, 5.0), (100.0, 101.0), (40.0, 40.0), (0.0, 0.0)];
+        for one in ranges {
+            for other in ranges {
+                let (share, counted) = (at_most(one, other), counted(one, other));
+                assert!((share - counted).abs() < 0.01, "{one:?} {other:?}: {share}, counted {counted}");
+            }
+        }
     }
 }

@@ -21,7 +21,7 @@ mod readers;
 use super::properties::is_at_most_one_row;
 use super::pushdown::{mirrored, push};
 use crate::cost::Costs;
-use crate::estimate::selectivity::selectivity;
+use crate::estimate::selectivity::{Side, band, bands, selectivity};
 use crate::estimate::{Estimate, estimate, estimate_join, key_selectivity};
 use crate::plan::tree::{ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute};
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project};
@@ -332,6 +332,17 @@ impl Graph {
         for predicate in &mut self.predicates {
             let input = beside(&self.relations, predicate.reads);
             predicate.share = selectivity(std::slice::from_ref(&predicate.expr), &input);
+        }
+        let side: Side<'_> = &|id| self.source.get(&id).copied().unwrap_or(usize::MAX);
+        let exprs: Vec<&Expr> = self.predicates.iter().map(|predicate| &predicate.expr).collect();
+        let bands = bands(&exprs, |at, other| {
+            let [reads, others] = [at, other].map(|at| self.predicates[at].reads);
+            // Wherever one of them is tested, the other is.
+            (reads == others).then(|| band(exprs[at], exprs[other], &beside(&self.relations, reads), side))?
+        });
+        for (at, other, share) in bands {
+            self.predicates[at].share = share.sqrt();
+            self.predicates[other].share = share.sqrt();
         }
         for index in 0..self.relations.len() {
             let Some(attached) = &self.relations[index].attached else { continue };

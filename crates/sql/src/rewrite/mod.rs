@@ -29,14 +29,17 @@ mod conditions;
 mod ctes;
 mod grouping;
 mod intervals;
+pub(crate) mod keyed;
 mod literals;
 mod nameless;
 mod order_by;
 mod orders;
 mod outer_names;
+mod reads;
 mod recursive;
 mod rows;
-mod sample;
+pub(crate) mod sample;
+mod ties;
 mod using;
 pub(crate) mod windows;
 
@@ -82,7 +85,7 @@ pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &C
     sample::apply(statement)?;
     asof::apply(statement)?;
     nameless::apply(statement);
-    let _ = statement.visit(&mut ctes::Ctes::new(context));
+    ctes::apply(statement, context)?;
     using::apply(statement, context)?;
     outer_names::apply(statement, context);
     aggregates::apply(statement, context)?;
@@ -105,6 +108,7 @@ pub(crate) fn display_names(query: &Query) -> Vec<Option<String>> {
                 return select
                     .projection
                     .iter()
+                    .filter(|item| !sample::is_mark(item))
                     .map(|item| match item {
                         SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
                         _ => None,
@@ -253,6 +257,8 @@ impl VisitorMut for Rewriter<'_> {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        order_by::all(query);
+        order_by::distinct_on(query);
         flow(clauses::query(query))?;
         if let Some(with) = &mut query.with {
             if with.recursive {
@@ -263,11 +269,12 @@ impl VisitorMut for Rewriter<'_> {
                 fold_alias(&mut cte.alias);
             }
         }
+        flow(ties::apply(query))?;
         // FETCH FIRST n ROWS ONLY is LIMIT n.
         if let Some(fetch) = query.fetch.take() {
             use datafusion_sql::sqlparser::ast::LimitClause;
-            if fetch.with_ties || fetch.percent {
-                return ControlFlow::Break(Error::not_supported("FETCH WITH TIES and PERCENT"));
+            if fetch.percent {
+                return ControlFlow::Break(Error::not_supported("FETCH FIRST … PERCENT"));
             }
             match &mut query.limit_clause {
                 Some(LimitClause::LimitOffset { limit, .. }) if limit.is_none() => *limit = fetch.quantity,
@@ -438,6 +445,16 @@ impl Rewriter<'_> {
         }
         if let Some(kind) = sequence::Kind::of(&name) {
             return flow(name_sequence(function, kind));
+        }
+        if name == "current_schema"
+            && let (FunctionArguments::List(list), Some(schema)) = (&mut function.args, self.context.current_schema())
+            && list.args.is_empty()
+        {
+            // It is that of the connection: a call of a function that gives it.
+            let schema = Expr::value(Value::SingleQuotedString(schema));
+            list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(schema)));
+            function.name = ObjectName::from(Ident::new("coalesce"));
+            return ControlFlow::Continue(());
         }
         if let Err(error) = orders::within_group(&name, function) {
             return ControlFlow::Break(error);

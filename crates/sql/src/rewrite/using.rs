@@ -16,7 +16,7 @@
 //!
 //! Statements without such joins are not looked into. Not here: which of two columns an ambiguous name means.
 
-use super::call;
+use super::{call, keyed};
 use crate::asof;
 use crate::bind::table_name;
 use crate::context::{Context, stem};
@@ -417,7 +417,9 @@ impl<'a> Joins<'a> {
 
     /// The columns of a table, view or common table expression.
     fn table(&self, name: &ObjectName, last: &Ident) -> Result<Vec<String>> {
-        let bare = lower(last);
+        let own = lower(last);
+        // All rows of a recursion so far have the columns of its last ones.
+        let bare = keyed::query_of_all(&own).map_or_else(|| own.clone(), str::to_owned);
         let cte = self.ctes.iter().rev().flatten().rev().find(|(cte, _)| *cte == bare && name.0.len() == 1);
         match cte {
             Some((_, Some(columns))) => Ok(columns.clone()),

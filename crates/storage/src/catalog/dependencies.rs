@@ -7,14 +7,15 @@
 //! | a sequence | nothing more |
 //! | all of them | the schema that they are in, if it is not the main one |
 //!
-//! In one version of the catalog nothing that is needed is missing. Whoever drops or changes an object looks after its
+//! In one version of the catalog nothing that is needed is missing, but for what temporary objects need: whoever drops an object does
+//! not see those of other connections, so that these keep nothing. Whoever drops or changes an object looks after its
 //! [`users`]. But of two transactions one may drop a table and the other make a view of it, and each is right by itself. So
 //! `judge` compares what both have changed when the second one commits: no object that one of them changed may need an object
 //! that the other changed. Then everything that an object needs is as it was when somebody looked at both.
 //!
 //! What an object needs *of* another (columns, types, keys) is not known here: whoever changes that makes a new entry.
 
-use super::version::{CatalogVersion, Entry, changed, key};
+use super::version::{CatalogVersion, Entry, changed, is_temporary, key, space};
 use entasis_vector::Result;
 use std::collections::BTreeSet;
 
@@ -61,20 +62,25 @@ pub(crate) fn judge(base: &CatalogVersion, now: &CatalogVersion, newest: &Catalo
     between(newest, &others, &own)
 }
 
-/// Conflict, if one of the objects of `changed_here` needs one of the names of `changed_there`.
+/// Conflict, if one of the objects of `changed_here` needs one of `changed_there`, both by their keys.
 fn between(names: &CatalogVersion, changed_here: &BTreeSet<String>, changed_there: &BTreeSet<String>) -> Result<()> {
     if changed_there.is_empty() {
         return Ok(());
     }
-    for entry in changed_here.iter().filter_map(|name| names.get(name)) {
-        if let Some(needed) = needs(entry).into_iter().find(|needed| changed_there.contains(needed)) {
+    for (own, entry) in changed_here.iter().filter_map(|own| Some((own, names.get_key(own)?))) {
+        // What is temporary needs what is temporary in its own space.
+        let is_changed = |needed: &String| match is_temporary(needed) {
+            true => changed_there.contains(&format!("{}{needed}", space(own))),
+            false => changed_there.contains(needed),
+        };
+        if let Some(needed) = needs(entry).into_iter().find(is_changed) {
             return Err(changed(&format!("object that {} {} needs:", entry.kind(), entry.name()), &needed));
         }
     }
     Ok(())
 }
 
-/// The names that stand for something else in two versions.
+/// The keys that stand for something else in two versions.
 fn changes(from: &CatalogVersion, to: &CatalogVersion) -> BTreeSet<String> {
     if from.is(to) {
         return BTreeSet::new();

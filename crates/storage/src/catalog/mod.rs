@@ -3,7 +3,6 @@
 //! ```text
 //! version ◀── dependencies ◀── newest      names of one moment; which objects need which; what all connections share
 //! ```
-//! Names are found without regard to case and kept as they were written, as in DuckDB. All objects share one space of names.
 //!
 //! The catalog has versions, as tables have: whoever begins something takes a [`CatalogVersion`] and sees the names of that
 //! moment; whoever changes names changes a version of its own, which becomes the newest by [`Catalog::publish`]: the first
@@ -15,4 +14,4 @@ mod newest;
 mod version;
 
 pub use newest::Catalog;
-pub use version::{CatalogVersion, Entry, IfExists, NameChange, TableEntry, View};
+pub use version::{CatalogVersion, Entry, IfExists, NameChange, TEMPORARY, TableEntry, View, is_temporary};

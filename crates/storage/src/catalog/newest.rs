@@ -1,7 +1,7 @@
 //! The newest version of the catalog, and how a changed one takes its place.
 
 use super::dependencies;
-use super::version::{CatalogVersion, Entry, NameChange, TableEntry, changed, same};
+use super::version::{CatalogVersion, Entry, NameChange, TableEntry, changed, is_temporary, same, space_of};
 use crate::sync::lock_order::{Held, Lock};
 use crate::sync::{AtomicU64, Ordering, PoisonError, RwLock, RwLockReadGuard};
 use entasis_vector::Result;
@@ -76,6 +76,21 @@ impl Catalog {
         Ok(is_published)
     }
 
+    /// Removes the temporary objects of an owner, and returns its tables.
+    pub fn forget(&self, owner: u64) -> Vec<Arc<TableEntry>> {
+        let own = |newest: &CatalogVersion| -> Vec<Entry> { newest.temporary().cloned().collect() };
+        if own(&self.version().seen_by(owner)).is_empty() {
+            return Vec::new();
+        }
+        let _held = Held::ordered(Lock::Names);
+        let mut newest = self.newest.write().unwrap_or_else(PoisonError::into_inner);
+        self.changes.fetch_add(1, Ordering::AcqRel);
+        let gone = own(&newest.clone().seen_by(owner));
+        let space = space_of(owner);
+        Arc::make_mut(&mut newest.names).retain(|key, _| !key.starts_with(space.as_str()));
+        gone.into_iter().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None }).collect()
+    }
+
     /// Finds out early that [`Catalog::publish`] would fail.
     ///
     /// # Errors
@@ -95,6 +110,7 @@ fn check_tables(
     newest: &CatalogVersion,
     tables: &[Arc<TableEntry>],
 ) -> Result<()> {
+    let newest = &CatalogVersion { owner: now.owner, ..newest.clone() };
     let has = |version: &CatalogVersion, entry: &Arc<TableEntry>| {
         version.table(&entry.name).is_some_and(|found| Arc::ptr_eq(found, entry))
     };
@@ -109,11 +125,11 @@ fn merge(base: &CatalogVersion, now: &CatalogVersion, newest: &CatalogVersion) -
         return Ok(merged);
     }
     if base.is(newest) {
-        merged = now.clone();
+        merged = CatalogVersion { owner: None, ..now.clone() };
     } else {
-        let names = Arc::make_mut(&mut merged.0);
+        let names = Arc::make_mut(&mut merged.names);
         for NameChange { name, old, new } in now.changes_since(base) {
-            if !same(newest.0.get(name), old) {
+            if !same(newest.get_key(name), old) {
                 return Err(changed("object", old.or(new).map_or(&**name, Entry::name)));
             }
             match new {
@@ -127,12 +143,15 @@ fn merge(base: &CatalogVersion, now: &CatalogVersion, newest: &CatalogVersion) -
     Ok(merged)
 }
 
-/// The tables that were changed between `base` and `now` share no name of an index with any other.
+/// The tables that were changed between `base` and `now` share no name of an index with any other; temporary ones are among
+/// themselves.
 fn judge_index_names(base: &CatalogVersion, now: &CatalogVersion, merged: &CatalogVersion) -> Result<()> {
+    let merged = CatalogVersion { owner: now.owner, ..merged.clone() };
     for NameChange { new, .. } in now.changes_since(base) {
         let Some(Entry::Table(entry)) = new else { continue };
+        let is_beside = |other: &TableEntry| is_temporary(&other.name) == is_temporary(&entry.name);
         for index in &entry.definition.keys {
-            let mut others = merged.tables().filter(|other| !Arc::ptr_eq(other, entry));
+            let mut others = merged.tables().filter(|other| !Arc::ptr_eq(other, entry) && is_beside(other));
             if others.any(|other| other.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(&index.name))) {
                 return Err(changed("index", &index.name));
             }

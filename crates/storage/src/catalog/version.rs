@@ -1,6 +1,9 @@
 //! Versions of the catalog: what names stand for at one moment.
 //!
-//! Names are found without regard to case and kept as they were written, as in DuckDB. All objects share one space of names.
+//! Names are found without regard to case and kept as they were written, as in DuckDB. All objects share one space of names,
+//! but for temporary ones: what is called `temp.…` belongs to an *owner*, a connection, and there is one such space for each of
+//! them. A version that is [`CatalogVersion::seen_by`] an owner has the names of all and those of its own space, and no others;
+//! one that is seen by nobody in particular has no temporary names, and lists the objects of all spaces.
 
 use crate::definition::{Definition, Sequence};
 use crate::table::Table;
@@ -8,6 +11,7 @@ use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, ErrorKind, Result, Schema};
 use std::cmp;
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 /// A view: a name for the text of a query.
@@ -106,17 +110,74 @@ impl Entry {
     }
 }
 
-/// By lower-cased name.
+/// What the names of temporary objects begin with.
+pub const TEMPORARY: &str = "temp.";
+
+/// True if this is the name of a temporary object.
+pub fn is_temporary(name: &str) -> bool {
+    name.get(..TEMPORARY.len()).is_some_and(|start| start.eq_ignore_ascii_case(TEMPORARY))
+}
+
+/// What the keys of the temporary objects of an owner begin with, and no others.
+pub(super) fn space_of(owner: u64) -> String {
+    format!("{SPACE}{owner}:")
+}
+
+/// The first character of the key of a temporary object.
+const SPACE: char = '\u{1}';
+
+/// The space that a key belongs to, as it begins with it; empty for that of all.
+pub(super) fn space(key: &str) -> &str {
+    match key.starts_with(SPACE) {
+        true => key.find(':').map_or("", |end| &key[..=end]),
+        false => "",
+    }
+}
+
+/// By key: the lower-cased name, behind its space.
 type Names = BTreeMap<Arc<str>, Entry>;
 
 /// The names of one moment, and changes of one's own. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub struct CatalogVersion(pub(super) Arc<Names>);
+pub struct CatalogVersion {
+    pub(super) names: Arc<Names>,
+    /// Whose temporary objects it has.
+    pub(super) owner: Option<u64>,
+}
 
 impl CatalogVersion {
+    /// The same names, with the temporary ones of an owner.
+    pub fn seen_by(mut self, owner: u64) -> CatalogVersion {
+        self.owner = Some(owner);
+        self
+    }
+
+    /// The key of an object by its name.
+    fn key(&self, name: &str) -> String {
+        match self.owner {
+            Some(owner) if is_temporary(name) => space_of(owner) + &key(name),
+            _ => key(name),
+        }
+    }
+
     /// What a name stands for.
     pub fn get(&self, name: &str) -> Option<&Entry> {
-        self.0.get(key(name).as_str())
+        self.names.get(self.key(name).as_str())
+    }
+
+    /// What a key stands for.
+    pub(crate) fn get_key(&self, key: &str) -> Option<&Entry> {
+        self.names.get(key)
+    }
+
+    /// The temporary objects of its owner.
+    pub fn temporary(&self) -> impl Iterator<Item = &Entry> {
+        let space = self.owner.map(space_of);
+        let from = space.clone().unwrap_or_default();
+        let range = (Bound::Included(from.as_str()), Bound::Unbounded);
+        let own = self.names.range::<str, _>(range).map(|(key, entry)| (key.clone(), entry));
+        own.take_while(move |(key, _)| space.as_ref().is_some_and(|space| key.starts_with(space.as_str())))
+            .map(|(_, entry)| entry)
     }
 
     /// The table of this name.
@@ -143,27 +204,35 @@ impl CatalogVersion {
         }
     }
 
-    /// The table that has an index or unique key of this name, and the number of the key.
-    pub fn index(&self, name: &str) -> Option<(&Arc<TableEntry>, usize)> {
-        self.tables().find_map(|entry| {
+    /// The table that has an index or unique key of this name, and the number of the key: among the temporary ones, among the others,
+    /// or, if that is not said, first among those and then among these.
+    pub fn index(&self, name: &str, temporary: Option<bool>) -> Option<(&Arc<TableEntry>, usize)> {
+        let is_meant = |entry: &&Arc<TableEntry>| temporary.is_none_or(|is| is_temporary(&entry.name) == is);
+        self.tables().filter(is_meant).find_map(|entry| {
             let number = entry.definition.keys.iter().position(|key| key.name.eq_ignore_ascii_case(name))?;
             Some((entry, number))
         })
     }
 
-    /// All objects, sorted by name.
+    /// All objects, sorted by name, temporary ones first.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
-        self.0.values()
+        let own = self.owner.map(space_of);
+        let is_seen = move |key: &str| match &own {
+            Some(own) if key.starts_with(SPACE) => key.starts_with(own.as_str()),
+            _ => true,
+        };
+        self.names.iter().filter(move |(key, _)| is_seen(key)).map(|(_, entry)| entry)
     }
 
-    /// All tables, sorted by name.
+    /// All tables, in the order of [`CatalogVersion::entries`].
     pub fn tables(&self) -> impl Iterator<Item = &Arc<TableEntry>> {
         self.entries().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None })
     }
 
-    /// The table that has an index or a key of this name.
-    pub fn table_with_index(&self, name: &str) -> Option<&Arc<TableEntry>> {
-        self.tables().find(|entry| entry.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(name)))
+    /// The table that has an index or a key of this name, among the temporary ones or among the others.
+    pub fn table_with_index(&self, name: &str, temporary: bool) -> Option<&Arc<TableEntry>> {
+        let has_it = |entry: &TableEntry| entry.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(name));
+        self.tables().find(|entry| is_temporary(&entry.name) == temporary && has_it(entry))
     }
 
     /// Adds an object under its name. True if it was added, false if the name was taken and is kept.
@@ -184,7 +253,8 @@ impl CatalogVersion {
                 }
             }
         }
-        Arc::make_mut(&mut self.0).insert(key(name).into(), entry);
+        let key = self.key(name);
+        Arc::make_mut(&mut self.names).insert(key.into(), entry);
         Ok(true)
     }
 
@@ -210,14 +280,15 @@ impl CatalogVersion {
     pub fn remove(&mut self, name: &str, kind: &'static str) -> Result<bool> {
         let is_there = self.find(name, kind)?.is_some();
         if is_there {
-            Arc::make_mut(&mut self.0).remove(key(name).as_str());
+            let key = self.key(name);
+            Arc::make_mut(&mut self.names).remove(key.as_str());
         }
         Ok(is_there)
     }
 
     /// The names that stand for something else than they did in `base`, in order. Both versions are read once, side by side.
     pub fn changes_since<'a>(&'a self, base: &'a CatalogVersion) -> impl Iterator<Item = NameChange<'a>> {
-        let (mut old_names, mut new_names) = (base.0.iter().peekable(), self.0.iter().peekable());
+        let (mut old_names, mut new_names) = (base.names.iter().peekable(), self.names.iter().peekable());
         let pairs = std::iter::from_fn(move || {
             let order = match (old_names.peek(), new_names.peek()) {
                 (Some((old, _)), Some((new, _))) => old.cmp(new),
@@ -235,14 +306,14 @@ impl CatalogVersion {
 
     /// True if both have the same names for the same objects and one is a clone of the other.
     pub fn is(&self, other: &CatalogVersion) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.names, &other.names)
     }
 }
 
 /// A name that stands for something else in two versions.
 #[derive(Debug)]
 pub struct NameChange<'a> {
-    /// The name in lower case.
+    /// The key by which it is found: the name in lower case, behind what tells temporary ones apart.
     pub name: &'a Arc<str>,
     /// What it stood for before.
     pub old: Option<&'a Entry>,
@@ -299,6 +370,37 @@ mod tests {
         assert!(!names.remove("trips", "table").unwrap());
         assert!(names.add(view("trips"), IfExists::Fail).unwrap());
         assert_eq!(names.entries().map(Entry::name).collect::<Vec<_>>(), ["trips"]);
+    }
+
+    #[test]
+    fn temporary_names_are_their_owners() {
+        let catalog = Catalog::new();
+        let publish =
+            |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], &mut || true).unwrap();
+        let names_of = |version: &CatalogVersion| version.entries().map(|e| e.name().to_owned()).collect::<Vec<_>>();
+        let (base_1, base_2) = (catalog.version().seen_by(1), catalog.version().seen_by(2));
+        let (mut one, mut two) = (base_1.clone(), base_2.clone());
+        one.add(table("t"), IfExists::Fail).unwrap();
+        one.add(table("Temp.t"), IfExists::Fail).unwrap();
+        two.add(table("temp.t"), IfExists::Fail).unwrap();
+        two.add(view("temp.v"), IfExists::Fail).unwrap();
+        let (of_one, of_two) = (one.table("temp.T").unwrap().clone(), two.table("temp.t").unwrap().clone());
+        publish(&base_1, &one);
+        publish(&base_2, &two);
+        let newest = catalog.version();
+        assert_eq!(names_of(&newest.clone().seen_by(1)), ["Temp.t", "t"]);
+        assert_eq!(names_of(&newest.clone().seen_by(2)), ["temp.t", "temp.v", "t"]);
+        assert_eq!(names_of(&newest.clone().seen_by(3)), ["t"]);
+        assert_eq!(newest.entries().count(), 4);
+        assert!(newest.get("temp.t").is_none());
+        assert!(Arc::ptr_eq(newest.clone().seen_by(1).table("temp.t").unwrap(), &of_one));
+        assert!(Arc::ptr_eq(newest.clone().seen_by(2).table("temp.t").unwrap(), &of_two));
+        let forgotten = catalog.forget(2);
+        assert!(forgotten.len() == 1 && Arc::ptr_eq(&forgotten[0], &of_two));
+        assert_eq!(names_of(&catalog.version()), ["Temp.t", "t"]);
+        let changes = catalog.changes();
+        assert!(catalog.forget(3).is_empty());
+        assert_eq!(catalog.changes(), changes, "nothing has changed");
     }
 
     #[test]

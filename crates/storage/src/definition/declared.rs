@@ -20,6 +20,20 @@ pub struct Definition {
     pub layout: LayoutChoice,
     /// Sequences that defaults and checks call, in lower case; those of identity columns are with their columns.
     pub sequences: Vec<String>,
+    /// What becomes of a temporary table when a transaction commits.
+    pub on_commit: OnCommit,
+}
+
+/// What becomes of a temporary table when a transaction commits: `ON COMMIT`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnCommit {
+    /// It stays as it is.
+    #[default]
+    Preserve,
+    /// It loses its rows.
+    Delete,
+    /// It is dropped.
+    Drop,
 }
 
 /// What a column holds where no value is given.

@@ -31,13 +31,7 @@ impl Generator {
 
     /// A call whose result is of `family`. Windows that get names are added to `named`. It may count rows if `by_place` says so, which
     /// then says that no other may.
-    fn window_call(
-        &mut self,
-        family: Family,
-        scope: &Scope,
-        named: &mut Vec<String>,
-        by_place: &mut bool,
-    ) -> String {
+    fn window_call(&mut self, family: Family, scope: &Scope, named: &mut Vec<String>, by_place: &mut bool) -> String {
         let mut window = Vec::new();
         if self.random.chance(60) {
             let family = self.family_of(scope);

@@ -93,7 +93,8 @@ impl House {
             }
         }
         let makefile = fs::read_to_string(root.join("Makefile")).expect("a Makefile");
-        let targets = makefile.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.to_owned()).collect();
+        let targets =
+            makefile.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.to_owned()).collect();
         let database = entasis::Database::in_memory(entasis::Config::default()).expect("a database");
         let rows = database.connect().execute("SHOW ALL").expect("settings");
         let settings = rows.row_values().map(|row| row[0].display(entasis::DataType::Varchar).to_string()).collect();
@@ -116,11 +117,13 @@ impl House {
             self.paths.iter().any(|there| match pattern[..] {
                 [whole] => there.ends_with(&format!("/{whole}")),
                 [first, .., last] => {
-                    there.contains(&format!("/{first}")) && there.ends_with(last.trim_start_matches('*').trim_end_matches('/'))
+                    there.contains(&format!("/{first}"))
+                        && there.ends_with(last.trim_start_matches('*').trim_end_matches('/'))
                 }
                 [] => false,
             })
-        }) || beside.exists() || self.root.join(of_crate).exists()
+        }) || beside.exists()
+            || self.root.join(of_crate).exists()
     }
 
     /// What is wrong with a line.
@@ -205,7 +208,12 @@ fn faults_are_found() {
     let house = House::new();
     let page = house.root.join("README.md");
     let faults = |line: &str| house.faults(&page, line, false);
-    assert!(faults("`make test` runs `docs/tables.md`, `exec/{mod,context}.rs`, `DataType` and `SET memory_limit = '1 GB'`").is_empty());
+    assert!(
+        faults(
+            "`make test` runs `docs/tables.md`, `exec/{mod,context}.rs`, `DataType` and `SET memory_limit = '1 GB'`"
+        )
+        .is_empty()
+    );
     assert_eq!(faults("`make nothing`"), ["the target nothing"]);
     assert_eq!(faults("`exec/{mod,nothing}.rs`"), ["the path exec/{mod,nothing}.rs"]);
     // Written so that this source does not have it.
