@@ -10,12 +10,12 @@ use crate::rewrite::{display_names, keyed};
 use crate::schema::{in_schema, is_temporary, known_schemas, new_name};
 use crate::stored::named_objects;
 use crate::types::sql_type;
+use crate::walk::Walk;
 use crate::{Catalog, ObjectKind, Statement, clauses, layout, lower, resolve, sequence, time_zone, transaction};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
 use datafusion_sql::sqlparser::ast::{
-    self, CreateTable, Expr, Ident, ObjectName, ObjectType, Query, SelectItem, SetExpr, TableFactor, Visit, Visitor,
-    With,
+    self, CreateTable, Expr, Ident, ObjectName, ObjectType, Query, SelectItem, SetExpr, TableFactor, Visitor, With,
 };
 use entasis_engine::plan::Plan;
 use entasis_engine::relation::{Definition, OnCommit, Relation};
@@ -476,8 +476,8 @@ fn locate(error: Error, ast: &Ast) -> Error {
     let Some(name) = name else { return error };
     let mut finder = Finder { name };
     let place = match ast {
-        Ast::Sql(statement) | Ast::CreateOrReplace(statement) => statement.visit(&mut finder),
-        Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => query.visit(&mut finder),
+        Ast::Sql(statement) | Ast::CreateOrReplace(statement) => statement.walk(&mut finder),
+        Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => query.walk(&mut finder),
         Ast::Explain { statement, .. } => return locate(error, statement),
         Ast::CopyFrom { table, .. } => finder.pre_visit_relation(table),
         _ => ControlFlow::Continue(()),

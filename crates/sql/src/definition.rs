@@ -16,10 +16,11 @@ use crate::parse::parse_query;
 use crate::schema::{in_schema, is_temporary, without_schema};
 use crate::stored::called_sequences;
 use crate::types::sql_type;
+use crate::walk::{Walk, WalkMut};
 use crate::{Catalog, SequenceOptions, clauses, layout, lower, sequence};
 use datafusion_sql::sqlparser::ast::{
     self, CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs, Ident,
-    IndexColumn, ObjectName, Query, SelectItem, SetExpr, TableConstraint, Visit, VisitMut, Visitor, VisitorMut,
+    IndexColumn, ObjectName, Query, SelectItem, SetExpr, TableConstraint, Visitor, VisitorMut,
 };
 use entasis_engine::relation::{
     Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, OnCommit, ReferentialAction,
@@ -158,7 +159,7 @@ impl Binder<'_> {
         let name = declared.constraint_name(name, &[&part], "check", &|_| false)?;
         // The table may get another name.
         let mut expr = (*check.expr).clone();
-        let _ = VisitMut::visit(&mut expr, &mut Unqualifier);
+        let _ = expr.walk_mut(&mut Unqualifier);
         declared.definition.checks.push(Check { name, sql: expr.to_string() });
         Ok(())
     }
@@ -509,7 +510,7 @@ pub(crate) fn read_columns(expr: &Expr, what: &str) -> Result<BTreeSet<String>> 
         }
     }
     let mut reader = Reader { what, columns: BTreeSet::new() };
-    match expr.visit(&mut reader) {
+    match expr.walk(&mut reader) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(reader.columns),
     }

@@ -54,6 +54,7 @@ mod tests;
 mod time_zone;
 mod transaction;
 mod types;
+mod walk;
 mod words;
 
 pub use bind::{bind, bind_template};

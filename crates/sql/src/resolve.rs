@@ -13,6 +13,7 @@ use crate::change::table_alias;
 use crate::functions::sequence::{Kind, named_sequence};
 use crate::parse::Ast;
 use crate::stored::Scopes;
+use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     AlterTableOperation, ColumnOption, CreateTable, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
     Ident, ObjectName, ObjectNamePart, ObjectType, Query, Statement, TableConstraint, TableFactor, TableObject, Value,
@@ -54,7 +55,7 @@ impl Resolver<'_> {
     }
 
     fn all(&mut self, part: &mut impl VisitMut) {
-        let _ = VisitMut::visit(part, self);
+        let _ = part.walk_mut(self);
     }
 
     fn statement(&mut self, statement: &mut Statement) {

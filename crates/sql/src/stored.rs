@@ -6,7 +6,8 @@
 use crate::bind::table_name;
 use crate::functions::sequence::{Kind, named_sequence};
 use crate::parse::parse_query;
-use datafusion_sql::sqlparser::ast::{Expr, ObjectName, Query, Visit, Visitor};
+use crate::walk::Walk;
+use datafusion_sql::sqlparser::ast::{Expr, ObjectName, Query, Visitor};
 use entasis_vector::Result;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -26,7 +27,7 @@ pub struct Mentioned {
 /// Input, if the text is no query.
 pub fn mentioned_columns(query: &str) -> Result<Mentioned> {
     let mut mentioned = Mentioned::default();
-    let _ = parse_query(query)?.visit(&mut mentioned);
+    let _ = parse_query(query)?.walk(&mut mentioned);
     Ok(mentioned)
 }
 
@@ -52,7 +53,7 @@ impl Visitor for Mentioned {
 /// what views that it names need. Some may name functions, files or nothing.
 pub(crate) fn named_objects(query: &Query) -> BTreeSet<String> {
     let mut named = Named::default();
-    let _ = query.visit(&mut named);
+    let _ = query.walk(&mut named);
     named.objects
 }
 
@@ -146,7 +147,7 @@ impl Visitor for Named {
 /// Input, if the text is no expression.
 pub fn called_sequences(expr: &str) -> Result<BTreeSet<String>> {
     let mut called = Called(BTreeSet::new());
-    let _ = crate::definition::stored_expr(expr)?.visit(&mut called);
+    let _ = crate::definition::stored_expr(expr)?.walk(&mut called);
     Ok(called.0)
 }
 

@@ -25,10 +25,11 @@ use crate::bind::locate_ident;
 use crate::context::Context;
 use crate::functions::outer_aggregate;
 use crate::parse::span_position;
+use crate::walk::{Walk, WalkMut};
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy,
-    Query, Select, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableWithJoins, Value, Visit, VisitMut,
-    Visitor, VisitorMut,
+    Query, Select, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableWithJoins, Value, VisitMut, Visitor,
+    VisitorMut,
 };
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
@@ -42,11 +43,11 @@ use std::ops::ControlFlow;
 /// name; not supported, with `GROUP BY ALL` of `*`.
 pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<()> {
     let mut look = Look { queries: 0 };
-    if Visit::visit(statement, &mut look).is_continue() {
+    if statement.walk(&mut look).is_continue() {
         return Ok(());
     }
     let mut queries = Queries { context, joins: Joins::new(context) };
-    match VisitMut::visit(statement, &mut queries) {
+    match statement.walk_mut(&mut queries) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -234,7 +235,7 @@ fn names_in_aggregates(condition: &Expr) -> Vec<Ident> {
         }
     }
     let mut names = Names::default();
-    let _ = condition.visit(&mut names);
+    let _ = condition.walk(&mut names);
     names.found
 }
 
@@ -284,7 +285,7 @@ struct Own<'a, 'b> {
 
 impl Own<'_, '_> {
     fn visit(&mut self, part: &mut impl VisitMut) -> Result<()> {
-        match part.visit(self) {
+        match part.walk_mut(self) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(error) => Err(error),
         }

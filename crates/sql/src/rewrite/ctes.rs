@@ -20,10 +20,11 @@ use crate::functions::sequence;
 use crate::hidden::{hidden, visible};
 use crate::parse::parse_query;
 use crate::time_zone;
+use crate::walk::{Walk, WalkMut};
 use datafusion_expr::Volatility;
 use datafusion_sql::sqlparser::ast::{
     Cte, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier,
-    Statement, TableAlias, TableFactor, Visit, VisitMut, Visitor, VisitorMut, With,
+    Statement, TableAlias, TableFactor, Visitor, VisitorMut, With,
 };
 use entasis_engine::shared::Shared;
 use entasis_vector::{Error, Result};
@@ -54,7 +55,7 @@ pub(super) struct Ctes<'a> {
 /// Input, for a key of what is no recursion.
 pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<()> {
     let mut ctes = Ctes { context, scopes: Vec::new(), withs: Vec::new(), renamed: 0, keyed: Vec::new(), error: None };
-    let _ = VisitMut::visit(statement, &mut ctes);
+    let _ = statement.walk_mut(&mut ctes);
     ctes.error.map_or(Ok(()), Err)
 }
 
@@ -65,7 +66,7 @@ impl Ctes<'_> {
         let numbered = keyed::numbered(&name, self.context.key(key));
         self.scopes.last_mut().expect("pushed before").insert(name.clone(), Some(numbered.clone()));
         self.keyed.push((name.clone(), numbered.clone()));
-        let _ = VisitMut::visit(&mut cte.query, self);
+        let _ = cte.query.walk_mut(self);
         self.keyed.pop();
         let prepared = match is_recursive {
             true => keyed::prepare(&mut cte.query, &numbered, &name),
@@ -157,7 +158,7 @@ impl VisitorMut for Ctes<'_> {
                     format!("{name}{}", hidden(self.renamed))
                 });
                 own.insert(name.clone(), renamed.clone());
-                VisitMut::visit(&mut cte.query, self)?;
+                cte.query.walk_mut(self)?;
                 if let Some(renamed) = renamed {
                     cte.alias.name = Ident::with_quote('"', renamed);
                 }
@@ -170,7 +171,7 @@ impl VisitorMut for Ctes<'_> {
                 }
                 continue;
             }
-            VisitMut::visit(&mut cte.query, self)?;
+            cte.query.walk_mut(self)?;
             let twice = self.scopes.last().is_some_and(|own| own.contains_key(&name));
             let relation = if shared && !twice { self.share(&cte, &kept) } else { None };
             let is_relation = relation.is_some();
@@ -270,7 +271,7 @@ fn computed_once(query: &Query) -> bool {
             stop(is_volatile || sequence::Kind::of(&name).is_some() || library.aggregate(&name).is_some())
         }
     }
-    query.visit(&mut Look).is_break()
+    query.walk(&mut Look).is_break()
 }
 
 fn stop(found: bool) -> ControlFlow<()> {

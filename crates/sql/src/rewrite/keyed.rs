@@ -13,10 +13,9 @@
 use super::reads::reads;
 use crate::hidden::MARK;
 use crate::parse::{parse_query, position};
+use crate::walk::Walk;
 use crate::words::closing;
-use datafusion_sql::sqlparser::ast::{
-    Cte, Ident, ObjectName, Query, SetExpr, SetOperator, TableFactor, Visit, Visitor,
-};
+use datafusion_sql::sqlparser::ast::{Cte, Ident, ObjectName, Query, SetExpr, SetOperator, TableFactor, Visitor};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
@@ -153,7 +152,7 @@ pub(super) fn reads_all(query: &Query) -> bool {
             }
         }
     }
-    query.visit(&mut Look).is_break()
+    query.walk(&mut Look).is_break()
 }
 
 #[cfg(test)]

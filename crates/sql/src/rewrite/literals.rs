@@ -11,6 +11,7 @@
 //! (`crate::coerce`). For that, a `CASE` whose first result is a literal gets a branch before it that is never taken, so that the
 //! binder sees the type of the others first.
 
+use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,
     SelectItem, SetExpr, UnaryOperator, Value, VisitMut, VisitorMut,
@@ -20,7 +21,7 @@ use std::ops::ControlFlow;
 
 /// Gives types to the literals of a statement.
 pub(super) fn apply<S: VisitMut>(statement: &mut S) {
-    let _ = statement.visit(&mut Literals);
+    let _ = statement.walk_mut(&mut Literals);
 }
 
 /// Functions that return one of their arguments, from the one at the number on.

@@ -52,11 +52,12 @@ use crate::functions::{outer_aggregate, sequence, window};
 use crate::hidden::{MARK, hidden};
 use crate::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::parse::{parse_query, span_position};
+use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select,
     SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias, TableFactor, TableWithJoins,
-    UnaryOperator, Value, VisitMut, VisitorMut,
+    UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
@@ -90,7 +91,7 @@ pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &C
     outer_names::apply(statement, context);
     aggregates::apply(statement, context)?;
     let mut rewriter = Rewriter { context, names, in_arguments: false, depth: 0 };
-    match statement.visit(&mut rewriter) {
+    match statement.walk_mut(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

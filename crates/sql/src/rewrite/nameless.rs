@@ -4,13 +4,14 @@
 //! `USING` has to write out which of two it means. So each such table is given a name that no user can write.
 
 use crate::hidden::MARK;
-use datafusion_sql::sqlparser::ast::{Ident, Statement, TableAlias, TableFactor, VisitMut, VisitorMut};
+use crate::walk::WalkMut;
+use datafusion_sql::sqlparser::ast::{Ident, Statement, TableAlias, TableFactor, VisitorMut};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 /// Names the derived tables of a statement that have no name.
 pub(super) fn apply(statement: &mut Statement) {
-    let _ = VisitMut::visit(statement, &mut Nameless { found: 0 });
+    let _ = statement.walk_mut(&mut Nameless { found: 0 });
 }
 
 struct Nameless {

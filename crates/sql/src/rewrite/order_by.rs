@@ -4,9 +4,10 @@ use super::ties::meant;
 use crate::functions::Library;
 use crate::hidden::{MARK, hidden};
 use crate::parse::parse_query;
+use crate::walk::Walk;
 use datafusion_sql::sqlparser::ast::{
     Distinct, Expr, Function, Ident, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr,
-    TableFactor, Value, Visit, Visitor,
+    TableFactor, Value, Visitor,
 };
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
@@ -97,7 +98,7 @@ pub(super) fn columns(query: &mut Query, keep_names: bool) {
     let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else { return };
     let mut columns = Columns::default();
     for key in keys.iter() {
-        let _ = key.expr.visit(&mut columns);
+        let _ = key.expr.walk(&mut columns);
     }
     if columns.found.is_empty() || (keep_names && select.projection.iter().any(is_wildcard)) {
         return;

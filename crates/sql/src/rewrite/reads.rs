@@ -1,5 +1,6 @@
 //! How often a statement reads a query of a `WITH`.
 
+use crate::walk::Walk;
 use datafusion_sql::sqlparser::ast::{ObjectName, ObjectNamePart, Visit, Visitor};
 use std::ops::ControlFlow;
 
@@ -26,6 +27,6 @@ pub(super) fn reads(part: &impl Visit, name: &str) -> u64 {
         }
     }
     let mut count = Count(name, 0);
-    let _ = part.visit(&mut count);
+    let _ = part.walk(&mut count);
     count.1
 }

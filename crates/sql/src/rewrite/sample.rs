@@ -17,11 +17,12 @@
 use super::using::qualifier;
 use crate::hidden::MARK;
 use crate::parse::{parse_query, position, span_position};
+use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LimitClause, Select, SelectItem,
     SetExpr, Spanned, Statement, TableAlias, TableFactor, TableSample, TableSampleKind, TableSampleModifier,
     TableSampleQuantity, TableSampleSeed, TableSampleSeedModifier, TableSampleUnit, TableWithJoins, Value,
-    ValueWithSpan, VisitMut, VisitorMut,
+    ValueWithSpan, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
@@ -176,7 +177,7 @@ pub(super) fn is_mark(item: &SelectItem) -> bool {
 /// # Errors
 /// Input, for a share or a number of rows that there is not; not supported, for other dialects' forms.
 pub(super) fn apply(statement: &mut Statement) -> Result<()> {
-    match VisitMut::visit(statement, &mut Samples) {
+    match statement.walk_mut(&mut Samples) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

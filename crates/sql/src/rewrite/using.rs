@@ -21,10 +21,11 @@ use crate::asof;
 use crate::bind::table_name;
 use crate::context::{Context, stem};
 use crate::parse::parse_query;
+use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, OrderByKind,
     Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor,
-    TableWithJoins, Value, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    TableWithJoins, Value, VisitorMut, WildcardAdditionalOptions,
 };
 use entasis_vector::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -38,7 +39,7 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<
     if !merges(statement) {
         return Ok(());
     }
-    match VisitMut::visit(statement, &mut Joins::new(context)) {
+    match statement.walk_mut(&mut Joins::new(context)) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -53,7 +54,7 @@ fn merges(statement: &mut Statement) -> bool {
             if is_written_out(select) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
-    VisitMut::visit(statement, &mut Look).is_break()
+    statement.walk_mut(&mut Look).is_break()
 }
 
 /// True if `*` does not stand for the columns of the `FROM` one by one: a join merges some, or `REPLACE` says what they are.
@@ -165,7 +166,7 @@ impl VisitorMut for Joins<'_> {
                     for key in keys {
                         let is_result = matches!(&key.expr, Expr::Identifier(name) if results.contains(&lower(name)));
                         if !is_result {
-                            VisitMut::visit(&mut key.expr, self)?;
+                            key.expr.walk_mut(self)?;
                         }
                     }
                 }
@@ -352,7 +353,7 @@ impl<'a> Joins<'a> {
                     // What is merged so far is what the condition sees; later joins may merge more.
                     let replaced = unambiguous(&columns);
                     self.scopes.push(Scope::Names { replaced, all: HashSet::new() });
-                    let flow = VisitMut::visit(condition, self);
+                    let flow = condition.walk_mut(self);
                     self.scopes.pop();
                     if let ControlFlow::Break(error) = flow {
                         return Err(error);
