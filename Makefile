@@ -8,13 +8,22 @@ ROWS   ?= 10000000
 SCALE  ?= 0.125
 ORDER  ?= sorted
 
-.PHONY: demo test check fmt python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows \
+.PHONY: help demo test check fmt python python-test tpcds-data bench-tpch bench-tpcds bench-statements bench-hap bench-flat bench-threads bench-compression bench-kernels bench-tuples bench-joins bench-radix bench-join-filters bench-spill bench-sort-spill bench-set-operations bench-short-memory bench-gather bench-windows \
 	bench-join-memory bench-join-radix bench-join-tpch bench-join-swap bench-build compare clean
 
 # Cargo unifies features over the packages that it builds together. Everything here builds the whole workspace, so that
 # the front end's dependencies are compiled once a profile.
 TARGET    := $(or $(CARGO_TARGET_DIR),target)
+# What a user of the crate starts from; `cargo test` has built them.
+EXAMPLES  := query transaction arrow keyed
 EXTENSION := crates/python/python/entasis/_entasis.abi3.so
+
+##@ Build and test
+
+## This list.
+help:
+	@awk '/^##@/ { printf "\n%s\n", substr($$0, 5); next } /^## / { text = substr($$0, 4); next } \
+		/^[a-z-]+:/ && text { split($$0, name, ":"); printf "  %-22s%s\n", name[1], text; text = "" }' $(MAKEFILE_LIST)
 
 ## Build the release binary and show what it does.
 demo:
@@ -24,6 +33,7 @@ demo:
 ## All tests: Rust, then Python.
 test:
 	cargo test --workspace
+	for example in $(EXAMPLES); do $(TARGET)/debug/examples/$$example > /dev/null || exit 1; done
 	$(MAKE) python-test
 
 ## What CI checks besides the tests.
@@ -73,6 +83,8 @@ compare: $(VENV)/ready
 		| PYTHONPATH=crates/python/python $(VENV)/bin/python tests/compare/compare.py --postgres "$(POSTGRES)"; \
 		status=$$?; rm -f $(EXTENSION); exit $$status
 
+##@ Benchmarks of the database, beside others
+
 ## TPC-H beside DuckDB and Hyper in one run: make bench-tpch SF=1
 bench-tpch: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/tpch.py --scale $(SF)
@@ -94,15 +106,52 @@ bench-hap: bench-build
 	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --rows $(ROWS) --order $(ORDER) --bench $(TARGET)/release/entasis-bench
 	rm -f $(EXTENSION)
 
-## Single rows of Entasis in tables of 1 M and 10 M rows, in ascending and in random order
-bench-flat: bench-build
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --flat --rounds 9 --bench $(TARGET)/release/entasis-bench
-	rm -f $(EXTENSION)
-
 ## Writers in 1, 2 and 8 threads: make bench-threads ROWS=10000000 BASELINE=bench/record/threads-….json
 bench-threads:
 	cargo build --release --workspace
 	$(PYTHON) bench/threads.py --rows $(ROWS) --bench $(TARGET)/release/entasis-bench $(if $(BASELINE),--baseline $(BASELINE))
+
+## Window functions beside DuckDB and Polars, time and memory: make bench-windows ROWS=10000000
+bench-windows: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/windows.py --rows $(ROWS)
+	rm -f $(EXTENSION)
+
+## Aggregations and sorts larger than memory beside DuckDB: make bench-short-memory SHORT="100 512" (millions of rows, MB)
+bench-short-memory: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/short_memory.py $(SHORT) --ample
+	rm -f $(EXTENSION)
+
+##@ Benchmarks of joins, beside DuckDB
+
+## Joins by table and size beside DuckDB, time and memory: make bench-join-memory ROWS=100000000
+bench-join-memory: ROWS = 100000000
+bench-join-memory: bench-build
+	cargo build --release -p entasis-engine --example gather
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_memory.py --rows $(ROWS) --gather $(TARGET)/release/examples/gather
+	rm -f $(EXTENSION)
+
+## Joins by hits, payload, depth, skew and ratio beside DuckDB: make bench-join-radix SCALE=0.125 FAR=--far
+bench-join-radix: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_radix.py --scale $(SCALE) $(FAR)
+	rm -f $(EXTENSION)
+
+## Every join of TPC-H with every table, beside DuckDB: make bench-join-tpch SF=1
+bench-join-tpch: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_tpch.py --scale $(SF)
+	rm -f $(EXTENSION)
+
+## Joins whose build side has far more rows than expected, sides swapped and not, beside DuckDB: make bench-join-swap ROWS=10000000
+bench-join-swap: ROWS = 10000000
+bench-join-swap: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_swap.py --rows $(ROWS)
+	rm -f $(EXTENSION)
+
+##@ Benchmarks of parts
+
+## Single rows of Entasis in tables of 1 M and 10 M rows, in ascending and in random order
+bench-flat: bench-build
+	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/hap.py --flat --rounds 9 --bench $(TARGET)/release/entasis-bench
+	rm -f $(EXTENSION)
 
 ## TPC-H with compression and without: make bench-compression SF=1
 bench-compression: bench-build
@@ -133,34 +182,6 @@ bench-join-filters:
 bench-gather:
 	cargo run --release -p entasis-engine --example gather
 
-## Joins by table and size beside DuckDB, time and memory: make bench-join-memory ROWS=100000000
-bench-join-memory: ROWS = 100000000
-bench-join-memory: bench-build
-	cargo build --release -p entasis-engine --example gather
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_memory.py --rows $(ROWS) --gather $(TARGET)/release/examples/gather
-	rm -f $(EXTENSION)
-
-## Joins by hits, payload, depth, skew and ratio beside DuckDB: make bench-join-radix SCALE=0.125 FAR=--far
-bench-join-radix: bench-build
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_radix.py --scale $(SCALE) $(FAR)
-	rm -f $(EXTENSION)
-
-## Every join of TPC-H with every table, beside DuckDB: make bench-join-tpch SF=1
-bench-join-tpch: bench-build
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_tpch.py --scale $(SF)
-	rm -f $(EXTENSION)
-
-## Joins whose build side has far more rows than expected, sides swapped and not, beside DuckDB: make bench-join-swap ROWS=10000000
-bench-join-swap: ROWS = 10000000
-bench-join-swap: bench-build
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/join_swap.py --rows $(ROWS)
-	rm -f $(EXTENSION)
-
-## Window functions beside DuckDB and Polars, time and memory: make bench-windows ROWS=10000000
-bench-windows: bench-build
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/windows.py --rows $(ROWS)
-	rm -f $(EXTENSION)
-
 ## A join of two sides of 4 GB with 512 MB of memory: make bench-spill SPILL="125 512" (millions of rows, MB)
 bench-spill:
 	cargo run --release -p entasis-engine --example spill $(SPILL)
@@ -172,11 +193,6 @@ bench-sort-spill:
 ## INTERSECT of two inputs of 20 M numbers with 256 MB of memory: make bench-set-operations SETS="20 256" (millions of rows, MB)
 bench-set-operations:
 	cargo run --release -p entasis-engine --example set_operations $(SETS)
-
-## Aggregations and sorts larger than memory beside DuckDB: make bench-short-memory SHORT="100 512" (millions of rows, MB)
-bench-short-memory: bench-build
-	PYTHONPATH=crates/python/python $(VENV)/bin/python bench/short_memory.py $(SHORT) --ample
-	rm -f $(EXTENSION)
 
 bench-build: $(VENV)/ready
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r bench/requirements.txt

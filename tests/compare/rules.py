@@ -64,6 +64,15 @@ RULES = [
     Rule("sum of intervals", Kind.LEFT_OUT, error("DuckDB", r"'sum\(INTERVAL\)'"), "DuckDB"),
     Rule("full joins on equalities", Kind.LEFT_OUT, error("PostgreSQL", r"FULL JOIN is only supported"), "PostgreSQL"),
     Rule("tables without a name", Kind.LEFT_OUT, error("PostgreSQL", r"subquery in FROM must have an alias"), "PostgreSQL"),
+    Rule("literals of any type", Kind.LEFT_OUT, error("PostgreSQL", r"could not determine polymorphic type"), "PostgreSQL"),
+    Rule("rows in subqueries", Kind.LEFT_OUT, error("DuckDB", r"Correlated IN/ANY/ALL with multiple columns"), "DuckDB"),
+    Rule(
+        "columns by number after merged ones",
+        Kind.LEFT_OUT,
+        error("PostgreSQL", r"subquery in FROM must have an alias", r"SELECT \* FROM .*(USING|NATURAL).* ORDER BY .*\b\d+ (ASC|DESC|NULLS)"),
+        "DuckDB",
+    ),
+    Rule("ALL over an aggregate", Kind.LEFT_OUT, statement(r"ALL \(\(SELECT .*UNION ALL \(SELECT (max|min|count)"), "DuckDB"),
     Rule("time", Kind.LEFT_OUT, error("PostgreSQL", r"due to statement timeout"), "PostgreSQL"),
     Rule("whole seconds", Kind.AS_DUCKDB, statement(r"extract\(second FROM")),
 ]

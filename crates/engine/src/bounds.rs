@@ -16,7 +16,8 @@
 //! The executor asks when it plans a join, `EXPLAIN` when it prints one; both get the same answer, which depends on estimates only. Not here:
 //! null-aware joins, which must know of pairs whose comparison is NULL.
 
-use crate::optimizer::{estimate, estimate_join, reads_all};
+use crate::estimate::{estimate, estimate_join};
+use crate::plan::tree::reads_all;
 use crate::plan::{Columns, Join, JoinKind};
 use entasis_vector::expr::{CompareOp, Expr};
 

@@ -9,13 +9,22 @@
 //! 1. The *step* reads the rows of the last round from a [`WorkTable`], which may stand in it several times.
 //! 2. Under `UNION` a [hash table](crate::exec) of all rows so far is kept from round to round, so that a round costs what it reads,
 //!    not what has been found before. Under `UNION ALL` all rows are new.
+//!    Under `USING KEY` the rows so far are a [`dictionary`]: one that comes replaces the one of its key, the rows of the last round
+//!    are those that it brought into the dictionary, and the step may read all that is in it from a second work table.
 //! 3. All rows are a relation, which is computed when it is first read.
 //!
 //! Rounds look for interrupts, and all rows count as memory. Not done here: rows that do not fit into memory are not spilled.
 
-use crate::exec::aggregate::table::GroupTable;
-use crate::exec::{Collector, QueryContext, Reservation, ResultSet, ResultSink, execute};
-use crate::optimizer::{estimate_rows, optimize};
+mod dictionary;
+
+use self::dictionary::Dictionary;
+use crate::context::QueryContext;
+use crate::estimate::estimate_rows;
+use crate::exec::group_table::GroupTable;
+use crate::exec::sink::ResultSink;
+use crate::exec::{Collector, ResultSet, execute};
+use crate::memory::Reservation;
+use crate::optimizer::optimize;
 use crate::plan::Plan;
 use crate::relation::{Relation, ScanRequest, Source, Statistics};
 use crate::shared::scan_rows;
@@ -65,14 +74,29 @@ impl Relation for WorkTable {
     }
 }
 
+/// Which rows a recursion keeps, and goes on with.
+#[derive(Debug)]
+pub enum Keeps {
+    /// All: `UNION ALL`.
+    All,
+    /// Those that are new: `UNION`.
+    New,
+    /// One of each key, the last: `USING KEY`.
+    Keyed {
+        /// The columns of the key.
+        keys: Vec<usize>,
+        /// What the step reads all rows so far from, if it does.
+        all: Option<Arc<WorkTable>>,
+    },
+}
+
 /// The rows of a recursive common table expression as a relation.
 #[derive(Debug)]
 pub struct Recursive {
     start: Plan,
     step: Plan,
     work: Arc<WorkTable>,
-    /// True: only rows that are new count (`UNION`).
-    is_distinct: bool,
+    keeps: Keeps,
     /// Rows, an estimate.
     estimate: u64,
     /// The rows, once they are there.
@@ -81,9 +105,9 @@ pub struct Recursive {
 
 impl Recursive {
     /// What `start` gives, and `step` of the rows in `work`, again and again. Both have the outputs that `work` has as columns.
-    pub fn new(start: Plan, step: Plan, work: Arc<WorkTable>, is_distinct: bool) -> Recursive {
+    pub fn new(start: Plan, step: Plan, work: Arc<WorkTable>, keeps: Keeps) -> Recursive {
         let estimate = (estimate_rows(&start.root, &start.columns) as u64).saturating_mul(GROWTH);
-        Recursive { start, step, work, is_distinct, estimate, rows: Mutex::default() }
+        Recursive { start, step, work, keeps, estimate, rows: Mutex::default() }
     }
 
     fn rows(&self, context: &QueryContext) -> Result<Arc<ResultSet>> {
@@ -93,14 +117,45 @@ impl Recursive {
         }
         // Progress is that of the whole statement.
         let context = QueryContext { progress: Arc::default(), ..context.clone() };
-        let all = self.compute(&context);
+        let all = match &self.keeps {
+            Keeps::Keyed { keys, all } => {
+                let rows = self.compute_keyed(keys, all.as_deref(), &context);
+                all.iter().for_each(|all| all.set(None));
+                rows
+            }
+            Keeps::All | Keeps::New => self.compute(&context),
+        };
         self.work.set(None);
         Ok(rows.insert(Arc::new(all?)).clone())
     }
 
+    fn types(&self) -> Vec<DataType> {
+        self.work.schema.iter().map(|field| field.ty).collect()
+    }
+
+    fn compute_keyed(&self, keys: &[usize], all: Option<&WorkTable>, context: &QueryContext) -> Result<ResultSet> {
+        let mut entries = Dictionary::new(self.types(), keys.to_vec(), context);
+        let run = |plan: &Plan| -> Result<ResultSet> {
+            context.check()?;
+            let collector = Collector::new(context, self.types());
+            execute(plan, context, &collector)?;
+            Ok(collector.into_chunks())
+        };
+        let step = optimize(self.step.clone(), &context.settings)?;
+        let mut last = entries.put(run(&optimize(self.start.clone(), &context.settings)?)?, context)?;
+        while last.rows > 0 {
+            if let Some(all) = all {
+                all.set(Some(Arc::new(entries.entries(context)?)));
+            }
+            self.work.set(Some(Arc::new(last)));
+            last = entries.put(run(&step)?, context)?;
+        }
+        entries.entries(context)
+    }
+
     fn compute(&self, context: &QueryContext) -> Result<ResultSet> {
-        let types: Vec<DataType> = self.work.schema.iter().map(|field| field.ty).collect();
-        let mut seen = self.is_distinct.then(|| Seen::new(&types, context));
+        let types = self.types();
+        let mut seen = matches!(self.keeps, Keeps::New).then(|| Seen::new(&types, context));
         let round = |plan: &Plan, seen: &mut Option<Seen>| -> Result<Arc<ResultSet>> {
             context.check()?;
             let collector = Collector::new(context, types.clone());

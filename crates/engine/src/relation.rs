@@ -3,13 +3,12 @@
 //! A relation has a schema and some statistics. A scan asks it for a [`Source`], shared by all workers, from which each
 //! worker takes a [`SourceWorker`] of its own and pulls chunks until there are no more.
 
+use crate::context::QueryContext;
 use crate::cost::Costs;
-use crate::exec::QueryContext;
-pub use crate::reach::rows_by_key;
 pub use entasis_storage::Compression;
 /// What a table promises of its rows: plain data that front end and storage share.
 pub use entasis_storage::definition::{
-    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, ReferentialAction,
+    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, LayoutChoice, LayoutName, OnCommit, ReferentialAction,
 };
 use entasis_storage::{ColumnSummary, RowId, TableSnapshot};
 use entasis_vector::expr::{Expr, Program};

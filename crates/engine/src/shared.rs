@@ -6,8 +6,10 @@
 //!
 //! Not done here: rows that do not fit into memory are not spilled, and columns that nobody reads are computed, too.
 
-use crate::exec::{Collector, QueryContext, ResultSet, execute};
-use crate::optimizer::{estimate_rows, optimize};
+use crate::context::QueryContext;
+use crate::estimate::estimate_rows;
+use crate::exec::{Collector, ResultSet, execute};
+use crate::optimizer::optimize;
 use crate::plan::Plan;
 use crate::relation::{Relation, ScanRequest, Source, SourceWorker, Statistics};
 use crate::sync::{AtomicUsize, Ordering};

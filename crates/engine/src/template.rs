@@ -4,7 +4,7 @@
 //! from values and statistics holds for one run only. So a run costs the optimizer's time, but not the binder's, which is
 //! ten times that.
 
-use crate::optimizer::for_each_expr;
+use crate::plan::tree::for_each_expr;
 use crate::plan::{Node, Plan};
 use crate::relation::{Place, Relation};
 use entasis_vector::expr::Expr;

@@ -69,7 +69,7 @@ impl<'a> TableLoad<'a> {
         let TableLoad { connection, table, create, appender, memory, rows, .. } = self;
         table.commit(vec![appender.finish()])?;
         if create {
-            let base = connection.shared.catalog.version();
+            let base = connection.newest_names();
             let mut names = base.clone();
             names.add(Entry::Table(Arc::new(TableEntry::plain(table))), IfExists::Fail)?;
             connection.shared.catalog.publish(&base, &names, &[], &mut || true)?;

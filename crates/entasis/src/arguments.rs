@@ -34,6 +34,55 @@ impl From<Vec<Argument>> for Arguments {
     }
 }
 
+impl<const N: usize> From<[Argument; N]> for Arguments {
+    fn from(arguments: [Argument; N]) -> Arguments {
+        Arguments::from(Vec::from(arguments))
+    }
+}
+
+impl From<bool> for Argument {
+    fn from(value: bool) -> Argument {
+        Argument::Value(Value::Boolean(value), DataType::Boolean)
+    }
+}
+
+impl From<i32> for Argument {
+    fn from(value: i32) -> Argument {
+        Argument::Value(Value::Integer(value.into()), DataType::Int32)
+    }
+}
+
+impl From<i64> for Argument {
+    fn from(value: i64) -> Argument {
+        Argument::Value(Value::Integer(value.into()), DataType::Int64)
+    }
+}
+
+impl From<f64> for Argument {
+    fn from(value: f64) -> Argument {
+        Argument::Value(Value::Float(value), DataType::Float64)
+    }
+}
+
+impl From<&str> for Argument {
+    fn from(value: &str) -> Argument {
+        Argument::Value(Value::Text(value.into()), DataType::Varchar)
+    }
+}
+
+impl From<&[u8]> for Argument {
+    fn from(value: &[u8]) -> Argument {
+        Argument::Value(Value::Bytes(value.into()), DataType::Blob)
+    }
+}
+
+/// NULL, if there is no value.
+impl<T: Into<Argument>> From<Option<T>> for Argument {
+    fn from(value: Option<T>) -> Argument {
+        value.map_or(Argument::Value(Value::Null, DataType::Null), Into::into)
+    }
+}
+
 /// A statement that takes a place for each value of the lists that it is given, and these values.
 ///
 /// # Errors

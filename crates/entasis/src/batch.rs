@@ -47,7 +47,7 @@ impl Connection {
             let mut open = Some(Work::transaction(self));
             let changed = guarded(|| self.batch(&mut open, prepared, sets))?;
             let Some(work) = open else { return Err(Error::internal("a batch lost its transaction")) };
-            let committed = self.waiting(Some(prepared.parsed.sql()), |waiter| guarded(|| work.commit(waiter)));
+            let committed = self.waiting(Some(prepared.parsed.sql()), |waiter| guarded(|| self.commit(work, waiter)));
             match committed {
                 Err(error) if error.kind() == ErrorKind::Conflict && tries.next().is_some() => {}
                 committed => return committed.map(|()| changed),

@@ -5,6 +5,7 @@
 
 use crate::connection::Connection;
 use crate::relations::TableRelation;
+use crate::search_path::{MAIN, SearchPath};
 use crate::work::Work;
 use crate::{files, relations, settings};
 use entasis_engine::relation::{Definition, Index, KeyKind, Relation};
@@ -19,6 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub(crate) struct Names<'a> {
     connection: &'a Connection,
     names: CatalogVersion,
+    path: SearchPath,
     session: Session,
     work: Mutex<&'a mut Work>,
 }
@@ -27,7 +29,7 @@ impl<'a> Names<'a> {
     pub(crate) fn new(connection: &'a Connection, work: &'a mut Work) -> Names<'a> {
         let session =
             Session { transaction: work.began, statement: entasis_sql::clock(), zone: connection.time_zone() };
-        Names { connection, names: work.names.clone(), session, work: Mutex::new(work) }
+        Names { connection, names: work.names.clone(), path: connection.search_path(), session, work: Mutex::new(work) }
     }
 
     /// What a name stands for.
@@ -107,12 +109,29 @@ impl entasis_sql::Catalog for Names<'_> {
         Some(Arc::new(TakenBy { sequence, taken: self.connection.taken.clone() }))
     }
 
-    fn table_with_index(&self, name: &str) -> Option<String> {
-        self.names.table_with_index(name).map(|entry| entry.name.to_lowercase())
+    fn table_with_index(&self, name: &str, temporary: bool) -> Option<String> {
+        self.names.table_with_index(name, temporary).map(|entry| entry.name.to_lowercase())
     }
 
     fn has_schema(&self, name: &str) -> bool {
         matches!(self.entry(&format!("{name}.")), Some(Entry::Schema(_)))
+    }
+
+    fn has_other_schemas(&self) -> bool {
+        !self.path.is_main() || self.names.temporary().next().is_some()
+    }
+
+    fn schema_of(&self, name: &str) -> Option<String> {
+        // What the host program has registered comes first.
+        if self.connection.is_registered(name) {
+            return None;
+        }
+        self.path.schema_of(&self.names, name).map(str::to_owned)
+    }
+
+    fn current_schema(&self) -> Option<String> {
+        let is_there = |schema: &&str| *schema == MAIN || self.names.get(&format!("{schema}.")).is_some();
+        self.path.schemas().find(is_there).filter(|schema| *schema != MAIN).map(str::to_owned)
     }
 
     fn view(&self, name: &str) -> Option<String> {
@@ -132,7 +151,9 @@ impl entasis_sql::Catalog for Names<'_> {
 
     fn table_function(&self, name: &str, args: &[(Option<String>, Argument)]) -> Result<Arc<dyn Relation>> {
         relations::table_function(name, args, &self.connection.rejects, |table| {
-            self.snapshot(table).map(|(_, rows, _)| rows)
+            let schema = if table.contains('.') { None } else { self.path.schema_of(&self.names, table) };
+            let table = schema.map_or(table.to_owned(), |schema| format!("{schema}.{table}"));
+            self.snapshot(&table).map(|(_, rows, _)| rows)
         })
     }
 

@@ -15,8 +15,9 @@ use crate::prepared::{Prepared, Remembered};
 use crate::preparing::ByName;
 use crate::resting;
 use crate::rows::Rows;
-use crate::work::Work;
-use crate::{settings, statement};
+use crate::search_path::SearchPath;
+use crate::work::{Work, all_tables};
+use crate::{define, settings, statement};
 use entasis_engine::exec::{CancelFlag, Progress, QueryContext, Settings};
 use entasis_engine::optimizer;
 use entasis_engine::plan::Plan;
@@ -57,6 +58,8 @@ pub struct Connection {
     time_zone: Mutex<TimeZone>,
     /// True if all tables are put in order after each of its statements.
     pub(crate) rests: AtomicBool,
+    /// Where names without a schema are looked for.
+    pub(crate) search_path: Mutex<SearchPath>,
     pub(crate) registered: RwLock<HashMap<String, Arc<dyn Relation>>>,
     pub(crate) replacement: RwLock<Option<Replacement>>,
     /// The transaction that is open.
@@ -92,6 +95,7 @@ impl Connection {
             compression: Mutex::default(),
             time_zone: Mutex::new(TimeZone::UTC),
             rests: AtomicBool::default(),
+            search_path: Mutex::default(),
             registered: RwLock::default(),
             replacement: RwLock::default(),
             transaction: Mutex::default(),
@@ -120,10 +124,26 @@ impl Connection {
         self.forget_plans();
     }
 
+    /// Where it looks for names without a schema.
+    pub(crate) fn search_path(&self) -> SearchPath {
+        self.search_path.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Looks for them elsewhere from now on.
+    pub(crate) fn set_search_path(&self, path: SearchPath) {
+        *self.search_path.lock().unwrap_or_else(PoisonError::into_inner) = path;
+        self.forget_plans();
+    }
+
     /// Forgets what it learnt of statements, as names in them have got another meaning.
     fn forget_plans(&self) {
         self.remembered.clear();
         self.named.start_afresh();
+    }
+
+    /// The newest names, its temporary ones among them.
+    pub(crate) fn newest_names(&self) -> CatalogVersion {
+        self.shared.catalog.version().seen_by(self.id)
     }
 
     /// Its number, by which errors of other connections name it.
@@ -326,7 +346,7 @@ impl Connection {
                 let done = guarded(|| self.step(&mut work, parsed, prepared, parameters))?;
                 let Done::Rows(rows) = done else { return Ok(done) };
                 let used = work.used();
-                match guarded(|| work.commit(waiter)) {
+                match guarded(|| self.commit(work, waiter)) {
                     Err(error) if error.kind() == ErrorKind::Conflict && tries.next().is_some() => others.extend(used),
                     result => return result.map(|()| Done::Rows(rows)),
                 }
@@ -390,7 +410,7 @@ impl Connection {
             (_, None) => return Err(Error::input("no transaction is open").with_hint("BEGIN begins one")),
             (Statement::Commit, Some(_)) => {
                 let work = open.take().expect("it is open");
-                self.waiting(Some("COMMIT"), |waiter| guarded(|| work.commit(waiter)))?;
+                self.waiting(Some("COMMIT"), |waiter| guarded(|| self.commit(work, waiter)))?;
             }
             (Statement::Rollback, Some(_)) => *open = None,
             (Statement::Savepoint { name }, Some(work)) => work.save(name),
@@ -399,6 +419,15 @@ impl Connection {
             (other, Some(_)) => return Err(Error::internal(format!("{other:?} does not end a transaction"))),
         }
         Ok(Rows::empty())
+    }
+
+    /// Publishes what was done, but for what temporary tables do not keep.
+    ///
+    /// # Errors
+    /// As [`Work::commit`].
+    pub(crate) fn commit(&self, mut work: Work, waiter: &Waiter<'_>) -> Result<()> {
+        define::at_commit(self, &mut work)?;
+        work.commit(waiter)
     }
 
     /// True if a transaction is open.
@@ -553,6 +582,19 @@ impl Connection {
             cancel: self.cancel.clone(),
             progress: self.progress.clone(),
             pool: self.shared.workers.clone(),
+        }
+    }
+}
+
+/// What is temporary ends with its connection.
+impl Drop for Connection {
+    fn drop(&mut self) {
+        *self.transaction.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
+        let gone = self.shared.catalog.forget(self.id);
+        if !gone.is_empty() {
+            self.shared.left(gone.iter().flat_map(|entry| all_tables(entry)));
+            drop(gone);
+            let _ = self.shared.charge_tables();
         }
     }
 }

@@ -20,11 +20,11 @@ use crate::rows::Rows;
 use crate::statement;
 use crate::work::Work;
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::{ColumnDefault, Definition, Key, KeyKind, LayoutChoice, LayoutName};
+use entasis_engine::relation::{ColumnDefault, Definition, Key, KeyKind, LayoutChoice, LayoutName, OnCommit};
 use entasis_sql::{Alteration, Columns, SequenceOptions, Statement};
 use entasis_storage::index::index_table;
 use entasis_storage::sequence::Counting;
-use entasis_storage::{CatalogVersion, Entry, IfExists, Sequence, Table, TableEntry, TableOptions, View};
+use entasis_storage::{CatalogVersion, Entry, IfExists, Sequence, Table, TableEntry, TableOptions, View, is_temporary};
 use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema};
 use std::sync::Arc;
 
@@ -62,7 +62,7 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             replaced.judge(connection, work)?;
             Ok(Rows::changed_rows(rows).with_note(note))
         }
-        Statement::CreateView { name, sql, columns, needs, if_not_exists, or_replace } => {
+        Statement::CreateView { name, sql, columns, becomes_temporary, needs, if_not_exists, or_replace } => {
             let users = Views::of(connection, work, &name);
             // What the connection has registered, and files, are no objects of the catalog.
             let needs = needs.into_iter().filter(|needed| work.names.get(needed).is_some()).collect();
@@ -72,18 +72,26 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
             if or_replace {
                 views::refuse_circle(connection, work, &view)?;
             }
-            Ok(Rows::empty())
+            Ok(Rows::empty().with_note(becomes_temporary.then_some("the view is temporary, as what it names is")))
         }
         Statement::CreateSchema { name, if_not_exists } => {
             schemas::create(work, &name, if_not_exists)?;
             Ok(Rows::empty())
         }
-        Statement::CreateSequence { name, options, if_not_exists } => {
+        Statement::CreateSequence { name, options, if_not_exists, or_replace } => {
+            if or_replace {
+                refuse_identity(work, &name)?;
+            }
             let sequence = Arc::new(Sequence::new(&name, counting(options)));
-            work.names.add(Entry::Sequence(sequence), taken(if_not_exists, false))?;
+            work.names.add(Entry::Sequence(sequence), taken(if_not_exists, or_replace))?;
             Ok(Rows::empty())
         }
-        Statement::CreateIndex { table, key, if_not_exists } => {
+        Statement::CreateIndex { table, key, if_not_exists, or_replace } => {
+            let temporary = is_temporary(&table);
+            let old = work.names.index(&key.name, Some(temporary)).map(|(entry, number)| (entry.clone(), number));
+            if let (true, Some((entry, number))) = (or_replace, old) {
+                drop_key(connection, work, &entry, number, false)?;
+            }
             create_index(connection, work, &table, key, if_not_exists)
         }
         Statement::AlterTable { table, if_exists, alteration } => {
@@ -103,6 +111,37 @@ pub(crate) fn run(connection: &Connection, work: &mut Work, statement: Statement
         }
         other => Err(Error::internal(format!("{other:?} was not expected here"))),
     }
+}
+
+/// Refuses another sequence in the place of an identity column's, which counts as its column says.
+fn refuse_identity(work: &Work, sequence: &str) -> Result<()> {
+    let is_its = |table: &&Arc<TableEntry>| table.definition.identities().any(|own| own.eq_ignore_ascii_case(sequence));
+    match work.names.tables().find(is_its) {
+        Some(table) => {
+            let text = format!("sequence {sequence} belongs to an identity column of table {}", table.name);
+            Err(Error::input(text).with_hint("declare with the column how it counts"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Before a commit: temporary tables lose their rows, or go, as they were declared to.
+pub(crate) fn at_commit(connection: &Connection, work: &mut Work) -> Result<()> {
+    let of = |work: &Work, what: OnCommit| -> Vec<Arc<TableEntry>> {
+        let tables =
+            work.names.temporary().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None });
+        tables.filter(|table| table.definition.on_commit == what).cloned().collect()
+    };
+    for table in of(work, OnCommit::Delete) {
+        work.pin(&table);
+        if work.snapshot(&table.table).rows() > 0 {
+            work.clear(&table);
+        }
+    }
+    for table in of(work, OnCommit::Drop) {
+        remove::object(connection, work, &Entry::Table(table), &[], true)?;
+    }
+    Ok(())
 }
 
 /// What of a layout is not done as it was asked for.
@@ -229,7 +268,8 @@ fn refuse_taken_indexes(work: &Work, entry: &TableEntry) -> Result<()> {
             !other.name.eq_ignore_ascii_case(&entry.name)
                 && other.definition.keys.iter().any(|own| own.name.eq_ignore_ascii_case(&key.name))
         };
-        if let Some(owner) = work.names.tables().find(is_taken) {
+        let is_beside = |other: &&Arc<TableEntry>| is_temporary(&other.name) == is_temporary(&entry.name);
+        if let Some(owner) = work.names.tables().filter(is_beside).find(is_taken) {
             let text = format!("an index named \"{}\" already exists, on table {}", key.name, owner.name);
             return Err(Error::input(text).with_hint("keys have indexes, whose names are those of their constraints"));
         }
@@ -356,7 +396,7 @@ fn put_keys(connection: &Connection, work: &mut Work, old: &Arc<TableEntry>, def
 
 fn create_index(connection: &Connection, work: &mut Work, table: &str, key: Key, if_not_exists: bool) -> Result<Rows> {
     let entry = crate::change::target(work, table)?;
-    if let Some((owner, _)) = work.names.index(&key.name) {
+    if let Some(owner) = work.names.table_with_index(&key.name, is_temporary(&entry.name)) {
         if if_not_exists {
             return Ok(Rows::empty());
         }
@@ -373,15 +413,27 @@ fn create_index(connection: &Connection, work: &mut Work, table: &str, key: Key,
 }
 
 fn drop_index(connection: &Connection, work: &mut Work, name: &str, if_exists: bool, cascade: bool) -> Result<()> {
-    let Some((entry, number)) = work.names.index(name).map(|(entry, number)| (entry.clone(), number)) else {
+    let Some((entry, number)) = work.names.index(name, None).map(|(entry, number)| (entry.clone(), number)) else {
         if if_exists {
             return Ok(());
         }
         return Err(Error::input(format!("there is no index \"{name}\"")));
     };
+    drop_key(connection, work, &entry, number, cascade)
+}
+
+/// Drops the index or unique key of a table that has this number.
+fn drop_key(
+    connection: &Connection,
+    work: &mut Work,
+    entry: &Arc<TableEntry>,
+    number: usize,
+    cascade: bool,
+) -> Result<()> {
     let mut definition = (*entry.definition).clone();
     let key = definition.keys.remove(number);
     if key.kind == KeyKind::Primary {
+        let name = &key.name;
         let text = format!("\"{name}\" is the primary key of table {}", entry.name);
         return Err(Error::input(text).with_hint(format!("use ALTER TABLE {} DROP CONSTRAINT {name}", entry.name)));
     }
@@ -395,6 +447,6 @@ fn drop_index(connection: &Connection, work: &mut Work, name: &str, if_exists: b
         rows: None,
         violations: Vec::new(),
     };
-    references::follow_columns(work, &entry, &mut to)?;
-    put_keys(connection, work, &entry, to.definition)
+    references::follow_columns(work, entry, &mut to)?;
+    put_keys(connection, work, entry, to.definition)
 }

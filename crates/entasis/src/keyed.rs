@@ -11,8 +11,9 @@ use crate::change::duplicate;
 use crate::connection::Connection;
 use crate::prepared::Prepared;
 use crate::rows::Rows;
+use crate::search_path::SearchPath;
 use crate::work::Work;
-use entasis_engine::relation::ColumnDefault;
+use entasis_engine::relation::{ColumnDefault, OnCommit};
 use entasis_sql::{Keyed, KeyedAction, Scalar};
 use entasis_storage::{CatalogVersion, Datum, RowId, TableEntry, TableWriter, Waiter};
 use entasis_vector::{DataType, Field, Result, Schema, Value};
@@ -45,8 +46,8 @@ enum Action {
 }
 
 /// The program for a keyed statement, if these names have one for it.
-pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion) -> Option<Program> {
-    let entry = names.table(&keyed.table)?.clone();
+pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion, path: &SearchPath) -> Option<Program> {
+    let entry = names.table(&path.find(names, &keyed.table))?.clone();
     let (schema, options) = (entry.table.schema().clone(), entry.table.options());
     let find = |name: &String| schema.iter().position(|field| field.name.eq_ignore_ascii_case(name));
     let source = |column: usize, scalar: &Scalar| {
@@ -67,7 +68,8 @@ pub(crate) fn compile(keyed: &Keyed, names: &CatalogVersion) -> Option<Program> 
     };
     let is_read = matches!(keyed.action, KeyedAction::Read(_));
     if !is_read
-        && (!definition.checks.is_empty()
+        && (definition.on_commit != OnCommit::Preserve
+            || !definition.checks.is_empty()
             || !definition.foreign_keys.is_empty()
             || entry.indexes.iter().any(Option::is_some)
             || is_referred())
@@ -178,8 +180,8 @@ pub(crate) fn run(
         return Ok(None);
     }
     let changes = catalog.changes();
-    let Some(program) = prepared.program(changes, || catalog.version()) else { return Ok(None) };
-    if connection.is_registered(&program.entry.name) {
+    let Some(program) = prepared.program(changes, connection) else { return Ok(None) };
+    if prepared.table().is_some_and(|table| connection.is_registered(table)) {
         return Ok(None);
     }
     let mut key = Vec::with_capacity(program.key.len());

@@ -16,7 +16,6 @@ use crate::work::Work;
 use entasis_engine::plan::Plan;
 use entasis_engine::template::Template;
 use entasis_sql::{Catalog, Keyed, Parsed};
-use entasis_storage::CatalogVersion;
 use entasis_vector::{DataType, Error, Result, Value};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -95,8 +94,13 @@ impl Prepared {
         self.keyed.is_some()
     }
 
+    /// The table whose rows it names so, as it is written.
+    pub(crate) fn table(&self) -> Option<&str> {
+        self.keyed.as_ref().map(|keyed| keyed.table.name.as_str())
+    }
+
     /// The program for the catalog as it is after `changes` changes.
-    pub(crate) fn program(&self, changes: u64, names: impl FnOnce() -> CatalogVersion) -> Option<Arc<Program>> {
+    pub(crate) fn program(&self, changes: u64, connection: &Connection) -> Option<Arc<Program>> {
         let keyed = self.keyed.as_ref()?;
         let mut known = self.program.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((state, program)) = &*known
@@ -104,7 +108,7 @@ impl Prepared {
         {
             return program.clone();
         }
-        let program = keyed::compile(keyed, &names()).map(Arc::new);
+        let program = keyed::compile(keyed, &connection.newest_names(), &connection.search_path()).map(Arc::new);
         *known = Some((changes, program.clone()));
         program
     }

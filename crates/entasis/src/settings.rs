@@ -4,6 +4,7 @@ use crate::config::{format_bytes, parse_bytes, parse_threads};
 use crate::connection::Connection;
 use crate::resting;
 use crate::rows::Rows;
+use crate::search_path::SearchPath;
 use entasis_engine::exec::{
     FilterKind, JoinLate, JoinSpill, Readings, Searching, Spilling, Swapping, TempCompression, parse_wanted,
     show_wanted,
@@ -66,6 +67,15 @@ const SETTINGS: &[Setting] = &[
         get: |connection| connection.time_zone().to_string(),
         set: |connection, text| {
             connection.set_time_zone(TimeZone::setting(text)?);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "search_path",
+        description: "schemas in which objects are looked for that are named without one, and the first of which new ones go to",
+        get: |connection| connection.search_path().to_string(),
+        set: |connection, text| {
+            connection.set_search_path(SearchPath::parse(text));
             Ok(())
         },
     },
@@ -203,15 +213,19 @@ const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
-    engine_setting!("chunk_size", "rows of a chunk, 1 to 2048 (for tests)", chunk_rows, parse_chunk_rows),
-    engine_setting!("hash_collisions", "give all rows the same hash (for tests)", hash_collisions, parse_bool),
+];
+
+/// Settings for tests, which users are not shown.
+const TEST_SETTINGS: &[Setting] = &[
+    engine_setting!("chunk_size", "rows of a chunk, 1 to 2048", chunk_rows, parse_chunk_rows),
+    engine_setting!("hash_collisions", "give all rows the same hash", hash_collisions, parse_bool),
     engine_setting!(
         "adaptive",
-        "scans order conditions, and leave out join filters, by what they are measured to do (off for tests)",
+        "scans order conditions, and leave out join filters, by what they are measured to do",
         adaptive,
         parse_bool
     ),
-    engine_setting!("optimizer", "reorder and simplify plans (off for tests)", optimize, parse_bool),
+    engine_setting!("optimizer", "reorder and simplify plans", optimize, parse_bool),
 ];
 
 /// The value of this name, of those that `setting` may have. `on` and `off` without quotes come as truth values.
@@ -259,7 +273,8 @@ fn parse_bool(text: &str) -> Result<bool> {
 }
 
 fn find(name: &str) -> Result<&'static Setting> {
-    SETTINGS.iter().find(|setting| setting.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
+    let mut all = SETTINGS.iter().chain(TEST_SETTINGS);
+    all.find(|setting| setting.name.eq_ignore_ascii_case(name)).ok_or_else(|| {
         let names: Vec<&str> = SETTINGS.iter().map(|setting| setting.name).collect();
         Error::input(format!("there is no setting '{name}'"))
             .with_hint(format!("the settings are {}", names.join(", ")))
@@ -300,4 +315,23 @@ pub(crate) fn show(connection: &Connection, name: Option<&str>) -> Result<Rows> 
         .collect();
     let columns = [("name", DataType::Varchar), ("value", DataType::Varchar), ("description", DataType::Varchar)];
     Rows::from_values(&columns, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Config, Database};
+
+    #[test]
+    fn settings_for_tests_are_there_and_not_shown() {
+        let connection = Database::in_memory(Config::default()).unwrap().connect();
+        let is_shown = |name: &str| {
+            let all = connection.execute("SHOW ALL").unwrap();
+            all.row_values().any(|row| row[0] == entasis_vector::Value::Text(name.into()))
+        };
+        assert!(is_shown("threads"));
+        for setting in super::TEST_SETTINGS {
+            assert!(!is_shown(setting.name), "{}", setting.name);
+            connection.execute(&format!("SHOW {}", setting.name)).unwrap();
+        }
+    }
 }

@@ -21,6 +21,7 @@ use crate::change::foreign::Claims;
 use crate::connection::Connection;
 use crate::database::{Shared, UNCHARGED};
 use entasis_engine::exec::{CancelFlag, Reservation};
+use entasis_sql::WrittenName;
 use entasis_storage::{
     CatalogVersion, Entry, RowId, Table, TableEntry, TableSnapshot, TableWriter, Transaction, Waiter,
 };
@@ -31,6 +32,8 @@ use std::sync::Arc;
 /// See the module.
 pub(crate) struct Work {
     shared: Arc<Shared>,
+    /// The connection, whose temporary objects it sees.
+    owner: u64,
     /// The names that it began with.
     base: CatalogVersion,
     /// The names as it sees and changes them.
@@ -74,9 +77,10 @@ impl Work {
     /// For a transaction.
     pub(crate) fn transaction(connection: &Connection) -> Work {
         connection.shared.catalog.at_rest(|names| {
+            let names = names.clone().seen_by(connection.id());
             let tables: Vec<Arc<Table>> = names.tables().flat_map(|entry| all_tables(entry)).collect();
             let rows = Transaction::begin(&tables);
-            Work { is_transaction: true, ..Work::new(connection, names.clone(), rows) }
+            Work { is_transaction: true, ..Work::new(connection, names, rows) }
         })
     }
 
@@ -86,19 +90,20 @@ impl Work {
     /// Interrupted; conflict, if the time is up.
     pub(crate) fn statement(
         connection: &Connection,
-        targets: &[String],
+        targets: &[WrittenName],
         others: &[Arc<TableEntry>],
         waiter: &Waiter<'_>,
     ) -> Result<Work> {
         loop {
-            let names = connection.shared.catalog.version();
-            let found = targets.iter().filter_map(|name| names.table(name).cloned());
+            let names = connection.newest_names();
+            let path = connection.search_path();
+            let found = targets.iter().filter_map(|target| names.table(&path.find(&names, target)).cloned());
             let others = others.iter().filter_map(|entry| names.table(&entry.name).cloned());
             let written: Vec<Arc<TableEntry>> = found.chain(others).collect();
             let tables: Vec<Arc<Table>> = written.iter().flat_map(|entry| all_tables(entry)).collect();
             let rows = Transaction::alone_as(&tables, waiter)?;
             // Now that nobody else can: are they still the tables of these names?
-            let names = connection.shared.catalog.version();
+            let names = connection.newest_names();
             let is_still =
                 |entry: &Arc<TableEntry>| names.table(&entry.name).is_some_and(|now| Arc::ptr_eq(now, entry));
             if written.iter().all(is_still) {
@@ -109,7 +114,7 @@ impl Work {
 
     /// For a statement by itself that changes no table that there is.
     pub(crate) fn reading(connection: &Connection) -> Work {
-        Work::new(connection, connection.shared.catalog.version(), Transaction::alone(&[]))
+        Work::new(connection, connection.newest_names(), Transaction::alone(&[]))
     }
 
     fn new(connection: &Connection, names: CatalogVersion, mut rows: Transaction) -> Work {
@@ -121,6 +126,7 @@ impl Work {
         }));
         Work {
             shared: shared.clone(),
+            owner: connection.id(),
             base: names.clone(),
             names,
             rows,
@@ -151,14 +157,15 @@ impl Work {
         if self.is_transaction {
             return true;
         }
-        let shared = self.shared.clone();
+        let (shared, owner) = (self.shared.clone(), self.owner);
         shared.catalog.at_rest(|newest| {
+            let newest = newest.clone().seen_by(owner);
             let is_same = |entry: &Entry| newest.get(entry.name()).is_some_and(|now| now.is(entry));
-            let has_names = self.names.is(newest) || self.seen.iter().all(is_same);
+            let has_names = self.names.is(&newest) || self.seen.iter().all(is_same);
             self.seen.clear();
             if !has_names {
                 self.names = newest.clone();
-                self.base = newest.clone();
+                self.base = newest;
             }
             self.rows.sees_one_moment() && has_names
         })
@@ -476,7 +483,7 @@ fn moved(what: &str) -> Error {
 }
 
 /// A table and its indexes.
-fn all_tables(entry: &TableEntry) -> impl Iterator<Item = Arc<Table>> {
+pub(crate) fn all_tables(entry: &TableEntry) -> impl Iterator<Item = Arc<Table>> {
     std::iter::once(&entry.table).chain(entry.indexes.iter().flatten()).cloned().collect::<Vec<_>>().into_iter()
 }
 

@@ -21,10 +21,11 @@ use crate::parse::parse_query;
 use crate::schema::renamed;
 use crate::statement::{Alteration, Columns};
 use crate::types::sql_type;
+use crate::walk::WalkMut;
 use crate::{Statement, layout, lower};
 use datafusion_sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, DropBehavior, Expr, GroupByExpr, Ident,
-    ObjectName, RenameTableNameKind, Select, SetExpr, VisitMut, VisitorMut,
+    ObjectName, RenameTableNameKind, Select, SetExpr, VisitorMut,
 };
 use entasis_engine::plan::{Limit, Node, Plan};
 use entasis_engine::relation::{ColumnDefault, Definition, ForeignKey, KeyKind};
@@ -140,7 +141,7 @@ impl Altered {
         }
         for check in &mut self.declared.definition.checks {
             let mut expr = stored_expr(&check.sql)?;
-            let _ = expr.visit(&mut Renamer { from: &from, to });
+            let _ = expr.walk_mut(&mut Renamer { from: &from, to });
             check.sql = expr.to_string();
         }
         self.declared.columns[column].name = to.value.as_str().into();

@@ -18,10 +18,11 @@
 use crate::dialect::EntasisDialect;
 use crate::functions::native::{Kind, Native};
 use crate::parse::position;
+use crate::walk::WalkMut;
 use datafusion_expr::{Expr as DfExpr, utils::split_conjunction};
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Ident, Join, JoinConstraint, JoinOperator, Select, Statement, TableFactor, TableWithJoins,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Word};
@@ -117,7 +118,7 @@ fn has_match_condition(tokens: &[TokenWithSpan]) -> bool {
 /// # Errors
 /// Input and not supported, for what the module names.
 pub(crate) fn apply(statement: &mut Statement) -> Result<()> {
-    match VisitMut::visit(statement, &mut Joins) {
+    match statement.walk_mut(&mut Joins) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }

@@ -4,21 +4,21 @@ use crate::asof;
 use crate::context::{Context, Given, unknown_table};
 use crate::error::from_datafusion;
 use crate::parameters::Parameters;
-use crate::parse::{Ast, Parsed, on_deep_stack, parse, span_position};
+use crate::parse::{Ast, Parsed, SEARCH_PATH, on_deep_stack, parse, span_position};
 use crate::placeholders::check_arguments;
-use crate::rewrite::display_names;
-use crate::schema::{in_schema, new_name};
+use crate::rewrite::{display_names, keyed};
+use crate::schema::{in_schema, is_temporary, known_schemas, new_name};
 use crate::stored::named_objects;
 use crate::types::sql_type;
-use crate::{Catalog, ObjectKind, Statement, clauses, layout, lower, sequence, time_zone, transaction};
+use crate::walk::Walk;
+use crate::{Catalog, ObjectKind, Statement, clauses, layout, lower, resolve, sequence, time_zone, transaction};
 use datafusion_common::Result as DfResult;
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder, ident, lit};
 use datafusion_sql::sqlparser::ast::{
-    self, CreateTable, Expr, Ident, ObjectName, ObjectType, Query, SelectItem, SetExpr, TableFactor, Visit, Visitor,
-    With,
+    self, CreateTable, Expr, Ident, ObjectName, ObjectType, Query, SelectItem, SetExpr, TableFactor, Visitor, With,
 };
 use entasis_engine::plan::Plan;
-use entasis_engine::relation::{Definition, Relation};
+use entasis_engine::relation::{Definition, OnCommit, Relation};
 use entasis_vector::error::{Position, sqlstate};
 use entasis_vector::statement::{STEP, reserve};
 use entasis_vector::{DataType, Error, ErrorKind, Field, Result, Schema, Value};
@@ -57,7 +57,9 @@ fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) 
     };
     on_deep_stack(statement.is_deep(), || {
         let binder = Binder { catalog, params, given: Given::default(), with: None };
-        let mut bound = binder.statement(&statement.ast).map_err(|error| locate(error, &statement.ast))?;
+        let resolved = resolve::resolved(&statement.ast, catalog);
+        let ast = resolved.as_ref().unwrap_or(&statement.ast);
+        let mut bound = binder.statement(ast).map_err(|error| locate(error, ast))?;
         time_zone::session::apply(&mut bound, catalog.session().zone);
         Ok(bound)
     })
@@ -69,9 +71,13 @@ fn bind_with(statement: &Parsed, catalog: &dyn Catalog, params: Parameters<'_>) 
 /// Those of binding what is described, without places: its text is not the statement's.
 pub(crate) fn describe(text: &str, catalog: &dyn Catalog, params: Parameters<'_>) -> Result<LogicalPlan> {
     let described = parse(text)?.into_iter().next().map(|parsed| {
-        on_deep_stack(parsed.is_deep(), || match &parsed.ast {
-            Ast::Describe(query) => Binder { catalog, params, given: Given::default(), with: None }.described(query),
-            _ => Err(Error::internal(format!("{text} is not DESCRIBE"))),
+        on_deep_stack(parsed.is_deep(), || {
+            match resolve::resolved(&parsed.ast, catalog).as_ref().unwrap_or(&parsed.ast) {
+                Ast::Describe(query) => {
+                    Binder { catalog, params, given: Given::default(), with: None }.described(query)
+                }
+                _ => Err(Error::internal(format!("{text} is not DESCRIBE"))),
+            }
         })
     });
     let schema = described.unwrap_or_else(|| Ok(Schema::new()))?;
@@ -102,6 +108,7 @@ impl Binder<'_> {
     fn statement(&self, ast: &Ast) -> Result<Statement> {
         Ok(match ast {
             Ast::Sql(statement) => return self.sql(statement),
+            Ast::CreateOrReplace(statement) => return self.create_or_replace(statement),
             Ast::Explain { analyze, verbose, statement } => Statement::Explain {
                 analyze: *analyze,
                 verbose: *verbose,
@@ -120,7 +127,12 @@ impl Binder<'_> {
             Ast::ShowTables => Statement::ShowTables,
             Ast::ShowSettings => Statement::ShowSettings,
             Ast::ShowSetting(name) => self.show(name)?,
-            Ast::Set { name, value } => Statement::Set { name: name.clone(), value: value.clone() },
+            Ast::Set { name, value } => {
+                if let (SEARCH_PATH, Value::Text(schemas)) = (name.as_str(), value) {
+                    known_schemas(schemas, self.catalog)?;
+                }
+                Statement::Set { name: name.clone(), value: value.clone() }
+            }
             Ast::Reset(name) => Statement::Reset { name: name.clone() },
             Ast::CopyTo { query, path, options } => {
                 Statement::CopyTo { plan: self.query(query)?, path: path.clone(), options: options.clone() }
@@ -154,11 +166,16 @@ impl Binder<'_> {
                     query = named_columns(query, create.columns.iter().map(|c| c.name.clone()).collect());
                 }
                 let plan = self.query(&query)?;
+                let needs: Vec<String> = named_objects(&query).into_iter().collect();
+                // It cannot stay longer than what it needs.
+                let needs_temporary = needs.iter().any(|needed| is_temporary(needed));
+                let name = new_name(&create.name, create.temporary || needs_temporary, self.catalog)?;
                 Ok(Statement::CreateView {
-                    name: new_name(&create.name, self.catalog)?,
+                    becomes_temporary: needs_temporary && !create.temporary && create.name.0.len() == 1,
+                    name,
                     columns: plan.schema(),
-                    sql: asof::restored(query.to_string()),
-                    needs: named_objects(&query).into_iter().collect(),
+                    sql: keyed::restored(asof::restored(query.to_string())),
+                    needs,
                     if_not_exists: create.if_not_exists,
                     or_replace: create.or_replace,
                 })
@@ -167,7 +184,7 @@ impl Binder<'_> {
             Sql::Drop { object_type, if_exists, names, cascade, restrict: _, purge, temporary, table } => {
                 clauses::refuse([
                     (*purge, "DROP … PURGE"),
-                    (*temporary, "temporary tables"),
+                    (*temporary, "DROP TEMPORARY"),
                     (table.is_some(), "DROP INDEX … ON"),
                 ])?;
                 let kind = match object_type {
@@ -191,17 +208,18 @@ impl Binder<'_> {
             Sql::Truncate(truncate) => self.truncate(truncate),
             Sql::AlterTable(alter) => self.alter_table(alter),
             Sql::AlterView { .. } | Sql::AlterIndex { .. } => Err(Error::not_supported("ALTER of what is not a table")),
-            Sql::CreateIndex(index) => self.create_index(index),
+            Sql::CreateIndex(index) => self.create_index(index, false),
             Sql::CreateSequence { temporary, if_not_exists, name, data_type, sequence_options, owned_by } => {
                 let owner = owned_by.as_ref().filter(|owner| !owner.to_string().eq_ignore_ascii_case("none"));
-                if *temporary || owner.is_some() {
-                    return Err(Error::not_supported("sequences that are TEMPORARY or OWNED BY a column"));
+                if owner.is_some() {
+                    return Err(Error::not_supported("sequences that are OWNED BY a column"));
                 }
                 let ty = data_type.as_ref().map_or(Ok(DataType::Int64), sql_type)?;
                 Ok(Statement::CreateSequence {
-                    name: new_name(name, self.catalog)?,
+                    name: new_name(name, *temporary, self.catalog)?,
                     options: sequence::options(sequence_options, ty)?,
                     if_not_exists: *if_not_exists,
+                    or_replace: false,
                 })
             }
             Sql::CreateSchema { .. } => self.create_schema(statement),
@@ -213,6 +231,28 @@ impl Binder<'_> {
                 let words: Vec<&str> = text.split_whitespace().take(2).collect();
                 Err(Error::not_supported(words.join(" ").to_uppercase()))
             }
+        }
+    }
+
+    /// `CREATE OR REPLACE` of a sequence or an index.
+    fn create_or_replace(&self, statement: &ast::Statement) -> Result<Statement> {
+        let bound = match statement {
+            ast::Statement::CreateIndex(index) => self.create_index(index, true)?,
+            ast::Statement::CreateSchema { .. } => {
+                return Err(Error::not_supported("CREATE OR REPLACE SCHEMA")
+                    .with_hint("DROP SCHEMA … CASCADE drops all that is in one"));
+            }
+            other => self.sql(other)?,
+        };
+        match bound {
+            Statement::CreateSequence { if_not_exists: true, .. }
+            | Statement::CreateIndex { if_not_exists: true, .. } => {
+                Err(Error::input("OR REPLACE and IF NOT EXISTS exclude each other"))
+            }
+            Statement::CreateSequence { name, options, .. } => {
+                Ok(Statement::CreateSequence { name, options, if_not_exists: false, or_replace: true })
+            }
+            bound => Ok(bound),
         }
     }
 
@@ -288,7 +328,8 @@ impl Binder<'_> {
 
     fn create_table(&self, create: &CreateTable) -> Result<Statement> {
         clauses::create_table(create)?;
-        let name = new_name(&create.name, self.catalog)?;
+        let name = new_name(&create.name, create.temporary, self.catalog)?;
+        let on_commit = on_commit(create, &name)?;
         let (if_not_exists, or_replace) = (create.if_not_exists, create.or_replace);
         if if_not_exists && or_replace {
             return Err(Error::input("OR REPLACE and IF NOT EXISTS exclude each other"));
@@ -312,10 +353,10 @@ impl Binder<'_> {
             lower::cast_outputs(&mut plan, &types);
             unique_names(plan.output.iter().map(|output| output.name.as_str()))?;
             let layout = layout::of_table(&create.table_options, &plan.schema())?;
-            let definition = Definition { layout, ..Definition::default() };
+            let definition = Definition { layout, on_commit, ..Definition::default() };
             return Ok(Statement::CreateTableAs { name, plan, definition, if_not_exists, or_replace });
         }
-        let declared = self.declare(&name, create)?;
+        let declared = self.declare(&name, on_commit, create)?;
         Ok(Statement::CreateTable {
             name,
             columns: declared.columns,
@@ -325,6 +366,18 @@ impl Binder<'_> {
             or_replace,
         })
     }
+}
+
+/// What becomes of a table of this name when a transaction commits.
+fn on_commit(create: &CreateTable, name: &str) -> Result<OnCommit> {
+    if create.on_commit.is_some() && !is_temporary(name) {
+        return Err(Error::input("ON COMMIT is for temporary tables").with_hint("write CREATE TEMPORARY TABLE"));
+    }
+    Ok(match create.on_commit {
+        None | Some(ast::OnCommit::PreserveRows) => OnCommit::Preserve,
+        Some(ast::OnCommit::DeleteRows) => OnCommit::Delete,
+        Some(ast::OnCommit::Drop) => OnCommit::Drop,
+    })
 }
 
 /// The statement that changes rows behind a `WITH`, if that is what a query is.
@@ -423,8 +476,8 @@ fn locate(error: Error, ast: &Ast) -> Error {
     let Some(name) = name else { return error };
     let mut finder = Finder { name };
     let place = match ast {
-        Ast::Sql(statement) => statement.visit(&mut finder),
-        Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => query.visit(&mut finder),
+        Ast::Sql(statement) | Ast::CreateOrReplace(statement) => statement.walk(&mut finder),
+        Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => query.walk(&mut finder),
         Ast::Explain { statement, .. } => return locate(error, statement),
         Ast::CopyFrom { table, .. } => finder.pre_visit_relation(table),
         _ => ControlFlow::Continue(()),

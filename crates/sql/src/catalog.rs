@@ -40,9 +40,9 @@ pub trait Catalog: Sync {
         None
     }
 
-    /// The table that has an index or a key of that name: names that are made up for others avoid it.
-    fn table_with_index(&self, name: &str) -> Option<String> {
-        let _ = name;
+    /// The table, a temporary one or not, that has an index or a key of that name: names that are made up for others avoid it.
+    fn table_with_index(&self, name: &str, temporary: bool) -> Option<String> {
+        let _ = (name, temporary);
         None
     }
 
@@ -50,6 +50,23 @@ pub trait Catalog: Sync {
     fn has_schema(&self, name: &str) -> bool {
         let _ = name;
         false
+    }
+
+    /// True if what is named without a schema may be somewhere else than in the main one.
+    fn has_other_schemas(&self) -> bool {
+        false
+    }
+
+    /// The schema besides the main one in which the object is found that is named without one: that of temporary objects, or one of
+    /// the search path; `None` for the main one, and if there is no such object.
+    fn schema_of(&self, name: &str) -> Option<String> {
+        let _ = name;
+        None
+    }
+
+    /// The schema besides the main one in which an object is made that is named without one.
+    fn current_schema(&self) -> Option<String> {
+        None
     }
 
     /// The text of the `SELECT` behind the view of that name.

@@ -8,7 +8,8 @@
 //! ([`crate::lower::exact`]).
 //!
 //! **A text beside a boolean, an interval or a time of day is one**, as in comparisons (`crate::context`); beside a date it is
-//! one by DataFusion's rules.
+//! one by DataFusion's rules. In a set operation that is so of literals; a column of texts beside dates,
+//! times, intervals or UUIDs makes texts of them, as beside numbers.
 //!
 //! Expressions and nodes are visited inputs first, so that each sees the types that its inputs really have.
 
@@ -18,12 +19,15 @@ use crate::lower::exact;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::tree_node::{Transformed, TreeNode, TreeNodeRewriter};
 use datafusion_common::{DFSchema, Result as DfResult, ScalarValue};
-use datafusion_expr::expr::{InSubquery, SetComparison};
-use datafusion_expr::expr_rewriter::{NamePreserver, coerce_plan_expr_for_schema};
+use datafusion_expr::expr::{Alias, InSubquery, SetComparison};
+use datafusion_expr::expr_rewriter::NamePreserver;
 use datafusion_expr::expr_schema::cast_subquery;
 use datafusion_expr::type_coercion::binary::comparison_coercion;
 use datafusion_expr::utils::merge_schema;
-use datafusion_expr::{BinaryExpr, Cast, Expr, ExprSchemable, Join, LogicalPlan, Operator, Union, Values, cast};
+use datafusion_expr::{
+    BinaryExpr, Cast, Distinct, Expr, ExprSchemable, Join, Limit, LogicalPlan, Operator, Projection, Union, Values,
+    cast,
+};
 use datafusion_optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 use entasis_vector::{Error, statement};
 use std::sync::Arc;
@@ -53,10 +57,6 @@ pub(crate) fn coerce_constant(expr: Expr) -> DfResult<Expr> {
 fn coerce_node(plan: LogicalPlan) -> DfResult<Transformed<LogicalPlan>> {
     let schema = merge_schema(&plan.inputs());
     let plan = match plan {
-        LogicalPlan::Filter(mut filter) => {
-            filter.predicate = filter.predicate.cast_to(&ArrowType::Boolean, &schema)?;
-            LogicalPlan::Filter(filter)
-        }
         LogicalPlan::Values(values) => LogicalPlan::Values(settle_values(values)?),
         LogicalPlan::Union(union) => LogicalPlan::Union(settle_union(union)?),
         LogicalPlan::Join(join) => LogicalPlan::Join(settle_keys(join)?),
@@ -68,8 +68,16 @@ fn coerce_node(plan: LogicalPlan) -> DfResult<Transformed<LogicalPlan>> {
         let name = names.save(&expr);
         Ok(expr.rewrite(&mut rewriter)?.update_data(|expr| name.restore(expr)))
     })?
+    .map_data(condition)?
     .map_data(|plan| TypeCoercionRewriter::new(&schema).coerce_plan(plan))?
     .map_data(|plan| plan.recompute_schema())
+}
+
+/// The condition of a filter, whose operands are settled, as a BOOLEAN.
+fn condition(plan: LogicalPlan) -> DfResult<LogicalPlan> {
+    let LogicalPlan::Filter(mut filter) = plan else { return Ok(plan) };
+    filter.predicate = filter.predicate.cast_to(&ArrowType::Boolean, filter.input.schema())?;
+    Ok(LogicalPlan::Filter(filter))
 }
 
 struct Rewriter<'a> {
@@ -308,30 +316,40 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
     // A literal has the type of the other inputs.
     let literals: Vec<Option<ArrowType>> = (0..columns)
         .map(|column| {
-            let others: Vec<ArrowType> = union
-                .inputs
-                .iter()
-                .filter(|input| literal_of(input, column).is_none())
-                .map(|input| ty(input, column))
-                .collect();
+            let is_other = |input: &&Arc<LogicalPlan>| literals_of(input, column).is_none();
+            let others: Vec<ArrowType> = union.inputs.iter().filter(is_other).map(|input| ty(input, column)).collect();
             type_of_literals(others.iter())
         })
         .collect();
+    let written: Vec<bool> = (0..columns).map(|column| types(column).iter().any(is_written_out)).collect();
     for input in &mut union.inputs {
         let own: Vec<ArrowType> = (0..columns).map(|column| ty(input, column)).collect();
         let settled: Vec<ArrowType> = own
             .iter()
             .enumerate()
-            .map(|(column, ty)| match (&instants[column], &literals[column], literal_of(input, column)) {
-                (_, Some(wanted), Some(literal)) => type_beside(wanted, literal),
+            .map(|(column, ty)| match (&instants[column], &literals[column], literals_of(input, column)) {
+                (_, Some(wanted), Some(literals)) => {
+                    literals.iter().fold(wanted.clone(), |wanted, literal| type_beside(&wanted, literal))
+                }
                 (Some(instant), ..) if *ty == ArrowType::Date32 => instant.clone(),
                 _ if mixed[column] && ty.is_decimal() => DOUBLE,
                 _ => ty.clone(),
             })
             .collect();
         if own != settled {
-            let schema = with_types(input.schema(), settled)?;
-            *input = Arc::new(coerce_plan_expr_for_schema(input.as_ref().clone(), &schema)?);
+            *input = Arc::new(recast(input, &settled)?);
+        }
+    }
+    // A text of a column is not read as something else: both are texts.
+    for column in (0..columns).filter(|column| written[*column]) {
+        if union.inputs.iter().any(|input| ty(input, column).is_string()) {
+            for input in
+                union.inputs.iter_mut().filter(|input| is_written_out(input.schema().field(column).data_type()))
+            {
+                let mut types: Vec<ArrowType> = (0..columns).map(|column| ty(input, column)).collect();
+                types[column] = ArrowType::Utf8;
+                *input = Arc::new(recast(input, &types)?);
+            }
         }
     }
     // What the binder thought before its inputs were settled must not count.
@@ -340,14 +358,75 @@ fn settle_union(mut union: Union) -> DfResult<Union> {
     Ok(union)
 }
 
-/// The text literal that a column of a plan is.
-fn literal_of(plan: &LogicalPlan, column: usize) -> Option<&Expr> {
-    let LogicalPlan::Projection(projection) = plan else { return None };
-    let mut expr = projection.expr.get(column)?;
-    while let Expr::Alias(alias) = expr {
-        expr = &alias.expr;
+/// True for what a text would be read as beside it, but for numbers and booleans.
+fn is_written_out(ty: &ArrowType) -> bool {
+    ty.is_temporal() || matches!(ty, ArrowType::Interval(_) | ArrowType::FixedSizeBinary(16))
+}
+
+/// A plan whose columns are cast to `types`: literals where they stand, in all parts of a union.
+fn recast(plan: &LogicalPlan, types: &[ArrowType]) -> DfResult<LogicalPlan> {
+    let exprs: Vec<Expr> = match plan {
+        LogicalPlan::Projection(projection) => projection.expr.clone(),
+        LogicalPlan::Union(union) => {
+            let inputs = union.inputs.iter().map(|input| recast(input, types).map(Arc::new));
+            let inputs = inputs.collect::<DfResult<_>>()?;
+            let schema = Arc::new(with_types(&union.schema, types.to_vec())?);
+            return Ok(LogicalPlan::Union(Union { inputs, schema }));
+        }
+        LogicalPlan::Distinct(Distinct::All(input)) => {
+            return Ok(LogicalPlan::Distinct(Distinct::All(Arc::new(recast(input, types)?))));
+        }
+        LogicalPlan::Limit(limit) => {
+            let input = Arc::new(recast(&limit.input, types)?);
+            return Ok(LogicalPlan::Limit(Limit { input, ..limit.clone() }));
+        }
+        other => other.schema().columns().into_iter().map(Expr::Column).collect(),
+    };
+    let input = match plan {
+        LogicalPlan::Projection(projection) => projection.input.clone(),
+        other => Arc::new(other.clone()),
+    };
+    let recast = |(expr, ty): (Expr, &ArrowType)| {
+        if expr.get_type(input.schema())? == *ty {
+            return Ok(expr);
+        }
+        let (relation, name) = expr.qualified_name();
+        Ok(cast(expr.unalias(), ty.clone()).alias_qualified(relation, name))
+    };
+    let exprs = exprs.into_iter().zip(types).map(recast).collect::<DfResult<Vec<_>>>()?;
+    Ok(LogicalPlan::Projection(Projection::try_new(exprs, input)?))
+}
+
+/// The text literals that a column of a plan is, in all parts of a union; NULLs may be among them.
+fn literals_of(plan: &LogicalPlan, column: usize) -> Option<Vec<&Expr>> {
+    let found = match plan {
+        LogicalPlan::Projection(projection) => {
+            let mut expr = projection.expr.get(column)?;
+            while let Expr::Alias(alias) = expr {
+                expr = &alias.expr;
+            }
+            return is_text_literal(expr).then(|| vec![expr]);
+        }
+        LogicalPlan::Union(union) => {
+            let is_null = |input: &&Arc<LogicalPlan>| is_null_literal(input, column);
+            let inputs = union.inputs.iter().filter(|input| !is_null(input));
+            inputs.map(|input| literals_of(input, column)).collect::<Option<Vec<_>>>()?.concat()
+        }
+        LogicalPlan::Distinct(Distinct::All(input)) => literals_of(input, column)?,
+        LogicalPlan::Limit(limit) => literals_of(&limit.input, column)?,
+        _ => return None,
+    };
+    (!found.is_empty()).then_some(found)
+}
+
+/// True if a column of a plan is NULL, also as what a union has made of it.
+fn is_null_literal(plan: &LogicalPlan, column: usize) -> bool {
+    let LogicalPlan::Projection(projection) = plan else { return false };
+    let mut expr = projection.expr.get(column);
+    while let Some(Expr::Alias(Alias { expr: inner, .. }) | Expr::Cast(Cast { expr: inner, .. })) = expr {
+        expr = Some(inner);
     }
-    is_text_literal(expr).then_some(expr)
+    matches!(expr, Some(Expr::Literal(value, _)) if value.is_null())
 }
 
 fn settle_keys(mut join: Join) -> DfResult<Join> {

@@ -9,13 +9,14 @@ use crate::asof::NEAREST;
 use crate::coerce::{self, coerce_constant};
 use crate::functions::Library;
 use crate::functions::native::{self, EXACT, Kind, SETS};
+use crate::functions::outer_aggregate;
 use crate::functions::sequence;
 use crate::functions::window::{self, WindowCall};
 use crate::hidden::visible;
 use crate::lower;
 use crate::operators::Operators;
 use crate::parameters::Parameters;
-use crate::rewrite::{ResultNames, rewrite};
+use crate::rewrite::{ResultNames, keyed, rewrite};
 use crate::schema::{in_schema, missing_schema};
 use crate::types::Types;
 use crate::words::DESCRIBE;
@@ -42,6 +43,7 @@ use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Views within views.
@@ -146,12 +148,38 @@ pub(crate) struct Context<'a> {
     expr_planners: Vec<Arc<dyn ExprPlanner>>,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
     views: Cell<usize>,
+    /// Aggregates of outer queries so far.
+    aggregates: Cell<usize>,
     /// Relations that the statement itself has made, by the names under which it reads them.
     shared: RefCell<Vec<(String, Arc<dyn Relation>)>>,
     /// Its calls of window functions, by their numbers.
     windows: RefCell<Vec<WindowCall>>,
-    /// The work tables of its recursions, by the names of these.
-    works: RefCell<Vec<(String, Arc<WorkTable>)>>,
+    /// The work tables of its recursions.
+    works: RefCell<Vec<Work>>,
+    /// The keys of its recursions that have one, by their numbers: names of columns in lower case.
+    keys: RefCell<Vec<Vec<String>>>,
+}
+
+/// The work table of a recursion.
+#[derive(Clone)]
+pub(crate) struct Work {
+    /// The name of the recursion.
+    pub(crate) name: String,
+    /// The rows of the last round.
+    pub(crate) last: Arc<WorkTable>,
+    /// If it has a key: the columns, and all rows so far.
+    pub(crate) keyed: Option<Keyed>,
+}
+
+/// What a recursion with a key has besides.
+#[derive(Clone)]
+pub(crate) struct Keyed {
+    /// The names of the columns, in lower case.
+    pub(crate) key: Vec<String>,
+    /// All rows so far.
+    pub(crate) all: Arc<WorkTable>,
+    /// True if these are read.
+    pub(crate) is_all_read: Rc<Cell<bool>>,
 }
 
 impl<'a> Context<'a> {
@@ -172,9 +200,11 @@ impl<'a> Context<'a> {
             ],
             relation_planners: vec![Arc::new(Relations)],
             views: Cell::new(0),
+            aggregates: Cell::new(0),
             shared: RefCell::default(),
             windows: RefCell::default(),
             works: RefCell::default(),
+            keys: RefCell::default(),
         }
     }
 
@@ -238,9 +268,26 @@ impl<'a> Context<'a> {
         window::call_name(number)
     }
 
-    /// The work tables of the recursions that have been bound, by their names.
-    pub(crate) fn works(&self) -> Vec<(String, Arc<WorkTable>)> {
+    /// The number of one more aggregate that stands in a subquery of its query.
+    pub(crate) fn next_aggregate(&self) -> usize {
+        self.aggregates.replace(self.aggregates.get() + 1)
+    }
+
+    /// The work tables of the recursions that have been bound.
+    pub(crate) fn works(&self) -> Vec<Work> {
         self.works.borrow().clone()
+    }
+
+    /// Keeps the key of a recursion, and gives it a number.
+    pub(crate) fn key(&self, columns: Vec<String>) -> usize {
+        let mut keys = self.keys.borrow_mut();
+        keys.push(columns);
+        keys.len() - 1
+    }
+
+    /// See [`Catalog::current_schema`].
+    pub(crate) fn current_schema(&self) -> Option<String> {
+        self.catalog.current_schema()
     }
 
     pub(crate) fn options(&self) -> &ConfigOptions {
@@ -265,6 +312,14 @@ impl<'a> Context<'a> {
         }
         if name.starts_with(SHARED) {
             return Ok(self.shared.borrow().iter().find(|(own, _)| own == name).map(|(_, relation)| relation.clone()));
+        }
+        if let Some(of) = keyed::query_of_all(name) {
+            let works = self.works.borrow();
+            // The binder is at its step, so that it is the last of its name.
+            let work = works.iter().rev().find(|work| work.name == of);
+            let Some(keyed) = work.and_then(|work| work.keyed.as_ref()) else { return Ok(None) };
+            keyed.is_all_read.set(true);
+            return Ok(Some(keyed.all.clone()));
         }
         if name == TARGET && self.given.target.is_some() {
             return Ok(self.given.target.clone());
@@ -425,9 +480,14 @@ impl ContextProvider for Context<'_> {
             Ok(Field::new(field.name().as_str(), ty))
         });
         let fields = fields.collect::<Result<Vec<Field>>>().map_err(external)?;
-        let work = Arc::new(WorkTable::new(visible(name), fields));
-        self.works.borrow_mut().push((name.to_owned(), work.clone()));
-        Ok(Arc::new(Source::new(work)))
+        let keyed = keyed::number_in(name).and_then(|number| {
+            let all = WorkTable::new(format!("recurring.{}", visible(name)), fields.clone());
+            let key = self.keys.borrow().get(number)?.clone();
+            Some(Keyed { key, all: Arc::new(all), is_all_read: Rc::default() })
+        });
+        let last = Arc::new(WorkTable::new(visible(name), fields));
+        self.works.borrow_mut().push(Work { name: name.to_owned(), last: last.clone(), keyed });
+        Ok(Arc::new(Source::new(last)))
     }
 
     fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
@@ -439,6 +499,9 @@ impl ContextProvider for Context<'_> {
         }
         if name == NEAREST {
             return Some(native::udf(NEAREST, Kind::Nearest));
+        }
+        if let Some(function) = outer_aggregate::named(name) {
+            return Some(function);
         }
         if let Some((kind, sequence)) = sequence::call_in(name) {
             return Some(sequence::udf(kind, sequence, self.catalog.sequence(sequence), self.catalog));

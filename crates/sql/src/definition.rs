@@ -13,15 +13,18 @@ use crate::bind::{Binder, find_column, locate_ident, table_name};
 use crate::change::TableView;
 use crate::context::unknown_table;
 use crate::parse::parse_query;
-use crate::schema::without_schema;
+use crate::schema::{in_schema, is_temporary, without_schema};
 use crate::stored::called_sequences;
 use crate::types::sql_type;
+use crate::walk::{Walk, WalkMut};
 use crate::{Catalog, SequenceOptions, clauses, layout, lower, sequence};
 use datafusion_sql::sqlparser::ast::{
     self, CheckConstraint, ColumnDef, ColumnOption, CreateTable, Expr, ForeignKeyConstraint, GeneratedAs, Ident,
-    IndexColumn, Query, SelectItem, SetExpr, TableConstraint, Visit, VisitMut, Visitor, VisitorMut,
+    IndexColumn, ObjectName, Query, SelectItem, SetExpr, TableConstraint, Visitor, VisitorMut,
 };
-use entasis_engine::relation::{Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, ReferentialAction};
+use entasis_engine::relation::{
+    Check, ColumnDefault, Definition, ForeignKey, Key, KeyKind, OnCommit, ReferentialAction,
+};
 use entasis_vector::{DataType, Error, Field, Result};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -36,8 +39,9 @@ pub(crate) struct Declared {
 
 impl Binder<'_> {
     /// The table that a `CREATE TABLE` with columns declares.
-    pub(crate) fn declare(&self, name: &str, create: &CreateTable) -> Result<Declared> {
+    pub(crate) fn declare(&self, name: &str, on_commit: OnCommit, create: &CreateTable) -> Result<Declared> {
         let mut declared = Declared::new(name);
+        declared.definition.on_commit = on_commit;
         for column in &create.columns {
             declared.add_column(column)?;
         }
@@ -155,7 +159,7 @@ impl Binder<'_> {
         let name = declared.constraint_name(name, &[&part], "check", &|_| false)?;
         // The table may get another name.
         let mut expr = (*check.expr).clone();
-        let _ = VisitMut::visit(&mut expr, &mut Unqualifier);
+        let _ = expr.walk_mut(&mut Unqualifier);
         declared.definition.checks.push(Check { name, sql: expr.to_string() });
         Ok(())
     }
@@ -185,7 +189,13 @@ impl Binder<'_> {
         key: &ForeignKeyConstraint,
     ) -> Result<()> {
         clauses::foreign_key(key)?;
-        let parent = table_name(&key.foreign_table)?;
+        let parent = self.referred_table(&declared.table, &key.foreign_table)?;
+        if is_temporary(&declared.table) != is_temporary(&parent) {
+            let what = ["permanent", "temporary"][usize::from(is_temporary(&declared.table))];
+            return Err(Error::input(format!(
+                "a foreign key of a {what} table refers to {what} tables only, not to {parent}"
+            )));
+        }
         // A table may refer to itself.
         let (parent_columns, parent_definition) = if parent == declared.table {
             (declared.columns.clone(), declared.definition.clone())
@@ -194,6 +204,10 @@ impl Binder<'_> {
             let definition = self.catalog.definition(&parent).map(|d| (*d).clone()).unwrap_or_default();
             (relation.schema().clone(), definition)
         };
+        if parent_definition.on_commit == OnCommit::Delete && declared.definition.on_commit != OnCommit::Delete {
+            let text = format!("table {parent} loses its rows at every commit, and {} would not", declared.table);
+            return Err(Error::input(text).with_hint("declare both ON COMMIT DELETE ROWS"));
+        }
         let references = if key.referred_columns.is_empty() {
             let primary = parent_definition.primary_key().map(|key| key.columns.clone());
             primary.ok_or_else(|| {
@@ -247,6 +261,16 @@ impl Binder<'_> {
             on_update,
         });
         Ok(())
+    }
+}
+
+impl Binder<'_> {
+    /// The table that a foreign key of `table` refers to. Without a schema, the table's own name is the table's.
+    fn referred_table(&self, table: &str, name: &ObjectName) -> Result<String> {
+        let parent = table_name(name)?;
+        let new_ones = self.catalog.current_schema().map_or(parent.clone(), |schema| in_schema(&schema, &parent));
+        let is_own = without_schema(table) == parent && (is_temporary(table) || table == new_ones);
+        Ok(if name.0.len() == 1 && is_own { table.to_owned() } else { parent })
     }
 }
 
@@ -314,7 +338,8 @@ impl Declared {
         };
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let suffix = if kind == KeyKind::Primary { "pkey" } else { "key" };
-        let is_taken = |name: &str| catalog.table_with_index(name).is_some_and(|owner| owner != self.table);
+        let temporary = is_temporary(&self.table);
+        let is_taken = |name: &str| catalog.table_with_index(name, temporary).is_some_and(|owner| owner != self.table);
         let name = self.constraint_name(name, &parts, suffix, &is_taken)?;
         let key = Key { name, columns, kind };
         if kind == KeyKind::Primary {
@@ -334,6 +359,12 @@ impl Declared {
         let texts = defaults.chain(self.definition.checks.iter().map(|check| &check.sql));
         let called = texts.map(|sql| called_sequences(sql)).collect::<Result<Vec<_>>>()?;
         self.definition.sequences = called.into_iter().flatten().collect::<BTreeSet<String>>().into_iter().collect();
+        if let (Some(sequence), false) =
+            (self.definition.sequences.iter().find(|sequence| is_temporary(sequence)), is_temporary(&self.table))
+        {
+            let text = format!("table {} is permanent and cannot use the temporary sequence {sequence}", self.table);
+            return Err(Error::input(text));
+        }
         Ok(())
     }
 
@@ -479,7 +510,7 @@ pub(crate) fn read_columns(expr: &Expr, what: &str) -> Result<BTreeSet<String>> 
         }
     }
     let mut reader = Reader { what, columns: BTreeSet::new() };
-    match expr.visit(&mut reader) {
+    match expr.walk(&mut reader) {
         ControlFlow::Break(error) => Err(error),
         ControlFlow::Continue(()) => Ok(reader.columns),
     }

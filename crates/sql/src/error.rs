@@ -139,7 +139,26 @@ fn clean(message: &str) -> String {
 fn reworded(message: &str) -> Option<String> {
     if let Some((before, _)) = message.split_once("\" must appear in the GROUP BY clause") {
         let (_, column) = before.rsplit_once('"')?;
+        // What a change finds its rows by stands beside its values.
+        if column.contains("entasis:") {
+            return Some(
+                "an aggregate cannot stand in the values of a change, but in a subquery with a FROM of its own".into(),
+            );
+        }
         return Some(format!("the column {column} must stand in GROUP BY or in an aggregate function"));
+    }
+    if let Some(rest) = message.strip_prefix("Incompatible inputs for Union: Previous inputs were of type ") {
+        let (before, rest) = rest.split_once(", but got incompatible type ")?;
+        let (this, column) = rest.split_once(" on column ")?;
+        let (before, this, column) = (sql_types(before), sql_types(this), column.trim_matches('\''));
+        return Some(format!("the column {column} of a set operation is {before} on one side and {this} on the other"));
+    }
+    if let Some((_, rest)) = message.split_once("Inconsistent data type across values list at row ") {
+        let (_, rest) = rest.split_once(" column ")?;
+        let (column, types) = rest.split_once(". Was ")?;
+        let (before, this) = types.split_once(" but found ")?;
+        let (column, before, this) = (column.parse::<usize>().ok()? + 1, sql_types(before), sql_types(this));
+        return Some(format!("column {column} of VALUES is {before} in one row and {this} in another"));
     }
     let (columns, names) = message.strip_prefix("Source table contains ")?.split_once(" columns but only ")?;
     let (names, _) = names.split_once(" names given")?;

@@ -5,13 +5,14 @@
 
 use crate::bind::{Binder, locate_ident, table_name};
 use crate::definition::{has_constraint, key_columns};
+use crate::schema::{is_temporary, without_schema};
 use crate::{Statement, clauses};
 use datafusion_sql::sqlparser::ast::CreateIndex;
 use entasis_engine::relation::{Key, KeyKind};
 use entasis_vector::{Error, Result};
 
 impl Binder<'_> {
-    pub(crate) fn create_index(&self, index: &CreateIndex) -> Result<Statement> {
+    pub(crate) fn create_index(&self, index: &CreateIndex, or_replace: bool) -> Result<Statement> {
         clauses::create_index(index)?;
         let table = table_name(&index.table_name)?;
         let relation = self.table(&table)?;
@@ -27,7 +28,8 @@ impl Binder<'_> {
         let name = match &index.name {
             Some(name) => {
                 let own = table_name(name)?;
-                if has_constraint(&definition, &own) && !index.if_not_exists {
+                let is_replaced = or_replace && definition.keys.iter().any(|key| key.name == own);
+                if has_constraint(&definition, &own) && !index.if_not_exists && !is_replaced {
                     let error = Error::input(format!("there is an index {own} already"));
                     let ident = name.0.last().and_then(|part| part.as_ident());
                     return Err(ident.map_or(error.clone(), |ident| locate_ident(error, ident)));
@@ -37,17 +39,24 @@ impl Binder<'_> {
             None if index.if_not_exists => return Err(Error::input("CREATE INDEX IF NOT EXISTS needs a name")),
             None => {
                 let parts = columns.iter().map(|&i| relation.schema()[i].name.to_lowercase());
-                let words: Vec<String> = std::iter::once(table.clone()).chain(parts).chain(["idx".into()]).collect();
+                let words: Vec<String> =
+                    std::iter::once(index_prefix(&table)).chain(parts).chain(["idx".into()]).collect();
                 let name = words.join("_");
                 let numbered = (1..).map(|number| format!("{name}{number}"));
                 let mut names = std::iter::once(name.clone()).chain(numbered);
-                let is_free =
-                    |name: &String| !has_constraint(&definition, name) && self.catalog.table_with_index(name).is_none();
+                let is_taken = |name: &str| self.catalog.table_with_index(name, is_temporary(&table)).is_some();
+                let is_free = |name: &String| !has_constraint(&definition, name) && !is_taken(name);
                 names.find(is_free).unwrap_or(name)
             }
         };
         let kind = if index.unique { KeyKind::Unique } else { KeyKind::Index };
         let key = Key { name, columns, kind };
-        Ok(Statement::CreateIndex { table, key, if_not_exists: index.if_not_exists })
+        Ok(Statement::CreateIndex { table, key, if_not_exists: index.if_not_exists, or_replace })
     }
+}
+
+/// What the name of an index of a table begins with, if it is made up.
+fn index_prefix(table: &str) -> String {
+    let own = if is_temporary(table) { without_schema(table) } else { table };
+    own.to_owned()
 }

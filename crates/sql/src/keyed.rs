@@ -11,8 +11,8 @@
 //! the table needs more than that (checks, defaults), is for those who know the table. Everything else is `None`: it goes the
 //! long way, and so does what has an error, because there it is told best.
 
-use crate::bind::table_name;
 use crate::parse::{Ast, Parsed, parse};
+use crate::schema::WrittenName;
 use datafusion_sql::sqlparser::ast::{
     self, AssignmentTarget, BinaryOperator, Expr, FromTable, Ident, Query, Select, SelectItem, SetExpr, TableFactor,
     TableObject, TableWithJoins, UnaryOperator,
@@ -23,8 +23,8 @@ use std::sync::LazyLock;
 /// A statement that names rows by values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Keyed {
-    /// The table, in lower case.
-    pub table: String,
+    /// The table.
+    pub table: WrittenName,
     /// Columns and the values that the rows have there; all different. Empty for an insert.
     pub key: Vec<(String, Scalar)>,
     /// What is done with the rows.
@@ -131,7 +131,7 @@ fn insert(insert: &ast::Insert) -> Option<Keyed> {
         _ => None,
     });
     let action = KeyedAction::Insert(columns.collect::<Option<_>>()?, row.iter().map(scalar).collect::<Option<_>>()?);
-    Some(Keyed { table: table_name(name).ok()?, key: Vec::new(), action })
+    Some(Keyed { table: WrittenName::of(name)?, key: Vec::new(), action })
 }
 
 fn update(update: &ast::Update) -> Option<Keyed> {
@@ -168,14 +168,14 @@ fn delete(delete: &ast::Delete) -> Option<Keyed> {
 }
 
 /// A table without alias, joins and options.
-fn table(table: &TableWithJoins) -> Option<String> {
+fn table(table: &TableWithJoins) -> Option<WrittenName> {
     let TableFactor::Table { name, .. } = &table.relation else { return None };
     let ast::Statement::Update(plain) = &PLAIN[2] else { unreachable!("as written") };
     let mut same = plain.table.clone();
     if let TableFactor::Table { name: own, .. } = &mut same.relation {
         *own = name.clone();
     }
-    (same == *table).then(|| table_name(name).ok())?
+    (same == *table).then(|| WrittenName::of(name))?
 }
 
 /// `a = x AND b = y …`

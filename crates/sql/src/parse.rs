@@ -34,11 +34,14 @@ const DEEP_STACK: usize = 512 << 20;
 /// Bytes of a statement's syntax tree, bound plan and what binding makes of it meanwhile, for each of its tokens: measured.
 const BINDING_BYTES: usize = 768;
 
+/// The setting of `SET search_path`, `SET schema` and `USE`.
+pub(crate) const SEARCH_PATH: &str = "search_path";
+
 /// The setting of `SET TIME ZONE`.
 const TIME_ZONE: &str = "timezone";
 
 /// The words that statements are made of, as far as they are worth completing.
-pub(crate) const KEYWORDS: [&str; 156] = [
+pub(crate) const KEYWORDS: [&str; 161] = [
     "ABORT",
     "ADD",
     "ALL",
@@ -155,6 +158,7 @@ pub(crate) const KEYWORDS: [&str; 156] = [
     "RETURNING",
     "RIGHT",
     "ROLLBACK",
+    "SAMPLE",
     "SAVEPOINT",
     "SELECT",
     "SEMI",
@@ -168,6 +172,9 @@ pub(crate) const KEYWORDS: [&str; 156] = [
     "SUMMARIZE",
     "TABLE",
     "TABLES",
+    "TABLESAMPLE",
+    "TEMP",
+    "TEMPORARY",
     "THEN",
     "TIME",
     "TIMESTAMP",
@@ -184,6 +191,7 @@ pub(crate) const KEYWORDS: [&str; 156] = [
     "UNION",
     "UNIQUE",
     "UPDATE",
+    "USE",
     "USING",
     "USMALLINT",
     "UTINYINT",
@@ -215,6 +223,8 @@ pub struct Parsed {
 pub(crate) enum Ast {
     /// As the parser gives it.
     Sql(Box<ast::Statement>),
+    /// `CREATE OR REPLACE` of what the parser does not know it of; the statement without it.
+    CreateOrReplace(Box<ast::Statement>),
     /// `EXPLAIN [ANALYZE] [VERBOSE] statement`
     Explain { analyze: bool, verbose: bool, statement: Box<Ast> },
     /// `DESCRIBE query`, `DESCRIBE table`
@@ -465,11 +475,22 @@ impl<'a> StatementParser<'a> {
             }
             "SHOW" => self.show(),
             "SET" | "PRAGMA" => self.set(),
+            "USE" => {
+                self.parser.next_token();
+                let name = self.parser.parse_identifier();
+                let name = self.check(name)?;
+                Ok(Ast::Set { name: SEARCH_PATH.to_owned(), value: Value::Text(quoted_if_needed(&name).into()) })
+            }
             "RESET" => {
                 self.parser.next_token();
                 Ok(Ast::Reset(self.name()?))
             }
             "COPY" => self.copy(),
+            "CREATE" if self.replaces_what_the_parser_does_not() => {
+                (0..3).for_each(|_| drop(self.parser.next_token()));
+                let statement = self.parser.parse_create();
+                Ok(Ast::CreateOrReplace(Box::new(self.check(statement)?)))
+            }
             _ => self.sql(),
         }
     }
@@ -486,6 +507,18 @@ impl<'a> StatementParser<'a> {
             };
         }
         Ok(Ast::Sql(Box::new(statement)))
+    }
+
+    /// `CREATE OR REPLACE` of a sequence, an index or a schema.
+    fn replaces_what_the_parser_does_not(&self) -> bool {
+        let keyword = |at: usize| match self.parser.peek_nth_token(at).token {
+            Token::Word(word) if word.quote_style.is_none() => word.keyword,
+            _ => Keyword::NoKeyword,
+        };
+        let what = if matches!(keyword(3), Keyword::TEMP | Keyword::TEMPORARY | Keyword::UNIQUE) { 4 } else { 3 };
+        keyword(1) == Keyword::OR
+            && keyword(2) == Keyword::REPLACE
+            && matches!(keyword(what), Keyword::SEQUENCE | Keyword::INDEX | Keyword::SCHEMA)
     }
 
     fn explain(&mut self) -> Result<Ast> {
@@ -558,6 +591,9 @@ impl<'a> StatementParser<'a> {
         if name == "time" && self.parser.parse_keyword(Keyword::ZONE) {
             return self.set_time_zone();
         }
+        if name == SEARCH_PATH || name == "schema" {
+            return self.set_search_path(name == SEARCH_PATH);
+        }
         if !self.parser.consume_token(&Token::Eq) && !self.parser.parse_keyword(Keyword::TO) {
             let next = self.parser.peek_token();
             return Err(self.unexpected("= or TO", &next));
@@ -567,6 +603,35 @@ impl<'a> StatementParser<'a> {
         }
         let value = self.value()?;
         Ok(Ast::Set { name, value })
+    }
+
+    /// What follows `SET search_path`, or `SET schema`, which is followed by one schema: names, as such or as texts. A text may have
+    /// several.
+    fn set_search_path(&mut self, several: bool) -> Result<Ast> {
+        let name = SEARCH_PATH.to_owned();
+        let has_sign = self.parser.consume_token(&Token::Eq) || self.parser.parse_keyword(Keyword::TO);
+        let next = self.parser.peek_token();
+        // PostgreSQL has SET SCHEMA 'a', too.
+        if !has_sign && (several || !matches!(next.token, Token::SingleQuotedString(_))) {
+            return Err(self.unexpected("= or TO", &next));
+        }
+        if self.parser.parse_keyword(Keyword::DEFAULT) {
+            return Ok(Ast::Reset(name));
+        }
+        let mut schemas = Vec::new();
+        loop {
+            let token = self.parser.next_token();
+            schemas.push(match &token.token {
+                Token::SingleQuotedString(text) => text.clone(),
+                Token::Word(word) if word.quote_style.is_some() => format!("\"{}\"", word.value),
+                Token::Word(word) => word.value.clone(),
+                _ => return Err(self.unexpected("the name of a schema", &token)),
+            });
+            if !several || !self.parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+        Ok(Ast::Set { name, value: Value::Text(schemas.join(", ").into()) })
     }
 
     /// What follows `SET TIME ZONE`.
@@ -728,6 +793,11 @@ impl<'a> StatementParser<'a> {
         let start = self.lines.last().copied().unwrap_or(0);
         Position { line, column: self.sql[start..].chars().count() + 1 }
     }
+}
+
+/// A name, in quotes if it was.
+fn quoted_if_needed(name: &ast::Ident) -> String {
+    if name.quote_style.is_some() { format!("\"{}\"", name.value) } else { name.value.clone() }
 }
 
 /// `SELECT * FROM factor`

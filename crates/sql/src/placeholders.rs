@@ -9,9 +9,8 @@
 
 use crate::change::query_of;
 use crate::parse::{Ast, Parsed, position};
-use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Parens, SetExpr, Value, ValueWithSpan, Values, VisitMut, VisitorMut,
-};
+use crate::walk::WalkMut;
+use datafusion_sql::sqlparser::ast::{BinaryOperator, Expr, Parens, SetExpr, Value, ValueWithSpan, Values, VisitorMut};
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use entasis_vector::error::sqlstate;
@@ -186,9 +185,9 @@ impl Parsed {
 
 fn visit<V: VisitorMut<Break = Error>>(ast: &mut Ast, visitor: &mut V) -> ControlFlow<Error> {
     match ast {
-        Ast::Sql(statement) => VisitMut::visit(statement, visitor),
+        Ast::Sql(statement) => statement.walk_mut(visitor),
         Ast::Explain { statement, .. } => visit(statement, visitor),
-        Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => VisitMut::visit(query, visitor),
+        Ast::Describe(query) | Ast::Summarize(query) | Ast::CopyTo { query, .. } => query.walk_mut(visitor),
         _ => ControlFlow::Continue(()),
     }
 }

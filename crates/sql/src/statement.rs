@@ -88,6 +88,8 @@ pub enum Statement {
         key: Key,
         /// An existing index of that name is no error and stays.
         if_not_exists: bool,
+        /// An existing index of that name, of whatever table, is dropped.
+        or_replace: bool,
     },
     /// A schema.
     CreateSchema {
@@ -104,6 +106,8 @@ pub enum Statement {
         options: SequenceOptions,
         /// An existing sequence of that name is no error and stays.
         if_not_exists: bool,
+        /// An existing sequence of that name is replaced.
+        or_replace: bool,
     },
     /// Tables whose rows are all to be removed; some may not exist.
     Truncate {
@@ -131,6 +135,8 @@ pub enum Statement {
         sql: String,
         /// What the query gives now.
         columns: Schema,
+        /// True if it is temporary, though that was not asked for, as it names what is.
+        becomes_temporary: bool,
         /// What it names, in lower case: tables, views and sequences, and perhaps what is none of these.
         needs: Vec<String>,
         /// An existing view of that name is no error and stays.

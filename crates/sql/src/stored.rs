@@ -6,7 +6,8 @@
 use crate::bind::table_name;
 use crate::functions::sequence::{Kind, named_sequence};
 use crate::parse::parse_query;
-use datafusion_sql::sqlparser::ast::{Expr, ObjectName, Query, Visit, Visitor};
+use crate::walk::Walk;
+use datafusion_sql::sqlparser::ast::{Expr, ObjectName, Query, Visitor};
 use entasis_vector::Result;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -26,7 +27,7 @@ pub struct Mentioned {
 /// Input, if the text is no query.
 pub fn mentioned_columns(query: &str) -> Result<Mentioned> {
     let mut mentioned = Mentioned::default();
-    let _ = parse_query(query)?.visit(&mut mentioned);
+    let _ = parse_query(query)?.walk(&mut mentioned);
     Ok(mentioned)
 }
 
@@ -52,7 +53,7 @@ impl Visitor for Mentioned {
 /// what views that it names need. Some may name functions, files or nothing.
 pub(crate) fn named_objects(query: &Query) -> BTreeSet<String> {
     let mut named = Named::default();
-    let _ = query.visit(&mut named);
+    let _ = query.walk(&mut named);
     named.objects
 }
 
@@ -60,8 +61,40 @@ pub(crate) fn named_objects(query: &Query) -> BTreeSet<String> {
 #[derive(Default)]
 struct Named {
     objects: BTreeSet<String>,
-    /// The queries around the place, outermost first.
-    scopes: Vec<Scope>,
+    scopes: Scopes,
+}
+
+/// The queries around a place of a statement, outermost first, by which it is known what a name without a schema means there: a
+/// common table expression, or something else.
+#[derive(Default)]
+pub(crate) struct Scopes(Vec<Scope>);
+
+impl Scopes {
+    /// What follows is within a query.
+    pub(crate) fn enter(&mut self, query: &Query) {
+        if let Some(around) = self.0.last_mut().filter(|around| around.recursive) {
+            around.see(query);
+        }
+        let with = query.with.iter();
+        let ctes = with
+            .flat_map(|with| &with.cte_tables)
+            .map(|cte| (&raw const *cte.query, cte.alias.name.value.to_lowercase()));
+        let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
+        self.0.push(Scope { visible: Vec::new(), ctes: ctes.collect(), recursive });
+    }
+
+    /// What follows is behind it.
+    pub(crate) fn leave(&mut self, query: &Query) {
+        self.0.pop();
+        if let Some(around) = self.0.last_mut() {
+            around.see(query);
+        }
+    }
+
+    /// True if a name, in lower case, is that of a common table expression.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|scope| scope.visible.iter().any(|own| own == name))
+    }
 }
 
 /// A query and the common table expressions of its own.
@@ -84,29 +117,18 @@ impl Visitor for Named {
     type Break = std::convert::Infallible;
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
-        if let Some(around) = self.scopes.last_mut().filter(|around| around.recursive) {
-            around.see(query);
-        }
-        let with = query.with.iter();
-        let ctes = with
-            .flat_map(|with| &with.cte_tables)
-            .map(|cte| (&raw const *cte.query, cte.alias.name.value.to_lowercase()));
-        let recursive = query.with.as_ref().is_some_and(|with| with.recursive);
-        self.scopes.push(Scope { visible: Vec::new(), ctes: ctes.collect(), recursive });
+        self.scopes.enter(query);
         ControlFlow::Continue(())
     }
 
     fn post_visit_query(&mut self, query: &Query) -> ControlFlow<Self::Break> {
-        self.scopes.pop();
-        if let Some(around) = self.scopes.last_mut() {
-            around.see(query);
-        }
+        self.scopes.leave(query);
         ControlFlow::Continue(())
     }
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<Self::Break> {
         if let Ok(name) = table_name(relation)
-            && !(relation.0.len() == 1 && self.scopes.iter().any(|scope| scope.visible.contains(&name)))
+            && !(relation.0.len() == 1 && self.scopes.has(&name))
         {
             self.objects.insert(name);
         }
@@ -125,7 +147,7 @@ impl Visitor for Named {
 /// Input, if the text is no expression.
 pub fn called_sequences(expr: &str) -> Result<BTreeSet<String>> {
     let mut called = Called(BTreeSet::new());
-    let _ = crate::definition::stored_expr(expr)?.visit(&mut called);
+    let _ = crate::definition::stored_expr(expr)?.walk(&mut called);
     Ok(called.0)
 }
 

@@ -1,17 +1,17 @@
 //! What a statement is going to write to, as far as its text says: so that whoever runs it waits for its turn before it looks at
 //! anything.
 
-use crate::bind::table_name;
 use crate::change::target_of;
 use crate::parse::{Ast, Parsed};
+use crate::schema::WrittenName;
 use datafusion_sql::sqlparser::ast::{ObjectName, ObjectType, Statement};
 
 impl Parsed {
-    /// The tables, in lower case, that it changes: rows of them, or what is declared of them. Names may be those of other things, or
+    /// The tables that it changes: rows of them, or what is declared of them. Names may be those of other things, or
     /// of nothing. Not the table of an index that is made or dropped, which others go on writing to meanwhile.
-    pub fn targets(&self) -> Vec<String> {
-        let tables = |names: &mut dyn Iterator<Item = &ObjectName>| -> Vec<String> {
-            names.filter_map(|name| table_name(name).ok()).collect()
+    pub fn targets(&self) -> Vec<WrittenName> {
+        let tables = |names: &mut dyn Iterator<Item = &ObjectName>| -> Vec<WrittenName> {
+            names.filter_map(WrittenName::of).collect()
         };
         let statement = match &self.ast {
             Ast::Sql(statement) => &**statement,
@@ -32,7 +32,10 @@ impl Parsed {
 mod tests {
     #[test]
     fn the_text_says_what_is_written_to() {
-        let targets = |sql: &str| crate::parse(sql).unwrap().pop().unwrap().targets();
+        let targets = |sql: &str| {
+            let targets = crate::parse(sql).unwrap().pop().unwrap().targets();
+            targets.into_iter().map(|target| target.name).collect::<Vec<_>>()
+        };
         let table = |name: &str| name.to_string();
         for (sql, expected) in [
             ("INSERT INTO T VALUES (1)", vec![table("t")]),

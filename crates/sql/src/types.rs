@@ -43,7 +43,11 @@ pub fn parse_type(name: &str) -> Result<DataType> {
 pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
     use ast::DataType as Sql;
     if let Some(part) = disobeyed(ty) {
-        return Err(Error::not_supported(format!("{part} ({ty})")));
+        let error = Error::not_supported(format!("{part} ({ty})"));
+        return Err(match part {
+            SECONDS => error.with_hint(INSTEAD_OF_DIGITS),
+            _ => error,
+        });
     }
     Ok(match ty {
         Sql::Boolean | Sql::Bool => DataType::Boolean,
@@ -76,6 +80,7 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
         Sql::Bytea | Sql::Blob(_) | Sql::Binary(_) | Sql::Varbinary(_) | Sql::Bytes(_) => DataType::Blob,
         Sql::Date | Sql::Date32 => DataType::Date,
         Sql::Time(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => DataType::Time,
+        Sql::Time(..) => return Err(Error::not_supported("TIME WITH TIME ZONE").with_hint(INSTEAD_OF_TIMETZ)),
         Sql::Timestamp(_, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) | Sql::Datetime(_) => DataType::Timestamp,
         Sql::Timestamp(_, _) => DataType::TimestampTz,
         Sql::Interval { .. } => DataType::Interval,
@@ -90,8 +95,9 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
             "LONG" => DataType::Int64,
             "TIMESTAMPTZ" => DataType::TimestampTz,
             "TIMESTAMP_US" => DataType::Timestamp,
-            name @ ("TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS") => {
-                return Err(Error::not_supported(name).with_hint("TIMESTAMP has microseconds"));
+            "TIMETZ" => return Err(Error::not_supported("TIMETZ").with_hint(INSTEAD_OF_TIMETZ)),
+            name @ ("TIMESTAMP_S" | "TIMESTAMP_MS" | "TIMESTAMP_NS" | "TIMESTAMPTZ_NS" | "TIME_NS") => {
+                return Err(Error::not_supported(name).with_hint(INSTEAD_OF_DIGITS));
             }
             "JSON" | "JSONB" => return Err(Error::not_supported("JSON").with_hint("VARCHAR holds its text")),
             "GUID" => DataType::Uuid,
@@ -101,13 +107,23 @@ pub(crate) fn sql_type(ty: &ast::DataType) -> Result<DataType> {
     })
 }
 
+/// What to use for seconds of another precision.
+pub(crate) const INSTEAD_OF_DIGITS: &str =
+    "TIME, TIMESTAMP and TIMESTAMPTZ have microseconds: date_trunc makes them coarser, and a BIGINT holds nanoseconds";
+
+/// What to use for a time of day with an offset.
+const INSTEAD_OF_TIMETZ: &str =
+    "TIMESTAMPTZ is an instant; a time of day is a TIME, and its offset an INTERVAL or a name of a zone beside it";
+
+/// Said of a type with another number of digits than six.
+const SECONDS: &str = "seconds of this precision";
+
 /// What a type is written with that nobody obeys, if anything. (The lengths of texts are one of DuckDB's habits: VARCHAR(n) takes
 /// longer ones, too.)
 fn disobeyed(ty: &ast::DataType) -> Option<&'static str> {
     use ast::DataType as Sql;
     // The digits of a fraction of a second; there are six.
-    let seconds =
-        |digits: &Option<u64>| digits.is_some_and(|digits| digits != 6).then_some("seconds of this precision");
+    let seconds = |digits: &Option<u64>| digits.is_some_and(|digits| digits != 6).then_some(SECONDS);
     match ty {
         Sql::Time(digits, _) | Sql::Timestamp(digits, _) | Sql::Datetime(digits) | Sql::TimestampNtz(digits) => {
             seconds(digits)

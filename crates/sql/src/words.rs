@@ -7,6 +7,8 @@
 use crate::hidden::MARK;
 use crate::parse::position;
 use crate::rewrite::windows::EXCLUDE;
+use crate::rewrite::{keyed, sample};
+use crate::types::INSTEAD_OF_DIGITS;
 use datafusion_sql::sqlparser::keywords::Keyword;
 use datafusion_sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
@@ -24,7 +26,10 @@ pub(crate) fn settle<'a>(tokens: &mut Vec<TokenWithSpan>, text: impl Fn(Span) ->
     singular_units(tokens);
     select_all_where_unsaid(tokens);
     describe_in_from(tokens, text);
+    typed_literals(tokens)?;
     set_operations_in_brackets(tokens);
+    keyed::settle(tokens)?;
+    sample::settle(tokens)?;
     exclusions(tokens)
 }
 
@@ -81,8 +86,30 @@ fn exclusions(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
     Ok(())
 }
 
+/// `TIMESTAMP_US '…'` is `TIMESTAMP '…'`; of the like that are not there, the parser would take the type for
+/// a column and the text for its alias.
+fn typed_literals(tokens: &mut [TokenWithSpan]) -> Result<()> {
+    const MISSING: [&str; 5] = ["TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ_NS", "TIME_NS"];
+    for at in 1..tokens.len() {
+        let (before, literal) = tokens.split_at_mut(at);
+        let (Some(ty), Token::SingleQuotedString(_)) = (before.last_mut(), &literal[0].token) else { continue };
+        let Token::Word(word) = &ty.token else { continue };
+        let name = word.value.to_ascii_uppercase();
+        if word.quote_style.is_some() {
+            continue;
+        }
+        if name == "TIMESTAMP_US" {
+            ty.token = Token::make_keyword("TIMESTAMP");
+        } else if MISSING.contains(&name.as_str()) {
+            let error = Error::not_supported(name).with_hint(INSTEAD_OF_DIGITS);
+            return Err(error.with_position(position(ty.span.start)));
+        }
+    }
+    Ok(())
+}
+
 /// `x = ALL ((SELECT …) UNION (SELECT …))` is `x = ALL (SELECT * FROM ((SELECT …) UNION (SELECT …)))`: the parser takes the second
-/// bracket for that of an expression.
+/// bracket for that of an expression. Likewise with `ALL (VALUES …)`, which it does not know.
 fn set_operations_in_brackets(tokens: &mut Vec<TokenWithSpan>) {
     let keyword = |token: Option<&TokenWithSpan>| match token.map(|token| &token.token) {
         Some(Token::Word(word)) if word.quote_style.is_none() => word.keyword,
@@ -95,11 +122,15 @@ fn set_operations_in_brackets(tokens: &mut Vec<TokenWithSpan>) {
                 Token::Eq | Token::Neq | Token::Lt | Token::Gt | Token::LtEq | Token::GtEq | Token::DoubleEq
             );
         let opens = |at: usize| tokens.get(at).is_some_and(|token| token.token == Token::LParen);
-        if !is_quantified || !opens(i + 1) || !opens(i + 2) {
+        if !is_quantified || !opens(i + 1) {
             continue;
         }
-        let (Some(end), Some(inner)) = (closing(tokens, i + 1), closing(tokens, i + 2)) else { continue };
-        if !matches!(keyword(tokens.get(inner + 1)), Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT) {
+        let combines = |inner: usize| {
+            matches!(keyword(tokens.get(inner + 1)), Keyword::UNION | Keyword::EXCEPT | Keyword::INTERSECT)
+        };
+        let is_set = opens(i + 2) && closing(tokens, i + 2).is_some_and(combines);
+        let Some(end) = closing(tokens, i + 1) else { continue };
+        if !is_set && keyword(tokens.get(i + 2)) != Keyword::VALUES {
             continue;
         }
         let span = tokens[i].span;
@@ -111,7 +142,7 @@ fn set_operations_in_brackets(tokens: &mut Vec<TokenWithSpan>) {
 }
 
 /// The place of the bracket that closes the one at `open`.
-fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
+pub(crate) fn closing(tokens: &[TokenWithSpan], open: usize) -> Option<usize> {
     let mut level = 0usize;
     tokens[open..]
         .iter()

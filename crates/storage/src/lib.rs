@@ -9,94 +9,60 @@
 //! A reader holds a snapshot and sees one version; a writer never disturbs it. Where rows stand is the layout's choice:
 //! in the order of insertion, or in partitions of a layout key with ghost slots for what is to come.
 //!
-//! Reading order: [`layout`] → [`block`] (what 1024 slots look like in memory) → `tree` (who may write them, and how
-//! versions share them) → [`row_group`] (how they are read) → `write` (the five operations) → [`writer`] → [`table`] →
-//! [`transaction`] → [`catalog`]. Bulk: [`builder`] and [`appender`].
+//! Floors, from the ground up. Each knows only those below it
+//! ([decision 22](../../../docs/decisions/0022-floors-of-storage.md)), which is also an order to read them in:
+//!
+//! | | |
+//! |---|---|
+//! | `sync` | what threads meet by, and the order of locks |
+//! | [`value`] | one value, and what is known of many: bounds, distinct ones |
+//! | [`definition`] | what is said of a table before there is a row: keys, layout, compression |
+//! | `node` | stamps, and the links that versions are made of |
+//! | [`block`] | what 1024 slots of a column look like in memory, and how they are compared as they are |
+//! | `tree` | versions: root, row groups, slices; who may write a node, and when an old one is freed |
+//! | [`scan`] | how a version is read: by key, by conditions, as vectors, as sums |
+//! | [`builder`] | how vectors become blocks |
+//! | `write` | the five operations on rows, many rows at once, and room for them |
+//! | [`table`] | the newest version and its lock; snapshots, writers, forks, upkeep |
+//! | [`transaction`] | several tables, changed at one moment or not at all |
+//! | [`catalog`] | the names of tables, views and sequences |
 //!
 //! What is to become one file that survives stands beside them, and is not connected yet (docs/decisions/0021-one-file.md):
 //! [`backend`] (disks), [`file`] (the data file: headers, extents, free space), [`wal`] (the log).
 //!
 //! Knows no SQL and no operator.
 
-pub mod appender;
 pub mod backend;
 pub mod block;
 pub mod builder;
 pub mod catalog;
-pub mod code_set;
-pub mod datum;
 pub mod definition;
-pub mod dependencies;
-mod difference;
-mod digest;
-mod duplicates;
 pub mod file;
-mod fold;
-mod hash;
-pub mod index;
-pub mod inspect;
-mod key;
-pub mod layout;
-mod lock_order;
-mod log;
-pub mod lookup;
-mod positions;
-mod read;
-mod reader;
-mod rewrite;
-pub mod row_group;
-pub mod sequence;
-pub mod sketch;
-pub mod snapshot;
+mod node;
+pub mod scan;
 mod sync;
 pub mod table;
 pub mod transaction;
 mod tree;
-mod turn;
-mod upkeep;
+pub mod value;
 pub mod wal;
 mod write;
-pub mod writer;
-pub mod zone;
 
-#[cfg(test)]
-mod code_set_tests;
-#[cfg(test)]
-mod conformance_tests;
-#[cfg(test)]
-mod model_tests;
-#[cfg(test)]
-mod random;
-#[cfg(test)]
-mod reading_tests;
-#[cfg(test)]
-mod serialized_tests;
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod transaction_tests;
 
-pub use appender::{AppendedRows, Appender};
-pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View};
-pub use code_set::{CodeSet, Condition};
-pub use datum::Datum;
-pub use definition::Definition;
-pub use difference::Difference;
-pub use duplicates::Among;
-pub use layout::{Compression, Layout, TableOptions};
-pub use lookup::SlotRange;
-pub use reader::TableReader;
-pub use rewrite::ColumnSource;
-pub use row_group::{RowGroup, ValueRange};
-pub use sequence::Sequence;
-pub use snapshot::TableSnapshot;
-pub use table::Table;
-pub use transaction::{Interrupt, Transaction};
-pub use turn::{Waiter, WriterName};
-pub use upkeep::Upkeep;
-pub use write::RowId;
-pub use writer::TableWriter;
-pub use zone::{ColumnSummary, Zone};
+pub use catalog::{
+    Catalog, CatalogVersion, Entry, IfExists, NameChange, TEMPORARY, TableEntry, View, dependencies, is_temporary,
+};
+pub use definition::{Compression, Definition, Layout, Sequence, TableOptions, sequence};
+pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
+pub use table::{
+    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot, TableWriter,
+    Upkeep, Waiter, WriterName, index,
+};
+pub use transaction::Transaction;
+pub use tree::{RowGroup, RowId, inspect};
+pub use value::{ColumnSummary, Datum, Zone};
 
 /// Slots of a block and of a slice.
 pub const BLOCK_ROWS: usize = 1024;

@@ -16,6 +16,7 @@ pub mod expr;
 pub mod hash;
 mod pages;
 pub mod prefetch;
+pub mod relaxed;
 pub mod selection;
 pub mod simd;
 pub mod slots;

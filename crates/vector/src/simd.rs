@@ -14,6 +14,10 @@ pub const AVX512: bool = !cfg!(any(miri, entasis_vectors = "avx2", entasis_vecto
 /// The same of vectors of 32 bytes.
 pub const AVX2: bool = !cfg!(any(miri, entasis_vectors = "none"));
 
+/// Whether loops are compiled once for each width. Debug builds are not optimized as far as to have vector code, so that it would be the
+/// same code three times, and most of the time that they take to build.
+const EACH_WIDTH: bool = AVX2 && !cfg!(debug_assertions);
+
 /// A loop over many values.
 pub trait Kernel {
     /// What it returns.
@@ -33,7 +37,7 @@ pub fn widest<R>(kernel: impl FnOnce() -> R) -> R {
 #[inline(always)]
 pub fn widest_of<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
-    if AVX2 {
+    if EACH_WIDTH {
         if !is_x86_feature_detected!("popcnt") {
             return kernel.run();
         }

@@ -10,8 +10,8 @@
 
 use crate::buffer::{Buffer, Native};
 use crate::buffers::Buffers;
-use std::mem::transmute_copy;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+use crate::relaxed;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// See the module.
 pub struct Slots {
@@ -62,22 +62,8 @@ impl Slots {
         assert!(size_of::<T>() == self.width && at < self.bytes / size_of::<T>());
         let to = self.start.cast::<T>().wrapping_add(at);
         // SAFETY: the value is within the buffers, whose start is aligned to 64 bytes, and nobody reads it or writes to it but by this
-        // function, `get`, and those for bits: the buffers are private, and atomic accesses of one width do not race with each other. A Native is plain
-        // bytes of its size, which is one of these.
-        unsafe {
-            match size_of::<T>() {
-                1 => (*to.cast::<AtomicU8>()).store(transmute_copy(&value), Ordering::Relaxed),
-                2 => (*to.cast::<AtomicU16>()).store(transmute_copy(&value), Ordering::Relaxed),
-                4 => (*to.cast::<AtomicU32>()).store(transmute_copy(&value), Ordering::Relaxed),
-                8 => (*to.cast::<AtomicU64>()).store(transmute_copy(&value), Ordering::Relaxed),
-                _ => {
-                    const { assert!(size_of::<T>() <= 16) };
-                    let [first, second]: [u64; 2] = transmute_copy(&value);
-                    (*to.cast::<AtomicU64>()).store(first, Ordering::Relaxed);
-                    (*to.cast::<AtomicU64>().add(1)).store(second, Ordering::Relaxed);
-                }
-            }
-        }
+        // function, `get`, and those for bits: the buffers are private, and atomic accesses of one width do not race with each other.
+        unsafe { relaxed::store(to, value) }
     }
 
     /// The value number `at`: what this thread has written there, or others before it met them. While another one writes, either value; of
@@ -89,20 +75,8 @@ impl Slots {
     pub fn get<T: Native>(&self, at: usize) -> T {
         assert!(size_of::<T>() == self.width && at < self.bytes / size_of::<T>());
         let from = self.start.cast::<T>().wrapping_add(at);
-        // SAFETY: as in `put`; any bytes are a Native.
-        unsafe {
-            match size_of::<T>() {
-                1 => transmute_copy(&(*from.cast::<AtomicU8>()).load(Ordering::Relaxed)),
-                2 => transmute_copy(&(*from.cast::<AtomicU16>()).load(Ordering::Relaxed)),
-                4 => transmute_copy(&(*from.cast::<AtomicU32>()).load(Ordering::Relaxed)),
-                8 => transmute_copy(&(*from.cast::<AtomicU64>()).load(Ordering::Relaxed)),
-                _ => {
-                    const { assert!(size_of::<T>() <= 16) };
-                    let halves = from.cast::<AtomicU64>();
-                    transmute_copy(&[(*halves).load(Ordering::Relaxed), (*halves.add(1)).load(Ordering::Relaxed)])
-                }
-            }
-        }
+        // SAFETY: as in `put`.
+        unsafe { relaxed::load(from) }
     }
 
     /// Sets a bit to zero, of slots for words of 64 bits.

@@ -7,8 +7,8 @@
 //!
 //! Rows may be held back beyond the end of their morsel, so compaction stands only where order is lost anyway.
 
-use crate::exec::dense::DenseRows;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
+use crate::exec::row_copier::RowCopier;
 use entasis_vector::{Chunk, PhysicalType, Result};
 
 /// A chunk is small below this part of a full one.
@@ -25,7 +25,7 @@ pub(crate) struct Compact {
 impl OperatorFactory for Compact {
     fn worker(&self) -> Result<Box<dyn Operator>> {
         Ok(Box::new(Worker {
-            rows: DenseRows::sharing(&self.types),
+            rows: RowCopier::sharing(&self.types),
             output: Chunk::new(),
             small: (self.chunk_rows / SMALL_PART).max(2).min(self.chunk_rows),
             chunk_rows: self.chunk_rows,
@@ -34,7 +34,7 @@ impl OperatorFactory for Compact {
 }
 
 struct Worker {
-    rows: DenseRows,
+    rows: RowCopier,
     output: Chunk,
     small: usize,
     chunk_rows: usize,

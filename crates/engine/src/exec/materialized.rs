@@ -21,11 +21,14 @@
 mod column;
 mod equal;
 mod placing;
+mod segments;
 mod words;
 
+pub use crate::exec::row_id::SEGMENT_ROWS;
 pub use placing::Placing;
 
 use crate::exec::operator::{Tasks, in_parallel};
+use crate::exec::row_id;
 use crate::exec::tuple::{BATCH_ROWS, Batch, Layout, Source, Tuples};
 use column::{Column, Picks, copy_strings, copy_values, widen};
 use entasis_vector::bitmap;
@@ -39,8 +42,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use words::Words;
 
-/// Rows of a full segment.
-pub const SEGMENT_ROWS: usize = 1 << 16;
 /// Rows that later segments start with room for.
 const LATER_ROOM: usize = 16 << 10;
 
@@ -81,7 +82,7 @@ struct Compressed {
 
 impl Materialized {
     /// The row id that stands for no row: gathering it gives NULL.
-    pub const NO_ROW: u32 = u32::MAX;
+    pub const NO_ROW: u32 = row_id::NO_ROW;
 
     /// Rows that the first segment starts with room for.
     pub const FIRST_ROOM: usize = 256;

@@ -1,15 +1,15 @@
 //! The roles in a pipeline: *source → operators → sink*, and what each owns.
 //!
-//! Every role comes in two parts. The shared part (`Source`, `OperatorFactory`, `Sink`) is made once and used by all
-//! workers; the worker's part (`SourceWorker`, `Operator`, `SinkWorker`) belongs to one thread and needs no locks. An
-//! operator that must see all rows before it gives one (a hash table, a sort) is a [`Blocking`]: the sink of one
-//! pipeline and the source of the next.
+//! Every role comes in two parts. The shared part (`Source`, `OperatorFactory`, `Sink`) is made once and used
+//! by all workers; the worker's part (`SourceWorker`, `Operator`, `SinkWorker`) belongs to one thread and
+//! needs no locks. An operator that must see all rows before it gives one (a hash table, a sort) is a
+//! [`Blocking`]: the sink of one pipeline and the source of the next.
 //!
-//! A chunk is *pushed*: each operator changes it in place or builds its own, and pushes the result to the [`Push`] that
-//! it was handed, as often as it has chunks. Whatever is in a chunk stays good until that push returns and no longer;
-//! who keeps something copies it.
+//! A chunk is *pushed*: each operator changes it in place or builds its own, and pushes the result to the
+//! [`Push`] that it was handed, as often as it has chunks. Whatever is in a chunk stays good until that push
+//! returns and no longer; who keeps something copies it.
 
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
 use crate::relation::Source;
 use crate::sync::{Mutex, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Program};
@@ -33,8 +33,8 @@ pub trait Push {
     /// Whatever happens downstream.
     fn push(&mut self, chunk: &mut Chunk) -> Result<Flow>;
 
-    /// True once no more is wanted of the pipeline's source, or a worker has failed. For operators next to the source that
-    /// make many rows of one: what others hold back is still wanted.
+    /// True once no more is wanted of the pipeline's source, or a worker has failed. For operators next to
+    /// the source that make many rows of one: what others hold back is still wanted.
     fn is_over(&self) -> bool {
         false
     }
@@ -53,7 +53,12 @@ pub trait OperatorFactory: Send + Sync {
         Vec::new()
     }
 
-    /// True if it only brings rows into another order, so that it can be left out where the order of the source is wanted.
+    /// All workers of a pipeline with this operator have ended: notes what has become of their rows, for
+    /// `EXPLAIN ANALYZE`. Not called where a worker has failed, or where the pipeline is left out.
+    fn end(&self) {}
+
+    /// True if it only brings rows into another order, so that it can be left out where the order of the
+    /// source is wanted.
     fn is_for_order(&self) -> bool {
         false
     }
@@ -95,8 +100,8 @@ pub trait Sink: Send + Sync {
         false
     }
 
-    /// All workers of all pipelines that end here have finished: completes the shared part. `tasks` runs work on all
-    /// workers.
+    /// All workers of all pipelines that end here have finished: completes the shared part. `tasks` runs work
+    /// on all workers.
     ///
     /// # Errors
     /// Those of the work that is left.
@@ -168,7 +173,8 @@ pub fn in_parallel<T: Send>(
     tasks.run(parts.len(), &|i| work(i, &mut parts[i].lock().unwrap_or_else(PoisonError::into_inner)))
 }
 
-/// An operator that takes all its input before it gives output: sink of one pipeline (or several), source of the next.
+/// An operator that takes all its input before it gives output: sink of one pipeline (or several), source of
+/// the next.
 pub struct Blocking {
     /// Where rows go in.
     pub sink: Arc<dyn Sink>,

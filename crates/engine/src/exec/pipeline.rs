@@ -12,10 +12,11 @@
 //! cleared as soon as its push returns, so that its vectors' owners may write them again. Cancellation is looked at
 //! once a chunk.
 
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
+use crate::context::workers::FirstError;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push, Sink, SinkWorker};
 use crate::exec::profile::Recorder;
-use crate::exec::scheduler::{FirstError, PoolTasks};
+use crate::exec::scheduler::PoolTasks;
 use crate::relation::Source;
 use crate::sync::{AtomicBool, CHUNKS_FOR_HELP, Ordering, within};
 use entasis_vector::statement::Statement;
@@ -122,6 +123,9 @@ impl Pipeline<'_> {
                 outcome.guard(|| within(statement.clone(), || self.run_worker(context, &outcome, progress)));
             });
             outcome.into_result()?;
+        }
+        if !self.part.is_left_out() {
+            self.part.operators.iter().for_each(|(operator, _)| operator.end());
         }
         if self.completes_sink {
             let start = context.settings.profile.then(Instant::now);

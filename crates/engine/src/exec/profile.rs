@@ -4,7 +4,8 @@
 //! build and the probe of one join, the source and the sink of one aggregation. Workers count in memory of their own
 //! and add it up once, when they finish; without [`crate::exec::Settings::profile`] they do not read the clock.
 
-use crate::exec::{MemoryBudget, QueryContext};
+use crate::context::QueryContext;
+use crate::memory::MemoryBudget;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,10 @@
 //! Results: the sink at the end of a plan, and [`Collector`], which keeps the rows in memory.
 
-use crate::exec::dense::DenseRows;
+use crate::context::QueryContext;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
-use crate::exec::{QueryContext, Reservation, ResultSink, ResultWorker};
+use crate::exec::row_copier::RowCopier;
+use crate::exec::sink::{ResultSink, ResultWorker};
+use crate::memory::Reservation;
 use crate::sync::{Mutex, PoisonError};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, PhysicalType, Result};
 use std::sync::Arc;
@@ -87,7 +89,7 @@ impl ResultSink for Collector {
     fn worker(&self) -> Result<Box<dyn ResultWorker>> {
         let types: Vec<PhysicalType> = self.types.iter().map(|ty| ty.physical()).collect();
         Ok(Box::new(CollectorWorker {
-            rows: DenseRows::owning(&types),
+            rows: RowCopier::owning(&types),
             morsel: 0,
             runs: Vec::new(),
             memory: Reservation::new(&self.context.memory),
@@ -97,7 +99,7 @@ impl ResultSink for Collector {
 }
 
 struct CollectorWorker {
-    rows: DenseRows,
+    rows: RowCopier,
     morsel: u64,
     runs: Vec<Run>,
     memory: Reservation,

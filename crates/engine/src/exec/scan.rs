@@ -2,7 +2,7 @@
 //!
 //! A worker walks over the slots in stretches ([`walk`]), from which blocks are missing that the filters rule out by
 //! their bounds ([`prune`]), or that have no key of a join that the rows are on their way to
-//! ([`crate::exec::join::filter`]). For each stretch:
+//! ([`crate::exec::key_filter`]). For each stretch:
 //!
 //! 1. Slots that are no rows (ghosts, deleted rows) are left out: the rows in question are those that are live. Where
 //!    they stand in long runs, these are read one behind the other; otherwise their positions are kept.
@@ -23,10 +23,9 @@
 //! All columns of the chunk share one group, whose selection is the rows that are left. Vectors are decoded in place
 //! into memory that the worker keeps, as narrow as the column's meta says.
 //!
-//! Filters are conjuncts, whose order SQL leaves open: they run in that of what they were measured to do ([`order`]). A
+//! Filters are conjuncts, whose order SQL leaves open: they run in that of what they were measured to do ([`crate::exec::key_filter::order`]). A
 //! stage that cannot fail never runs after one that can, and join filters run after both if there is one that can.
 
-pub(crate) mod order;
 pub(crate) mod prune;
 mod ranges;
 mod stages;
@@ -34,19 +33,19 @@ mod stored;
 mod truths;
 mod walk;
 
-use crate::exec::join::early::PlacedFilter;
-use crate::exec::join::filter::FilterWorker;
+use crate::context::QueryContext;
+use crate::exec::key_filter::order::Order;
+use crate::exec::key_filter::{FilterWorker, PlacedFilter};
 use crate::exec::profile::Recorder;
-use crate::exec::{QueryContext, Settings};
 use crate::plan::Scan;
 use crate::reach::{Found, Reach};
 use crate::relation::{Source, SourceWorker};
+use crate::settings::Settings;
 use crate::sync::{AtomicUsize, Ordering};
 use entasis_storage::{Condition, RowGroup, RowId, TableSnapshot, ValueRange, Zone};
 use entasis_vector::buffer::unique;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Buffer, Chunk, ColumnId, Result, Selection, Vector};
-use order::Order;
 use prune::Test;
 use stages::{Stage, stages};
 use std::ops::Range;

@@ -20,7 +20,7 @@
 //!
 //! `UNION` is not here: it is several pipelines into one sink, and a `DISTINCT`.
 
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
 use crate::exec::aggregate::aggregate;
 use crate::exec::operator::{Blocking, Flow, Operator, OperatorFactory, Push};
 use crate::exec::profile::Recorder;

@@ -1,8 +1,9 @@
 //! Drives blocking operators by hand in tests: rows to chunks of every encoding, several workers, and back to rows.
 
+use crate::context::QueryContext;
 use crate::exec::operator::{Sink, Tasks};
-use crate::exec::{QueryContext, Settings};
 use crate::relation::Source;
+use crate::settings::Settings;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, ColumnId, DataType, Dictionary, PhysicalType, Result, Selection, Value, Vector};
 use std::sync::{Arc, Mutex};

@@ -8,7 +8,9 @@ mod set_operations;
 use super::*;
 use crate::plan::*;
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
-use entasis_vector::{ColumnId, DataType, Error, Value};
+use entasis_vector::{Chunk, ColumnId, DataType, Error, Result, Value};
+use std::sync::Arc;
+use std::time::Instant;
 
 type Row = Vec<Value>;
 

@@ -1,7 +1,8 @@
 //! Random plans over small tables give the same rows optimized and as written.
 
 use super::*;
-use crate::exec::{Collector, QueryContext, execute};
+use crate::context::QueryContext;
+use crate::exec::{Collector, execute};
 use crate::plan::*;
 use crate::relation::{ColumnStatistics, Relation, ScanRequest, Source, Statistics};
 use entasis_storage::{Table, TableSnapshot};

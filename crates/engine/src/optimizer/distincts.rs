@@ -8,7 +8,7 @@
 //! It applies where all distinct calls have the same argument and the others can be aggregated twice. A count can only
 //! below group keys: without any, the outer sum over no groups is NULL and not 0.
 
-use super::tree::take;
+use crate::plan::tree::take;
 use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, Node, Plan};
 use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, Result};

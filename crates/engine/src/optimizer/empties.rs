@@ -4,7 +4,7 @@
 //! a left join with it on the right only adds NULLs, an anti join passes everything. Filters without predicates and
 //! projections without expressions go.
 
-use super::tree::{empty, rewrite_up};
+use crate::plan::tree::{empty, rewrite_up};
 use crate::plan::{Columns, Filter, Join, JoinKind, Node, Plan, Project, SetKind, SetOperation};
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, Result, Value};

@@ -12,7 +12,7 @@
 //! beside them. They are made only of conjuncts that cannot fail: a row may meet them that no branch would have met.
 
 use super::simplify::simplify;
-use super::tree::{ColumnSet, Role, columns_of, conjuncts, may_fail, reads};
+use crate::plan::tree::{ColumnSet, Role, columns_of, conjuncts, may_fail, reads};
 use crate::plan::{Join, JoinKind, Node, Plan};
 use entasis_vector::Result;
 use entasis_vector::expr::Expr;

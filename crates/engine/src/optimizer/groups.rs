@@ -7,7 +7,7 @@
 //! computed column from what it reads, all columns of an aggregate from its keys, and all columns of a relation from one
 //! that it knows to be unique: TPC-H Q3, Q10 and Q18 group by one key. Uniqueness that is only estimated does not count.
 
-use super::tree::{ColumnSet, columns_of, reads};
+use crate::plan::tree::{ColumnSet, columns_of, reads};
 use crate::plan::{AggregateCall, AggregateFunction, JoinKind, Node, Plan};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{DataType, Result};

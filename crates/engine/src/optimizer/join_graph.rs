@@ -20,10 +20,10 @@ mod readers;
 
 use super::properties::is_at_most_one_row;
 use super::pushdown::{mirrored, push};
-use super::selectivity::selectivity;
-use super::statistics::{Estimate, estimate, estimate_join, key_selectivity};
-use super::tree::{ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute};
 use crate::cost::Costs;
+use crate::estimate::selectivity::{Side, band, bands, selectivity};
+use crate::estimate::{Estimate, estimate, estimate_join, key_selectivity};
+use crate::plan::tree::{ColumnSet, filter, is_volatile_join, key_predicate, may_fail, reads, reads_all, substitute};
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Project};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::{CompareOp, Expr};
@@ -333,6 +333,17 @@ impl Graph {
             let input = beside(&self.relations, predicate.reads);
             predicate.share = selectivity(std::slice::from_ref(&predicate.expr), &input);
         }
+        let side: Side<'_> = &|id| self.source.get(&id).copied().unwrap_or(usize::MAX);
+        let exprs: Vec<&Expr> = self.predicates.iter().map(|predicate| &predicate.expr).collect();
+        let bands = bands(&exprs, |at, other| {
+            let [reads, others] = [at, other].map(|at| self.predicates[at].reads);
+            // Wherever one of them is tested, the other is.
+            (reads == others).then(|| band(exprs[at], exprs[other], &beside(&self.relations, reads), side))?
+        });
+        for (at, other, share) in bands {
+            self.predicates[at].share = share.sqrt();
+            self.predicates[other].share = share.sqrt();
+        }
         for index in 0..self.relations.len() {
             let Some(attached) = &self.relations[index].attached else { continue };
             let left = beside(&self.relations, attached.needs);
@@ -483,10 +494,10 @@ impl Graph {
                 on.push(JoinKey { left: l.expr.clone(), right: r.expr.clone(), null_equals_null: false });
             }
         }
-        let (own_left, own_right) = (super::tree::columns_of(&left), super::tree::columns_of(&right));
+        let (own_left, own_right) = (crate::plan::tree::columns_of(&left), crate::plan::tree::columns_of(&right));
         let mut residual = Vec::new();
         for predicate in later.drain(..) {
-            match super::tree::as_join_key(predicate, &own_left, &own_right) {
+            match crate::plan::tree::as_join_key(predicate, &own_left, &own_right) {
                 Ok(key) => on.push(key),
                 Err(predicate) => residual.push(predicate),
             }

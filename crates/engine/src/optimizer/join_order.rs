@@ -21,15 +21,15 @@
 //! Above that, or where a clique has more than [`PAIRS_MAX`] pairs, the order is greedy: join the two subplans whose
 //! join adds least to the cost, again and again (greedy operator ordering, Fegaras 1998).
 //!
-//! The **cost** of an order is that of its joins ([`cost::join`]), by the rows and bytes of both sides: which columns a set of
+//! The **cost** of an order is that of its joins ([`join_cost`]), by the rows and bytes of both sides: which columns a set of
 //! relations carries follows from who reads them later. Unconnected parts are joined by cross products, where they cost least.
 
 use super::join_graph::{Graph, Link, RELATIONS_MAX, Set, members};
 use super::prune::aggregate_reads;
-use super::tree::{ColumnSet, reads_all, take};
-use super::width;
-use crate::cost::join::By;
-use crate::cost::{self, Costs};
+use crate::cost::Costs;
+use crate::estimate::join_cost::{self, By};
+use crate::estimate::width;
+use crate::plan::tree::{ColumnSet, reads_all, take};
 use crate::plan::{Columns, JoinKind, Node, Plan};
 use entasis_vector::Result;
 use std::collections::HashMap;
@@ -95,7 +95,7 @@ fn is_region(node: &Node) -> bool {
         Node::Filter(filter) => is_region(&filter.input),
         Node::Join(join) => {
             !matches!(join.kind, JoinKind::Full | JoinKind::Single | JoinKind::AsOf { .. })
-                && !super::tree::is_volatile_join(join)
+                && !crate::plan::tree::is_volatile_join(join)
         }
         _ => false,
     }
@@ -178,7 +178,7 @@ impl<'a> Search<'a> {
         let (one, two) = (self.best.get(&a)?, self.best.get(&b)?);
         let link = self.graph.link(a, b)?;
         let rows = self.best.get(&(a | b)).map_or_else(|| self.graph.rows(a | b), |known| known.rows);
-        let chosen = self.costs.join(&cost::join::Join {
+        let chosen = self.costs.join(&join_cost::Join {
             kind: self.graph.kind(b),
             by: match link {
                 Link::Equal => By::Keys,

@@ -3,7 +3,7 @@
 //! `ORDER BY … LIMIT n` becomes a sort that keeps only n rows. Below a projection and in the inputs of a `UNION ALL` a
 //! limit saves computing rows that nobody asks for.
 
-use super::tree::{rewrite_up, take};
+use crate::plan::tree::{rewrite_up, take};
 use crate::plan::{Limit, Node, Plan, SetKind, Sort};
 use entasis_vector::Result;
 

@@ -3,8 +3,7 @@
 //! A flat list of [`RULES`], each a small file whose header says what it does and what that unlocks, run once in order.
 //! The order carries the reasons: a rule stands where those before it have prepared its ground.
 //!
-//! - [`statistics`] and [`selectivity`] estimate rows; [`estimate_rows`] is what the executor asks for build sides.
-//! - [`width`] says what a row weighs that a join keeps.
+//! - [`crate::estimate`] says how many rows are expected and what joins cost; estimates choose among equal plans.
 //! - [`properties`] and [`nulls`] prove things: uniqueness, at most one row, where NULL cannot pass; [`linear`] takes arithmetic
 //!   apart.
 //! - [`validate`] checks the plan after every rule in debug builds.
@@ -27,26 +26,20 @@ mod properties;
 mod prune;
 mod pushdown;
 mod reduce;
-mod selectivity;
 mod simplify;
-mod statistics;
 mod sums;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 mod tops;
-mod tree;
 mod unions;
 mod validate;
-pub(crate) mod width;
 
-pub use statistics::estimate_rows;
-pub(crate) use statistics::{ColumnEstimate, Estimate, estimate, estimate_join};
-pub(crate) use tree::{ColumnSet, for_each_expr, reads_all};
+pub use crate::estimate::estimate_rows;
 
-use crate::exec::Settings;
 use crate::plan::Plan;
+use crate::settings::Settings;
 use entasis_vector::{Result, statement};
 
 /// Changes a plan into an equal one.

@@ -3,7 +3,7 @@
 //! `a < b + 1` is NULL as soon as `a` or `b` is. `a = 1 OR b = 2` is not true only if both are NULL, so neither alone is
 //! *rejected*; `(a = 1 AND b = 2) OR a = 3` rejects `a`. Library functions are taken to answer anything on NULL.
 
-use super::tree::ColumnSet;
+use crate::plan::tree::ColumnSet;
 use entasis_vector::expr::{CompareOp, Expr};
 
 /// Columns of which each one, being NULL, makes `expr` NULL.

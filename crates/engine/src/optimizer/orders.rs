@@ -4,7 +4,7 @@
 //! order. But joins, groups, `DISTINCT` and another sort leave nothing of the order of their inputs, so a sort without a limit
 //! goes from below them. Aggregates that depend on the order of their rows keep it.
 
-use super::tree::take;
+use crate::plan::tree::take;
 use crate::plan::{AggregateFunction, Node, Plan, SetKind};
 use entasis_vector::Result;
 

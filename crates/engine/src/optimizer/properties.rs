@@ -3,7 +3,7 @@
 //! Only proofs count here, no statistics: distinct counts are estimates, and a wrong "unique" is a wrong result. Proofs
 //! come from aggregates and distincts, whose keys are unique by construction, and from relations that know a key.
 
-use super::tree::{ColumnSet, columns_of};
+use crate::plan::tree::{ColumnSet, columns_of};
 use crate::plan::{Join, JoinKind, Node, Window, WindowFunction};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::Expr;

@@ -5,7 +5,7 @@
 //! so is a left join on a unique key whose right columns are not read.
 
 use super::properties::has_one_match;
-use super::tree::{ColumnSet, columns_of, reads_all, take};
+use crate::plan::tree::{ColumnSet, columns_of, reads_all, take};
 use crate::plan::{Aggregate, Join, JoinKind, Node, Plan, SetKind, Values};
 use entasis_vector::Result;
 

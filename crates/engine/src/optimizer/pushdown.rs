@@ -26,7 +26,7 @@
 
 use super::nulls::{makes_null, rejects_null};
 use super::properties::{has_one_match, is_one_row};
-use super::tree::{
+use crate::plan::tree::{
     ColumnSet, as_join_key, columns_of, conjuncts, filter, is_volatile_join, key_predicate, may_fail, reads,
     substitute, take,
 };

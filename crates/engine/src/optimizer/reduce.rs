@@ -13,8 +13,8 @@
 //! The semi join is placed by join ordering. Reduction pays if few of the groups are asked for and
 //! the rows that go into the aggregate are more than the scan that is repeated.
 
-use super::statistics::estimate;
-use super::tree::{substitute, take};
+use crate::estimate::estimate;
+use crate::plan::tree::{substitute, take};
 use crate::plan::{Columns, Join, JoinKey, JoinKind, Node, Plan, Scan};
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, Result};

@@ -6,7 +6,7 @@
 //!
 //! A constant expression that fails (`1 / 0`) stays: the error belongs to the rows that evaluate it, if there are any.
 
-use super::tree::{Role, for_each_expr};
+use crate::plan::tree::{Role, for_each_expr};
 use crate::plan::{Node, Plan};
 use entasis_vector::expr::{CompareOp, Expr, evaluate_constant};
 use entasis_vector::statement::ahead;
@@ -32,7 +32,7 @@ fn simplify_node(node: &mut Node) {
         _ => None,
     };
     if let Some(predicates) = predicates {
-        *predicates = super::tree::conjuncts(std::mem::take(predicates));
+        *predicates = crate::plan::tree::conjuncts(std::mem::take(predicates));
     }
 }
 

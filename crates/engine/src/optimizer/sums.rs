@@ -18,9 +18,9 @@
 //! sums of constants. Where groups have but a few rows, the projection would cost what the rows save.
 
 use super::linear::{Atoms, Form, cast, decimal, scale, times};
-use super::statistics::estimate_rows;
-use super::tree::take;
+use crate::estimate::estimate_rows;
 use crate::facts::facts;
+use crate::plan::tree::take;
 use crate::plan::{Aggregate, AggregateCall, AggregateFunction, Columns, Node, Plan, Project};
 use entasis_vector::expr::{ArithmeticOp, Expr, Program};
 use entasis_vector::types::pow10;

@@ -1,6 +1,6 @@
 //! Plans by hand for tests: tables that have statistics and no rows.
 
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
 use crate::plan::{
     Aggregate, AggregateCall, AggregateFunction, Columns, Filter, Join, JoinKind, Node, Output, Plan, Scan,
 };

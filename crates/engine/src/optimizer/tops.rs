@@ -4,7 +4,7 @@
 //! more rows of a partition than can be among the first ([`Top`]), while they come in, and the filter is not needed any more. The same
 //! goes for `rank()`, with all peers of the last row. Other filters stay above: what is counted is all rows.
 
-use super::tree::rewrite_up;
+use crate::plan::tree::rewrite_up;
 use crate::plan::{Filter, Node, Plan, Top, Window, WindowFunction};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{Result, Value};
@@ -29,7 +29,7 @@ fn with_top(mut window: Window, mut predicates: Vec<Expr>) -> Node {
             predicates.remove(i);
         }
     }
-    super::tree::filter(Node::Window(window), predicates)
+    crate::plan::tree::filter(Node::Window(window), predicates)
 }
 
 /// The rows that `predicate` leaves at most, if it bounds a row number or a rank of `window`, and whether it leaves all of

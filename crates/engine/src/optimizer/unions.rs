@@ -4,7 +4,7 @@
 //! `DISTINCT`s the outermost is left: whether a row was distinct below does not matter to it. Under `UNION ALL` only unions of
 //! all rows are merged.
 
-use super::tree::take;
+use crate::plan::tree::take;
 use crate::plan::{Node, Plan, SetKind, SetOperation};
 use entasis_vector::{ColumnId, Result};
 use std::collections::HashMap;

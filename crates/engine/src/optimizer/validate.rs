@@ -2,7 +2,7 @@
 //!
 //! Debug builds run it after every rule, so that a rule that breaks a plan is named in the error.
 
-use super::tree::{ColumnSet, columns_of};
+use crate::plan::tree::{ColumnSet, columns_of};
 use crate::plan::{Columns, FrameUnits, JoinKind, Node, Plan, WindowCall};
 use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, Error, Result};
@@ -25,7 +25,7 @@ fn validate_node(node: &Node, columns: &Columns) -> Result<()> {
         validate_node(child, columns)?;
     }
     let wrong = |what: String| {
-        let title = crate::plan::display::node_title(node, columns);
+        let title = crate::explain::node_title(node, columns);
         Err(Error::internal(format!("malformed plan: {what} in {title}")))
     };
     let below = || {

@@ -1,14 +1,7 @@
-//! Plans as text: what `EXPLAIN` prints, what golden plans hold, what profiles call an operator.
+//! Nodes as text: a line that says what a node does, without its inputs.
 //!
-//! One line a node, inputs indented below it, the estimated rows behind it:
-//!
-//! ```text
-//! Output o_orderkey, revenue
-//!   TopN 10 by revenue DESC  ~10 rows
-//!     HashJoin inner on o_custkey = c_custkey  ~1500 rows
-//!       Scan orders [o_orderkey, o_custkey] where (o_orderdate < DATE '1995-03-15')  ~7000 rows
-//!       …
-//! ```
+//! A plan does not know how it is going to be run. What is known of that stands in the [`Notes`] that the
+//! line is written with; who has them is [`crate::explain`].
 //!
 //! Columns go by name; where two columns of the plan share one, by name and id (`l_orderkey#7`).
 
@@ -16,52 +9,42 @@ use super::{
     Aggregate, AggregateCall, Bound, ColumnId, Columns, Exclude, Frame, FrameUnits, Join, JoinKind, Node, Plan,
     Project, Scan, SetKind, SetOperation, Sort, SortKey, Values, Window, WindowCall,
 };
-use crate::bounds::Bounds;
-use crate::optimizer::estimate_rows;
 use entasis_vector::expr::Expr;
 use std::collections::HashMap;
-use std::fmt;
 
-/// One line that says what `node` does, without its inputs.
-pub fn node_title(node: &Node, columns: &Columns) -> String {
-    Names::of_columns(columns).title(node)
+/// What is known of how a node is going to be run.
+#[derive(Debug, Default)]
+pub(crate) struct Notes {
+    /// What tells a scan where its rows are: the layout key, or an index.
+    pub found: Option<String>,
+    /// How a join searches, if it does.
+    pub search: Option<Search>,
 }
 
-impl fmt::Display for Plan {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Names::of_plan(self);
-        let outputs: Vec<String> = self
-            .output
-            .iter()
-            .map(|output| {
-                let name = names.name(output.column);
-                if name == output.name { name } else { format!("{name} AS {}", output.name) }
-            })
-            .collect();
-        writeln!(f, "Output {}", outputs.join(", "))?;
-        write_tree(f, &self.root, &names, 1)
-    }
-}
-
-fn write_tree(f: &mut fmt::Formatter<'_>, node: &Node, names: &Names<'_>, depth: usize) -> fmt::Result {
-    let rows = estimate_rows(node, names.columns).round();
-    writeln!(f, "{:indent$}{}  ~{rows} rows", "", names.title(node), indent = depth * 2)?;
-    node.children().into_iter().try_for_each(|child| write_tree(f, child, names, depth + 1))
+/// By what a join finds its rows in an order of one side.
+#[derive(Debug)]
+pub(crate) struct Search {
+    /// The inequalities that bound them.
+    pub by: Vec<Expr>,
+    /// The join's other conditions.
+    pub rest: Vec<Expr>,
 }
 
 /// What columns are called in a text.
-struct Names<'a> {
+pub(crate) struct Names<'a> {
     columns: &'a Columns,
     /// How many columns have a name.
     uses: HashMap<&'a str, usize>,
 }
 
 impl<'a> Names<'a> {
-    fn of_columns(columns: &'a Columns) -> Names<'a> {
+    /// Where all columns can be meant.
+    pub(crate) fn of_columns(columns: &'a Columns) -> Names<'a> {
         Names::new(columns, (0..columns.len() as u32).map(ColumnId))
     }
 
-    fn of_plan(plan: &'a Plan) -> Names<'a> {
+    /// Where those can be meant that `plan` makes.
+    pub(crate) fn of_plan(plan: &'a Plan) -> Names<'a> {
         let mut made = Vec::new();
         collect_made(&plan.root, &mut made);
         made.sort_unstable();
@@ -77,7 +60,8 @@ impl<'a> Names<'a> {
         Names { columns, uses }
     }
 
-    fn name(&self, id: ColumnId) -> String {
+    /// What column `id` is called.
+    pub(crate) fn name(&self, id: ColumnId) -> String {
         let name = self.columns.get(id).name.as_str();
         match self.uses.get(name) {
             Some(1) => name.to_owned(),
@@ -97,13 +81,14 @@ impl<'a> Names<'a> {
         predicates.iter().map(|predicate| self.expr(predicate)).collect::<Vec<_>>().join(" AND ")
     }
 
-    fn title(&self, node: &Node) -> String {
+    /// One line that says what `node` does, without its inputs.
+    pub(crate) fn title(&self, node: &Node, notes: &Notes) -> String {
         match node {
-            Node::Scan(scan) => self.scan(scan),
+            Node::Scan(scan) => self.scan(scan, notes),
             Node::Values(values) => self.values(values),
             Node::Filter(filter) => format!("Filter {}", self.conjunction(&filter.predicates)),
             Node::Project(project) => self.project(project),
-            Node::Join(join) => self.join(join),
+            Node::Join(join) => self.join(join, notes),
             Node::Aggregate(aggregate) => self.aggregate(aggregate),
             Node::Distinct(distinct) => format!("Distinct {}", self.list(&distinct.keys, |id| self.name(*id))),
             Node::Window(window) => self.window(window),
@@ -117,13 +102,13 @@ impl<'a> Names<'a> {
         }
     }
 
-    fn scan(&self, scan: &Scan) -> String {
+    fn scan(&self, scan: &Scan, notes: &Notes) -> String {
         let columns = self.list(&scan.columns, |(id, _)| self.name(*id));
         let mut title = format!("Scan {} [{columns}]", scan.relation.name());
         if !scan.filters.is_empty() {
             title += &format!(" where {}", self.conjunction(&scan.filters));
         }
-        if let Some(how) = crate::reach::in_words(scan) {
+        if let Some(how) = &notes.found {
             title += &format!(", found {how}");
         }
         title
@@ -142,7 +127,7 @@ impl<'a> Names<'a> {
         format!("Project {exprs}")
     }
 
-    fn join(&self, join: &Join) -> String {
+    fn join(&self, join: &Join, notes: &Notes) -> String {
         let kind = match join.kind {
             JoinKind::Inner => "inner".to_owned(),
             JoinKind::Left => "left".to_owned(),
@@ -156,10 +141,9 @@ impl<'a> Names<'a> {
             JoinKind::Single => "single".to_owned(),
             JoinKind::AsOf { outer } => if outer { "left" } else { "inner" }.to_owned(),
         };
-        let bounds = Bounds::of(join, self.columns);
         let method = match (join.on.is_empty(), join.residual.is_empty()) {
             _ if matches!(join.kind, JoinKind::AsOf { .. }) => "AsOfJoin",
-            _ if bounds.is_some() => "RangeJoin",
+            _ if notes.search.is_some() => "RangeJoin",
             (false, _) => "HashJoin",
             (true, false) => "NestedLoopJoin",
             (true, true) => "CrossJoin",
@@ -172,12 +156,11 @@ impl<'a> Names<'a> {
             });
             title += &format!(" on {keys}");
         }
-        let residual = match &bounds {
+        let residual = match &notes.search {
             None => &join.residual,
-            Some(bounds) => {
-                let by = self.list(&bounds.conditions, |condition| self.expr(&condition.to_expr()));
-                title += &format!(" by {by}");
-                &bounds.rest
+            Some(search) => {
+                title += &format!(" by {}", self.list(&search.by, |condition| self.expr(condition)));
+                &search.rest
             }
         };
         if !residual.is_empty() {

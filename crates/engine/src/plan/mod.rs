@@ -6,7 +6,8 @@
 //!
 //! The same nodes serve before and after optimization; [`crate::exec`] decides on build sides, tables and pipelines.
 
-pub mod display;
+pub(crate) mod display;
+pub(crate) mod tree;
 mod window;
 
 pub use window::{Bound, Exclude, Frame, FrameUnits, Top, Window, WindowCall, WindowFunction};
@@ -475,7 +476,7 @@ impl Plan {
     /// Calls `f` for every expression, not for parts of one.
     pub fn for_each_expr(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         fn walk(node: &mut Node, f: &mut dyn FnMut(&mut Expr)) {
-            crate::optimizer::for_each_expr(node, &mut |expr, _| f(expr));
+            tree::for_each_expr(node, &mut |expr, _| f(expr));
             node.children_mut().into_iter().for_each(|child| walk(child, f));
         }
         walk(&mut self.root, f);

@@ -111,7 +111,7 @@ fn rows_by_indexes(relation: &dyn Relation, table: &TableSnapshot, conditions: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::QueryContext;
+    use crate::context::QueryContext;
     use crate::relation::{Index, ScanRequest, Source, Statistics};
     use entasis_storage::TableOptions;
     use entasis_storage::definition::{Key, KeyKind};

@@ -9,20 +9,32 @@
 
 #[path = "../../src/bounds.rs"]
 mod bounds;
-#[path = "../../src/cost/mod.rs"]
+#[path = "../../src/calibrate/mod.rs"]
+mod calibrate;
+#[path = "../../src/context/mod.rs"]
+mod context;
+#[path = "../../src/cost.rs"]
 pub mod cost;
+#[path = "../../src/estimate/mod.rs"]
+mod estimate;
 #[path = "../../src/exec/mod.rs"]
 pub mod exec;
+#[path = "../../src/explain.rs"]
+mod explain;
 #[path = "../../src/facts.rs"]
 mod facts;
+#[path = "../../src/memory.rs"]
+mod memory;
 #[path = "../../src/optimizer/mod.rs"]
 pub mod optimizer;
 #[path = "../../src/plan/mod.rs"]
 pub mod plan;
 #[path = "../../src/reach/mod.rs"]
-mod reach;
+pub mod reach;
 #[path = "../../src/relation.rs"]
 pub mod relation;
+#[path = "../../src/settings/mod.rs"]
+mod settings;
 mod sync;
 #[path = "../../src/template.rs"]
 pub mod template;

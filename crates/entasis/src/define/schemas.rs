@@ -8,7 +8,7 @@ use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
 
 /// Those that are always there.
-const STANDING: [&str; 3] = ["main", "public", "information_schema"];
+const STANDING: [&str; 5] = ["main", "public", "information_schema", "temp", "pg_temp"];
 
 /// Creates a schema, by its name in lower case.
 pub(super) fn create(work: &mut Work, name: &str, if_not_exists: bool) -> Result<()> {

@@ -6,7 +6,7 @@
 use super::listed::{listed, text};
 use entasis_engine::relation::{KeyKind, Relation};
 use entasis_storage::definition::{ColumnDefault, Definition};
-use entasis_storage::{CatalogVersion, Entry, TableEntry};
+use entasis_storage::{CatalogVersion, Entry, TEMPORARY, TableEntry, is_temporary};
 use entasis_vector::{DataType, Field, Value};
 use std::sync::Arc;
 
@@ -163,14 +163,16 @@ impl Seen<'_> {
     }
 
     fn has(&self, schema: &str) -> bool {
-        matches!(self.names.get(&format!("{schema}.")), Some(Entry::Schema(_)))
+        format!("{schema}.") == TEMPORARY || matches!(self.names.get(&format!("{schema}.")), Some(Entry::Schema(_)))
     }
 }
 
 fn schemata(seen: &Seen<'_>) -> Vec<Vec<Value>> {
     let own = seen.names.entries().filter(|entry| matches!(entry, Entry::Schema(_))).map(Entry::shown_name);
     let row = |schema: &str| vec![text(MAIN), text(schema), Value::Null];
-    [MAIN, "information_schema"].into_iter().chain(own).map(row).collect()
+    // As in PostgreSQL, with the first of its objects.
+    let temporary = seen.names.temporary().next().map(|_| TEMPORARY.trim_end_matches('.'));
+    [MAIN, "information_schema"].into_iter().chain(temporary).chain(own).map(row).collect()
 }
 
 fn stored<'a>(seen: &Seen<'a>) -> impl Iterator<Item = &'a Arc<TableEntry>> + use<'a> {
@@ -185,7 +187,10 @@ fn tables(seen: &Seen<'_>) -> Vec<Vec<Value>> {
         seen.place(name).into_iter().chain([text(kind), yes(is_insertable)]).collect::<Vec<Value>>()
     };
     let named = seen.names.entries().filter_map(|entry| match entry {
-        Entry::Table(table) => Some(row(&table.name, "BASE TABLE", true)),
+        Entry::Table(table) => {
+            let kind = if is_temporary(&table.name) { "LOCAL TEMPORARY" } else { "BASE TABLE" };
+            Some(row(&table.name, kind, true))
+        }
         Entry::View(view) => Some(row(&view.name, "VIEW", false)),
         Entry::Sequence(_) | Entry::Schema(_) => None,
     });

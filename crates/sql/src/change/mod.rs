@@ -28,6 +28,7 @@ use crate::bind::{Binder, changed_by, find_column, table_name};
 use crate::clauses::refuse;
 use crate::context::{Given, ROWS, Rows, TARGET, unknown_table};
 use crate::parse::parse_query;
+use crate::schema::WrittenName;
 use crate::{Statement, lower};
 use datafusion_sql::sqlparser::ast::{
     self, Assignment, AssignmentTarget, CascadeOption, Expr, FromTable, Ident, ObjectName, Query, Select, SelectItem,
@@ -44,10 +45,10 @@ pub const ROW_ID: &str = "entasis:row_id";
 /// The column that says what is done to a row.
 const ACTION: &str = "entasis:action";
 
-/// The table whose rows a statement changes, in lower case.
-pub(crate) fn target_of(statement: &ast::Statement) -> Option<String> {
+/// The table whose rows a statement changes.
+pub(crate) fn target_of(statement: &ast::Statement) -> Option<WrittenName> {
     let factor_name = |factor: &TableFactor| match factor {
-        TableFactor::Table { name, .. } => table_name(name).ok(),
+        TableFactor::Table { name, .. } => WrittenName::of(name),
         _ => None,
     };
     match statement {
@@ -59,7 +60,7 @@ pub(crate) fn target_of(statement: &ast::Statement) -> Option<String> {
         ast::Statement::Merge(merge) => factor_name(&merge.table),
         ast::Statement::Query(query) => target_of(changed_by(query)?),
         ast::Statement::Insert(insert) => match &insert.table {
-            TableObject::TableName(name) => table_name(name).ok(),
+            TableObject::TableName(name) => WrittenName::of(name),
             _ => None,
         },
         _ => None,

@@ -1,12 +1,13 @@
 //! The expressions of a statement's clause, without those of its subqueries, whose names may be their own.
 
+use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{Expr, Query, VisitMut, VisitorMut};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 /// Calls `each` with every expression in `node` that stands in no subquery, an outer one before its parts.
 pub(super) fn for_each_outer(node: &mut impl VisitMut, each: impl FnMut(&mut Expr)) {
-    let _ = node.visit(&mut Outer { queries: 0, each });
+    let _ = node.walk_mut(&mut Outer { queries: 0, each });
 }
 
 struct Outer<F> {

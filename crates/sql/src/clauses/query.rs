@@ -3,8 +3,7 @@
 use super::refuse;
 use datafusion_sql::sqlparser::ast::{
     Cte, ExcludeSelectItem, Join, JoinConstraint, JoinOperator, OrderBy, OrderByExpr, OrderByKind, Query, Select,
-    SetExpr, TableAlias, TableAliasColumnDef, TableFactor, TableFunctionArgs, TableWithJoins, Value,
-    WildcardAdditionalOptions,
+    TableAlias, TableAliasColumnDef, TableFactor, TableFunctionArgs, TableWithJoins, Value, WildcardAdditionalOptions,
 };
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
@@ -13,7 +12,7 @@ use entasis_vector::{Error, Result};
 pub(crate) fn query(query: &Query) -> Result<()> {
     let Query {
         with: _,
-        body,
+        body: _,
         order_by,
         limit_clause: _,
         fetch: _,
@@ -31,8 +30,6 @@ pub(crate) fn query(query: &Query) -> Result<()> {
         (!pipe_operators.is_empty(), "pipe operators"),
     ])?;
     let Some(order) = order_by else { return Ok(()) };
-    let is_select = matches!(**body, SetExpr::Select(_));
-    refuse([(!is_select && matches!(order.kind, OrderByKind::All(_)), "ORDER BY ALL behind a set operation")])?;
     self::order_by(order)
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn create_table(create: &CreateTable) -> Result<()> {
         constraints: _,
         table_options: _,
         query: _,
-        temporary,
+        temporary: _,
         external,
         dynamic,
         global,
@@ -36,7 +36,7 @@ pub(crate) fn create_table(create: &CreateTable) -> Result<()> {
         clone,
         version,
         comment,
-        on_commit,
+        on_commit: _,
         on_cluster,
         primary_key,
         order_by,
@@ -76,8 +76,7 @@ pub(crate) fn create_table(create: &CreateTable) -> Result<()> {
         return Err(Error::not_supported("CREATE EXTERNAL TABLE").with_hint("read files with FROM 'path'"));
     }
     refuse([
-        (on_commit.is_some(), "ON COMMIT"),
-        (*temporary || global.is_some(), "temporary tables"),
+        (*global == Some(true), "global temporary tables"),
         (like.is_some() || clone.is_some(), "CREATE TABLE LIKE"),
         (inherits.is_some(), "INHERITS"),
         (partition_of.is_some() || for_values.is_some(), "PARTITION OF"),
@@ -270,14 +269,13 @@ pub(crate) fn create_view(create: &CreateView) -> Result<()> {
         cluster_by,
         comment,
         with_no_schema_binding,
-        temporary,
+        temporary: _,
         copy_grants,
         to,
         params,
     } = create;
     refuse([
         (*materialized, "materialized views"),
-        (*temporary, "temporary views"),
         (*or_alter, "CREATE OR ALTER"),
         (*secure, "secure views"),
         (!matches!(options, CreateTableOptions::None), "options of a view"),

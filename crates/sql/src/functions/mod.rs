@@ -7,6 +7,7 @@
 //! | [`aggregates`] | states of ours |
 //! | [`scalar`] | DataFusion's library, over Arrow arrays: the few that are left of it, some with other types ([`unifying`]) |
 //! | [`sequence`] | a sequence of the catalog |
+//! | [`outer_aggregate`] | an aggregate of the query around a subquery |
 //! | [`window`] | the engine's windows, of which each call is a function of its own |
 //! | [`time`] | us, value by value ([`by_value`]) |
 //! | [`average`], [`sum`] and DataFusion's `count`, `min`, `max`, `bool_and`, `bool_or`, `any_value` | the engine; here are their types |
@@ -19,6 +20,7 @@ pub(crate) mod by_value;
 pub(crate) mod catalog;
 pub(crate) mod kernels;
 pub(crate) mod native;
+pub(crate) mod outer_aggregate;
 pub(crate) mod scalar;
 pub(crate) mod sequence;
 pub(crate) mod sum;

@@ -8,6 +8,7 @@ use crate::Catalog;
 use crate::catalog::Sequence;
 use crate::context::external;
 use crate::hidden::MARK;
+use crate::schema::in_schema;
 use arrow_array::Int64Array;
 use arrow_schema::DataType as ArrowType;
 use datafusion_common::{Result as DfResult, ScalarValue};
@@ -68,8 +69,10 @@ pub(crate) fn named_sequence(function: &ast::Function) -> Result<String> {
         [_] => return Err(Error::not_supported(format!("{} of a sequence whose name is computed", function.name))),
         args => return Err(Error::input(format!("{} takes 1 argument, not {}", function.name, args.len()))),
     };
-    let bare = ["main.", "public."].iter().find_map(|schema| name.strip_prefix(schema));
-    Ok(bare.unwrap_or(&name).to_owned())
+    Ok(match name.split_once('.') {
+        Some((schema, own)) => in_schema(schema, own),
+        None => name,
+    })
 }
 
 /// The call behind such a name.

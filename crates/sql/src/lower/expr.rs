@@ -14,6 +14,7 @@ use crate::functions::catalog::types::resolve;
 use crate::functions::catalog::{Definition, definition};
 use crate::functions::kernels::{SUBSTRING, TRUNCATE_INTERVAL};
 use crate::functions::native::{FloatFunction, Kind, Native, TestFunction, TextFunction, date_part};
+use crate::functions::outer_aggregate::OuterAggregate;
 use crate::functions::scalar::{External, argument_field};
 use crate::functions::time::TimeFunction;
 use crate::time_zone::functions as zoned;
@@ -320,6 +321,20 @@ impl Lowering<'_> {
                 return Ok(fold::cast_expr(self.arithmetic(op, args.remove(0), right)?, ty, false));
             }
             return native_call(kind, args, ty);
+        }
+        if let Some(aggregate) = function.func.inner().downcast_ref::<OuterAggregate>() {
+            if aggregate.function.is_some() {
+                let column = self.outer_aggregates.get(&aggregate.number).copied();
+                let column = column.ok_or_else(|| Error::internal("an aggregate of an outer query is not computed"))?;
+                return Ok(self.columns.expr(column));
+            }
+            return match self.arguments(&function.args, scope, node)?.as_slice() {
+                [Expr::Column { id, .. }] => {
+                    self.outer_aggregates.insert(aggregate.number, *id);
+                    Ok(Expr::boolean(true))
+                }
+                _ => Err(Error::internal("an aggregate that subqueries read is no column")),
+            };
         }
         if let Some(named) = function.func.inner().downcast_ref::<bind::Function>() {
             let ty = from_arrow_type(&whole.get_type(&scope.schema).map_err(from_datafusion)?)?;

@@ -22,7 +22,7 @@ mod subquery;
 mod unnest;
 mod window;
 
-use crate::context::{Context, Rows, Source};
+use crate::context::{Context, Rows, Source, Work};
 use crate::error::readable;
 use crate::hidden::visible;
 use crate::parameters::Parameters;
@@ -36,11 +36,10 @@ use datafusion_expr::{self as df, Expr as DfExpr, LogicalPlan};
 use entasis_engine::plan::{
     Columns, Distinct, Filter, Limit, Node, Output, Plan, Project, Scan, SetKind, SetOperation, Sort, SortKey, Values,
 };
-use entasis_engine::recursive::WorkTable;
 use entasis_vector::expr::Expr;
 use entasis_vector::{ColumnId, DataType, Error, Result, Value, statement};
 pub(crate) use expr::named_call;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// The fields of a bound node and the columns that stand for them.
@@ -62,7 +61,9 @@ struct Lowering<'a> {
     /// Scopes of the queries around the one that is lowered, outermost first.
     outer: Vec<Scope>,
     /// The work tables of recursions, by the names of these.
-    works: Vec<(String, Arc<WorkTable>)>,
+    works: Vec<Work>,
+    /// The columns of aggregates that subqueries read, by their numbers.
+    outer_aggregates: HashMap<usize, ColumnId>,
     params: Parameters<'a>,
     session: Session,
     simplify: SimplifyContext,
@@ -193,6 +194,7 @@ impl<'a> Lowering<'a> {
             columns: Columns::default(),
             outer: Vec::new(),
             works: Vec::new(),
+            outer_aggregates: HashMap::new(),
             params,
             session,
             simplify,

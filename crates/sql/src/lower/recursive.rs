@@ -2,11 +2,14 @@
 
 use super::unnest::free_columns;
 use super::{Lowered, Lowering, Scope, cast_outputs};
+use crate::context::{Keyed, Work};
+use crate::hidden::visible;
 use crate::time_zone;
 use datafusion_expr as df;
 use entasis_engine::plan::{Node, Output, Plan, Scan};
-use entasis_engine::recursive::{Recursive, WorkTable};
+use entasis_engine::recursive::{Keeps, Recursive, WorkTable};
 use entasis_engine::relation::Relation;
+use entasis_vector::error::sqlstate;
 use entasis_vector::{ColumnId, DataType, Error, Result};
 use std::sync::Arc;
 
@@ -14,9 +17,19 @@ impl Lowering<'_> {
     pub(super) fn recursive(&mut self, query: &df::RecursiveQuery) -> Result<Lowered> {
         let start = self.plan(&query.static_term)?;
         let step = self.plan(&query.recursive_term)?;
-        let named = self.works.iter().filter(|(name, _)| *name == query.name).map(|(_, work)| work);
-        let work = named.into_iter().find(|work| scans(&step.node, work)).cloned();
-        let work = work.ok_or_else(|| Error::internal(format!("{} has lost its work table", query.name)))?;
+        self.refuse_around(&query.name, &[&start.node, &step.node])?;
+        let mut named = self.works.iter().filter(|work| work.name == query.name);
+        let work = named.find(|work| scans(&step.node, &work.last)).cloned();
+        let Work { last: work, keyed, .. } =
+            work.ok_or_else(|| Error::internal(format!("{} has lost its work table", query.name)))?;
+        let keeps = match keyed {
+            Some(Keyed { key, all, is_all_read }) => {
+                let keys = key.iter().map(|name| key_column(&work, name)).collect::<Result<_>>()?;
+                Keeps::Keyed { keys, all: is_all_read.get().then_some(all) }
+            }
+            None if query.is_distinct => Keeps::New,
+            None => Keeps::All,
+        };
         for side in [&start, &step] {
             let own = side.node.columns();
             if !free_columns(&side.node).is_empty() || side.scope.columns.iter().any(|id| !own.contains(id)) {
@@ -25,13 +38,28 @@ impl Lowering<'_> {
         }
         let types: Vec<DataType> = work.schema().iter().map(|field| field.ty).collect();
         let (start, step) = (self.side(start, &types), self.side(step, &types));
-        let relation = Arc::new(Recursive::new(start, step, work, query.is_distinct));
+        let relation = Arc::new(Recursive::new(start, step, work, keeps));
         let fields = relation.schema().iter().enumerate();
         let columns: Vec<(ColumnId, usize)> =
             fields.map(|(i, field)| (self.columns.add(&*field.name, field.ty, true), i)).collect();
         let ids = columns.iter().map(|(id, _)| *id).collect();
         let node = Node::Scan(Scan { relation, columns, filters: Vec::new() });
         Ok(Lowered { node, scope: Scope { schema: query.schema.clone(), columns: ids } })
+    }
+
+    /// Refuses a recursion that reads the rows of one around it: its own are computed once, and those of the other one change.
+    fn refuse_around(&self, name: &str, sides: &[&Node]) -> Result<()> {
+        let is_read = |table: &Arc<WorkTable>| sides.iter().any(|side| scans(side, table));
+        let mut others = self.works.iter().filter(|work| work.name != name);
+        let is_one_read =
+            |work: &Work| is_read(&work.last) || work.keyed.as_ref().is_some_and(|keyed| is_read(&keyed.all));
+        match others.find(|work| is_one_read(work)) {
+            Some(work) => {
+                let text = format!("a recursion that reads {}, which is one around it", visible(&work.name));
+                Err(Error::not_supported(text))
+            }
+            None => Ok(()),
+        }
     }
 
     /// The plan of one side, with outputs of these types.
@@ -43,6 +71,15 @@ impl Lowering<'_> {
         time_zone::session::apply_to_plan(&mut plan, self.session.zone);
         plan
     }
+}
+
+/// The column of a recursion that its key names.
+fn key_column(work: &WorkTable, name: &str) -> Result<usize> {
+    let found = work.schema().iter().position(|field| field.name.eq_ignore_ascii_case(name));
+    found.ok_or_else(|| {
+        let text = format!("there is no column {name} in {}, whose key it is to be of", work.name());
+        Error::input(text).with_sqlstate(sqlstate::NO_COLUMN)
+    })
 }
 
 /// True if a node reads a work table.

@@ -10,8 +10,9 @@ use super::outer_names::for_each_factor;
 use super::using::qualifier;
 use crate::bind::locate_ident;
 use crate::error::ambiguous_name;
+use crate::walk::Walk;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, Ident, Query, TableWithJoins, UnaryOperator, Value, Visit, Visitor,
+    BinaryOperator, CastKind, DataType, Expr, Ident, Query, TableWithJoins, UnaryOperator, Value, Visitor,
 };
 use entasis_vector::Result;
 use std::collections::HashMap;
@@ -61,7 +62,7 @@ pub(super) fn names_of(tables: &[TableWithJoins]) -> Vec<String> {
 /// Input, for an ambiguous name.
 pub(super) fn unambiguous(expr: &Expr, tables: &[String], others: &[String]) -> Result<()> {
     let mut names = Names { tables, depth: 0, bare: Vec::new(), owners: HashMap::new() };
-    let _ = expr.visit(&mut names);
+    let _ = expr.walk(&mut names);
     let ambiguous = names.bare.iter().find(|name| {
         let name = name.value.to_lowercase();
         let owners = names.owners.get(&name).filter(|_| !others.contains(&name));

@@ -4,24 +4,30 @@
 //! `WITH t AS (…) SELECT … FROM (WITH t AS (…) SELECT t.i FROM t) q`: the inner `t` is renamed, and `FROM t`, where it is
 //! meant, becomes `FROM renamed AS t`. A query of a `WITH` sees those before it and those around it.
 //!
+//! **One with a key** (`USING KEY`) gets a name by which the key is known ([`super::keyed`]).
+//!
 //! **One that is read more than once** is bound where it is read, each time anew, so that filters reach it; but not if its rows
 //! might differ (`random()`, `nextval`, `LIMIT`), if it is computed from many rows (groups, `DISTINCT`, set operations), or if it
 //! would be bound more than [`MOST_COPIES`] times, as in a chain whose members each read the one before twice. Then it is bound
 //! once and its rows are a relation ([`Shared`]). What reads the query around it cannot be: it is bound in place.
 
+use super::keyed;
+use super::reads::{RECURRING, reads};
 use super::recursive;
 use crate::context::Context;
 use crate::functions::Library;
 use crate::functions::sequence;
-use crate::hidden::hidden;
+use crate::hidden::{hidden, visible};
 use crate::parse::parse_query;
 use crate::time_zone;
+use crate::walk::{Walk, WalkMut};
 use datafusion_expr::Volatility;
 use datafusion_sql::sqlparser::ast::{
     Cte, Expr, GroupByExpr, Ident, ObjectName, ObjectNamePart, Query, Select, SetExpr, SetOperator, SetQuantifier,
-    TableAlias, TableFactor, Visit, VisitMut, Visitor, VisitorMut, With,
+    Statement, TableAlias, TableFactor, Visitor, VisitorMut, With,
 };
 use entasis_engine::shared::Shared;
+use entasis_vector::{Error, Result};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -37,11 +43,40 @@ pub(super) struct Ctes<'a> {
     /// The `WITH`s of those queries, which are visited by hand and put back at the end.
     withs: Vec<Option<With>>,
     renamed: u64,
+    /// Queries with keys that the place is within: their names, and what they have become.
+    keyed: Vec<(String, String)>,
+    /// The first that was found.
+    error: Option<Error>,
 }
 
-impl<'a> Ctes<'a> {
-    pub(super) fn new(context: &'a Context<'a>) -> Ctes<'a> {
-        Ctes { context, scopes: Vec::new(), withs: Vec::new(), renamed: 0 }
+/// Renames queries that hide others or have keys, and shares rows.
+///
+/// # Errors
+/// Input, for a key of what is no recursion.
+pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<()> {
+    let mut ctes = Ctes { context, scopes: Vec::new(), withs: Vec::new(), renamed: 0, keyed: Vec::new(), error: None };
+    let _ = statement.walk_mut(&mut ctes);
+    ctes.error.map_or(Ok(()), Err)
+}
+
+impl Ctes<'_> {
+    /// What becomes of a query with a key: its new name.
+    fn keyed(&mut self, cte: &mut Cte, key: Vec<String>, is_recursive: bool) -> String {
+        let name = cte.alias.name.value.to_lowercase();
+        let numbered = keyed::numbered(&name, self.context.key(key));
+        self.scopes.last_mut().expect("pushed before").insert(name.clone(), Some(numbered.clone()));
+        self.keyed.push((name.clone(), numbered.clone()));
+        let _ = cte.query.walk_mut(self);
+        self.keyed.pop();
+        let prepared = match is_recursive {
+            true => keyed::prepare(&mut cte.query, &numbered, &name),
+            false => Err(Error::input(format!("{name} has a key, which is for WITH RECURSIVE"))),
+        };
+        if let Err(error) = prepared {
+            self.error.get_or_insert(error);
+        }
+        cte.alias.name = Ident::with_quote('"', numbered.clone());
+        numbered
     }
 
     /// Binds a query of a `WITH` by itself, as a relation; its name, or `None` if it must be bound in place.
@@ -49,6 +84,9 @@ impl<'a> Ctes<'a> {
         let around = self.withs.iter().flatten().flat_map(|with| &with.cte_tables);
         let mut around: Vec<Cte> = around.chain(before).cloned().collect();
         let is_recursive = recursive::reads_itself(cte);
+        if keyed::number_in(&cte.alias.name.value).is_none() && keyed::reads_all(&cte.query) {
+            return None;
+        }
         let mut query = match is_recursive {
             true => {
                 around.push(cte.clone());
@@ -84,7 +122,7 @@ impl<'a> Ctes<'a> {
             field.name = column.name.value.to_lowercase().into();
         }
         let name = cte.alias.name.value.to_lowercase();
-        Some(self.context.share(Arc::new(Shared::new(name, schema, plan))))
+        Some(self.context.share(Arc::new(Shared::new(visible(&name), schema, plan))))
     }
 }
 
@@ -101,6 +139,16 @@ impl VisitorMut for Ctes<'_> {
         let mut kept: Vec<Cte> = Vec::with_capacity(with.cte_tables.len());
         for (mut cte, shared) in std::mem::take(&mut with.cte_tables).into_iter().zip(shared) {
             let name = cte.alias.name.value.to_lowercase();
+            if let Some(key) = keyed::take_key(&mut cte) {
+                let renamed = self.keyed(&mut cte, key, with.recursive);
+                let relation = if shared { self.share(&cte, &kept) } else { None };
+                if relation.is_none() {
+                    kept.push(cte);
+                }
+                let scope = self.scopes.last_mut().expect("pushed above");
+                scope.insert(name, relation.or(Some(renamed)));
+                continue;
+            }
             let (own, around) = self.scopes.split_last_mut().expect("pushed above");
             let hides = around.iter().any(|scope| scope.contains_key(&name));
             if with.recursive && recursive::reads_itself(&cte) && !own.contains_key(&name) {
@@ -110,7 +158,7 @@ impl VisitorMut for Ctes<'_> {
                     format!("{name}{}", hidden(self.renamed))
                 });
                 own.insert(name.clone(), renamed.clone());
-                VisitMut::visit(&mut cte.query, self)?;
+                cte.query.walk_mut(self)?;
                 if let Some(renamed) = renamed {
                     cte.alias.name = Ident::with_quote('"', renamed);
                 }
@@ -123,7 +171,7 @@ impl VisitorMut for Ctes<'_> {
                 }
                 continue;
             }
-            VisitMut::visit(&mut cte.query, self)?;
+            cte.query.walk_mut(self)?;
             let twice = self.scopes.last().is_some_and(|own| own.contains_key(&name));
             let relation = if shared && !twice { self.share(&cte, &kept) } else { None };
             let is_relation = relation.is_some();
@@ -155,6 +203,15 @@ impl VisitorMut for Ctes<'_> {
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Self::Break> {
         let TableFactor::Table { name, alias, args: None, .. } = factor else { return ControlFlow::Continue(()) };
+        if let [ObjectNamePart::Identifier(schema), ObjectNamePart::Identifier(ident)] = name.0.as_slice()
+            && schema.value.eq_ignore_ascii_case(RECURRING)
+            && let Some((_, numbered)) = self.keyed.iter().rev().find(|(own, _)| ident.value.eq_ignore_ascii_case(own))
+        {
+            let original = ident.clone();
+            *name = ObjectName::from(Ident::with_quote('"', keyed::all_of(numbered)));
+            alias.get_or_insert(TableAlias { explicit: true, name: original, columns: Vec::new(), at: None });
+            return ControlFlow::Continue(());
+        }
         let [ObjectNamePart::Identifier(ident)] = name.0.as_mut_slice() else { return ControlFlow::Continue(()) };
         let written = ident.value.to_lowercase();
         if let Some(Some(renamed)) = self.scopes.iter().rev().find_map(|scope| scope.get(&written))
@@ -182,25 +239,6 @@ fn is_shared(with: &With, query: &Query) -> Vec<bool> {
         copies[at] = if shared[at] { 1 } else { read };
     }
     shared
-}
-
-/// How often a name is read as a table's.
-pub(super) fn reads(part: &impl Visit, name: &str) -> u64 {
-    struct Count<'a>(&'a str, u64);
-    impl Visitor for Count<'_> {
-        type Break = std::convert::Infallible;
-        fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<Self::Break> {
-            if let [ObjectNamePart::Identifier(ident)] = relation.0.as_slice()
-                && ident.value.eq_ignore_ascii_case(self.0)
-            {
-                self.1 += 1;
-            }
-            ControlFlow::Continue(())
-        }
-    }
-    let mut count = Count(name, 0);
-    let _ = part.visit(&mut count);
-    count.1
 }
 
 /// True if a query may give other rows the second time, or costs more to compute than to read.
@@ -233,7 +271,7 @@ fn computed_once(query: &Query) -> bool {
             stop(is_volatile || sequence::Kind::of(&name).is_some() || library.aggregate(&name).is_some())
         }
     }
-    query.visit(&mut Look).is_break()
+    query.walk(&mut Look).is_break()
 }
 
 fn stop(found: bool) -> ControlFlow<()> {

@@ -9,10 +9,11 @@
 //! `grouping(…)` asks for.
 
 use crate::functions::native::SETS;
+use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, GroupByExpr,
     GroupByWithModifier, Ident, ObjectName, ObjectNamePart, OrderByKind, Query, Select, SelectItem, SetExpr, Value,
-    VisitMut, VisitorMut,
+    VisitorMut,
 };
 use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
@@ -194,7 +195,7 @@ fn parts(element: Expr) -> Vec<Expr> {
 /// Replaces `grouping(…)`; true if there was one. Those of queries within belong to these.
 fn substitute(expr: &mut Expr, sets: Option<&Sets>) -> Result<bool> {
     let mut visitor = Substitute { sets, depth: 0, found: false };
-    match expr.visit(&mut visitor) {
+    match expr.walk_mut(&mut visitor) {
         ControlFlow::Continue(()) => Ok(visitor.found),
         ControlFlow::Break(error) => Err(error),
     }

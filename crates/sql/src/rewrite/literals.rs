@@ -11,6 +11,7 @@
 //! (`crate::coerce`). For that, a `CASE` whose first result is a literal gets a branch before it that is never taken, so that the
 //! binder sees the type of the others first.
 
+use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, CaseWhen, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Query,
     SelectItem, SetExpr, UnaryOperator, Value, VisitMut, VisitorMut,
@@ -20,7 +21,7 @@ use std::ops::ControlFlow;
 
 /// Gives types to the literals of a statement.
 pub(super) fn apply<S: VisitMut>(statement: &mut S) {
-    let _ = statement.visit(&mut Literals);
+    let _ = statement.walk_mut(&mut Literals);
 }
 
 /// Functions that return one of their arguments, from the one at the number on.
@@ -133,14 +134,17 @@ fn settle(exprs: Vec<&mut Expr>) {
     }
     for expr in exprs {
         let Some(text) = text_of(expr) else { continue };
+        // Numbers with all of their digits.
+        if matches!(
+            &ty,
+            Written::Number | Written::Named(DataType::Decimal(_) | DataType::Numeric(_) | DataType::Dec(_))
+        ) && let Some(number) = number(text.trim())
+        {
+            *expr = number;
+            continue;
+        }
         let ty = match &ty {
-            Written::Number => match number(text.trim()) {
-                Some(number) => {
-                    *expr = number;
-                    continue;
-                }
-                None => DataType::BigInt(None),
-            },
+            Written::Number => DataType::BigInt(None),
             Written::Named(ty) => ty.clone(),
         };
         let literal = Box::new(std::mem::replace(expr, Expr::Value(Value::Null.into())));
@@ -204,6 +208,7 @@ fn written(expr: &Expr) -> Option<Written> {
         | Expr::Between { .. }
         | Expr::Like { .. }
         | Expr::ILike { .. }
+        | Expr::SimilarTo { .. }
         | Expr::Exists { .. }
         | Expr::AnyOp { .. }
         | Expr::AllOp { .. } => boolean,

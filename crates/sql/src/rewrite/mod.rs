@@ -8,9 +8,12 @@
 //!   ([`set_marker`]); lowering turns them back.
 //! * **`ASOF JOIN`** becomes an inner or left join with a call around its inequality ([`asof`]).
 //! * **`USING` and `NATURAL`** merge columns; the binder is given conditions and lists ([`using`]).
+//! * **A derived table without a name** gets one ([`nameless`]).
 //! * **A table of an outer query** may be called like a column ([`outer_names`]).
+//! * **An aggregate of an outer query** is computed there ([`aggregates`]).
 //! * **`WITHIN GROUP`** becomes an argument, or the order of the rows ([`orders`]).
 //! * **A `WITH` may hide another** of the same name, and is computed once where that matters ([`ctes`]), and **rows may be compared** ([`rows`]).
+//! * **`SIMILAR TO`** matches the regular expression that its pattern is.
 //! * **`INTERVAL` literals** and **`AT TIME ZONE`** become casts and calls ([`intervals`]).
 //! * **`TABLESAMPLE`** is a condition or a limit of the rows ([`sample`]).
 //! * **Grouping sets** become one grouping with a key that says which sets there are ([`grouping`]).
@@ -21,17 +24,22 @@
 //!   [`native::exact`](crate::functions::native::exact) around every cast says that it is there.
 //! * **Features that are not there yet** are refused here, by name and place.
 
+mod aggregates;
 mod conditions;
 mod ctes;
 mod grouping;
 mod intervals;
+pub(crate) mod keyed;
 mod literals;
+mod nameless;
 mod order_by;
 mod orders;
 mod outer_names;
+mod reads;
 mod recursive;
 mod rows;
-mod sample;
+pub(crate) mod sample;
+mod ties;
 mod using;
 pub(crate) mod windows;
 
@@ -40,15 +48,16 @@ use crate::clauses;
 use crate::context::Context;
 use crate::functions::Library;
 use crate::functions::native::{EXACT, SETS};
-use crate::functions::{sequence, window};
+use crate::functions::{outer_aggregate, sequence, window};
 use crate::hidden::{MARK, hidden};
 use crate::operators::{IS_DISTINCT, IS_NOT_DISTINCT};
 use crate::parse::{parse_query, span_position};
+use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, Distinct, ExcludeSelectItem, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
     FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select,
     SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Statement, TableAlias, TableFactor, TableWithJoins,
-    UnaryOperator, Value, VisitMut, VisitorMut,
+    UnaryOperator, Value, VisitorMut,
 };
 use datafusion_sql::sqlparser::tokenizer::Span;
 use entasis_engine::plan::SetKind;
@@ -76,11 +85,13 @@ pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &C
     literals::apply(statement);
     sample::apply(statement)?;
     asof::apply(statement)?;
-    let _ = statement.visit(&mut ctes::Ctes::new(context));
+    nameless::apply(statement);
+    ctes::apply(statement, context)?;
     using::apply(statement, context)?;
     outer_names::apply(statement, context);
+    aggregates::apply(statement, context)?;
     let mut rewriter = Rewriter { context, names, in_arguments: false, depth: 0 };
-    match statement.visit(&mut rewriter) {
+    match statement.walk_mut(&mut rewriter) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -98,6 +109,7 @@ pub(crate) fn display_names(query: &Query) -> Vec<Option<String>> {
                 return select
                     .projection
                     .iter()
+                    .filter(|item| !sample::is_mark(item))
                     .map(|item| match item {
                         SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
                         _ => None,
@@ -246,6 +258,8 @@ impl VisitorMut for Rewriter<'_> {
     type Break = Error;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        order_by::all(query);
+        order_by::distinct_on(query);
         flow(clauses::query(query))?;
         if let Some(with) = &mut query.with {
             if with.recursive {
@@ -256,11 +270,12 @@ impl VisitorMut for Rewriter<'_> {
                 fold_alias(&mut cte.alias);
             }
         }
+        flow(ties::apply(query))?;
         // FETCH FIRST n ROWS ONLY is LIMIT n.
         if let Some(fetch) = query.fetch.take() {
             use datafusion_sql::sqlparser::ast::LimitClause;
-            if fetch.with_ties || fetch.percent {
-                return ControlFlow::Break(Error::not_supported("FETCH WITH TIES and PERCENT"));
+            if fetch.percent {
+                return ControlFlow::Break(Error::not_supported("FETCH FIRST … PERCENT"));
             }
             match &mut query.limit_clause {
                 Some(LimitClause::LimitOffset { limit, .. }) if limit.is_none() => *limit = fetch.quantity,
@@ -342,6 +357,7 @@ impl VisitorMut for Rewriter<'_> {
                     *expr = std::mem::replace(right, *nothing());
                     return self.pre_visit_expr(expr);
                 }
+                return flow(rows::expression(expr));
             }
             Expr::UnaryOp { op: UnaryOperator::Minus, expr: power } => {
                 // A sign binds more strongly than a power: `-2 ^ 2` is `(-2) ^ 2`.
@@ -367,10 +383,24 @@ impl VisitorMut for Rewriter<'_> {
                 return unsupported("sets of keys outside of GROUP BY", expr.span());
             }
             Expr::Lambda(_) => return unsupported("lambda functions", expr.span()),
-            Expr::Tuple(_) => return unsupported("row values other than in comparisons and IN", expr.span()),
-            Expr::BinaryOp { .. } | Expr::InList { .. } | Expr::InSubquery { .. } => {
-                return flow(rows::expression(expr));
+            Expr::Tuple(_) => return unsupported("row values other than in comparisons, IN and IS NULL", expr.span()),
+            Expr::SimilarTo { negated, expr: text, pattern, escape_char } => {
+                let nothing = || Box::new(Expr::Value(Value::Null.into()));
+                let text = std::mem::replace(text, nothing());
+                let pattern = std::mem::replace(pattern, nothing());
+                let escape = escape_char.take().map(Expr::Value);
+                let pattern = call("similar_to_escape", [*pattern].into_iter().chain(escape).collect());
+                let op = if *negated { BinaryOperator::PGRegexNotMatch } else { BinaryOperator::PGRegexMatch };
+                *expr = Expr::BinaryOp { left: text, op, right: Box::new(pattern) };
             }
+            Expr::BinaryOp { .. }
+            | Expr::InList { .. }
+            | Expr::InSubquery { .. }
+            | Expr::IsNull(_)
+            | Expr::IsNotNull(_)
+            | Expr::Between { .. }
+            | Expr::AnyOp { .. }
+            | Expr::AllOp { .. } => return flow(rows::expression(expr)),
             _ => {}
         }
         ControlFlow::Continue(())
@@ -411,11 +441,21 @@ impl Rewriter<'_> {
                 None => error,
             });
         }
-        if name == SETS || name == NEAREST {
+        if name == SETS || name == NEAREST || outer_aggregate::named(&name).is_some() {
             return ControlFlow::Continue(());
         }
         if let Some(kind) = sequence::Kind::of(&name) {
             return flow(name_sequence(function, kind));
+        }
+        if name == "current_schema"
+            && let (FunctionArguments::List(list), Some(schema)) = (&mut function.args, self.context.current_schema())
+            && list.args.is_empty()
+        {
+            // It is that of the connection: a call of a function that gives it.
+            let schema = Expr::value(Value::SingleQuotedString(schema));
+            list.args.push(FunctionArg::Unnamed(FunctionArgExpr::Expr(schema)));
+            function.name = ObjectName::from(Ident::new("coalesce"));
+            return ControlFlow::Continue(());
         }
         if let Err(error) = orders::within_group(&name, function) {
             return ControlFlow::Break(error);

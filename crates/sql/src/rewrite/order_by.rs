@@ -1,14 +1,68 @@
 //! Keys of an `ORDER BY` that the binder would take for something else.
 
+use super::ties::meant;
 use crate::functions::Library;
 use crate::hidden::{MARK, hidden};
 use crate::parse::parse_query;
+use crate::walk::Walk;
 use datafusion_sql::sqlparser::ast::{
-    Distinct, Expr, Ident, OrderBy, OrderByKind, Query, SelectItem, SetExpr, TableFactor, Value, Visit, Visitor,
+    Distinct, Expr, Function, Ident, OrderBy, OrderByExpr, OrderByKind, Query, Select, SelectItem, SetExpr,
+    TableFactor, Value, Visitor,
 };
 use std::collections::{HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::ControlFlow;
+
+/// `ORDER BY ALL` orders by the numbers of the results. The binder knows it where all of them are columns: for others whose number is not
+/// known (`*`), and behind a set operation, another query is put around.
+pub(super) fn all(query: &mut Query) {
+    let Some(OrderBy { kind: kind @ OrderByKind::All(_), .. }) = &mut query.order_by else { return };
+    if let (SetExpr::Select(select), OrderByKind::All(options)) = (&*query.body, &*kind) {
+        let results = &select.projection;
+        if !results.iter().any(is_wildcard) {
+            let key = |number: usize| OrderByExpr {
+                expr: Expr::value(Value::Number(number.to_string(), false)),
+                options: *options,
+                with_fill: None,
+            };
+            *kind = OrderByKind::Expressions((1..=results.len()).map(key).collect());
+            return;
+        }
+        let is_column = |item: &SelectItem| match item {
+            SelectItem::UnnamedExpr(expr) => matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_)),
+            item => is_wildcard(item),
+        };
+        if results.iter().all(is_column) {
+            return;
+        }
+    }
+    let mut around = parse_query(&format!("SELECT * FROM (SELECT 1) AS \"{MARK}all\"")).expect("a constant");
+    if let SetExpr::Select(select) = &mut *around.body
+        && let TableFactor::Derived { subquery, .. } = &mut select.from[0].relation
+    {
+        std::mem::swap(&mut subquery.body, &mut query.body);
+        query.body = around.body;
+    }
+}
+
+/// `DISTINCT ON (1) … ORDER BY 1`: numbers of results become what these are, which the binder compares.
+pub(super) fn distinct_on(query: &mut Query) {
+    let SetExpr::Select(select) = &mut *query.body else { return };
+    let Select { distinct: Some(Distinct::On(keys)), projection, .. } = &mut **select else { return };
+    let is_number = |expr: &Expr| matches!(expr, Expr::Value(value) if matches!(value.value, Value::Number(..)));
+    if !keys.iter().any(is_number) {
+        return;
+    }
+    let mut settle = |expr: &mut Expr| {
+        if is_number(expr) {
+            *expr = meant(expr, projection);
+        }
+    };
+    keys.iter_mut().for_each(&mut settle);
+    if let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by {
+        keys.iter_mut().for_each(|key| settle(&mut key.expr));
+    }
+}
 
 /// `SELECT DISTINCT f(x) … ORDER BY f(x)` orders by a result: by its number, since the binder would look for `x`.
 pub(super) fn results(query: &mut Query) {
@@ -44,7 +98,7 @@ pub(super) fn columns(query: &mut Query, keep_names: bool) {
     let Some(OrderBy { kind: OrderByKind::Expressions(keys), .. }) = &mut query.order_by else { return };
     let mut columns = Columns::default();
     for key in keys.iter() {
-        let _ = key.expr.visit(&mut columns);
+        let _ = key.expr.walk(&mut columns);
     }
     if columns.found.is_empty() || (keep_names && select.projection.iter().any(is_wildcard)) {
         return;
@@ -78,9 +132,15 @@ struct Columns {
     aggregates: usize,
 }
 
-fn is_aggregate(expr: &Expr) -> bool {
-    matches!(expr, Expr::Function(function) if function.over.is_none()
-        && Library::get().aggregate(&function.name.to_string().trim_matches('"').to_ascii_lowercase()).is_some())
+/// True for a call of an aggregate that is not over a window.
+pub(super) fn is_aggregate(expr: &Expr) -> bool {
+    matches!(expr, Expr::Function(function) if is_aggregate_call(function))
+}
+
+/// The same of a call.
+pub(super) fn is_aggregate_call(function: &Function) -> bool {
+    let name = function.name.to_string().trim_matches('"').to_ascii_lowercase();
+    function.over.is_none() && Library::get().aggregate(&name).is_some()
 }
 
 impl Visitor for Columns {

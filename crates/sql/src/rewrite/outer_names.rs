@@ -7,9 +7,10 @@
 use super::using::qualifier;
 use crate::context::Context;
 use crate::hidden::hidden;
+use crate::walk::{Walk, WalkMut};
 use datafusion_sql::sqlparser::ast::{
     Expr, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, Statement,
-    TableAlias, TableFactor, TableWithJoins, Visit, VisitMut, Visitor, VisitorMut,
+    TableAlias, TableFactor, TableWithJoins, Visitor, VisitorMut,
 };
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -18,11 +19,11 @@ use std::ops::ControlFlow;
 /// Gives hidden names to the outer tables of a statement that columns of subqueries may be called like.
 pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) {
     let mut look = Look { context, frames: Vec::new(), starts: Vec::new(), selects: 0, found: HashSet::new() };
-    let _ = Visit::visit(statement, &mut look);
+    let _ = statement.walk(&mut look);
     let found = look.found;
     if !found.is_empty() {
         let mut rename = Rename { found, frames: Vec::new(), starts: Vec::new(), selects: 0 };
-        let _ = VisitMut::visit(statement, &mut rename);
+        let _ = statement.walk_mut(&mut rename);
     }
 }
 
@@ -146,6 +147,14 @@ impl VisitorMut for Rename {
         self.frames.push(Frame { number: self.selects, tables, relations: None });
         self.selects += 1;
         for item in &mut select.projection {
+            // A result is called by what was written, in its case.
+            if let SelectItem::UnnamedExpr(expr) = item
+                && !matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_))
+            {
+                let alias = Ident::with_quote('\'', expr.to_string());
+                let expr = std::mem::replace(expr, Expr::Identifier(Ident::new("")));
+                *item = SelectItem::ExprWithAlias { expr, alias };
+            }
             if let SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(name), _) = item
                 && let [ObjectNamePart::Identifier(table)] = name.0.as_slice()
                 && let Some(given) = self.given(table)

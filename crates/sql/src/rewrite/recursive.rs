@@ -3,7 +3,7 @@
 //! The binder takes every set operation of such a `WITH` for a recursion, and reads no more of its query than the two sides. So
 //! those that do not read themselves are put into brackets, and of those that do, other clauses are refused.
 
-use super::ctes::reads;
+use super::reads::reads;
 use datafusion_sql::sqlparser::ast::{Cte, SetExpr, SetOperator, With};
 use entasis_vector::{Error, Result};
 

@@ -1,28 +1,183 @@
-//! `TABLESAMPLE`: some of a relation's rows, by chance.
+//! `TABLESAMPLE` and `USING SAMPLE`: some of a relation's rows, by chance.
 //!
 //! ```text
 //! FROM t a TABLESAMPLE BERNOULLI (10)  ⇒  FROM (SELECT * FROM t WHERE random() * 100 < 10) AS a
 //! FROM t a TABLESAMPLE (10 ROWS)       ⇒  FROM (SELECT * FROM t ORDER BY random() LIMIT 10) AS a
+//! … REPEATABLE (7)                     ⇒  the same with hash(row, 7) in the place of random(), where row is the number of a row
+//! SELECT … FROM t USING SAMPLE 10%     ⇒  FROM t TABLESAMPLE BERNOULLI (10)
+//! SELECT … FROM t, u USING SAMPLE 10%  ⇒  FROM t, u WHERE random() * 100 < 10
 //! ```
 //! A share of the rows is the rows that each by itself has been lucky, in `SYSTEM`, too: that it may take whole blocks makes it no
-//! faster where blocks are pruned and decoded by themselves. Not here: the same rows once more (`REPEATABLE`).
+//! faster where blocks are pruned and decoded by themselves. A sample that is repeatable is the same as long as the rows are.
+//!
+//! DuckDB's forms are put into the parser's among the tokens: `10%`, `reservoir(10 ROWS)`, `10 PERCENT (bernoulli, 7)`. `USING SAMPLE`
+//! becomes a last result of its `SELECT`, of a name that no user can write, and is taken out again. It is of the rows that `FROM` gives,
+//! before `WHERE`; not there: a number of rows, or `REPEATABLE`, of several tables.
 
 use super::using::qualifier;
 use crate::hidden::MARK;
-use crate::parse::{parse_query, span_position};
+use crate::parse::{parse_query, position, span_position};
+use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
-    BinaryOperator, Expr, Ident, LimitClause, SetExpr, Spanned, Statement, TableAlias, TableFactor, TableSample,
-    TableSampleKind, TableSampleUnit, Value, VisitMut, VisitorMut,
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, LimitClause, Select, SelectItem,
+    SetExpr, Spanned, Statement, TableAlias, TableFactor, TableSample, TableSampleKind, TableSampleModifier,
+    TableSampleQuantity, TableSampleSeed, TableSampleSeedModifier, TableSampleUnit, TableWithJoins, Value,
+    ValueWithSpan, VisitorMut,
 };
+use datafusion_sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 use entasis_vector::{Error, Result};
 use std::ops::ControlFlow;
+
+/// The function that stands for `USING SAMPLE`.
+const USING: &str = "\u{1}sample";
+
+// ---- tokens -------------------------------------------------------------------------------------------------------
+
+/// A sample as DuckDB and PostgreSQL write it.
+struct Written {
+    number: TokenWithSpan,
+    /// `None`: the form says neither rows nor percent.
+    is_rows: Option<bool>,
+    is_bracketed: bool,
+    seed: Option<TokenWithSpan>,
+    /// Behind it.
+    end: usize,
+}
+
+fn is_word(token: Option<&TokenWithSpan>, words: &[&str]) -> bool {
+    matches!(token.map(|token| &token.token), Some(Token::Word(word))
+        if word.quote_style.is_none() && words.iter().any(|own| word.value.eq_ignore_ascii_case(own)))
+}
+
+const METHODS: [&str; 3] = ["bernoulli", "system", "reservoir"];
+
+/// Reads the sample that begins at a token, if it is one.
+fn written(tokens: &[TokenWithSpan], start: usize) -> Option<Written> {
+    let is = |at: usize, token: &Token| tokens.get(at).is_some_and(|found| found.token == *token);
+    let number = |at: usize| tokens.get(at).filter(|token| matches!(token.token, Token::Number(..))).cloned();
+    let mut at = start;
+    let has_method = is_word(tokens.get(at), &METHODS);
+    at += usize::from(has_method);
+    let is_bracketed = is(at, &Token::LParen);
+    if has_method && !is_bracketed {
+        return None;
+    }
+    at += usize::from(is_bracketed);
+    let quantity = number(at)?;
+    at += 1;
+    let is_rows = match () {
+        () if is(at, &Token::Mod) || is_word(tokens.get(at), &["percent"]) => Some(false),
+        () if is_word(tokens.get(at), &["rows", "row"]) => Some(true),
+        () => None,
+    };
+    at += usize::from(is_rows.is_some());
+    let mut seed = None;
+    if is_bracketed {
+        if !is(at, &Token::RParen) {
+            return None;
+        }
+        at += 1;
+    } else if is(at, &Token::LParen) && is_word(tokens.get(at + 1), &METHODS) {
+        at += 2;
+        if is(at, &Token::Comma) {
+            seed = Some(number(at + 1)?);
+            at += 2;
+        }
+        if !is(at, &Token::RParen) {
+            return None;
+        }
+        at += 1;
+    }
+    if is_word(tokens.get(at), &["repeatable"]) && is(at + 1, &Token::LParen) && is(at + 3, &Token::RParen) {
+        seed = Some(number(at + 2)?);
+        at += 4;
+    }
+    Some(Written { number: quantity, is_rows, is_bracketed, seed, end: at })
+}
+
+/// Puts samples into the forms that the parser knows.
+///
+/// # Errors
+/// Input, for a `USING SAMPLE` that is behind no `SELECT … FROM`.
+pub(crate) fn settle(tokens: &mut Vec<TokenWithSpan>) -> Result<()> {
+    let mut next = tokens.len();
+    while next > 0 {
+        next -= 1;
+        let at = next;
+        let span = tokens[at].span;
+        let token = |token| TokenWithSpan { token, span };
+        if is_word(tokens.get(at), &["tablesample"]) {
+            let Some(Written { number, is_rows, is_bracketed, seed, end }) = written(tokens, at + 1) else { continue };
+            // As PostgreSQL has it, and as DuckDB does.
+            let unit = if is_rows.unwrap_or(!is_bracketed) { "ROWS" } else { "PERCENT" };
+            let mut new = vec![token(Token::LParen), number, token(Token::make_keyword(unit)), token(Token::RParen)];
+            if let Some(seed) = seed {
+                new.extend([
+                    token(Token::make_keyword("REPEATABLE")),
+                    token(Token::LParen),
+                    seed,
+                    token(Token::RParen),
+                ]);
+            }
+            tokens.splice(at + 1..end, new);
+        } else if is_word(tokens.get(at), &["using"]) && is_word(tokens.get(at + 1), &["sample"]) {
+            let Some(Written { number, is_rows, seed, end, .. }) = written(tokens, at + 2) else { continue };
+            let Some(from) = from_of(tokens, at) else {
+                let error = Error::input("USING SAMPLE is not behind the FROM of a SELECT");
+                return Err(error.with_position(position(span.start)));
+            };
+            // A number alone is one of rows.
+            let unit = if is_rows == Some(false) { "percent" } else { "rows" };
+            let name = Token::make_word(USING, Some('"'));
+            let unit = token(Token::SingleQuotedString(unit.into()));
+            let mut mark =
+                vec![token(Token::Comma), token(name), token(Token::LParen), number, token(Token::Comma), unit];
+            if let Some(seed) = seed {
+                mark.extend([token(Token::Comma), seed]);
+            }
+            mark.push(token(Token::RParen));
+            tokens.drain(at..end);
+            next += mark.len();
+            tokens.splice(from..from, mark);
+        }
+    }
+    Ok(())
+}
+
+/// The `FROM` of the `SELECT` that a token belongs to.
+fn from_of(tokens: &[TokenWithSpan], at: usize) -> Option<usize> {
+    let (mut level, mut from) = (0usize, None);
+    for i in (0..at).rev() {
+        match &tokens[i].token {
+            Token::RParen => level += 1,
+            Token::LParen if level == 0 => return None,
+            Token::LParen => level -= 1,
+            _ if level > 0 => {}
+            // IS DISTINCT FROM
+            _ if is_word(tokens.get(i), &["from"]) && !(i > 0 && is_word(tokens.get(i - 1), &["distinct"])) => {
+                from = Some(i);
+            }
+            _ if is_word(tokens.get(i), &["select"]) => return from,
+            _ => {}
+        }
+    }
+    None
+}
+
+// ---- the syntax tree ----------------------------------------------------------------------------------------------
+
+/// True for the result that stands for `USING SAMPLE`.
+pub(super) fn is_mark(item: &SelectItem) -> bool {
+    matches!(item, SelectItem::UnnamedExpr(Expr::Function(function))
+        if matches!(function.name.0.as_slice(), [part] if part.as_ident().is_some_and(|name| name.value == USING)))
+}
 
 /// Writes out the samples of a statement.
 ///
 /// # Errors
-/// Input, for a share or a number of rows that there is not; not supported, for `REPEATABLE` and other dialects' forms.
+/// Input, for a share or a number of rows that there is not; not supported, for other dialects' forms.
 pub(super) fn apply(statement: &mut Statement) -> Result<()> {
-    match VisitMut::visit(statement, &mut Samples) {
+    match statement.walk_mut(&mut Samples) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -33,6 +188,14 @@ struct Samples;
 impl VisitorMut for Samples {
     type Break = Error;
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        let Some(at) = select.projection.iter().position(is_mark) else { return ControlFlow::Continue(()) };
+        match using_sample(select, at) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
     fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
         match written_out(factor) {
             Ok(()) => ControlFlow::Continue(()),
@@ -41,19 +204,76 @@ impl VisitorMut for Samples {
     }
 }
 
-fn written_out(factor: &mut TableFactor) -> Result<()> {
-    let (TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. }) = factor else { return Ok(()) };
-    let Some(TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) = sample.take()
-    else {
+/// Gives the rows of `FROM` the sample that a result stands for.
+fn using_sample(select: &mut Select, at: usize) -> Result<()> {
+    let SelectItem::UnnamedExpr(Expr::Function(function)) = select.projection.remove(at) else {
+        return Err(Error::internal("a mark of USING SAMPLE is a function"));
+    };
+    let FunctionArguments::List(list) = function.args else {
+        return Err(Error::internal("a mark of USING SAMPLE has arguments"));
+    };
+    let arguments = list.args.into_iter().filter_map(|argument| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(value))) => Some(value),
+        _ => None,
+    });
+    let arguments: Vec<ValueWithSpan> = arguments.collect();
+    let (number, unit, seed) = match arguments.as_slice() {
+        [number, unit] => (number, unit, None),
+        [number, unit, seed] => (number, unit, Some(seed)),
+        _ => return Err(Error::internal("a mark of USING SAMPLE has two arguments or three")),
+    };
+    let is_rows = matches!(&unit.value, Value::SingleQuotedString(unit) if unit == "rows");
+    let sample = TableSample {
+        modifier: TableSampleModifier::TableSample,
+        name: None,
+        quantity: Some(TableSampleQuantity {
+            parenthesized: true,
+            value: Expr::Value(number.clone()),
+            unit: Some(if is_rows { TableSampleUnit::Rows } else { TableSampleUnit::Percent }),
+        }),
+        seed: seed.map(|seed| TableSampleSeed { modifier: TableSampleSeedModifier::Repeatable, value: seed.clone() }),
+        bucket: None,
+        offset: None,
+    };
+    if let [TableWithJoins { relation, joins }] = select.from.as_mut_slice()
+        && joins.is_empty()
+        && let TableFactor::Table { sample: slot, .. } | TableFactor::Derived { sample: slot, .. } = relation
+        && slot.is_none()
+    {
+        *slot = Some(TableSampleKind::AfterTableAlias(Box::new(sample)));
         return Ok(());
-    };
-    let TableSample { modifier: _, name: _, quantity, seed, bucket, offset } = *sample;
-    if seed.is_some() {
-        return Err(Error::not_supported("TABLESAMPLE … REPEATABLE"));
     }
-    let (Some(quantity), None, None) = (quantity, bucket, offset) else {
-        return Err(Error::not_supported("TABLESAMPLE with BUCKET and OFFSET"));
-    };
+    if is_rows || seed.is_some() {
+        let error = Error::not_supported("USING SAMPLE of a number of rows, or REPEATABLE, of several tables");
+        return Err(error.with_hint("write the join as a subquery: FROM (SELECT … FROM a JOIN b …) USING SAMPLE …"));
+    }
+    let TableSample { quantity, .. } = sample;
+    let quantity = quantity.ok_or_else(|| Error::internal("a sample has a quantity"))?;
+    check_quantity(&quantity)?;
+    let mut lucky = condition("random() * 100 < 0")?;
+    if let Expr::BinaryOp { right, .. } = &mut lucky {
+        **right = quantity.value;
+    }
+    select.selection = Some(match select.selection.take() {
+        Some(own) => {
+            let own = Box::new(Expr::Nested(Box::new(own)));
+            Expr::BinaryOp { left: Box::new(lucky), op: BinaryOperator::And, right: own }
+        }
+        None => lucky,
+    });
+    Ok(())
+}
+
+/// A condition by its text.
+fn condition(text: &str) -> Result<Expr> {
+    match *parse_query(&format!("SELECT 1 WHERE {text}"))?.body {
+        SetExpr::Select(select) => select.selection.ok_or_else(|| Error::internal("a WHERE has a condition")),
+        _ => Err(Error::internal("a SELECT is one")),
+    }
+}
+
+/// Refuses a share or a number of rows that there is not.
+fn check_quantity(quantity: &TableSampleQuantity) -> Result<()> {
     let number = match &quantity.value {
         Expr::Value(value) => match &value.value {
             Value::Number(digits, _) => digits.parse::<f64>().ok(),
@@ -67,23 +287,39 @@ fn written_out(factor: &mut TableFactor) -> Result<()> {
         Some(number) => (0.0..=100.0).contains(&number),
         None => false,
     };
-    if !is_right {
-        let text = match is_rows {
-            true => format!("a sample has a whole number of rows, not {}", quantity.value),
-            false => format!("the share of a sample is a number of percent from 0 to 100, not {}", quantity.value),
-        };
-        let error = Error::input(text);
-        return Err(match span_position(quantity.value.span()) {
-            Some(position) => error.with_position(position),
-            None => error,
-        });
+    if is_right {
+        return Ok(());
     }
-    let alias = alias_of(factor);
     let text = match is_rows {
-        true => "SELECT * FROM t ORDER BY random() LIMIT 0",
-        false => "SELECT * FROM t WHERE random() * 100 < 0",
+        true => format!("a sample has a whole number of rows, not {}", quantity.value),
+        false => format!("the share of a sample is a number of percent from 0 to 100, not {}", quantity.value),
     };
-    let mut query = parse_query(text)?;
+    let error = Error::input(text);
+    Err(match span_position(quantity.value.span()) {
+        Some(position) => error.with_position(position),
+        None => error,
+    })
+}
+
+fn written_out(factor: &mut TableFactor) -> Result<()> {
+    let (TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. }) = factor else { return Ok(()) };
+    let Some(TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) = sample.take()
+    else {
+        return Ok(());
+    };
+    let TableSample { modifier: _, name: _, quantity, seed, bucket, offset } = *sample;
+    let (Some(quantity), None, None) = (quantity, bucket, offset) else {
+        return Err(Error::not_supported("TABLESAMPLE with BUCKET and OFFSET"));
+    };
+    check_quantity(&quantity)?;
+    let is_rows = quantity.unit == Some(TableSampleUnit::Rows);
+    let alias = alias_of(factor);
+    let text = match (is_rows, &seed) {
+        (true, None) => "SELECT * FROM t ORDER BY random() LIMIT 0".to_owned(),
+        (false, None) => "SELECT * FROM t WHERE random() * 100 < 0".to_owned(),
+        (_, Some(seed)) => repeatable(seed, is_rows)?,
+    };
+    let mut query = parse_query(&text)?;
     if let Some(LimitClause::LimitOffset { limit: Some(limit), .. }) = &mut query.limit_clause {
         *limit = quantity.value.clone();
     }
@@ -91,9 +327,32 @@ fn written_out(factor: &mut TableFactor) -> Result<()> {
     if let Some(Expr::BinaryOp { right, op: BinaryOperator::Lt, .. }) = &mut select.selection {
         **right = quantity.value;
     }
-    std::mem::swap(&mut select.from[0].relation, factor);
+    match &mut select.from[0].relation {
+        TableFactor::Derived { subquery, .. } => match &mut *subquery.body {
+            SetExpr::Select(numbered) => std::mem::swap(&mut numbered.from[0].relation, factor),
+            _ => return Err(Error::internal("a SELECT is one")),
+        },
+        relation => std::mem::swap(relation, factor),
+    }
     *factor = TableFactor::Derived { lateral: false, subquery: query, alias: Some(alias), sample: None };
     Ok(())
+}
+
+/// A query for a sample of `t` that is the same with the same seed.
+fn repeatable(seed: &TableSampleSeed, is_rows: bool) -> Result<String> {
+    let seed = match &seed.value.value {
+        Value::Number(digits, _) => digits.parse::<i64>().ok(),
+        _ => None,
+    };
+    let seed = seed.ok_or_else(|| Error::input("the seed of a sample is a whole number"))?;
+    let row = format!("\"{MARK}row\"");
+    let rows =
+        format!("SELECT * EXCLUDE ({row}) FROM (SELECT *, row_number() OVER () AS {row} FROM t) AS \"{MARK}rows\"");
+    // The hash has 64 bits.
+    Ok(match is_rows {
+        true => format!("{rows} ORDER BY hash({row}, {seed}), {row} LIMIT 0"),
+        false => format!("{rows} WHERE CAST(hash({row}, {seed}) AS DOUBLE) * (100.0 / 18446744073709551616.0) < 0"),
+    })
 }
 
 /// The name by which the statement knows the relation, which is taken from it.

@@ -16,16 +16,16 @@
 //!
 //! Statements without such joins are not looked into. Not here: which of two columns an ambiguous name means.
 
-use super::call;
+use super::{call, keyed};
 use crate::asof;
 use crate::bind::table_name;
 use crate::context::{Context, stem};
-use crate::hidden::MARK;
 use crate::parse::parse_query;
+use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     BinaryOperator, ExcludeSelectItem, Expr, Ident, JoinConstraint, JoinOperator, ObjectName, OrderBy, OrderByKind,
     Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Statement, TableAlias, TableFactor,
-    TableWithJoins, Value, VisitMut, VisitorMut, WildcardAdditionalOptions,
+    TableWithJoins, Value, VisitorMut, WildcardAdditionalOptions,
 };
 use entasis_vector::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -39,8 +39,7 @@ pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<
     if !merges(statement) {
         return Ok(());
     }
-    let mut joins = Joins { context, nameless: 0, queries: Vec::new(), scopes: Vec::new(), ctes: Vec::new() };
-    match VisitMut::visit(statement, &mut joins) {
+    match statement.walk_mut(&mut Joins::new(context)) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
@@ -55,7 +54,7 @@ fn merges(statement: &mut Statement) -> bool {
             if is_written_out(select) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         }
     }
-    VisitMut::visit(statement, &mut Look).is_break()
+    statement.walk_mut(&mut Look).is_break()
 }
 
 /// True if `*` does not stand for the columns of the `FROM` one by one: a join merges some, or `REPLACE` says what they are.
@@ -128,10 +127,9 @@ struct Around {
     select: Option<(Scope, HashSet<String>)>,
 }
 
-struct Joins<'a> {
+/// What is known of the columns at a place in a statement.
+pub(super) struct Joins<'a> {
     context: &'a Context<'a>,
-    /// Derived tables so far that had no name.
-    nameless: usize,
     queries: Vec<Around>,
     scopes: Vec<Scope>,
     /// Names of the common table expressions of each query around the place, and their columns if these can be told.
@@ -168,7 +166,7 @@ impl VisitorMut for Joins<'_> {
                     for key in keys {
                         let is_result = matches!(&key.expr, Expr::Identifier(name) if results.contains(&lower(name)));
                         if !is_result {
-                            VisitMut::visit(&mut key.expr, self)?;
+                            key.expr.walk_mut(self)?;
                         }
                     }
                 }
@@ -231,7 +229,17 @@ impl VisitorMut for Joins<'_> {
     }
 }
 
-impl Joins<'_> {
+impl<'a> Joins<'a> {
+    pub(super) fn new(context: &'a Context<'a>) -> Joins<'a> {
+        Joins { context, queries: Vec::new(), scopes: Vec::new(), ctes: Vec::new() }
+    }
+
+    /// The names of the columns that a `FROM` gives, if they can be told.
+    pub(super) fn names(&mut self, tables: &[TableWithJoins]) -> Option<HashSet<String>> {
+        let columns = self.tables(&mut tables.to_vec()).ok()?;
+        Some(columns.into_iter().map(|column| column.name).collect())
+    }
+
     /// What a bare name stands for, if that has to be written out.
     fn meaning(&self, name: &str) -> Option<Expr> {
         let mut scopes = self.scopes.iter().rev();
@@ -275,6 +283,11 @@ impl Joins<'_> {
                         Some(expr) => items.push(SelectItem::ExprWithAlias { expr: expr.clone(), alias: name }),
                         None => items.push(SelectItem::UnnamedExpr(Expr::Identifier(name))),
                     },
+                    // A result is called by what was written, in its case.
+                    SelectItem::UnnamedExpr(expr) if !matches!(expr, Expr::CompoundIdentifier(_)) => {
+                        let alias = Ident::with_quote('\'', expr.to_string());
+                        items.push(SelectItem::ExprWithAlias { expr, alias });
+                    }
                     other => items.push(other),
                 }
             }
@@ -340,7 +353,7 @@ impl Joins<'_> {
                     // What is merged so far is what the condition sees; later joins may merge more.
                     let replaced = unambiguous(&columns);
                     self.scopes.push(Scope::Names { replaced, all: HashSet::new() });
-                    let flow = VisitMut::visit(condition, self);
+                    let flow = condition.walk_mut(self);
                     self.scopes.pop();
                     if let ControlFlow::Break(error) = flow {
                         return Err(error);
@@ -382,13 +395,7 @@ impl Joins<'_> {
             }
             TableFactor::Derived { subquery, alias, .. } => {
                 let names = self.results(subquery)?;
-                // Its columns need a name to be told apart by from what is merged of them.
-                let alias = alias.get_or_insert_with(|| {
-                    self.nameless += 1;
-                    let name = Ident::with_quote('"', format!("{MARK}derived{}", self.nameless));
-                    TableAlias { explicit: true, name, columns: Vec::new(), at: None }
-                });
-                let alias = Some(&*alias);
+                let alias = alias.as_ref();
                 Ok(of_relation(alias.map(|alias| &alias.name), renamed(names, alias)))
             }
             TableFactor::Table { name, args, .. } => {
@@ -411,7 +418,9 @@ impl Joins<'_> {
 
     /// The columns of a table, view or common table expression.
     fn table(&self, name: &ObjectName, last: &Ident) -> Result<Vec<String>> {
-        let bare = lower(last);
+        let own = lower(last);
+        // All rows of a recursion so far have the columns of its last ones.
+        let bare = keyed::query_of_all(&own).map_or_else(|| own.clone(), str::to_owned);
         let cte = self.ctes.iter().rev().flatten().rev().find(|(cte, _)| *cte == bare && name.0.len() == 1);
         match cte {
             Some((_, Some(columns))) => Ok(columns.clone()),
@@ -421,12 +430,17 @@ impl Joins<'_> {
     }
 
     /// Makes the common table expressions of a query known: each to those behind it.
-    fn enter_with(&mut self, query: &Query) {
+    pub(super) fn enter_with(&mut self, query: &Query) {
         self.ctes.push(Vec::new());
         for cte in query.with.iter().flat_map(|with| &with.cte_tables) {
             let columns = self.results(&cte.query).map(|columns| renamed(columns, Some(&cte.alias))).ok();
             self.ctes.last_mut().expect("just pushed").push((cte.alias.name.value.to_lowercase(), columns));
         }
+    }
+
+    /// Forgets those of the innermost query.
+    pub(super) fn leave_with(&mut self) {
+        self.ctes.pop();
     }
 
     /// The names of a query's results.

@@ -15,11 +15,12 @@ use crate::context::Context;
 use crate::functions::Library;
 use crate::functions::window::{self, End, Exclude, Frame, Units, WindowCall};
 use crate::hidden::MARK;
+use crate::walk::WalkMut;
 use datafusion_sql::sqlparser::ast::{
     DuplicateTreatment, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList,
     FunctionArguments, Ident, NamedWindowDefinition, NamedWindowExpr, NullTreatment, ObjectName, ObjectNamePart,
-    OrderByExpr, OrderByKind, Query, SetExpr, VisitMut, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits,
-    WindowSpec, WindowType,
+    OrderByExpr, OrderByKind, Query, SetExpr, VisitorMut, WindowFrame, WindowFrameBound, WindowFrameUnits, WindowSpec,
+    WindowType,
 };
 use entasis_vector::error::sqlstate;
 use entasis_vector::{Error, Result};
@@ -183,16 +184,16 @@ pub(super) fn name_windows(query: &mut Query) -> Result<()> {
         ControlFlow::Break(error) => Err(error),
     };
     for item in &mut select.projection {
-        visit(item.visit(&mut writer))?;
+        visit(item.walk_mut(&mut writer))?;
     }
     if let Some(qualify) = &mut select.qualify {
-        visit(qualify.visit(&mut writer))?;
+        visit(qualify.walk_mut(&mut writer))?;
     }
     if let Some(order_by) = order_by
         && let OrderByKind::Expressions(keys) = &mut order_by.kind
     {
         for key in keys {
-            visit(key.visit(&mut writer))?;
+            visit(key.walk_mut(&mut writer))?;
         }
     }
     Ok(())

@@ -196,7 +196,7 @@ fn transactions_begin_and_end() {
 #[test]
 fn sequences_are_made_and_asked() {
     let sequence = |sql: &str| match try_bind(sql) {
-        Ok(Statement::CreateSequence { name, options, if_not_exists }) => (name, options, if_not_exists),
+        Ok(Statement::CreateSequence { name, options, if_not_exists, .. }) => (name, options, if_not_exists),
         other => panic!("{sql}: {other:?}"),
     };
     let usual = SequenceOptions { start: 1, increment: 1, min: 1, max: i64::MAX, cycle: false };

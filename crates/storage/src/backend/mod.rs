@@ -94,7 +94,7 @@ pub(crate) fn refused(backend: &dyn Backend, error: &io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::tests::random::Random;
 
     /// Whatever is done to a backend is what is done to a vector.
     fn behaves(backend: &dyn Backend, seed: u64) {

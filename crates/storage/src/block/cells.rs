@@ -14,9 +14,8 @@
 #![allow(unsafe_code)]
 
 use entasis_vector::simd::widest;
-use entasis_vector::{Buffer, Native};
+use entasis_vector::{Buffer, Native, relaxed};
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// Slots of a buffer that is not freed for as long, or of an array of one's own.
 #[derive(Clone, Copy)]
@@ -77,24 +76,9 @@ pub(crate) fn load<'a, T: Native>(slots: impl Into<Slots<'a>>, slot: usize) -> T
 #[inline(always)]
 pub(crate) fn store<T: Native>(buffer: &Buffer, slot: usize, value: T) {
     assert!(slot < Slots::from(buffer).count::<T>());
-    // SAFETY: the slot lies within the buffer, whose pointer is good for writing (it owns the bytes), and is aligned
-    // for `T`, which is as large as the atomic it is stored as (twice that for 16 bytes).
-    // PERF: on the usual machines a relaxed store is a plain one.
-    unsafe {
-        let at = buffer.as_ptr().cast::<T>().add(slot);
-        match size_of::<T>() {
-            1 => (*at.cast::<AtomicU8>()).store(std::mem::transmute_copy(&value), Relaxed),
-            2 => (*at.cast::<AtomicU16>()).store(std::mem::transmute_copy(&value), Relaxed),
-            4 => (*at.cast::<AtomicU32>()).store(std::mem::transmute_copy(&value), Relaxed),
-            8 => (*at.cast::<AtomicU64>()).store(std::mem::transmute_copy(&value), Relaxed),
-            16 => {
-                let words: [u64; 2] = std::mem::transmute_copy(&value);
-                (*at.cast::<AtomicU64>()).store(words[0], Relaxed);
-                (*at.cast::<AtomicU64>().add(1)).store(words[1], Relaxed);
-            }
-            width => unreachable!("no native type has {width} bytes"),
-        }
-    }
+    // SAFETY: the slot lies within the buffer, whose pointer is good for writing (it owns the bytes), and is aligned to 64
+    // bytes. Nobody has a reference to slots that are written: rules 1 and 2.
+    unsafe { relaxed::store(buffer.as_ptr().cast::<T>().add(slot), value) }
 }
 
 /// Writes what `map` makes of the values from slot `from` on to all of `out`.
@@ -144,30 +128,6 @@ pub(crate) fn copy<T: Native>(buffer: &Buffer, slots: usize, capacity: usize) ->
     copy
 }
 
-/// Asks for the cache line of `at`, which is going to be used. Any pointer will do.
-// PERF: a row's values stand in as many blocks as it has columns; asked for one after the other they take a miss each.
-#[inline(always)]
-pub(crate) fn prefetch<T>(at: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing, and every x86-64 has it.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(at.cast());
-    }
-}
-
-/// Asks for the first cache lines of what is read from end to end; the machine asks for the others by itself.
-// PERF: asked for all 64 lines of a block, a scan took 14 % longer than asked for 4; for none, 8 %.
-#[inline(always)]
-pub(crate) fn prefetch_stream(at: *const u8) {
-    prefetch_all(at, 4 * 64);
-}
-
-/// Asks for the cache lines of `bytes` bytes from `at` on.
-#[inline(always)]
-pub(crate) fn prefetch_all<T>(at: *const T, bytes: usize) {
-    (0..bytes).step_by(64).for_each(|byte| prefetch(at.cast::<u8>().wrapping_add(byte)));
-}
-
 /// The value that `at` points to.
 ///
 /// # Safety
@@ -175,22 +135,12 @@ pub(crate) fn prefetch_all<T>(at: *const T, bytes: usize) {
 #[inline(always)]
 unsafe fn read<T: Native>(at: *const T) -> T {
     if !cfg!(miri) {
-        // SAFETY: the caller's promise; every bit pattern is a value of a Native. On the usual machines it is a plain load.
+        // SAFETY: the caller's promise; every bit pattern is a value of a Native. A plain load that may meet a `store` is a race in
+        // the language's memory model, and on the machines we know a load of one of both values: see the module.
         return unsafe { at.read_unaligned() };
     }
-    // SAFETY: as in `store`.
-    unsafe {
-        match size_of::<T>() {
-            1 => std::mem::transmute_copy(&(*at.cast::<AtomicU8>()).load(Relaxed)),
-            2 => std::mem::transmute_copy(&(*at.cast::<AtomicU16>()).load(Relaxed)),
-            4 => std::mem::transmute_copy(&(*at.cast::<AtomicU32>()).load(Relaxed)),
-            8 => std::mem::transmute_copy(&(*at.cast::<AtomicU64>()).load(Relaxed)),
-            _ => {
-                let (low, high) = (at.cast::<AtomicU64>(), at.cast::<AtomicU64>().add(1));
-                std::mem::transmute_copy(&[(*low).load(Relaxed), (*high).load(Relaxed)])
-            }
-        }
-    }
+    // SAFETY: the caller's promise; slots are written by `store` alone while others can see them.
+    unsafe { relaxed::load(at) }
 }
 
 #[cfg(test)]

@@ -19,14 +19,14 @@ use super::fixed::flat;
 use super::multiples::{Multiples, common_factor};
 use super::packed::Packed;
 use super::patched::{Core, Patched};
+use super::progression::Progression;
 use super::runs::{Runs, count};
 use super::scaled::Scaled;
-use super::sequence::Sequence;
 use super::singles::Singles;
 use super::{Codes, Fixed, Values};
 use crate::BLOCK_ROWS;
-use crate::datum::Datum;
-use crate::layout::Compression;
+use crate::definition::Compression;
+use crate::value::Datum;
 use entasis_vector::Buffer;
 
 /// Rows of a run on average, from which on runs are worth while.
@@ -176,7 +176,7 @@ impl<T: Fixed> Candidates<'_, T> {
     }
 
     fn sequence(&self) -> Option<Plan> {
-        let sequence = self.span.and_then(|_| Sequence::of(self.values))?;
+        let sequence = self.span.and_then(|_| Progression::of(self.values))?;
         Some(made(Values::Sequence(sequence)))
     }
 
@@ -268,7 +268,8 @@ impl<T: Fixed> Candidates<'_, T> {
 }
 
 fn scaled(doubles: &[f64]) -> Option<Plan> {
-    Scaled::of(doubles, Scale::choose(doubles)?).map(|scaled| made(Values::Scaled(scaled)))
+    let encode = |digits: &[i64], min, max| encode(digits, min, max, digits.len(), Form::Cold(Compression::Packed));
+    Scaled::of(doubles, Scale::choose(doubles)?, encode).map(|scaled| made(Values::Scaled(scaled)))
 }
 
 fn singles(doubles: &[f64]) -> Option<Plan> {

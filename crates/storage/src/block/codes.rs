@@ -2,7 +2,7 @@
 
 use super::packed::{Lane, Packed};
 use super::{cells, search};
-use crate::tree::link::Ahead;
+use crate::node::{Ahead, prefetch};
 use entasis_vector::{Buffer, Native};
 
 /// Codes of as many slots as their block has.
@@ -178,7 +178,7 @@ impl Codes {
     /// Asks for the memory of `slot`.
     #[inline]
     pub(crate) fn prefetch(&self, slot: usize) {
-        cells::prefetch(self.ahead().slot(slot));
+        prefetch::prefetch(self.ahead().slot(slot));
     }
 
     /// Where they are.

@@ -4,8 +4,7 @@
 
 use super::codes::{plain_bytes, with_codes};
 use super::{Codes, Values, cells};
-use crate::datum::Datum;
-use crate::hash::hash_word;
+use crate::value::{Datum, hash_word};
 use entasis_vector::simd::widest;
 use entasis_vector::value::canonical_bits;
 use entasis_vector::vector::uuid_from_ordered;

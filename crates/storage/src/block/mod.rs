@@ -20,6 +20,15 @@
 //! with a layout key have such arrays from the start, so that writing needs no other form; elsewhere a block is warmed first. Where a
 //! value does not fit, this block alone is encoded anew (`write`). Who may write, and when a copy is due, is the tree's affair (`crate::tree`).
 //!
+//! ```text
+//! Block, Values           mod, write (put, encode anew), scatter, narrow, same, dictionary
+//! which encoding          choose ──▶ the encodings
+//! encodings of numbers    fixed (flat), codes ──▶ packed, multiples, patched, progression, runs
+//!             doubles     alp ◀── scaled, singles; floats
+//!             strings     strings, views; symbols ◀── abreast, fsst
+//! at the bottom           cells (slots that are read while others are written), search, within, number, masks, patches
+//! ```
+//!
 //! The zone holds every value that a live slot shows, and the slots of a shared block are only ever given values within
 //! it: so a zone never changes under a reader. NULL slots hold an arbitrary code; the validity bitmap exists only if some
 //! slots, but not all, may be NULL.
@@ -29,20 +38,23 @@ mod alp;
 pub(crate) mod cells;
 pub(crate) mod choose;
 pub(crate) mod codes;
+mod dictionary;
 mod fixed;
 mod floats;
 mod fsst;
+pub(crate) mod masks;
 mod multiples;
 mod narrow;
+mod number;
 pub(crate) mod packed;
 mod patched;
 mod patches;
+mod progression;
 pub(crate) mod runs;
 mod same;
 mod scaled;
 mod scatter;
 pub(crate) mod search;
-mod sequence;
 pub mod serialized;
 mod singles;
 mod strings;
@@ -57,19 +69,18 @@ pub(crate) use fixed::{Fixed, range_of, with_fixed, with_integer};
 pub(crate) use fsst::Fsst;
 pub(crate) use multiples::Multiples;
 pub(crate) use patched::Patched;
+pub(crate) use progression::Progression;
 pub(crate) use runs::Runs;
 pub(crate) use scaled::Scaled;
 pub(crate) use scatter::Scattered;
-pub(crate) use sequence::Sequence;
 pub(crate) use singles::Singles;
 pub(crate) use strings::{StringBytes, pinned_view};
 pub(crate) use views::Views;
 pub(crate) use write::widen;
 
-use crate::datum::Datum;
-use crate::tree::Stamp;
-use crate::tree::link::{Ahead, Link, Linked};
-use crate::zone::Zone;
+use self::masks::first_bits;
+use crate::node::{Ahead, Link, Linked, Stamp, prefetch};
+use crate::value::{Datum, Zone};
 use entasis_vector::{Buffer, DataType, Dictionary, PhysicalType, StringHeap, StringView, Value, bitmap};
 use std::mem::offset_of;
 use std::sync::Arc;
@@ -85,7 +96,7 @@ pub(crate) enum Values {
     Dictionary { dictionary: Arc<Dictionary>, codes: Codes } = 3,
     Strings(StringBytes) = 4,
     Views(Views) = 5,
-    Sequence(Sequence) = 6,
+    Sequence(Progression) = 6,
     Runs(Runs) = 7,
     Patched(Patched) = 8,
     Scaled(Scaled) = 9,
@@ -128,7 +139,7 @@ impl Link<Block> {
     #[inline]
     pub(crate) fn prefetch_slot(self, slot: usize) {
         self.prefetch_first(offset_of!(Block, zone));
-        cells::prefetch(self.ahead().slot(slot));
+        prefetch::prefetch(self.ahead().slot(slot));
     }
 }
 
@@ -406,11 +417,6 @@ impl Values {
     }
 }
 
-/// The first `bits` bits of a word, or all.
-fn first_bits(bits: usize) -> u64 {
-    if bits < 64 { (1 << bits) - 1 } else { u64::MAX }
-}
-
 /// The view of a constant string, whose bytes the block keeps.
 pub(crate) fn constant_view(value: &Value) -> StringView {
     match value {
@@ -423,4 +429,10 @@ pub(crate) fn constant_view(value: &Value) -> StringView {
 /// The value of a string under its type.
 pub(crate) fn string_value(bytes: &[u8], ty: DataType) -> Value {
     Datum::Bytes(bytes).value(ty)
+}
+
+#[cfg(test)]
+mod tests {
+    mod conformance;
+    mod serialized;
 }

@@ -10,7 +10,7 @@
 use super::codes::{bits_of, with_codes};
 use super::packed::{Lane, Packed};
 use super::{Codes, Fixed, cells};
-use crate::datum::Datum;
+use crate::value::Datum;
 use entasis_vector::simd::widest;
 
 /// Distances that are checked at once.
@@ -175,7 +175,7 @@ impl Division {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::tests::random::Random;
 
     #[test]
     fn the_factor_is_the_greatest() {

@@ -6,7 +6,7 @@
 use super::fixed::with_integer;
 use super::floats::FloatRange;
 use super::{Block, Values, search};
-use crate::datum::Datum;
+use crate::value::Datum;
 use entasis_vector::PhysicalType;
 
 impl Block {

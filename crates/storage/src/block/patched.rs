@@ -10,7 +10,7 @@ use super::codes::bits_of;
 use super::packed::Packed;
 use super::patches::Patches;
 use super::{Codes, Fixed, Values};
-use crate::datum::Datum;
+use crate::value::Datum;
 use entasis_vector::PhysicalType;
 
 /// Patches of a block, at most.
@@ -154,7 +154,7 @@ impl Patched {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::tests::random::Random;
     use std::cmp::Ordering;
 
     #[test]

@@ -2,9 +2,9 @@
 //!
 //! Values of runs are encoded in turn, so that codes and constants are found among them. A predicate is asked once a run.
 
+use super::masks::bits_inside;
 use super::{Fixed, Values};
-use crate::datum::Datum;
-use crate::write::bits_inside;
+use crate::value::Datum;
 use entasis_vector::PhysicalType;
 
 /// See the module.

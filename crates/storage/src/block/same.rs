@@ -1,8 +1,8 @@
 //! Whether two blocks hold the same values in some slots, whatever their encodings.
 
+use super::masks::WORDS;
 use super::{Block, Fixed, with_fixed};
 use crate::BLOCK_ROWS;
-use crate::tree::slice::WORDS;
 use entasis_vector::PhysicalType;
 
 impl Block {
@@ -48,7 +48,7 @@ fn have_same(a: &Block, b: &Block, mask: &[u64; WORDS], physical: PhysicalType) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datum::Datum;
+    use crate::value::Datum;
     use entasis_vector::DataType;
 
     #[test]

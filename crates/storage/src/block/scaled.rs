@@ -2,13 +2,11 @@
 //! back from an integer bit for bit are patches.
 
 use super::alp::Scale;
-use super::choose::{Form, encode};
 use super::floats::FloatRange;
 use super::patches::Patches;
 use super::{Fixed, Values, range_of};
 use crate::BLOCK_ROWS;
-use crate::datum::Datum;
-use crate::layout::Compression;
+use crate::value::Datum;
 use entasis_vector::PhysicalType;
 
 /// See the module.
@@ -25,14 +23,15 @@ impl Scaled {
         &mut self.digits
     }
 
-    /// Up to 1024 doubles under a scale; `None` if there are none.
-    pub(crate) fn of(values: &[f64], scale: Scale) -> Option<Scaled> {
+    /// Up to 1024 doubles under a scale; `None` if there are none. `encode` encodes integers, which lie between two and
+    /// are not all one.
+    pub(crate) fn of(values: &[f64], scale: Scale, encode: impl FnOnce(&[i64], i64, i64) -> Values) -> Option<Scaled> {
         let (mut digits, mut patches) = (Vec::with_capacity(values.len()), Vec::new());
         scale.encode(values, &mut digits, &mut patches);
         let (min, max) = range_of(&digits)?;
         let digits = match min == max {
             true => Values::Constant(entasis_vector::Value::Integer(min.into())),
-            false => encode(&digits, min, max, digits.len(), Form::Cold(Compression::Packed)),
+            false => encode(&digits, min, max),
         };
         Some(Scaled { scale, digits: Box::new(digits), patches: Patches::new(&patches) })
     }

@@ -2,7 +2,7 @@
 //! exact bounds. [`Block::put`] is the slow twin.
 
 use super::{Block, Fixed, range_of, with_fixed, write};
-use crate::datum::Datum;
+use crate::value::Datum;
 use entasis_vector::{DataType, Encoding, Vector, bitmap};
 
 /// New values for slots: the one for `slots[i]` stands at position `at[i]` of `vector`.
@@ -78,7 +78,7 @@ fn scatter_fixed<T: Fixed>(old: &Block, new: Scattered<'_>, live: &[u64], ty: Da
     }
     let Some((min, max)) = range else { return write::empty(old.slots(), nulls) };
     let (low, high) = write::bounds(min.datum(), max.datum(), ty);
-    let zone = crate::zone::Zone { min: low, max: high, nulls };
+    let zone = crate::value::Zone { min: low, max: high, nulls };
     let values = T::encode_plain(&values, min, max, old.slots(), true);
     Block::new(old.slots(), values, (nulls > 0).then_some(&valid[..]), zone, false)
 }

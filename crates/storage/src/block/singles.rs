@@ -2,8 +2,8 @@
 
 use super::floats::FloatRange;
 use super::{Fixed, cells};
-use crate::datum::Datum;
-use crate::tree::link::Ahead;
+use crate::node::Ahead;
+use crate::value::Datum;
 use entasis_vector::Buffer;
 
 /// See the module.

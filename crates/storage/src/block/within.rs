@@ -3,7 +3,7 @@
 //! A range is one subtraction and one comparison, `number - low <= span`, in arithmetic that wraps around; signs do not matter.
 //! AVX-512 compares unsigned numbers to a mask. AVX2 has neither: a number is at most another if it is the lesser of the two, and
 //! each lane's highest bit goes to the mask. What reads the numbers, from slots or by unpacking, is not here. The slow twin is
-//! [`super::search::Number::is_within`].
+//! [`super::number::Number::is_within`].
 
 #[cfg(target_arch = "x86_64")]
 use entasis_vector::simd::{AVX2, AVX512};
@@ -54,7 +54,7 @@ impl Vectors {
 /// Vectors of 64 bytes.
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx512 {
-    use crate::block::search::Number;
+    use crate::block::number::Number;
     use std::arch::x86_64::*;
 
     /// A number in every lane.
@@ -85,7 +85,7 @@ pub(crate) mod avx512 {
 /// Vectors of 32 bytes.
 #[cfg(target_arch = "x86_64")]
 pub(crate) mod avx2 {
-    use crate::block::search::Number;
+    use crate::block::number::Number;
     use std::arch::x86_64::*;
 
     /// A number in every lane.

@@ -7,10 +7,9 @@
 //! 3. [`Block::gather`]: a new hot block of slots of others, for rows that move together.
 
 use super::{Block, Codes, Fixed, Form, Validity, Values, Views, cells, choose, range_of, string_value, with_fixed};
-use crate::datum::Datum;
-use crate::layout::Compression;
-use crate::tree::Stamp;
-use crate::zone::Zone;
+use crate::definition::Compression;
+use crate::node::{Stamp, prefetch};
+use crate::value::{Datum, Zone};
 use entasis_vector::{DataType, Native, PhysicalType, StringView, Value, bitmap};
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -94,7 +93,7 @@ impl Block {
     pub(crate) fn prefetch(&self, slot: usize, physical: PhysicalType) {
         match &self.values {
             Values::FrameOfReference { codes, .. } | Values::Dictionary { codes, .. } => codes.prefetch(slot),
-            Values::Flat(buffer) => cells::prefetch(buffer.as_ptr().wrapping_add(slot * physical.width())),
+            Values::Flat(buffer) => prefetch::prefetch(buffer.as_ptr().wrapping_add(slot * physical.width())),
             _ => {}
         }
     }
@@ -384,7 +383,7 @@ fn of_fixed<T: Fixed>(
 fn prefetch_ahead(sources: &[Option<(&Block, usize)>], at: usize, physical: PhysicalType) {
     if let Some(Some((block, _))) = sources.get(at + 24) {
         let start = std::ptr::from_ref::<Block>(block).cast::<u8>();
-        (0..size_of::<Block>()).step_by(64).for_each(|byte| cells::prefetch(start.wrapping_add(byte)));
+        (0..size_of::<Block>()).step_by(64).for_each(|byte| prefetch::prefetch(start.wrapping_add(byte)));
     }
     if let Some(Some((block, slot))) = sources.get(at + 12) {
         block.prefetch(*slot, physical);

@@ -4,8 +4,7 @@ use super::{ColumnBuilder, Effort, for_each_position};
 use crate::BLOCK_ROWS;
 use crate::block::choose::encode;
 use crate::block::{Block, Fixed, Form, Values, range_of};
-use crate::sketch::Sketch;
-use crate::zone::Zone;
+use crate::value::{Sketch, Zone};
 use entasis_vector::{DataType, Encoding, Error, PhysicalType, Result, Value, Vector, bitmap};
 use std::ops::Range;
 

@@ -1,6 +1,6 @@
 //! Distinct strings and their codes, while a row group is filled.
 
-use crate::hash::hash_bytes;
+use crate::value::hash_bytes;
 
 /// Gives equal strings one code, counted from 0 in order of first appearance.
 #[derive(Default)]

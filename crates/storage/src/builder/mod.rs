@@ -3,16 +3,20 @@
 //! Values of fixed width are encoded as soon as a block is full. Strings wait for the end of the row group, because only
 //! then is it known whether a dictionary pays; a column with too many distinct values gives up early and is encoded
 //! block by block as well.
+//!
+//! ```text
+//! mod ──▶ fixed                   a row group's builders; values of fixed width
+//!     ──▶ strings ──▶ interner    strings, and their dictionary as it grows
+//! ```
 
 mod fixed;
 mod interner;
 mod strings;
 
 use crate::block::{Block, Form, with_fixed};
-use crate::read::{self, Slices};
-use crate::row_group::{EncodedSlice, Piece, RowGroup};
-use crate::sketch::Sketch;
-use crate::write::Shape;
+use crate::scan::read;
+use crate::tree::{EncodedSlice, Piece, RowGroup, Shape, Slices};
+use crate::value::Sketch;
 use entasis_vector::{Buffer, CHUNK_ROWS, Field, Result, Vector};
 use std::ops::Range;
 use std::slice::from_ref;

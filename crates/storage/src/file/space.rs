@@ -172,7 +172,7 @@ pub(super) fn parse(bytes: &[u8], end: u64, map: Extent) -> Option<Vec<Run>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::tests::random::Random;
 
     /// One bit a page.
     fn check(space: &Space, free: &[bool]) {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::backend::{FaultyDisk, MemoryBackend, Operation};
-use crate::random::Random;
+use crate::tests::random::Random;
 
 const ID: DatabaseId = DatabaseId(*b"0123456789abcdef");
 

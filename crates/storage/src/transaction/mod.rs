@@ -11,7 +11,7 @@
 //! 2. The first write to a table opens a fork of the pinned version. The transaction reads its forks: its own writes. An alone
 //!    transaction that writes to a table that it does not hold does so beside others.
 //! 3. **Savepoints** cost nothing until a table is written: then its fork is saved once for each of them that has it not yet.
-//! 4. **Commit, with turns.** It takes the turns of the tables that it wrote, before any other lock ([`crate::lock_order`]). A
+//! 4. **Commit, with turns.** It takes the turns of the tables that it wrote, before any other lock ([`crate::sync::lock_order`]). A
 //!    fork whose table is as it was is ready. Otherwise its log is replayed on a fork of the newest version: a row that was
 //!    changed or removed must still be there as it was, a key that was added must still be free in a table whose key is
 //!    distinct; a table that was cleared must be as it was. If not, another transaction was first, and this one fails whole.
@@ -25,17 +25,18 @@
 //! come to hold the same values again is the same row. What two transactions did to different rows of one table goes together,
 //! so write skew is possible, as snapshot isolation has it, but for what is relied on.
 //!
+//! ```text
+//! mod ──▶ replay ──▶ unmoved      a log on a newer version; faster where rows have kept their places
+//! ```
 //! Whoever holds a turn, by an alone transaction or [`Table::write`], must not wait for another one in the same thread.
 
 mod replay;
 mod unmoved;
 
-use crate::appender::AppendedRows;
-use crate::log::Log;
-use crate::snapshot::TableSnapshot;
-use crate::table::{HeadGuard, Steady, Table};
-use crate::turn::{Waiter, WriterTurn};
-use crate::writer::{ForkSavepoint, TableFork, TableWriter};
+use crate::table::{
+    AppendedRows, ForkSavepoint, HeadGuard, Interrupt, Log, Steady, Table, TableFork, TableSnapshot, TableWriter,
+    Waiter, WriterTurn,
+};
 use entasis_vector::Result;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,9 +58,6 @@ pub struct Transaction {
     moments: u64,
     interrupt: Option<Interrupt>,
 }
-
-/// True once whoever asks is to stop: what takes long looks now and then.
-pub type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// A table as the transaction began with it, and what it did to it.
 struct Touched {
@@ -460,4 +458,9 @@ fn in_order(tables: &[Arc<Table>]) -> Vec<&Arc<Table>> {
 /// The heads of tables that are in order. No commit falls in between.
 fn lock_all<'a>(tables: &[&'a Arc<Table>]) -> Vec<HeadGuard<'a>> {
     tables.iter().map(|table| table.head()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    mod transactions;
 }

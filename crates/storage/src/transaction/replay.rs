@@ -8,15 +8,9 @@
 
 use super::unmoved::{OfSlice, by_slice};
 use crate::block::Block;
-use crate::datum::Datum;
-use crate::log::Operation;
-use crate::row_group::Piece;
-use crate::snapshot::TableSnapshot;
-use crate::table::Added;
-use crate::tree::Slice;
-use crate::turn::Waiter;
-use crate::write::{RowId, Run, Shape};
-use crate::writer::{TableFork, TableWriter};
+use crate::table::{Added, Operation, TableFork, TableSnapshot, TableWriter, Waiter};
+use crate::tree::{Piece, RowId, Run, Shape, Slice};
+use crate::value::Datum;
 use entasis_vector::{Chunk, Error, ErrorKind, Result, Selection, Value, Vector};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -4,12 +4,10 @@
 //! another one has changed a few rows. A slice of the old version is compared with the slice of the newer one that holds its first
 //! row: nothing is compared where both show the same block. Rows of other slices are for [`super::replay`] to locate one by one.
 
-use crate::datum::Datum;
-use crate::row_group::RowGroup;
-use crate::snapshot::TableSnapshot;
-use crate::tree::slice::WORDS;
-use crate::write::{RowId, Run, Shape};
-use crate::writer::TableWriter;
+use crate::block::masks::WORDS;
+use crate::table::{TableSnapshot, TableWriter};
+use crate::tree::{RowGroup, RowId, Run, Shape};
+use crate::value::Datum;
 use entasis_vector::bitmap;
 
 /// Rows of one slice.

@@ -1,9 +1,8 @@
 //! The invariants of the version tree, for debug builds and tests.
 
 use super::{Node, Root};
-use crate::key::Key;
-use crate::row_group::RowGroup;
-use crate::write::Shape;
+use crate::tree::key::Key;
+use crate::tree::{RowGroup, Shape};
 
 /// Panics if a version is not as it should be: counts, ranges, fences, zones, stamps.
 pub(crate) fn check(root: &Root, shape: &Shape) {

@@ -1,6 +1,6 @@
 //! The clock of a table, and the stamps of the snapshots that are held.
 
-use super::Stamp;
+use crate::node::Stamp;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 
 /// See the module.

@@ -5,6 +5,13 @@
 //!   stamp           ▲
 //! TableSnapshot ────┘ a root and the stamp at which it was taken
 //! ```
+//! ```text
+//! key        layout keys as words that compare, and fences between partitions of them
+//! row_id     where rows stand              shape      what never changes about a table
+//! slices ◀── encoded                       digest     what scans read of blocks that nobody has written since
+//! epochs ◀── edit ◀──▶ root ──▶ row_group ──▶ slice   what a writer does to nodes, and the nodes
+//!            edit ◀── branch               check      versions that are written; what holds of each
+//! ```
 //! **Stamps** are numbers of one clock a table, never used twice. A branch has a stamp of its own. Its writer changes a
 //! node *in place* if the node bears it: then no one else can see the node. If no one else can any more, because all snapshots
 //! that were taken since are gone, the node is *adopted*: it gets the stamp, and is written in place. Otherwise it is copied,
@@ -21,20 +28,31 @@
 //! ([`slice::Slice::visible`]). Only the head does so; forks copy.
 //!
 //! This follows HyPer's and LMDB's copy-on-write without their counters; figures in `docs/design/storage.md`. What makes
-//! it sound is in [`link`], the one module with `unsafe` here.
+//! it sound is in [`crate::node::Link`].
 
 pub(crate) mod branch;
 pub(crate) mod check;
+mod digest;
+mod edit;
+mod encoded;
 pub(crate) mod epochs;
-pub(crate) mod link;
-pub(crate) mod root;
-pub(crate) mod slice;
+pub(crate) mod key;
+mod root;
+mod row_group;
+mod row_id;
+mod shape;
+mod slice;
+mod slices;
 
-pub(crate) use branch::{Branch, Edit};
+pub(crate) use branch::Branch;
+pub(crate) use edit::{Edit, Node};
+pub(crate) use encoded::{EncodedSlice, Piece};
 pub(crate) use epochs::Epochs;
-pub(crate) use link::{Link, Node};
 pub(crate) use root::Root;
-pub(crate) use slice::Slice;
-
-/// A time of a table: what nodes and snapshots are stamped with.
-pub(crate) type Stamp = u64;
+pub(crate) use row_group::Partition;
+pub use row_group::{RowGroup, inspect};
+pub use row_id::RowId;
+pub(crate) use row_id::{Run, runs_of};
+pub(crate) use shape::Shape;
+pub(crate) use slice::{Slice, zones_of};
+pub(crate) use slices::Slices;

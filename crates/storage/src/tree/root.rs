@@ -1,9 +1,9 @@
 //! Roots: one version of a whole table.
 
-use super::link::Linked;
-use super::{Edit, Link, Node, Stamp};
-use crate::key::Fences;
-use crate::row_group::RowGroup;
+use super::{Edit, Node};
+use crate::node::{Link, Linked, Stamp};
+use crate::tree::RowGroup;
+use crate::tree::key::Fences;
 
 /// The row groups of a table, in the order of their slots, and of the layout key if there is one.
 pub(crate) struct Root {

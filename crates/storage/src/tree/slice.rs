@@ -1,15 +1,14 @@
 //! Slices: up to 1024 slots of all columns, and which of them are live.
 
-use super::link::{Ahead, Linked};
-use super::{Edit, Link, Node, Stamp};
+use super::{Edit, Node};
 use crate::BLOCK_ROWS;
-use crate::block::{Block, Scattered, Values, cells};
-use crate::datum::Datum;
-use crate::row_group::EncodedSlice;
+use crate::block::masks::WORDS;
+use crate::block::{Block, Scattered, Values};
+use crate::node::{Ahead, Link, Linked, Stamp, prefetch};
+use crate::tree::EncodedSlice;
+use crate::value::{Datum, Zone};
 use entasis_vector::{Schema, bitmap};
-
-/// Words of the bitmaps of a slice.
-pub(crate) const WORDS: usize = BLOCK_ROWS / 64;
+use std::sync::Arc;
 
 /// Links that a point query asks for, at most.
 const MOST_LINKS: usize = 32;
@@ -78,7 +77,7 @@ impl Link<Slice> {
     pub(crate) fn prefetch_with(self, columns: impl Iterator<Item = usize>) {
         self.prefetch();
         let links = self.ahead().links.start();
-        columns.for_each(|column| cells::prefetch(links.wrapping_add(column * size_of::<Link<Block>>())));
+        columns.for_each(|column| prefetch::prefetch(links.wrapping_add(column * size_of::<Link<Block>>())));
     }
 
     /// Asks for all that a point query reads, and for the links to what is read of the row that it finds, of `columns`.
@@ -86,9 +85,9 @@ impl Link<Slice> {
     pub(crate) fn prefetch_key(self, columns: usize) {
         let SliceAhead { links, key: (block, slots) } = self.ahead();
         self.prefetch();
-        cells::prefetch_all(block.start(), size_of::<Block>());
-        cells::prefetch_stream(slots.start());
-        cells::prefetch_all(links.start(), columns.min(MOST_LINKS) * size_of::<Link<Block>>());
+        prefetch::prefetch_all(block.start(), size_of::<Block>());
+        prefetch::prefetch_stream(slots.start());
+        prefetch::prefetch_all(links.start(), columns.min(MOST_LINKS) * size_of::<Link<Block>>());
     }
 }
 
@@ -184,7 +183,7 @@ impl Slice {
     #[inline]
     pub(crate) fn prefetch_write(&self, column: usize, slot: usize) {
         self.blocks[column].prefetch();
-        cells::prefetch(self.blocks[column].ahead().slot(slot));
+        prefetch::prefetch(self.blocks[column].ahead().slot(slot));
     }
 
     /// Asks for a block; with its slots, which are read from the first on, if `slots`.
@@ -192,7 +191,7 @@ impl Slice {
     pub(crate) fn prefetch_stream(&self, column: usize, slots: bool) {
         self.blocks[column].prefetch();
         if slots {
-            cells::prefetch_stream(self.blocks[column].ahead().start());
+            prefetch::prefetch_stream(self.blocks[column].ahead().start());
         }
     }
 
@@ -202,7 +201,7 @@ impl Slice {
         self.blocks[column].prefetch();
         let slots = self.blocks[column].ahead().start();
         if !slots.is_null() {
-            cells::prefetch_all(slots, bytes);
+            prefetch::prefetch_all(slots, bytes);
         }
     }
 
@@ -289,4 +288,13 @@ impl Slice {
             }
         }
     }
+}
+
+/// The zones of slices together.
+pub(crate) fn zones_of(slices: &[Link<Slice>], columns: usize) -> Arc<[Zone]> {
+    let mut zones = vec![Zone::EMPTY; columns];
+    for slice in slices.iter().filter(|slice| slice.rows() > 0) {
+        zones.iter_mut().zip(slice.blocks()).for_each(|(zone, block)| zone.merge(&block.zone));
+    }
+    zones.into()
 }

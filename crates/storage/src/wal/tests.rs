@@ -4,7 +4,7 @@ use super::frame::HEADER_BYTES;
 use super::*;
 use crate::backend::{Backend, FaultyDisk, Lock, MemoryBackend, Operation};
 use crate::file::{DatabaseId, State};
-use crate::random::Random;
+use crate::tests::random::Random;
 use entasis_vector::{ErrorKind, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -3,11 +3,11 @@
 //! Rows come in ascending order, so that all of one slice follow one another. For each column of a slice that is changed, its
 //! block is decoded once, the new values are put in, and it is encoded anew with exact bounds. Rows are removed by mask.
 
-use super::{RowId, Run, Writer};
+use super::Writer;
 use crate::block::Scattered;
-use crate::tree::Branch;
-use crate::tree::slice::WORDS;
-use crate::zone::Zone;
+use crate::block::masks::WORDS;
+use crate::tree::{Branch, RowId};
+use crate::value::Zone;
 use entasis_vector::{Chunk, bitmap};
 use std::sync::Arc;
 
@@ -96,11 +96,4 @@ fn widen_by(zones: &mut Arc<[Zone]>, column: usize, new: &Zone) {
         let zone = &mut Arc::make_mut(zones)[column];
         zone.merge(&Zone { nulls: zone.nulls.max(new.nulls) - zone.nulls, ..new.clone() });
     }
-}
-
-/// Rows in ascending order as runs.
-pub(crate) fn runs_of(ids: &[RowId]) -> Vec<Run> {
-    let mut runs = Vec::new();
-    ids.iter().for_each(|&id| Run::push(&mut runs, id));
-    runs
 }

@@ -8,12 +8,12 @@
 //!
 //! In release builds nothing is read and nothing is compared.
 
-use super::Shape;
 use crate::block::Block;
-use crate::datum::Datum;
-use crate::read::{self, Slices};
-use crate::tree::slice::WORDS;
-use crate::tree::{Link, Slice};
+use crate::block::masks::WORDS;
+use crate::node::Link;
+use crate::scan::read;
+use crate::tree::{Shape, Slice, Slices};
+use crate::value::Datum;
 use entasis_vector::{CHUNK_ROWS, Vector};
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;

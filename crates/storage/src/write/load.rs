@@ -8,13 +8,12 @@
 //! For keys of one word. [`super::spread::lay`] is the slow twin, and what strings and columns with NULLs are gathered like.
 
 use super::Writer;
-use super::pieces::Part;
-use super::spread::{Laid, plan};
+use super::spread::{Laid, SourceSlice, plan};
 use crate::BLOCK_ROWS;
+use crate::block::masks::{WORDS, first_slots};
 use crate::block::{Block, Fixed, with_fixed};
-use crate::key::{Key, count_not_above};
-use crate::row_group::{EncodedSlice, RowGroup, first_slots};
-use crate::tree::slice::WORDS;
+use crate::tree::key::{Key, count_not_above};
+use crate::tree::{EncodedSlice, RowGroup};
 use entasis_vector::{Buffer, DataType, bitmap};
 use std::ops::Range;
 use std::panic::resume_unwind;
@@ -40,8 +39,8 @@ impl Writer<'_> {
     /// Lays out the rows of some parts, whose keys are words, in new row groups.
     pub(super) fn lay_buckets(
         &self,
-        parts: &[Part<'_>],
-        key_of: &dyn Fn(&Part<'_>, usize) -> u64,
+        parts: &[SourceSlice<'_>],
+        key_of: &dyn Fn(&SourceSlice<'_>, usize) -> u64,
         workers: usize,
     ) -> Vec<RowGroup> {
         let options = &self.shape.options;
@@ -89,7 +88,8 @@ impl Writer<'_> {
         let dealt = || Buffer::zeroed(buckets.of_rows.len() * widest);
         let places = OnceLock::new();
         let columns = share(workers, schema.len(), dealt, |dealt, column| {
-            let plain = |part: &Part<'_>| part.blocks[column].validity.is_none() && !part.blocks[column].is_all_null();
+            let plain =
+                |part: &SourceSlice<'_>| part.blocks[column].validity.is_none() && !part.blocks[column].is_all_null();
             let own = (column, schema[column].ty);
             if !parts.iter().all(plain) {
                 return gather(
@@ -125,7 +125,7 @@ impl Writer<'_> {
             let least = is_first && own.start == 0;
             laid.fences.push(Key::Word(if least { 0 } else { rows[own.start].0 }));
             rows[own.clone()].iter().zip(&mut of_slot[slots.clone()]).for_each(|((_, row), slot)| *slot = *row);
-            laid.partitions.push(crate::row_group::Partition {
+            laid.partitions.push(crate::tree::Partition {
                 start: slots.start as u32,
                 end: slots.end as u32,
                 rows: own.len() as u32,
@@ -147,7 +147,7 @@ impl Writer<'_> {
     }
 }
 
-impl Part<'_> {
+impl SourceSlice<'_> {
     fn each_live(&self, mut each: impl FnMut(usize)) {
         for (word, &bits) in self.live.iter().enumerate() {
             let mut left = bits;
@@ -198,7 +198,7 @@ impl Buckets {
 }
 
 /// Where rows come from, one bucket behind the other: part and slot.
-fn places_of(parts: &[Part<'_>], buckets: &Buckets) -> Vec<(u32, u32)> {
+fn places_of(parts: &[SourceSlice<'_>], buckets: &Buckets) -> Vec<(u32, u32)> {
     let mut places = vec![(0, 0); buckets.of_rows.len()];
     let mut ends = buckets.starts.clone();
     let mut of_rows = buckets.of_rows.iter();
@@ -214,7 +214,7 @@ fn places_of(parts: &[Part<'_>], buckets: &Buckets) -> Vec<(u32, u32)> {
 
 /// The blocks of a column of fixed width without NULLs, of all slices. `dealt` has room for all of its values.
 fn fill<T: Fixed>(
-    parts: &[Part<'_>],
+    parts: &[SourceSlice<'_>],
     (column, ty): (usize, DataType),
     buckets: &Buckets,
     dealt: &mut Buffer,
@@ -255,7 +255,7 @@ fn fill<T: Fixed>(
 
 /// The blocks of any column. `places` are those of all rows, one bucket behind the other.
 fn gather(
-    parts: &[Part<'_>],
+    parts: &[SourceSlice<'_>],
     (column, ty): (usize, DataType),
     buckets: &Buckets,
     places: &[(u32, u32)],
@@ -340,7 +340,7 @@ mod tests {
                 vec![Value::Integer(key), small, text, Value::Float(key as f64)]
             };
             let rows: Vec<Vec<Value>> = (0..rows).map(row).collect();
-            crate::tests::insert(&table, &rows, false);
+            crate::table::tests::rows::insert(&table, &rows, false);
             let old = table.snapshot();
             let parts: Vec<(Box<[u64; WORDS]>, &Slice)> = old
                 .row_groups()
@@ -352,16 +352,20 @@ mod tests {
                     (live, &**slice)
                 })
                 .collect();
-            let parts: Vec<Part<'_>> = parts
+            let parts: Vec<SourceSlice<'_>> = parts
                 .iter()
-                .map(|(live, slice)| Part { live, blocks: slice.blocks().iter().map(|block| &**block).collect() })
+                .map(|(live, slice)| SourceSlice {
+                    live,
+                    blocks: slice.blocks().iter().map(|block| &**block).collect(),
+                })
                 .collect();
             let key = table.shape.key.as_ref().unwrap();
-            let word =
-                |part: &Part<'_>, slot: usize| match key.of_row(|_| part.blocks[0].datum(slot, PhysicalType::I64)) {
-                    Key::Word(word) => word,
-                    Key::Bytes(_) => unreachable!(),
-                };
+            let word = |part: &SourceSlice<'_>, slot: usize| match key
+                .of_row(|_| part.blocks[0].datum(slot, PhysicalType::I64))
+            {
+                Key::Word(word) => word,
+                Key::Bytes(_) => unreachable!(),
+            };
             let laid = [true, false].map(|by_buckets| {
                 let mut head = table.head();
                 let mut writer = Writer { shape: &table.shape, branch: &mut head.branch };

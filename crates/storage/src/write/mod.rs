@@ -2,7 +2,7 @@
 //!
 //! | operation | here |
 //! |---|---|
-//! | point query, range query | [`crate::lookup`], for readers as well |
+//! | point query, range query | [`crate::scan::lookup`], for readers as well |
 //! | insert | [`Writer::insert`]: into a ghost slot of the key's partition; [`room`] makes one if there is none |
 //! | delete | [`Writer::delete`]: the slot becomes a ghost where it is |
 //! | update | [`Writer::update`]: in place; a row whose partition changes goes from slot to slot, and the slot that it leaves is the first to be rippled towards where it goes |
@@ -12,124 +12,35 @@
 //! calls [`Writer::tidy`] at its end.
 //!
 //! Nothing here fails, so a statement validates first and then writes.
+//!
+//! ```text
+//! one row      mod ──▶ owned_row ◀── room    the operations; a row on its way; ghosts by ripple
+//!              spread ──▶ kept               slices laid anew; a check that rows are kept
+//! many rows    bulk                          changed and removed
+//!              pieces ──▶ spread ◀── load    hung into the tree; or laid out anew, through buckets if very many
+//! afterwards   tidy                          memory of rows that are gone, at the end of a statement
+//!              upkeep ──▶ spread, kept       slices laid or encoded anew, in the background
+//! ```
 
 mod bulk;
 mod kept;
 mod load;
+mod owned_row;
 mod pieces;
 mod room;
 mod spread;
 mod tidy;
 mod upkeep;
 
-pub(crate) use bulk::runs_of;
-pub(crate) use spread::zones_of;
 pub(crate) use upkeep::has_small;
 
-use crate::block::Form;
-use crate::datum::Datum;
-use crate::key::{Fences, Key, LayoutKey};
-use crate::layout::{Compression, TableOptions};
-use crate::row_group::RowGroup;
-use crate::tree::{Branch, Edit, Root};
-use crate::zone::Zone;
-use entasis_vector::{DataType, Schema, StringHeap, StringView};
-use std::cmp::Ordering;
+use self::owned_row::OwnedRow;
+use crate::scan::row::datum;
+use crate::tree::key::Key;
+use crate::tree::{Branch, Edit, RowGroup, RowId, Shape};
+use crate::value::{Datum, Zone};
+use entasis_vector::DataType;
 use std::sync::Arc;
-
-/// Where a row stands in one version of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct RowId {
-    /// Index of the row group.
-    pub group: u32,
-    /// Slot in it.
-    pub slot: u32,
-}
-
-impl RowId {
-    /// Both numbers in one, in the same order.
-    #[inline]
-    pub fn to_u64(self) -> u64 {
-        u64::from(self.group) << 32 | u64::from(self.slot)
-    }
-    /// What [`RowId::to_u64`] was made of.
-    #[inline]
-    pub fn from_u64(id: u64) -> RowId {
-        RowId { group: (id >> 32) as u32, slot: id as u32 }
-    }
-}
-
-// PERF: one comparison, where a derived order has two and a branch.
-impl Ord for RowId {
-    #[inline]
-    fn cmp(&self, other: &RowId) -> Ordering {
-        self.to_u64().cmp(&other.to_u64())
-    }
-}
-
-impl PartialOrd for RowId {
-    #[inline]
-    fn partial_cmp(&self, other: &RowId) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-/// Rows that stand one behind the other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(crate) first: RowId,
-    pub(crate) rows: u32,
-}
-
-impl Run {
-    /// The number of a row among these.
-    pub(crate) fn number_of(&self, row: RowId) -> Option<u32> {
-        let number = row.slot.checked_sub(self.first.slot).filter(|&number| number < self.rows);
-        number.filter(|_| row.group == self.first.group)
-    }
-
-    /// Adds a row to the last of some runs, or as a new one.
-    fn push(runs: &mut Vec<Run>, row: RowId) {
-        match runs.last_mut() {
-            Some(run) if run.first.group == row.group && run.first.slot + run.rows == row.slot => run.rows += 1,
-            _ => runs.push(Run { first: row, rows: 1 }),
-        }
-    }
-}
-
-/// What never changes about a table.
-#[derive(Debug)]
-pub(crate) struct Shape {
-    pub(crate) name: String,
-    pub(crate) schema: Schema,
-    pub(crate) options: TableOptions,
-    /// None for tables in the order of insertion.
-    pub(crate) key: Option<LayoutKey>,
-}
-
-impl Shape {
-    pub(crate) fn new(name: String, schema: Schema, options: TableOptions) -> Shape {
-        let keyed = options.layout.is_keyed() && !options.layout_key.is_empty();
-        let key = keyed.then(|| LayoutKey::new(&options.layout_key, &schema));
-        Shape { name, schema, options, key }
-    }
-
-    /// What builders make blocks of a column for.
-    pub(crate) fn form(&self, column: usize) -> Form {
-        match self.options.compression_of(column) {
-            // Symbols are not for single rows.
-            compression @ (Compression::Auto | Compression::Fsst | Compression::Strings) if self.key.is_some() => {
-                Form::Writable { dictionaries: compression.has_dictionaries() }
-            }
-            compression => Form::Cold(compression),
-        }
-    }
-
-    /// The fences of a table without rows.
-    pub(crate) fn no_fences(&self) -> Fences {
-        self.key.as_ref().map_or(Fences::Words(Vec::new()), LayoutKey::no_fences)
-    }
-}
 
 /// Writes to a branch. See the module.
 pub(crate) struct Writer<'a> {
@@ -210,7 +121,7 @@ impl Writer<'_> {
         changes.iter().for_each(|&(column, _)| slice.prefetch_write(column, slot));
         for &(column, datum) in changes {
             slice.write(column, slot, datum, schema, edit);
-            widen(&mut group.zones, column, datum, schema[column].ty);
+            widen_zone(&mut group.zones, column, datum, schema[column].ty);
         }
     }
 
@@ -251,7 +162,7 @@ impl Writer<'_> {
         (0..row.len()).for_each(|column| slice.prefetch_write(column, slot));
         for (column, &datum) in row.iter().enumerate() {
             slice.write(column, slot, datum, schema, edit);
-            widen(&mut group.zones, column, datum, schema[column].ty);
+            widen_zone(&mut group.zones, column, datum, schema[column].ty);
         }
         slice.revive(slot);
         group.slices[number].renew();
@@ -283,76 +194,9 @@ impl Writer<'_> {
     }
 }
 
-impl RowGroup {
-    /// The partition of a slot; none in a table without a layout key.
-    #[inline]
-    pub(crate) fn partition_of(&self, slot: usize) -> Option<usize> {
-        // PERF: where partitions are about as long as each other, one entry is read and not seven.
-        let guess = slot * self.partitions.len() / self.slots().max(1);
-        if self.partitions.get(guess).is_some_and(|partition| partition.slots().contains(&slot)) {
-            return Some(guess);
-        }
-        self.partitions.partition_point(|partition| partition.start as usize <= slot).checked_sub(1)
-    }
-
-    /// A slot of a partition that is not live, if there is one: rather one that no version shows.
-    pub(crate) fn ghost_slot(&self, partition: usize) -> Option<usize> {
-        let partition = &self.partitions[partition];
-        if partition.ghosts() == 0 {
-            return None;
-        }
-        let (width, slots) = (self.block_slots, partition.slots());
-        let mut dead = None;
-        for number in slots.start / width..slots.end.div_ceil(width) {
-            let slice = &*self.slices[number];
-            if slice.rows() == width {
-                continue;
-            }
-            let start = number * width;
-            let inside = slots.start.max(start) - start..slots.end.min(start + width) - start;
-            for word in inside.start / 64..inside.end.div_ceil(64) {
-                let ghosts = !slice.live()[word] & bits_inside(word * 64, &inside);
-                let unseen = ghosts & !slice.visible()[word];
-                if unseen != 0 {
-                    return Some(start + word * 64 + unseen.trailing_zeros() as usize);
-                }
-                if ghosts != 0 {
-                    dead.get_or_insert(start + word * 64 + ghosts.trailing_zeros() as usize);
-                }
-            }
-        }
-        dead
-    }
-}
-
-/// The bits of a word, whose bit 0 stands for slot `first`, that lie in `slots`.
-pub(crate) fn bits_inside(first: usize, slots: &std::ops::Range<usize>) -> u64 {
-    if slots.start >= first + 64 || slots.end <= first {
-        return 0;
-    }
-    let low = if slots.start > first { u64::MAX << (slots.start - first) } else { u64::MAX };
-    let high = if slots.end < first + 64 { u64::MAX >> (first + 64 - slots.end) } else { u64::MAX };
-    low & high
-}
-
-/// One value of a version.
-pub(crate) fn datum(root: &Root, id: RowId, column: usize, ty: DataType) -> Datum<'_> {
-    let group = &*root.groups[id.group as usize];
-    let slot = id.slot as usize;
-    group.slices[slot / group.block_slots].block(column).datum(slot % group.block_slots, ty.physical())
-}
-
-/// Some values of a row, in the order of `columns`, at the end of `out`.
-pub(crate) fn read<'a>(root: &'a Root, id: RowId, columns: &[usize], schema: &Schema, out: &mut Vec<Datum<'a>>) {
-    let group = &*root.groups[id.group as usize];
-    let (slice, slot) = (&*group.slices[id.slot as usize / group.block_slots], id.slot as usize % group.block_slots);
-    columns.iter().for_each(|&column| slice.prefetch(column, slot));
-    out.extend(columns.iter().map(|&column| slice.block(column).datum(slot, schema[column].ty.physical())));
-}
-
 /// Widens the zone of a column by a value.
 #[inline]
-pub(crate) fn widen(zones: &mut Arc<[Zone]>, column: usize, datum: Datum<'_>, ty: DataType) {
+pub(crate) fn widen_zone(zones: &mut Arc<[Zone]>, column: usize, datum: Datum<'_>, ty: DataType) {
     let zone = &zones[column];
     let holds = match datum {
         Datum::Null => zone.nulls > 0,
@@ -364,51 +208,6 @@ pub(crate) fn widen(zones: &mut Arc<[Zone]>, column: usize, datum: Datum<'_>, ty
             Datum::Null => zone.nulls = 1,
             datum => crate::block::widen(zone, datum, ty),
         }
-    }
-}
-
-/// A row on its own, that is on its way.
-#[derive(Default)]
-pub(crate) struct OwnedRow {
-    values: Vec<OwnedDatum>,
-    heap: StringHeap,
-}
-
-enum OwnedDatum {
-    Plain(Datum<'static>),
-    Bytes(StringView),
-}
-
-impl OwnedRow {
-    /// Takes a copy of a row.
-    pub(crate) fn take(&mut self, root: &Root, id: RowId, schema: &Schema) {
-        self.values.clear();
-        self.heap.clear();
-        let (group, slot) = (&*root.groups[id.group as usize], id.slot as usize);
-        let slice = &*group.slices[slot / group.block_slots];
-        (0..schema.len()).for_each(|column| slice.prefetch(column, slot % group.block_slots));
-        for (column, field) in schema.iter().enumerate() {
-            self.values.push(match datum(root, id, column, field.ty) {
-                Datum::Bytes(bytes) => OwnedDatum::Bytes(self.heap.push(bytes)),
-                Datum::Null => OwnedDatum::Plain(Datum::Null),
-                Datum::Integer(v) => OwnedDatum::Plain(Datum::Integer(v)),
-                Datum::Float(v) => OwnedDatum::Plain(Datum::Float(v)),
-                Datum::Interval(v) => OwnedDatum::Plain(Datum::Interval(v)),
-            });
-        }
-    }
-
-    /// Calls `with` with the row.
-    pub(crate) fn with<R>(&self, with: impl FnOnce(&[Datum<'_>]) -> R) -> R {
-        let datums: Vec<Datum<'_>> = self
-            .values
-            .iter()
-            .map(|value| match value {
-                OwnedDatum::Plain(datum) => *datum,
-                OwnedDatum::Bytes(view) => Datum::Bytes(view.as_bytes()),
-            })
-            .collect();
-        with(&datums)
     }
 }
 

@@ -8,14 +8,14 @@
 //!   out anew. Few are inserted one by one.
 
 use super::kept::Kept;
-use super::spread::{Source, lay};
-use super::{RowId, Run, Shape, Writer, edit_group};
+use super::spread::{Laid, Source, SourceSlice, lay, links};
+use super::{Writer, edit_group};
 use crate::block::Block;
 use crate::builder::{Effort, GroupBuilder};
-use crate::datum::Datum;
-use crate::key::Key;
-use crate::row_group::{EncodedSlice, Partition, Piece, RowGroup};
-use crate::tree::{Branch, Edit, Link, Slice};
+use crate::node::Link;
+use crate::tree::key::Key;
+use crate::tree::{Branch, EncodedSlice, Partition, Piece, RowGroup, RowId, Run, Slice, zones_of};
+use crate::value::Datum;
 use entasis_vector::Result;
 use std::sync::Arc;
 
@@ -96,7 +96,7 @@ impl Writer<'_> {
             places.push(Run { first, rows: rows as u32 });
             group.rows += rows;
             group.touch();
-            let added = super::spread::zones_of(&slices, group.zones.len());
+            let added = zones_of(&slices, group.zones.len());
             let mut zones = group.zones.to_vec();
             zones.iter_mut().zip(added.iter()).for_each(|(zone, added)| zone.merge(added));
             group.zones = zones.into();
@@ -104,7 +104,7 @@ impl Writer<'_> {
             self.branch.root.edit(&mut self.branch.edit).rows += rows as u64;
         } else {
             self.settle()?;
-            let laid = super::spread::Laid { slices: piece.slices, partitions: Vec::new(), fences: Vec::new() };
+            let laid = Laid { slices: piece.slices, partitions: Vec::new(), fences: Vec::new() };
             let group = self.group_of(laid);
             let root = self.branch.root.edit(&mut self.branch.edit);
             places.push(Run { first: RowId { group: root.groups.len() as u32, slot: 0 }, rows: rows as u32 });
@@ -169,7 +169,7 @@ impl Writer<'_> {
         let new = links(piece.slices, self.shape, edit);
         Kept::of(&group.slices, self.shape).assert_same_rows(&new, self.shape);
         let old = std::mem::replace(&mut group.slices, new);
-        group.zones = super::spread::zones_of(&group.slices, columns);
+        group.zones = zones_of(&group.slices, columns);
         group.is_hot = false;
         group.digest(&self.shape.schema, edit);
         old.into_iter().for_each(|slice| edit.retire_whole_slice(slice));
@@ -182,7 +182,7 @@ impl Writer<'_> {
         let slots = self.shape.options.block_slots as u32;
         let partitions = vec![Partition { start: 0, end: slots, rows: 0 }];
         let fences: Vec<Key> = least.into_iter().collect();
-        let group = self.group_of(super::spread::Laid { slices, partitions, fences: fences.clone() });
+        let group = self.group_of(Laid { slices, partitions, fences: fences.clone() });
         let root = self.branch.root.edit(&mut self.branch.edit);
         root.groups.push(Link::new(group));
         let end = root.fences.len();
@@ -239,7 +239,7 @@ impl Writer<'_> {
         let wide = options.partition_slots() / width;
         let mut slices = slices.into_iter().peekable();
         while slices.peek().is_some() {
-            let mut laid = super::spread::Laid { slices: Vec::new(), partitions: Vec::new(), fences: Vec::new() };
+            let mut laid = Laid { slices: Vec::new(), partitions: Vec::new(), fences: Vec::new() };
             for number in 0..options.group_slots / width {
                 let Some(mut slice) = slices.next() else { break };
                 let slots = (number * width) as u32..((number + 1) * width) as u32;
@@ -274,19 +274,22 @@ impl Writer<'_> {
         let (shape, old) = (self.shape, self.branch.root.groups.clone());
         let key = shape.key.as_ref().expect("the table has a layout key");
         // Parts: the slices that there are, then those of the pieces.
-        let mut parts: Vec<Part<'_>> = Vec::new();
+        let mut parts: Vec<SourceSlice<'_>> = Vec::new();
         for slice in old.iter().flat_map(|group| &group.slices) {
-            parts.push(Part { live: slice.live(), blocks: slice.blocks().iter().map(|block| &**block).collect() });
+            parts.push(SourceSlice {
+                live: slice.live(),
+                blocks: slice.blocks().iter().map(|block| &**block).collect(),
+            });
         }
         for slice in pieces.iter().flat_map(|piece| &piece.slices) {
-            parts.push(Part { live: &slice.live, blocks: slice.blocks.iter().collect() });
+            parts.push(SourceSlice { live: &slice.live, blocks: slice.blocks.iter().collect() });
         }
-        let key_of = |part: &Part<'_>, slot: usize| {
+        let key_of = |part: &SourceSlice<'_>, slot: usize| {
             key.of_row(|column| part.blocks[column].datum(slot, shape.schema[column].ty.physical()))
         };
         let groups = match key.least() {
             Key::Word(_) => {
-                let word = |part: &Part<'_>, slot: usize| match key_of(part, slot) {
+                let word = |part: &SourceSlice<'_>, slot: usize| match key_of(part, slot) {
                     Key::Word(word) => word,
                     Key::Bytes(_) => unreachable!("keys of a table are of one kind"),
                 };
@@ -315,8 +318,8 @@ impl Writer<'_> {
 
     pub(super) fn lay_parts<K: Ord>(
         &self,
-        parts: &[Part<'_>],
-        key_of: &dyn Fn(&Part<'_>, usize) -> K,
+        parts: &[SourceSlice<'_>],
+        key_of: &dyn Fn(&SourceSlice<'_>, usize) -> K,
         key: &dyn Fn(&K) -> Key,
     ) -> Vec<RowGroup> {
         let options = &self.shape.options;
@@ -348,20 +351,4 @@ impl Writer<'_> {
         }
         laid
     }
-}
-
-/// Slices that hang in the tree. The blocks of a column stand side by side where rows are read one after the other, and those of a slice
-/// where they are found by their key.
-// PERF: by key, an insert takes a tenth longer with columns side by side, and an update a seventh.
-pub(super) fn links(slices: Vec<EncodedSlice>, shape: &Shape, edit: &Edit) -> Vec<Link<Slice>> {
-    match shape.key {
-        None => Slice::side_by_side(slices, edit).into_iter().map(Link::new).collect(),
-        Some(_) => slices.into_iter().map(|slice| Link::new(Slice::new(slice.live, slice.blocks, edit))).collect(),
-    }
-}
-
-/// A slice of rows that are laid out.
-pub(super) struct Part<'a> {
-    pub(super) live: &'a [u64; crate::tree::slice::WORDS],
-    pub(super) blocks: Vec<&'a Block>,
 }

@@ -10,12 +10,13 @@
 //! has its ghosts at the end of the row group and ripples from wherever that is; at the end a slice is added. `sorted` and
 //! `delta` never ripple, which would put rows out of order.
 //!
-//! [`TableOptions::reach`]: crate::layout::TableOptions::reach
+//! [`TableOptions::reach`]: crate::definition::TableOptions::reach
 
-use super::{OwnedRow, Writer, edit_group};
-use crate::layout::Layout;
-use crate::row_group::RowGroup;
-use crate::tree::{Link, Slice};
+use super::owned_row::OwnedRow;
+use super::{Writer, edit_group};
+use crate::definition::Layout;
+use crate::node::Link;
+use crate::tree::{RowId, Slice};
 
 /// Ghost slots that travel together, at most.
 const FETCH_MAX: usize = 8;
@@ -89,7 +90,7 @@ impl Writer<'_> {
     fn move_row(&mut self, group: usize, from: usize, to: usize) {
         let schema = &self.shape.schema;
         let mut row = OwnedRow::default();
-        row.take(&self.branch.root, super::RowId { group: group as u32, slot: from as u32 }, schema);
+        row.take(&self.branch.root, RowId { group: group as u32, slot: from as u32 }, schema);
         let (group, edit) = edit_group(self.branch, group);
         group.touch();
         let width = group.block_slots;
@@ -99,18 +100,5 @@ impl Writer<'_> {
         });
         target.revive(to % width);
         group.slices[from / width].edit(edit).bury(from % width);
-    }
-}
-
-impl RowGroup {
-    /// The partition with a ghost slot that is nearest to `partition`, if it is within reach.
-    fn nearest_ghost(&self, partition: usize, reach: usize) -> Option<usize> {
-        let last = self.partitions.len() - 1;
-        (1..=reach.min(last)).find_map(|distance| {
-            let right = partition.checked_add(distance).filter(|&right| right <= last);
-            let left = partition.checked_sub(distance);
-            let ghosts = |&other: &usize| self.partitions[other].ghosts();
-            right.into_iter().chain(left).filter(|other| ghosts(other) > 0).max_by_key(ghosts)
-        })
     }
 }

@@ -102,7 +102,7 @@ impl Writer<'_> {
         let right = root.groups.remove(group + 1);
         let left = root.groups[group].edit(edit);
         let slots = left.slots() as u32;
-        left.partitions.extend(right.partitions.iter().map(|p| crate::row_group::Partition {
+        left.partitions.extend(right.partitions.iter().map(|p| crate::tree::Partition {
             start: p.start + slots,
             end: p.end + slots,
             ..*p

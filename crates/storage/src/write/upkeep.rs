@@ -1,17 +1,16 @@
 //! What upkeep does to a row group: it is prepared aside, from a version that is held, and put in the place of what it was
-//! made of, if that is still the same. See [`crate::upkeep`].
+//! made of, if that is still the same. See [`crate::table::Table::upkeep`].
 //!
 //! A slice that was written since the version was taken is another node, because taking it gave the branch a new stamp. So a
 //! window is as it was iff its slices are the same nodes, and its partitions end where they did.
 
 use super::kept::Kept;
-use super::pieces::links;
-use super::spread::{Laid, plan, zones_of};
-use super::{Shape, Writer, edit_group};
+use super::spread::{Laid, links, plan};
+use super::{Writer, edit_group};
 use crate::builder::{Effort, GroupBuilder};
-use crate::layout::Layout;
-use crate::row_group::{EncodedSlice, Piece, RowGroup};
-use crate::tree::{Link, Root, Slice};
+use crate::definition::Layout;
+use crate::node::Link;
+use crate::tree::{EncodedSlice, Piece, Root, RowGroup, Shape, Slice, zones_of};
 use entasis_vector::Result;
 use std::ops::Range;
 

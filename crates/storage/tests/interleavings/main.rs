@@ -4,100 +4,46 @@
 
 #![allow(dead_code, unused_imports, unreachable_pub)]
 
-#[path = "../../src/appender.rs"]
-pub mod appender;
 #[path = "../../src/backend/mod.rs"]
 pub mod backend;
 #[path = "../../src/block/mod.rs"]
 pub mod block;
 #[path = "../../src/builder/mod.rs"]
 pub mod builder;
-#[path = "../../src/catalog.rs"]
+#[path = "../../src/catalog/mod.rs"]
 pub mod catalog;
-#[path = "../../src/code_set.rs"]
-pub mod code_set;
-#[path = "../../src/datum.rs"]
-pub mod datum;
-#[path = "../../src/definition.rs"]
+#[path = "../../src/definition/mod.rs"]
 pub mod definition;
-#[path = "../../src/dependencies.rs"]
-pub mod dependencies;
-#[path = "../../src/difference.rs"]
-mod difference;
-#[path = "../../src/digest.rs"]
-mod digest;
-#[path = "../../src/duplicates.rs"]
-mod duplicates;
-#[path = "../../src/hash.rs"]
-mod hash;
-#[path = "../../src/index.rs"]
-pub mod index;
-#[path = "../../src/key/mod.rs"]
-mod key;
-#[path = "../../src/layout.rs"]
-pub mod layout;
-#[path = "../../src/lock_order.rs"]
-mod lock_order;
-#[path = "../../src/log.rs"]
-mod log;
-#[path = "../../src/lookup.rs"]
-pub mod lookup;
-#[path = "../../src/positions.rs"]
-mod positions;
-#[path = "../../src/random.rs"]
-mod random;
-#[path = "../../src/read.rs"]
-mod read;
-#[path = "../../src/reader.rs"]
-mod reader;
-#[path = "../../src/rewrite.rs"]
-mod rewrite;
-#[path = "../../src/row_group.rs"]
-pub mod row_group;
-#[path = "../../src/sequence.rs"]
-pub mod sequence;
-#[path = "../../src/sketch.rs"]
-pub mod sketch;
-#[path = "../../src/snapshot.rs"]
-pub mod snapshot;
+#[path = "../../src/node/mod.rs"]
+mod node;
+#[path = "../../src/scan/mod.rs"]
+pub mod scan;
 mod sync;
-#[path = "../../src/table.rs"]
+#[path = "../../src/table/mod.rs"]
 pub mod table;
 #[path = "../../src/transaction/mod.rs"]
 pub mod transaction;
 #[path = "../../src/tree/mod.rs"]
 mod tree;
-#[path = "../../src/turn.rs"]
-mod turn;
-#[path = "../../src/upkeep.rs"]
-mod upkeep;
+#[path = "../../src/value/mod.rs"]
+pub mod value;
 #[path = "../../src/write/mod.rs"]
 mod write;
-#[path = "../../src/writer.rs"]
-pub mod writer;
-#[path = "../../src/zone.rs"]
-pub mod zone;
 
-pub use appender::{AppendedRows, Appender};
-pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, TableEntry, View};
-pub use datum::Datum;
-pub use definition::Definition;
-pub use difference::Difference;
-pub use duplicates::Among;
-pub use layout::{Layout, TableOptions};
-pub use lookup::SlotRange;
-pub use reader::TableReader;
-pub use rewrite::ColumnSource;
-pub use row_group::RowGroup;
-pub use sequence::Sequence;
-pub use snapshot::TableSnapshot;
-pub use table::Table;
-pub use transaction::{Interrupt, Transaction};
-pub use turn::{Waiter, WriterName};
-pub use upkeep::Upkeep;
-pub use write::RowId;
-pub use writer::TableWriter;
-pub use zone::{ColumnSummary, Zone};
+#[cfg(test)]
+#[path = "../../src/tests/mod.rs"]
+mod tests;
+
+pub use catalog::{Catalog, CatalogVersion, Entry, IfExists, NameChange, TableEntry, View, dependencies};
+pub use definition::{Compression, Definition, Layout, Sequence, TableOptions, sequence};
+pub use scan::{CodeSet, Condition, SlotRange, ValueRange};
+pub use table::{
+    Among, AppendedRows, Appender, ColumnSource, Difference, Interrupt, Table, TableReader, TableSnapshot, TableWriter,
+    Upkeep, Waiter, WriterName, index,
+};
+pub use transaction::Transaction;
+pub use tree::{RowGroup, RowId, inspect};
+pub use value::{ColumnSummary, Datum, Zone};
 
 /// Slots of a block and of a slice.
 pub const BLOCK_ROWS: usize = 1024;

@@ -1,5 +1,8 @@
 //! What threads meet by, with a scheduler that tries one interleaving after the other.
 
+#[path = "../../src/sync/lock_order.rs"]
+pub(crate) mod lock_order;
+
 pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
 pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard};
 pub(crate) use shuttle::thread_local;

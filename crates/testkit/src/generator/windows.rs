@@ -1,7 +1,8 @@
 //! Window functions.
 //!
 //! A result must not depend on which of several rows that tie comes first. So what counts rows (`ROWS`, `row_number`, `lag`) stands
-//! over an order by all columns, where rows that tie are equal; over any order stands what treats such rows alike.
+//! over an order by all columns, where rows that tie are equal, and once in a `SELECT`: two orders may put equal rows differently. Over any
+//! order stands what treats such rows alike.
 
 use super::Generator;
 use super::scope::{Block, Column, Scope};
@@ -14,11 +15,12 @@ impl Generator {
     pub(super) fn windowed(&mut self, from: &str, scope: &Scope, wanted: &[Family], casts: bool) -> Block {
         let (mut items, mut columns) = (Vec::new(), Vec::new());
         let mut named = Vec::new();
+        let mut by_place = true;
         for (i, family) in wanted.iter().enumerate() {
             let item = if self.random.chance(30) {
                 self.leaf(*family, scope, false)
             } else {
-                self.window_call(*family, scope, &mut named)
+                self.window_call(*family, scope, &mut named, &mut by_place)
             };
             items.push(super::blocks::item_of(item, i, casts.then_some(*family)));
             columns.push(Column { name: format!("c{i}"), family: *family, wild: true });
@@ -27,8 +29,9 @@ impl Generator {
         Block::closed(format!("SELECT {} FROM {from}{windows}", items.join(", ")), columns, scope.rows())
     }
 
-    /// A call whose result is of `family`. Windows that get names are added to `named`.
-    fn window_call(&mut self, family: Family, scope: &Scope, named: &mut Vec<String>) -> String {
+    /// A call whose result is of `family`. Windows that get names are added to `named`. It may count rows if `by_place` says so, which
+    /// then says that no other may.
+    fn window_call(&mut self, family: Family, scope: &Scope, named: &mut Vec<String>, by_place: &mut bool) -> String {
         let mut window = Vec::new();
         if self.random.chance(60) {
             let family = self.family_of(scope);
@@ -36,7 +39,8 @@ impl Generator {
         }
         let total = self.total_order(scope);
         let call = match total {
-            Some(order) if self.random.chance(50) => {
+            Some(order) if *by_place && self.random.chance(50) => {
+                *by_place = false;
                 window.push(order);
                 self.call_by_place(family, scope, &mut window)
             }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod differential;
+mod documents;
 mod expressions;
 mod faults;
 mod floors;
@@ -14,3 +15,4 @@ mod slt;
 mod spilling;
 mod tpch;
 mod transactions;
+mod unsafe_modules;

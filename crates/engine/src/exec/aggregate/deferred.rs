@@ -8,8 +8,8 @@
 use super::feed::{Feeder, Groups, true_rows};
 use super::layout::DeferredSpec;
 use super::state::State;
-use super::table::{GroupTable, partition_of};
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
+use crate::exec::group_table::{GroupTable, partition_of};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
 use crate::exec::sort::order_rows;

@@ -4,7 +4,7 @@
 //! of array and not fourteen. A group that has seen nothing holds the worst value; whether it has is somebody else's
 //! count. Strings are kept as views, long transient ones in an own heap, which is rebuilt when most of it is dead.
 
-use super::state::{Rows, accumulate, combine, permute};
+use crate::exec::aggregate::rows::{Rows, accumulate, combine, permute};
 use entasis_vector::simd::widest;
 use entasis_vector::value::cmp_float;
 use entasis_vector::{Interval, PhysicalType, Stored, StringHeap, StringView, Vector};

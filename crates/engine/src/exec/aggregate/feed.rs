@@ -2,12 +2,13 @@
 //!
 //! For each feed: the rows that its filter and the NULLs of its argument leave, then the argument as a flat vector with
 //! positions, then every state of the feed. Where groups are few, counts and sums take the marks of positions instead of the groups
-//! of rows ([`super::marked`]). Without filter and NULLs the loops run straight over the chunk's own
+//! of rows ([`crate::exec::group_table::marked`]). Without filter and NULLs the loops run straight over the chunk's own
 //! vector; only dictionary and constant vectors are flattened first. Memory is kept from chunk to chunk.
 
 use super::layout::Feed;
-use super::marked::{MASKED_GROUPS, NO_GROUP, ascend};
-use super::state::{Rows, State};
+use super::state::State;
+use crate::exec::aggregate::rows::Rows;
+use crate::exec::group_table::marked::{MASKED_GROUPS, NO_GROUP, ascend};
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Encoding, PhysicalType, Result, Vector, bitmap};
 
 /// The groups of a chunk's rows.
@@ -17,7 +18,7 @@ pub enum Groups<'a> {
     One,
     /// The group of each row.
     Rows(&'a [u32]),
-    /// The marks of positions ([`super::marked`]), and where the rows stand; `None`: at 0, 1, 2, …
+    /// The marks of positions ([`crate::exec::group_table::marked`]), and where the rows stand; `None`: at 0, 1, 2, …
     Marks(&'a [u8], Option<&'a [u16]>),
 }
 

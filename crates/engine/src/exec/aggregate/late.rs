@@ -12,13 +12,14 @@
 //! partition may take is a share of what was free at the end of the input, the same for each worker, so that the operators above
 //! have memory too, but a quarter of a megabyte at least; a partition of one group, and those of the last depth, may take all there is.
 
-use super::finish::{Morsel, Part};
 use super::layout::Layout;
 use super::partial::{Partial, Sealed};
-use super::spill::{BITS, Spill};
+use super::spill::Spill;
 use super::state::lock;
-use super::table::{GroupTable, Partition};
-use crate::exec::QueryContext;
+use super::writer::BITS;
+use crate::context::QueryContext;
+use crate::exec::aggregate::part::{Morsel, Part};
+use crate::exec::group_table::{GroupTable, Partition};
 use crate::exec::operator::{Alone, Tasks};
 use crate::exec::spill::store::{Medium, Store, Stored};
 use crate::sync::{AtomicU32, AtomicU64, AtomicUsize, Mutex, Ordering};

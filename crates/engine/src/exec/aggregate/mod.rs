@@ -4,8 +4,8 @@
 //! chunk → program (keys, arguments, filters) → table (group ids) → feeds (rows that count) → states
 //! ```
 //! 1. [`layout`] takes the calls apart, once.
-//! 2. Each worker folds its chunks into a [`partial`]: a [`table`] finds the rows' group ids, or where groups are few the marks of
-//!    their positions ([`marked`]), then each [`state`] takes the whole chunk in one loop. Without keys there are no ids at all and the loops are plain sums; counts, sums and
+//! 2. Each worker folds its chunks into a [`partial`]: a [`table`](crate::exec::group_table) finds the rows' group ids, or where groups are few the marks of
+//!    their positions ([`marked`](crate::exec::group_table::marked)), then each [`state`] takes the whole chunk in one loop. Without keys there are no ids at all and the loops are plain sums; counts, sums and
 //!    extremes of integer columns are then taken from the blocks of the table itself ([`Stored`]).
 //! 3. A hashed partial that reaches [`MOST_GROUPS`] groups is put aside, so that its table stays in the cache, and a
 //!    new one begins. Where groups do not repeat, looking them up is wasted: after the first [`TRIAL_ROWS`] rows, and
@@ -20,22 +20,23 @@
 //! What is not here: groups that are known to come sorted.
 
 pub mod deferred;
-pub mod direct;
 pub mod extreme;
 pub mod feed;
 pub mod finish;
 pub mod late;
 pub mod layout;
-pub mod marked;
+pub mod part;
 pub mod partial;
 pub mod result;
+pub mod rows;
 pub mod spill;
 pub mod state;
-pub mod table;
 #[cfg(test)]
 mod tests;
+pub mod writer;
 
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
+use crate::exec::group_table::{GroupTable, MOST_GROUPS, Partition};
 use crate::exec::operator::{Blocking, Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::plan::AggregateCall;
@@ -45,16 +46,15 @@ use crate::sync::{Mutex, OnceLock};
 use entasis_vector::Stored;
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
 use entasis_vector::{Chunk, ColumnId, Error, Result, Selection, Vector};
-use finish::{Merged, Morsel};
+use finish::Merged;
 use layout::Layout;
+use part::Morsel;
 use partial::Partial;
-use spill::{Known, Spill, Writer};
+use spill::{Known, Spill};
 use state::lock;
 use std::sync::Arc;
-use table::{GroupTable, Partition};
+use writer::Writer;
 
-/// Groups at which a hashed partial is put aside.
-pub const MOST_GROUPS: usize = 256 << 10;
 /// Rows after which a worker first asks whether groups repeat at all.
 pub const TRIAL_ROWS: usize = 32 << 10;
 /// Rows that are not looked up once looking up has not paid.
@@ -141,7 +141,9 @@ struct AggregateSink {
 impl Sink for AggregateSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
         // Before anybody has taken any.
-        self.shared.spill.as_ref().map(|spill| spill.left());
+        if let Some(spill) = &self.shared.spill {
+            spill.set_memory_aside();
+        }
         Ok(Box::new(AggregateWorker {
             shared: self.shared.clone(),
             machine: self.shared.layout.program.clone().map(Machine::new),

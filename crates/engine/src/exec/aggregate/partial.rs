@@ -9,12 +9,13 @@
 use super::deferred::Deferred;
 use super::feed::{Feeder, Groups};
 use super::layout::Layout;
-use super::spill::Writer;
 use super::state::State;
-use super::table::{GroupTable, Partition, partition_of};
+use super::writer::Writer;
+use crate::context::QueryContext;
+use crate::exec::group_table::{GroupTable, Partition, partition_of};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
 use entasis_vector::{Buffer, CHUNK_ROWS, Chunk, Error, Result, Selection, Stored, Vector};
 use std::sync::Arc;
 

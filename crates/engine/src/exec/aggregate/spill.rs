@@ -1,5 +1,5 @@
-//! Rows of an aggregation that wait for their groups, by partition: because groups hardly repeat, so that looking them up twice is
-//! wasted, or because there is no memory for more groups.
+//! Rows of an aggregation that wait for their groups, by partition: because groups hardly repeat, so that
+//! looking them up twice is wasted, or because there is no memory for more groups.
 //!
 //! ```text
 //! chunk → program → do groups repeat? ── no → [Writer], by low bits of the tags of their groups → [Store]
@@ -8,41 +8,40 @@
 //!                                        the others → [Writer] → [Store], in a file
 //! later, partition by partition: groups of all partials, then rows that wait → a partial of its own → result ([`super::late`])
 //! ```
-//! What waits are the outputs of the layout's program: rows that come back are folded in like any other, whatever the states
-//! are. In files this is a hybrid hash aggregation (Graefe, *Query Evaluation Techniques for Large Databases*, ACM Computing Surveys
-//! 1993, section 4.4), by the bits of the hash that partitions in memory have too.
+//! What waits are the outputs of the layout's program: rows that come back are folded in like any other,
+//! whatever the states are. In files this is a hybrid hash aggregation (Graefe, *Query Evaluation Techniques
+//! for Large Databases*, ACM Computing Surveys 1993, section 4.4), by the bits of the hash that partitions in
+//! memory have too.
 //!
-//! 1. Memory is short for a worker if it cannot reserve, or if it has some megabytes and, should its partial become twice as large, less
-//!    than a quarter would be left of what was free when the aggregation began: operators above need some too. It keeps its partials and makes no groups any more; rows that
-//!    waited in memory are written.
-//! 2. Frequent groups are likely to be in a partial, so rows are looked up in the last one, as long as one row in
-//!    [`WORTH_KNOWN`] is found there.
+//! 1. Memory is short for a worker if it cannot reserve, or if it has some megabytes and, should its partial
+//!    become twice as large, less than a quarter would be left of what was free when the aggregation began:
+//!    operators above need some too. It keeps its partials and makes no groups any more; rows that waited in
+//!    memory are written.
+//! 2. Frequent groups are likely to be in a partial, so rows are looked up in the last one, as long as one
+//!    row in [`WORTH_KNOWN`] is found there.
 //!
-//! Invariants: a group may be in several partials and among the rows that wait, but in one partition only. What a worker that writes
-//! holds back of all partitions together is bounded; a little of it, some hundred rows of each, need not be reserved.
+//! Invariants: a group may be in several partials and among the rows that wait, but in one partition only.
+//! What a worker that writes holds back of all partitions together is bounded; a little of it, some hundred
+//! rows of each, need not be reserved.
 //!
 //! Not here: aggregations without keys or whose external functions take rows as they come (they merge whole).
 
 use super::layout::Layout;
 use super::partial::Partial;
-use super::table::Partition;
-use crate::exec::materialized::Materialized;
-use crate::exec::spill::Spilling;
+use super::writer::{PARTITIONS, Writer};
+use crate::context::QueryContext;
+use crate::exec::group_table::Partition;
 use crate::exec::spill::store::{Medium, Store};
-use crate::exec::spread::Spread;
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
+use crate::settings::Spilling;
 use crate::sync::OnceLock;
 use entasis_vector::{Chunk, Result};
 use std::sync::Arc;
 
-/// A partition is split into `1 << BITS`.
-pub const BITS: u32 = 6;
-const PARTITIONS: usize = 1 << BITS;
-/// In the place of a partition: the row is not written.
-const STAYS: usize = PARTITIONS;
 /// The part of the memory that was free at the beginning that is left to others.
 const LEFT_PART: usize = 4;
-/// Partials of a worker may have so much memory, whatever is left to others: the most, and as a part of what is left.
+/// Partials of a worker may have so much memory, whatever is left to others: the most, and as a part of what
+/// is left.
 const MOST_LEAST: usize = 4 << 20;
 const LEAST_PART: usize = 4;
 /// What a writer holds back: the most, and as a part of what is left to others.
@@ -82,8 +81,14 @@ impl Spill {
         self.store.may_write()
     }
 
-    /// Bytes of memory that are left to others. To be asked before the first group is made.
-    pub fn left(&self) -> usize {
+    /// Measures what is free and sets a part of it aside for others. To be called before the first group is
+    /// made.
+    pub fn set_memory_aside(&self) {
+        self.left();
+    }
+
+    /// Bytes of memory that are left to others.
+    fn left(&self) -> usize {
         *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
     }
 
@@ -118,118 +123,12 @@ impl Spill {
         }
     }
 
-    /// What one worker brings the rows of a partition to `store` with, by the parts of the partition. In memory, to begin with.
+    /// What one worker brings the rows of a partition to `store` with, by the parts of the partition. In
+    /// memory, to begin with.
     pub(crate) fn writer(&self, store: &Arc<Store>, whole: Partition) -> Writer {
         let threads = self.context.settings.threads.max(1);
-        let width: usize = store.columns().iter().map(|meta| meta.physical.width()).sum();
-        let least = PARTITIONS * Materialized::FIRST_ROOM * width;
-        Writer {
-            parts: (0..PARTITIONS).map(|_| store.no_rows()).collect(),
-            columns: (0..store.columns().len()).collect(),
-            store: store.clone(),
-            whole,
-            spread: Spread::default(),
-            bytes: 0,
-            writes: false,
-            least,
-            most: (self.left() / HELD_PART / threads).min(MOST_HELD).max(2 * least),
-            memory: Reservation::new(&self.context.memory),
-        }
-    }
-}
-
-/// Rows of one worker that wait.
-pub struct Writer {
-    store: Arc<Store>,
-    /// What the partitions are parts of.
-    whole: Partition,
-    parts: Vec<Materialized>,
-    /// 0, 1, 2, …
-    columns: Vec<usize>,
-    spread: Spread<{ STAYS + 1 }>,
-    /// Bytes that are in memory.
-    bytes: usize,
-    /// Rows are written: when there are more bytes than `most`, or than twice `least` if they cannot be reserved. `least` is what
-    /// partitions of a few rows take, and is not reserved.
-    writes: bool,
-    least: usize,
-    most: usize,
-    memory: Reservation,
-}
-
-impl Writer {
-    /// Takes the rows of `chunk` whose tags are given; the others stay. Unless rows are written, memory is yet to be reserved.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub fn take(&mut self, chunk: &Chunk, tags: impl Iterator<Item = Option<u32>>) -> Result<()> {
-        let place = |tag| self.whole.part_of(tag, BITS) as u8;
-        self.spread.begin().extend(tags.map(|tag| tag.map_or(STAYS as u8, place)));
-        self.spread.arrange();
-        for (partition, part) in self.parts.iter_mut().enumerate() {
-            let rows = self.spread.rows(partition);
-            if !rows.is_empty() {
-                let before = part.bytes();
-                part.append(chunk, &self.columns, Some(rows));
-                self.bytes = self.bytes - before + part.bytes();
-            }
-        }
-        if !self.writes {
-            return Ok(());
-        }
-        let lacks = self.memory.resize(self.bytes.saturating_sub(self.least)).is_err() && self.bytes > 2 * self.least;
-        if lacks || self.bytes > self.most { self.write() } else { Ok(()) }
-    }
-
-    /// The rows of the last chunk that stay, ascending.
-    pub fn stays(&self) -> &[u16] {
-        self.spread.rows(STAYS)
-    }
-
-    /// Bytes of rows in memory.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Reserves what rows in memory take, unless they are written.
-    ///
-    /// # Errors
-    /// Resource.
-    pub fn reserve(&mut self) -> Result<()> {
-        if self.writes { Ok(()) } else { self.memory.resize(self.bytes) }
-    }
-
-    /// Writes all rows, and those that will come.
-    ///
-    /// # Errors
-    /// Those of writing.
-    pub fn write_from_now(&mut self) -> Result<()> {
-        self.writes = true;
-        self.write()
-    }
-
-    fn write(&mut self) -> Result<()> {
-        for (partition, part) in self.parts.iter_mut().enumerate() {
-            self.store.write(partition, part)?;
-            *part = self.store.no_rows();
-        }
-        self.bytes = 0;
-        self.memory.resize(0)
-    }
-
-    /// No more rows come.
-    ///
-    /// # Errors
-    /// I/O; resource, if temporary files would be too large; interrupted.
-    pub fn finish(mut self) -> Result<()> {
-        if self.writes {
-            return self.write();
-        }
-        for (partition, part) in self.parts.into_iter().enumerate() {
-            let (memory, segments) = (self.memory.split_off(part.bytes()), part.segments());
-            self.store.keep(part, memory, [(partition, 0..segments)]);
-        }
-        Ok(())
+        let most = (self.left() / HELD_PART / threads).min(MOST_HELD);
+        Writer::new(store, whole, most, Reservation::new(&self.context.memory))
     }
 }
 
@@ -254,7 +153,8 @@ impl Known {
         Known { looks_up, rows: 0, found: 0 }
     }
 
-    /// Folds rows of `chunk`, which has the outputs of the layout's program, into `partial`, and lets the others wait.
+    /// Folds rows of `chunk`, which has the outputs of the layout's program, into `partial`, and lets the
+    /// others wait.
     ///
     /// # Errors
     /// Those of the states and of writing.

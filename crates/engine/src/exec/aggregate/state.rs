@@ -14,7 +14,9 @@
 //! magnitude of the column times the rows so far fits, and then go over to 128 bits for good.
 
 use super::extreme::Extreme;
-use super::marked::{self, MASKED_GROUPS};
+use super::rows::{Rows, accumulate, combine, permute};
+use crate::exec::group_table::marked;
+use crate::exec::group_table::marked::MASKED_GROUPS;
 use crate::exec::materialized::Materialized;
 use crate::plan::{ExternalAggregate, GroupStates};
 use crate::sync::Mutex;
@@ -55,20 +57,6 @@ impl PartialEq for StateKind {
             _ => false,
         }
     }
-}
-
-/// The rows of a chunk that count, as a kernel walks over them.
-#[derive(Clone, Copy)]
-pub struct Rows<'a> {
-    /// How many.
-    pub count: usize,
-    /// Where they stand in the argument; `None`: at 0, 1, 2, …
-    pub positions: Option<&'a [u16]>,
-    /// Their groups; `None`: all belong to group 0, unless there are marks.
-    pub groups: Option<&'a [u32]>,
-    /// If there are few groups, instead of them for counts and sums: of each position the group of its row, or [`marked::NO_GROUP`]
-    /// if it is no row. No position beyond is a row.
-    pub marks: Option<&'a [u8]>,
 }
 
 /// The states of one aggregate for all groups of a table.
@@ -227,28 +215,6 @@ pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> crate::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-/// Folds values into the states of their groups.
-#[inline(always)]
-pub fn accumulate<T: Native, A: Copy>(values: &[T], rows: &Rows<'_>, states: &mut [A], step: impl Fn(A, T) -> A) {
-    let count = rows.count;
-    match (rows.groups, rows.positions) {
-        (None, None) => states[0] = widest(|| values[..count].iter().fold(states[0], |a, &v| step(a, v))),
-        (None, Some(at)) => states[0] = at[..count].iter().fold(states[0], |a, &p| step(a, values[p as usize])),
-        (Some(groups), None) => {
-            for (&g, &v) in groups[..count].iter().zip(values) {
-                let state = &mut states[g as usize];
-                *state = step(*state, v);
-            }
-        }
-        (Some(groups), Some(at)) => {
-            for (&g, &p) in groups[..count].iter().zip(at) {
-                let state = &mut states[g as usize];
-                *state = step(*state, values[p as usize]);
-            }
-        }
-    }
-}
-
 /// As [`accumulate`]; a sum without groups runs in eight lanes, since float additions may not be reordered by the
 /// compiler.
 #[inline(always)]
@@ -263,20 +229,6 @@ fn accumulate_floats<T: Native>(values: &[T], rows: &Rows<'_>, sums: &mut [f64],
     } else {
         accumulate(values, rows, sums, |sum, v| sum + widen(v));
     }
-}
-
-/// Combines `other[ids[i]]` into `own[map[i]]`.
-#[inline(always)]
-pub fn combine<T: Copy>(own: &mut [T], other: &[T], ids: &[u32], map: &[u32], step: impl Fn(T, T) -> T) {
-    for (&id, &to) in ids.iter().zip(map) {
-        let state = &mut own[to as usize];
-        *state = step(*state, other[id as usize]);
-    }
-}
-
-/// Puts `values[ids[i]]` at i.
-pub fn permute<T: Copy>(values: &mut Vec<T>, ids: &[u32]) {
-    *values = ids.iter().map(|&id| values[id as usize]).collect();
 }
 
 /// Exact sums of integers.

@@ -1,9 +1,10 @@
 //! Aggregations against a slow twin that keeps all rows of a group in a map.
 
 use super::*;
-use crate::exec::spill::Spilling;
+use crate::exec::group_table::direct::Direct;
 use crate::exec::testing::{Chance, chunk_of, column, context, drain, push_all};
 use crate::plan::{AggregateFunction, ExternalAggregate, GroupStates, SortKey};
+use crate::settings::Spilling;
 use entasis_vector::{DataType, Value};
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -331,10 +332,10 @@ fn many_groups_are_merged_in_partitions() {
 fn wide_spans_are_direct_if_many_groups_are_expected() {
     let mut metas = [column(0, DataType::Int64)];
     metas[0].range = Some((1, 2_000_000));
-    assert!(direct::Direct::new(&metas, 300_000).is_some());
-    assert!(direct::Direct::new(&metas, 3000).is_none());
+    assert!(Direct::new(&metas, 300_000).is_some());
+    assert!(Direct::new(&metas, 3000).is_none());
     metas[0].range = Some((0, 1 << 40));
-    assert!(direct::Direct::new(&metas, usize::MAX >> 8).is_none());
+    assert!(Direct::new(&metas, usize::MAX >> 8).is_none());
 }
 
 #[test]

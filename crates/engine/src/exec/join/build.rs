@@ -2,23 +2,20 @@
 //!
 //! Rows that there is no memory for go to temporary files ([`partitioned`](super::partitioned)).
 
-use super::filter::{Expected, FilterSlot, KeyFilter};
-use super::partitioned::{Spill, SplitRows};
+use super::build_spec::BuildSpec;
+use super::partitioned::{Partitioning, SplitRows};
 use super::swap::Way;
-use super::table::ordered::{self, Ingredients};
-use super::table::{
-    Asked, BuildInput, Chosen, Facts, Repetition, TableKind, Wish, bytes_at_most, choose, fits, key_bounds,
-    repetition_by_hash,
-};
-use super::twice::Twice;
-use super::{Built, BuiltSlot, Computed, ComputedWorker, Shape};
-use crate::bounds::Lookup;
+use super::table::bytes_at_most;
+use super::two_pass::TwoPass;
+use super::{Built, BuiltSlot, Computed, ComputedWorker};
+use crate::context::QueryContext;
+use crate::exec::key_filter::{BuildInput, FilterSlot, KeyFilter};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
-use crate::exec::tuple::Choice;
-use crate::exec::{QueryContext, Reservation};
-use crate::sync::{AtomicU64, Mutex, PoisonError};
+use crate::exec::temp_compression::Choice;
+use crate::memory::Reservation;
+use crate::sync::{Mutex, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Program};
 use entasis_vector::{Chunk, Error, ErrorKind, Result};
 use std::sync::Arc;
@@ -30,7 +27,7 @@ pub(crate) struct BuildSink {
     /// The columns as they are kept; wide where the probe side's keys are.
     pub kept: Vec<ColumnMeta>,
     /// What is made of them.
-    pub making: Making,
+    pub spec: BuildSpec,
     /// Told which keys there are, for the probe side's scans.
     pub filter: Option<Arc<FilterSlot>>,
     /// Where the result goes.
@@ -38,9 +35,9 @@ pub(crate) struct BuildSink {
     /// What the workers have kept.
     pub parts: Arc<Mutex<Vec<Kept>>>,
     /// What a first reading has counted; absent: there was none.
-    pub twice: Option<Arc<Twice>>,
+    pub two_pass: Option<Arc<TwoPass>>,
     /// Where rows go that there is no memory for; absent: nowhere.
-    pub spill: Option<Arc<Spill>>,
+    pub partitioning: Option<Arc<Partitioning>>,
     /// Whether the rows become tuples.
     pub choice: Arc<Choice>,
     /// Which of the join's sides this is, if they may be swapped.
@@ -59,140 +56,26 @@ pub(crate) enum Kept {
     Split(SplitRows),
 }
 
-/// How build rows become what is probed.
-#[derive(Clone)]
-pub(crate) struct Making {
-    /// What the join gives.
-    pub shape: Shape,
-    /// For each key, whether NULL equals NULL.
-    pub null_equals_null: Vec<bool>,
-    /// Rows with NULL keys will be asked for.
-    pub null_aware: bool,
-    /// Marks of matched rows will be asked for.
-    pub marks: bool,
-    /// Which table is wanted.
-    pub table: TableKind,
-    /// What the table will be asked.
-    pub asked: Asked,
-    /// Which of the columns are read, apart from comparing keys.
-    pub read: Vec<bool>,
-    /// What is expected to be probed.
-    pub expected: Expected,
-    /// How rows are found that are to be in order: the columns behind the keys are what they are ordered by.
-    pub lookup: Option<Lookup>,
-    /// Settings and memory.
-    pub context: QueryContext,
-}
-
-impl Making {
-    fn wish(&self) -> Wish<'_> {
-        Wish { kind: self.table, asked: self.asked, read: &self.read, expected: self.expected }
-    }
-
-    /// True if the table is asked for rows: a CAT that is forced is.
-    pub(crate) fn asks_for_rows(&self) -> bool {
-        self.asked == Asked::Rows || self.table == TableKind::Cat
-    }
-
-    /// See [`repetition_by_hash`].
-    pub(crate) fn repetition_by_hash(
-        &self,
-        facts: &Facts,
-        rows: &Materialized,
-        memory: &mut Reservation,
-        tasks: &dyn Tasks,
-    ) -> Result<Option<Repetition>> {
-        repetition_by_hash(&self.wish(), facts, rows, &self.null_equals_null, memory, tasks)
-    }
-
-    /// What is known of the keys of `rows`.
-    ///
-    /// # Errors
-    /// Those of the tasks.
-    pub(crate) fn facts(&self, rows: &Materialized, tasks: &dyn Tasks) -> Result<Facts> {
-        let nulls = &self.null_equals_null;
-        Ok(Facts { keys: nulls.len(), bounds: key_bounds(rows, nulls, tasks)?, bits: None, repetition: None })
-    }
-
-    /// True if there is memory for a table over `rows`, whose memory `memory` is.
-    fn fits(&self, facts: &Facts, rows: &Materialized, memory: &mut Reservation, tasks: &dyn Tasks) -> Result<bool> {
-        let Some(lookup) = &self.lookup else {
-            return fits(&self.wish(), facts, rows, &self.null_equals_null, memory, tasks);
-        };
-        let keys = self.null_equals_null.len();
-        Ok(memory.free() >= ordered::bytes_to_build(rows.rows(), rows.columns(), keys, lookup))
-    }
-
-    /// Bytes that a table of so many rows with these columns may need beside them.
-    pub(crate) fn table_bytes(&self, rows: usize, columns: &[ColumnMeta]) -> usize {
-        match &self.lookup {
-            None => bytes_at_most(self.table, rows),
-            Some(lookup) => ordered::bytes_to_build(rows, columns, self.null_equals_null.len(), lookup),
-        }
-    }
-
-    /// The table over `rows`, whose memory `memory` is, and which one it is and why.
-    ///
-    /// # Errors
-    /// Those of the tasks; resource.
-    pub(crate) fn make(
-        &self,
-        rows: Materialized,
-        facts: &Facts,
-        mut memory: Reservation,
-        tasks: &dyn Tasks,
-    ) -> Result<(Built, String)> {
-        let nulls = &self.null_equals_null;
-        let any = !rows.is_empty();
-        let mut null_keys = if self.null_aware { null_keys_of(&rows, nulls) } else { Vec::new() };
-        let collisions = self.context.settings.hash_collisions;
-        let Chosen { rows, table, reason } = match self.lookup {
-            None => choose(&self.wish(), facts, rows, nulls, collisions, &mut memory, tasks)?,
-            Some(lookup) => {
-                let (probe, budget) = (self.shape.probe, &self.context.memory);
-                let ingredients = Ingredients {
-                    lookup,
-                    null_equals_null: nulls,
-                    probe,
-                    hash_collisions: collisions,
-                    memory: budget,
-                    tasks,
-                };
-                ordered::build(rows, &ingredients, &mut memory)?
-            }
-        };
-        let has_null_keys = !null_keys.is_empty();
-        if has_null_keys && !rows.is_empty() {
-            // The rows may have moved.
-            null_keys = null_keys_of(&rows, nulls);
-        }
-        let words = if self.marks { rows.id_space().div_ceil(64) } else { 0 };
-        let matched: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
-        memory.resize(rows.bytes() + table.bytes() + null_keys.len() * 4 + words * 8)?;
-        Ok((Built { rows, any, table, null_keys, has_null_keys, matched, _memory: memory }, reason))
-    }
-}
-
 impl Sink for BuildSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
-        if let Some(worker) = self.twice.as_ref().and_then(|twice| twice.worker(&self.columns)) {
+        if let Some(worker) = self.two_pass.as_ref().and_then(|two_pass| two_pass.worker(&self.columns)) {
             return Ok(worker);
         }
-        let rows = match &self.spill {
-            Some(spill) if spill.is_forced() => Kept::Split(spill.build_rows()),
+        let rows = match &self.partitioning {
+            Some(partitioning) if partitioning.is_forced() => Kept::Split(partitioning.build_rows()),
             _ => Kept::Whole(Materialized::new(&self.kept), Reservation::new(&self.context.memory)),
         };
         // What is free is looked at before a row is kept.
-        self.spill.iter().for_each(|spill| {
-            spill.left();
-        });
+        if let Some(partitioning) = &self.partitioning {
+            partitioning.set_memory_aside();
+        }
         Ok(Box::new(Worker {
             columns: self.columns.worker(),
             rows,
             parts: self.parts.clone(),
-            spill: self.spill.clone(),
+            partitioning: self.partitioning.clone(),
             choice: self.choice.clone(),
-            making: self.making.clone(),
+            spec: self.spec.clone(),
         }))
     }
 
@@ -201,7 +84,7 @@ impl Sink for BuildSink {
     }
 
     fn finish(&self, tasks: &dyn Tasks) -> Result<()> {
-        self.complete(tasks).map_err(|error| with_way_out(error, &self.making))
+        self.complete(tasks).map_err(|error| with_way_out(error, &self.spec))
     }
 }
 
@@ -213,16 +96,16 @@ impl BuildSink {
         {
             return Ok(());
         }
-        if let Some(twice) = &self.twice
-            && let Some(built) = twice.finish(&self.recorder, tasks)?
+        if let Some(two_pass) = &self.two_pass
+            && let Some(built) = two_pass.finish(&self.recorder, tasks)?
         {
             return self.built.set(built).map_err(|_| Error::internal("a join was built twice"));
         }
         let parts = std::mem::take(&mut *self.parts.lock().unwrap_or_else(PoisonError::into_inner));
-        if let Some(spill) = &self.spill
+        if let Some(partitioning) = &self.partitioning
             && parts.iter().any(|part| matches!(part, Kept::Split(_)))
         {
-            return self.finish_split(spill, parts, self.filter.as_deref(), tasks);
+            return self.finish_split(partitioning, parts, self.filter.as_deref(), tasks);
         }
         let mut rows = Materialized::new(&self.kept);
         // The workers' reservations stand until the whole is reserved again.
@@ -245,15 +128,15 @@ impl BuildSink {
             return swap.turn(rows, memory);
         }
 
-        let expected = Way::expected(self.way.as_ref(), self.making.expected);
-        let making = Making { expected, ..self.making.clone() };
-        let mut facts = making.facts(&rows, tasks)?;
+        let expected = Way::expected(self.way.as_ref(), self.spec.expected);
+        let spec = BuildSpec { expected, ..self.spec.clone() };
+        let mut facts = spec.facts(&rows, tasks)?;
         if let Some(slot) = &self.filter {
-            let null_equals_null = &making.null_equals_null;
+            let null_equals_null = &spec.null_equals_null;
             let hash_collisions = self.context.settings.hash_collisions;
             let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
             let kind = self.context.settings.join_filter;
-            let spared = bytes_at_most(making.table, rows.id_space());
+            let spared = bytes_at_most(spec.table, rows.id_space());
             if let Some((filter, reason)) =
                 slot.fill(&input, facts.bounds.as_deref(), kind, &self.context.memory, spared)?
             {
@@ -261,19 +144,19 @@ impl BuildSink {
                 self.recorder.note(reason);
             }
         }
-        if let Some(spill) = &self.spill
-            && spill.choose(&mut facts, &rows, &mut memory, tasks)?
+        if let Some(partitioning) = &self.partitioning
+            && partitioning.choose(&mut facts, &rows, &mut memory, tasks)?
         {
-            let parts = spill.split_all(rows, memory, tasks)?.into_iter().map(Kept::Split).collect();
+            let parts = partitioning.split_all(rows, memory, tasks)?.into_iter().map(Kept::Split).collect();
             // The filter is there.
-            return self.finish_split(spill, parts, None, tasks);
+            return self.finish_split(partitioning, parts, None, tasks);
         }
-        if let Some(spill) = &self.spill
-            && !making.fits(&facts, &rows, &mut memory, tasks)?
+        if let Some(partitioning) = &self.partitioning
+            && !spec.fits(&facts, &rows, &mut memory, tasks)?
         {
-            return self.finish_split(spill, vec![Kept::Whole(rows, memory)], self.filter.as_deref(), tasks);
+            return self.finish_split(partitioning, vec![Kept::Whole(rows, memory)], self.filter.as_deref(), tasks);
         }
-        let (built, reason) = making.make(rows, &facts, memory, tasks)?;
+        let (built, reason) = spec.make(rows, &facts, memory, tasks)?;
         self.recorder.note(reason);
         tuples.into_iter().for_each(|report| self.recorder.note(report));
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
@@ -282,7 +165,7 @@ impl BuildSink {
     /// The same where partitions may be in files.
     fn finish_split(
         &self,
-        spill: &Arc<Spill>,
+        partitioning: &Arc<Partitioning>,
         parts: Vec<Kept>,
         slot: Option<&FilterSlot>,
         tasks: &dyn Tasks,
@@ -292,53 +175,44 @@ impl BuildSink {
             splits.push(match part {
                 Kept::Split(rows) => rows,
                 Kept::Whole(whole, memory) => {
-                    let mut rows = spill.build_rows();
+                    let mut rows = partitioning.build_rows();
                     rows.take_all(whole, memory)?;
                     rows
                 }
             });
         }
-        let (rows, memory) = spill.complete(splits, slot, tasks)?;
-        let facts = self.making.facts(&rows, tasks)?;
-        let (built, reason) = self.making.make(rows, &facts, memory, tasks)?;
-        if !built.rows.is_empty() || !spill.is_active() {
+        let (rows, memory) = partitioning.complete(splits, slot, tasks)?;
+        let facts = self.spec.facts(&rows, tasks)?;
+        let (built, reason) = self.spec.make(rows, &facts, memory, tasks)?;
+        if !built.rows.is_empty() || !partitioning.is_active() {
             self.recorder.note(reason);
         }
-        let any = built.any || spill.is_active();
-        let built = Built { any, has_null_keys: spill.has_null_keys(), ..built };
+        let any = built.any || partitioning.is_active();
+        let built = Built { any, has_null_keys: partitioning.has_null_keys(), ..built };
         self.built.set(built).map_err(|_| Error::internal("a join was built twice"))
     }
 }
 
 /// `error`, which names the setting that keeps joins from writing what does not fit into memory, if it is that.
-fn with_way_out(error: Error, making: &Making) -> Error {
+fn with_way_out(error: Error, spec: &BuildSpec) -> Error {
     match error.kind() {
-        ErrorKind::Resource if making.lookup.is_some_and(|lookup| lookup.nearest) => {
+        ErrorKind::Resource if spec.lookup.is_some_and(|lookup| lookup.nearest) => {
             error.with_context("the right side of an ASOF JOIN must fit into memory")
         }
-        ErrorKind::Resource if making.context.settings.temp_directory.is_empty() => error.with_hint(
+        ErrorKind::Resource if spec.context.settings.temp_directory.is_empty() => error.with_hint(
             "SET temp_directory = '…' to a directory for what does not fit, or raise memory_limit, or select fewer rows or columns",
         ),
         _ => error,
     }
 }
 
-/// Rows with a NULL in a key that NULL does not equal.
-fn null_keys_of(rows: &Materialized, null_equals_null: &[bool]) -> Vec<u32> {
-    let keys: Vec<usize> = (0..null_equals_null.len()).filter(|&k| !null_equals_null[k] && rows.has_nulls(k)).collect();
-    if keys.is_empty() {
-        return Vec::new();
-    }
-    rows.ids().filter(|&id| keys.iter().any(|&key| rows.value(id, key).is_null())).collect()
-}
-
 struct Worker {
     columns: ComputedWorker,
     rows: Kept,
     parts: Arc<Mutex<Vec<Kept>>>,
-    spill: Option<Arc<Spill>>,
+    partitioning: Option<Arc<Partitioning>>,
     choice: Arc<Choice>,
-    making: Making,
+    spec: BuildSpec,
 }
 
 impl SinkWorker for Worker {
@@ -358,9 +232,9 @@ impl SinkWorker for Worker {
                 let bytes = rows.bytes();
                 if bytes != memory.bytes() {
                     let reserved = memory.resize(bytes);
-                    match &self.spill {
-                        None => reserved.map_err(|error| with_way_out(error, &self.making))?,
-                        Some(spill) => is_over = reserved.is_err() || spill.is_short(bytes, memory),
+                    match &self.partitioning {
+                        None => reserved.map_err(|error| with_way_out(error, &self.spec))?,
+                        Some(partitioning) => is_over = reserved.is_err() || partitioning.is_short(bytes, memory),
                     }
                 }
             }
@@ -384,8 +258,9 @@ impl SinkWorker for Worker {
 impl Worker {
     /// From now on rows are kept by partition.
     fn split(&mut self) -> Result<Flow> {
-        let Some(spill) = &self.spill else { return Ok(Flow::Continue) };
-        let Kept::Whole(whole, memory) = std::mem::replace(&mut self.rows, Kept::Split(spill.build_rows())) else {
+        let Some(partitioning) = &self.partitioning else { return Ok(Flow::Continue) };
+        let Kept::Whole(whole, memory) = std::mem::replace(&mut self.rows, Kept::Split(partitioning.build_rows()))
+        else {
             return Ok(Flow::Continue);
         };
         if let Kept::Split(rows) = &mut self.rows {

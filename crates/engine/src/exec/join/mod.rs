@@ -5,7 +5,7 @@
 //!                                                         ↓
 //! probe side → … → [probe::Probe] ── pairs (probe row, build row) ─→ …
 //!                                                         ↓ marks of matched build rows
-//!                          later: [rest::BuildRows], the build rows that matched, or did not
+//!                          later: [unmatched::BuildRows], the build rows that matched, or did not
 //! ```
 //! The build side's columns are kept in a [`Materialized`], where those that are no keys may become
 //! [tuples](super::tuple); a [`table::JoinTable`] knows only its row ids. Which table it
@@ -21,31 +21,32 @@
 //! Every kind of join is one [`Shape`]: what the probe gives, and what the build side gives afterwards. A join without
 //! keys is the same operator over a table in which every row is a candidate.
 //!
-//! The input of the build side may be read [`twice`], so that its rows are there once and find their places while they are in the caches.
+//! The input of the build side may be read [`two_pass`], so that its rows are there once and find their places while they are in the caches.
 //!
-//! Where a table is far larger than the caches, probe rows may come to it in the order of their hashes, if that is asked for ([`strides`]).
+//! Where a table is far larger than the caches, probe rows may come to it in the order of their hashes, if that is asked for ([`buffered_probe`]).
 //!
 //! If far more build rows come than were expected, the sides may be [swapped](swap) before there is a table.
 //!
 //! What a finished build side tells scans and operators below its probe side is a [`filter`]. Where the build side does not
 //! fit into memory, or its table not into a cache, [`partitioned`] does the same for a part of the rows after the other.
 
+pub(crate) mod buffered_columns;
+pub(crate) mod buffered_probe;
 pub(crate) mod build;
-pub(crate) mod early;
-pub(crate) mod filter;
-pub(crate) mod held_back;
-pub(crate) mod kept;
+pub(crate) mod build_spec;
 pub(crate) mod partitioned;
 pub(crate) mod probe;
-pub(crate) mod rest;
+pub(crate) mod probe_buffer;
 pub(crate) mod side;
-pub(crate) mod strides;
+pub(crate) mod strategy;
 pub(crate) mod swap;
 pub(crate) mod table;
-pub(crate) mod twice;
+pub(crate) mod tuning;
+pub(crate) mod two_pass;
+pub(crate) mod unmatched;
 
-use crate::exec::Reservation;
 use crate::exec::materialized::Materialized;
+use crate::memory::Reservation;
 use crate::plan::JoinKind;
 use crate::sync::{AtomicU64, OnceLock, Ordering};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine, Program};
@@ -59,7 +60,7 @@ pub(crate) struct Shape {
     /// While the probe side streams by.
     pub probe: ProbeOutput,
     /// After it, from the build side.
-    pub rest: Rest,
+    pub tail: BuildTail,
 }
 
 /// What comes out for a probe row.
@@ -88,7 +89,7 @@ pub(crate) enum ProbeOutput {
 
 /// Which build rows come out after the probe side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rest {
+pub(crate) enum BuildTail {
     /// None.
     Nothing,
     /// Those that matched some probe row.
@@ -101,24 +102,24 @@ impl Shape {
     /// The shape of `kind` with the left or the right input in the table; `None` if that side cannot be built.
     pub(crate) fn of(kind: JoinKind, build_left: bool) -> Option<Shape> {
         use ProbeOutput::*;
-        let (probe, rest) = match (kind, build_left) {
-            (JoinKind::Inner, _) => (Pairs, Rest::Nothing),
-            (JoinKind::Left, false) | (JoinKind::Right, true) => (PairsOrNulls, Rest::Nothing),
-            (JoinKind::Left, true) | (JoinKind::Right, false) => (Pairs, Rest::Unmatched),
-            (JoinKind::Full, _) => (PairsOrNulls, Rest::Unmatched),
-            (JoinKind::Semi, false) => (Matched, Rest::Nothing),
-            (JoinKind::Semi, true) => (Nothing, Rest::Matched),
-            (JoinKind::Anti, false) => (Unmatched, Rest::Nothing),
-            (JoinKind::Anti, true) => (Nothing, Rest::Unmatched),
-            (JoinKind::NullAwareAnti, false) => (SurelyUnmatched, Rest::Nothing),
-            (JoinKind::Mark { null_aware, .. }, false) => (Mark { null_aware }, Rest::Nothing),
-            (JoinKind::Single, false) => (OneOrNulls, Rest::Nothing),
-            (JoinKind::AsOf { outer }, false) => (if outer { PairsOrNulls } else { Pairs }, Rest::Nothing),
+        let (probe, tail) = match (kind, build_left) {
+            (JoinKind::Inner, _) => (Pairs, BuildTail::Nothing),
+            (JoinKind::Left, false) | (JoinKind::Right, true) => (PairsOrNulls, BuildTail::Nothing),
+            (JoinKind::Left, true) | (JoinKind::Right, false) => (Pairs, BuildTail::Unmatched),
+            (JoinKind::Full, _) => (PairsOrNulls, BuildTail::Unmatched),
+            (JoinKind::Semi, false) => (Matched, BuildTail::Nothing),
+            (JoinKind::Semi, true) => (Nothing, BuildTail::Matched),
+            (JoinKind::Anti, false) => (Unmatched, BuildTail::Nothing),
+            (JoinKind::Anti, true) => (Nothing, BuildTail::Unmatched),
+            (JoinKind::NullAwareAnti, false) => (SurelyUnmatched, BuildTail::Nothing),
+            (JoinKind::Mark { null_aware, .. }, false) => (Mark { null_aware }, BuildTail::Nothing),
+            (JoinKind::Single, false) => (OneOrNulls, BuildTail::Nothing),
+            (JoinKind::AsOf { outer }, false) => (if outer { PairsOrNulls } else { Pairs }, BuildTail::Nothing),
             (JoinKind::NullAwareAnti | JoinKind::Mark { .. } | JoinKind::Single | JoinKind::AsOf { .. }, true) => {
                 return None;
             }
         };
-        Some(Shape { probe, rest })
+        Some(Shape { probe, tail })
     }
 
     /// True if probe rows without match leave no trace, so that they may be filtered out beforehand.
@@ -127,10 +128,10 @@ impl Shape {
     }
 
     /// What the join asks its table; `plain`: it has no conditions beside the keys and no column of the build side is read.
-    pub(crate) fn asks(self, plain: bool) -> table::Asked {
-        use table::Asked::*;
+    pub(crate) fn asks(self, plain: bool) -> table::LookupKind {
+        use table::LookupKind::*;
         match self.probe {
-            _ if !plain || self.rest != Rest::Nothing => Rows,
+            _ if !plain || self.tail != BuildTail::Nothing => Rows,
             _ if self.gives_pairs() => Number,
             _ => Existence,
         }

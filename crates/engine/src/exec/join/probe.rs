@@ -4,10 +4,10 @@
 //! candidates) until there are none → rows without match. Pairs wait in `out` until they fill a chunk or the input
 //! chunk ends, since they refer to it.
 
-use super::rest::gather;
 use super::table::{Cursor, Pairs, ProbeKeys};
+use super::unmatched::gather;
 use super::{Built, BuiltSlot, Computed, ComputedWorker, ProbeOutput, Shape};
-use crate::exec::QueryContext;
+use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use entasis_vector::expr::{Machine, Program};

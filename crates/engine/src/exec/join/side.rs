@@ -3,13 +3,14 @@
 //! Here more is known than when joins are ordered: which columns are read above, how much memory is left, and hence whether the
 //! rows will become tuples.
 
+use crate::context::QueryContext;
 use crate::cost::Costs;
-use crate::cost::join::{By, Chosen, Join};
-use crate::exec::QueryContext;
-use crate::exec::join::filter::Expected;
-use crate::exec::join::twice::counted_bytes;
-use crate::exec::tuple::expected_bytes;
-use crate::optimizer::{ColumnSet, Estimate, estimate, estimate_join, reads_all, width};
+use crate::estimate::join_cost::{By, Chosen, Join};
+use crate::estimate::{Estimate, estimate, estimate_join, width};
+use crate::exec::join::two_pass::counted_bytes;
+use crate::exec::key_filter::Expected;
+use crate::exec::temp_compression::expected_bytes;
+use crate::plan::tree::{ColumnSet, reads_all};
 use crate::plan::{self, Columns, JoinKind, Node};
 use entasis_vector::expr::{ColumnMeta, Expr};
 use std::sync::Arc;

@@ -10,7 +10,7 @@
 //! 3. If the other way is cheaper by far, the [`Switch`] is turned: the probe side runs into a build sink of its own, and the rows
 //!    that are there are the source of the probe ([`KeptRows`]). Nothing is read twice, no row is lost.
 //!
-//! How both ways are planned is in [`crate::exec::build`]. Hybrid hash joins reverse roles for a partition (Graefe, *Query Evaluation
+//! How both ways are planned is in [`crate::exec::physical`]. Hybrid hash joins reverse roles for a partition (Graefe, *Query Evaluation
 //! Techniques for Large Databases*, 1993, section 5.2); here it is the whole join, before a table is built.
 //!
 //! Invariants: the switch is turned once, before either probe side starts. The output has the same rows and columns either way.
@@ -21,40 +21,19 @@
 #[cfg(test)]
 mod tests;
 
-use super::filter::Expected;
 use super::side::Weighed;
+use crate::context::QueryContext;
+use crate::exec::join::tuning::{DEARER, FAR_MORE, SWAP_ROWS};
+use crate::exec::key_filter::Expected;
 use crate::exec::materialized::Materialized;
-use crate::exec::named::named;
 use crate::exec::pipeline::Switch;
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
 use crate::plan::Node;
 use crate::relation::{Source, SourceWorker};
+use crate::settings::Swapping;
 use crate::sync::{AtomicBool, AtomicUsize, OnceLock, Ordering};
 use entasis_vector::{Chunk, Error, Result, Selection, Vector};
 use std::sync::Arc;
-
-/// Whether the sides of a join may be swapped while it runs. The setting `join_swap`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Swapping {
-    /// Where far more rows came than were expected, and it pays.
-    #[default]
-    Auto,
-    /// Never.
-    Off,
-    /// Wherever it is possible. For tests.
-    Always,
-}
-
-named!(Swapping: Auto = "auto", Off = "off", Always = "always");
-
-/// So many times the rows that were expected are far more.
-const FAR_MORE: f64 = 2.0;
-/// So many times what it costs otherwise makes up for what is not known of the other side.
-// PERF: with 5 million rows where ten were expected, and 2, 3 and 4 million others, swapping takes 0.55, 0.67 and 0.90 of the time (tables of
-// places) where the formula says 0.69, 0.80 and 0.88, and 0.53, 0.7 and 1.0 (tables by hash; 0.87 of 2 million).
-const DEARER: f64 = 1.1;
-/// A table of so few rows is soon made; to plan the other way takes longer than it would save.
-const FEW_ROWS: f64 = 65_536.0;
 
 /// A join whose sides may be swapped.
 pub(crate) struct Swap {
@@ -94,7 +73,7 @@ impl Swap {
     pub(crate) fn of(node: &Node, weighed: Weighed, context: &QueryContext) -> Option<Arc<Swap>> {
         let setting = context.settings.join_swap;
         let is_wanted = match setting {
-            Swapping::Auto => most_rows(node) > FEW_ROWS.max(FAR_MORE * weighed.kept_rows()),
+            Swapping::Auto => most_rows(node) > SWAP_ROWS.max(FAR_MORE * weighed.kept_rows()),
             Swapping::Off => false,
             Swapping::Always => true,
         };

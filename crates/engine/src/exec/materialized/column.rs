@@ -3,14 +3,12 @@
 //! All loops run over one column of many rows. Integers that arrive narrower are widened; bytes of strings that do not outlive the
 //! statement are copied to a heap.
 
+use super::segments::{joined, visit_segments};
 use super::words::{Packed, by_width};
 use super::{Materialized, SEGMENT_ROWS};
-use crate::exec::ahead::{FAR_BYTES, visit_asking};
-use crate::exec::fetch::fetch;
+use crate::exec::gather::gather;
 use entasis_vector::bitmap;
 use entasis_vector::buffer::seen_as_mut;
-use entasis_vector::prefetch::prefetch;
-use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Buffer, Buffers, Encoding, Native, PhysicalType, StringHeap, StringView, Vector};
 
 /// One column, segment by segment.
@@ -227,52 +225,12 @@ pub(super) fn widen(vector: &Vector, picks: Picks<'_>, own: PhysicalType, to: &m
 #[inline(always)]
 fn gather_values<T: Native>(segments: &Buffers, rows: &[u32], missing: bool, out: &mut [T]) {
     if let (false, Some((base, values))) = (missing, joined::<T>(segments, rows)) {
-        return fetch(values, rows, |row| row.wrapping_sub(base) as usize, out);
+        return gather(values, rows, |row| row.wrapping_sub(base) as usize, out);
     }
     let get = |row: u32| segments[(row >> 16) as usize].as_slice::<T>()[(row & 0xffff) as usize];
     visit_segments::<T, _>(segments, rows, out, |row, to| {
         *to = if missing && row == Materialized::NO_ROW { T::default() } else { get(row) };
     });
-}
-
-/// Visits the given rows with an item of `out` each; their values have been asked for, if all are more than the nearer caches hold.
-#[inline(always)]
-pub(super) fn visit_segments<T: Native, O>(
-    segments: &[Buffer],
-    rows: &[u32],
-    out: &mut [O],
-    visitor: impl FnMut(u32, &mut O),
-) {
-    let are_far = segments.first().is_some_and(|first| segments.len() * first.capacity() > FAR_BYTES);
-    // No row is in no segment.
-    let segment = |row: u32| segments.get((row >> 16) as usize);
-    let ask = |row| segment(row).into_iter().for_each(|s| prefetch(s.as_slice::<T>(), (row & 0xffff) as usize));
-    visit_asking(are_far, rows, ask, out, visitor);
-}
-
-/// The values of the segment in which all `rows` are as one slice, or those of all segments if they are one piece of memory, and the
-/// row it begins with.
-// PERF: rows that have been put in place are one piece. Of others, keys in order, or by hash, lead to rows near each other.
-#[inline(always)]
-pub(super) fn joined<'a, T: Native>(segments: &'a Buffers, rows: &[u32]) -> Option<(u32, &'a [T])> {
-    if let Some(values) = segments.joined(SEGMENT_ROWS) {
-        return Some((0, values));
-    }
-    let (first, last) = widest_of(Ends(rows));
-    let segment = segments.get((first >> 16) as usize).filter(|_| first >> 16 == last >> 16)?;
-    Some((first & !0xffff, segment.as_slice()))
-}
-
-/// The least and the greatest of some rows.
-struct Ends<'a>(&'a [u32]);
-
-impl Kernel for Ends<'_> {
-    type Output = (u32, u32);
-
-    #[inline(always)]
-    fn run(self) -> (u32, u32) {
-        self.0.iter().fold((u32::MAX, 0), |(first, last), &row| (first.min(row), last.max(row)))
-    }
 }
 
 pub(super) fn copy_range(from: &Buffer, first: usize, rows: usize, out: &mut Vector) {

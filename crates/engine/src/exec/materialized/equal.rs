@@ -4,7 +4,7 @@
 
 use super::Materialized;
 use super::column::Column;
-use crate::exec::ahead::BLOCK;
+use crate::exec::prefetch::BLOCK;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{Encoding, Interval, Native, PhysicalType, StringView, Vector};
 

@@ -1,12 +1,12 @@
 //! Rows that are put in place: how many there will be is known, and there is room for just these.
 //!
 //! All workers write at once, a worker's few rows column by column, in runs of neighbouring places. Then some neighbours at a time may
-//! [settle](Placing::settle) in another order among themselves. So the rows are never there twice. If they are more than
+//! [finalize](Placing::finalize) in another order among themselves. So the rows are never there twice. If they are more than
 //! the nearer caches hold, narrow columns share [words](super::words).
 
 use super::words::{Field, Number, Pack, Packed, Plan, Words, by_width, segments};
 use super::{Materialized, SEGMENT_ROWS};
-use crate::exec::ahead::{BLOCK, FAR_BYTES};
+use crate::exec::prefetch::{BLOCK, FAR_BYTES};
 use crate::exec::tuple::Tuples;
 use entasis_vector::bitmap;
 use entasis_vector::expr::ColumnMeta;
@@ -138,7 +138,7 @@ impl Placing {
     /// Brings those of the places `range` in another order: the row that stands at `range.start + i` goes to `range.start + to[i]`. These
     /// are as many places, and nobody else has one of them.
     // PERF: what is moved should fit into the caches.
-    pub fn settle(&self, range: Range<usize>, to: &[u32]) {
+    pub fn finalize(&self, range: Range<usize>, to: &[u32]) {
         debug_assert_eq!(range.len(), to.len());
         for word in &self.words {
             by_width!(word.width, |W| move_values::<W>(&word.values, range.clone(), to));
@@ -249,7 +249,7 @@ fn put_runs<'r, T: Native>(to: &Slots, runs: impl Iterator<Item = (&'r [u16], us
     }
 }
 
-/// Brings values in another order; see [`Placing::settle`].
+/// Brings values in another order; see [`Placing::finalize`].
 fn move_values<T: Native>(slots: &Slots, range: Range<usize>, to: &[u32]) {
     let values: Vec<T> = range.clone().map(|at| slots.get(at)).collect();
     values.iter().zip(to).for_each(|(&value, &to)| slots.put(range.start + to as usize, value));

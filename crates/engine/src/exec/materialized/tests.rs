@@ -204,7 +204,7 @@ fn rows_in_words_are_those_in_columns() {
             let some: Vec<_> = all.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(vector, _)| *vector).collect();
             few.restart();
             few.append_vectors(&some, count);
-            // From the end to the beginning: in two runs, or in one that settles afterwards.
+            // From the end to the beginning: in two runs, or in one that is finalized afterwards.
             let (start, half) = (rows - first - count, count / 3);
             let mut numbers: Vec<u16> = (0..count as u16).collect();
             if round % 2 == 0 {
@@ -213,7 +213,7 @@ fn rows_in_words_are_those_in_columns() {
                 placing.put(&few, runs.into_iter(), &mut words);
             } else {
                 placing.put(&few, [(&numbers[..], start)].into_iter(), &mut words);
-                placing.settle(start..start + count, &(0..count as u32).rev().collect::<Vec<_>>());
+                placing.finalize(start..start + count, &(0..count as u32).rev().collect::<Vec<_>>());
             }
         }
         let bytes = Placing::bytes_for(&metas, &kept, rows, true);

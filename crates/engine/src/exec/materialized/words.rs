@@ -13,9 +13,9 @@
 //! Only rows that are [put in place](super::placing) have words: who appends rows writes columns, and copies these.
 
 use super::SEGMENT_ROWS;
-use super::column::{joined, visit_segments};
-use crate::exec::ahead::BLOCK;
-use crate::exec::fetch::fetch;
+use super::segments::{joined, visit_segments};
+use crate::exec::gather::gather;
+use crate::exec::prefetch::BLOCK;
 use crate::exec::tuple::range_of;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::simd::{Kernel, widest_of};
@@ -177,7 +177,7 @@ impl Packed {
         let mut words = [0u64; BLOCK];
         for (rows, out) in rows.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
             match joined {
-                Some((base, values)) => fetch(values, rows, |row| row.wrapping_sub(base) as usize, &mut words),
+                Some((base, values)) => gather(values, rows, |row| row.wrapping_sub(base) as usize, &mut words),
                 None => visit_segments::<W, _>(segments, rows, &mut words, |row, to| {
                     let segment = segments.get((row >> 16) as usize).map(Buffer::as_slice::<W>);
                     *to = segment.map_or(0, |words| words[(row & 0xffff) as usize].into());

@@ -10,9 +10,10 @@
 //! It asks again when its rows have doubled. Where that has hardly saved any, groups are many and small, or rows come in
 //! the order of the groups, and nobody asks again.
 
-use super::order::{self, OrderKey};
-use crate::exec::aggregate::table::GroupTable;
+use super::order;
+use crate::exec::group_table::GroupTable;
 use crate::exec::materialized::Materialized;
+use crate::exec::sort::codes::OrderKey;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::value::float_ordinal;
 use entasis_vector::{CHUNK_ROWS, Chunk, PhysicalType, Result, Selection, Vector};

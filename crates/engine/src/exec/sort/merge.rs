@@ -20,13 +20,12 @@
 //! Not here: heaps or trees of losers, which compare rows one at a time; reading ahead of what is needed next; several
 //! workers for one merge.
 
-use super::Ordered;
-use super::order;
 use super::run::{ORDER_BYTES, SortedRun};
-use super::runs::SortedRuns;
-use crate::exec::Reservation;
+use super::run_spec::RunSpec;
+use super::{Ordered, order};
 use crate::exec::materialized::Materialized;
 use crate::exec::spill::rows::Blocks;
+use crate::memory::Reservation;
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Vector};
 use std::cmp::Ordering;
 
@@ -73,7 +72,7 @@ impl Merge {
     ///
     /// # Errors
     /// Resource, if there is no memory for a block of each.
-    pub fn new(runs: &SortedRuns, inputs: Vec<SortedRun>) -> Result<Merge> {
+    pub fn new(runs: &RunSpec, inputs: Vec<SortedRun>) -> Result<Merge> {
         let mut memory = Reservation::new(&runs.context().memory);
         memory.resize(inputs.iter().map(|run| run.needs).sum())?;
         let input = |run| Input { run, loaded: 0, rows: Materialized::new(runs.columns()), given: 0 };
@@ -103,7 +102,7 @@ impl Merge {
     ///
     /// # Errors
     /// I/O, corruption; resource; interrupted.
-    pub fn advance(&mut self, runs: &SortedRuns) -> Result<bool> {
+    pub fn advance(&mut self, runs: &RunSpec) -> Result<bool> {
         // Gives back what the last round had.
         self.ordered = Ordered { rows: Materialized::new(runs.columns()), order: Vec::new() };
         self.inputs.retain(|input| !input.is_given() || input.has_more_blocks());
@@ -145,7 +144,7 @@ impl Merge {
     }
 
     /// Of each run the row after the last one that comes next.
-    fn ends(&self, runs: &SortedRuns) -> Vec<usize> {
+    fn ends(&self, runs: &RunSpec) -> Vec<usize> {
         let compare = |(a, row): (&Input, usize), (b, other): (&Input, usize)| {
             let (row, other) = (row as u32, other as u32);
             runs.keys().iter().fold(Ordering::Equal, |order, key| {
@@ -189,7 +188,7 @@ impl Merge {
 }
 
 /// Loads the next block of a run.
-fn load(input: &mut Input, runs: &SortedRuns, blocks: &mut Blocks, chunk: &mut Chunk, columns: &[usize]) -> Result<()> {
+fn load(input: &mut Input, runs: &RunSpec, blocks: &mut Blocks, chunk: &mut Chunk, columns: &[usize]) -> Result<()> {
     runs.context().check()?;
     let block = input.run.blocks[input.loaded];
     // Freed before there is another one.

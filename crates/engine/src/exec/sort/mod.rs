@@ -10,10 +10,12 @@
 //! Rows with equal keys come out in the order in which the source has them: morsel by morsel, whichever workers had
 //! the morsels. The source gives its chunks to a single worker, in order.
 
+mod codes;
 pub mod firsts;
 mod merge;
 pub mod order;
 mod run;
+mod run_spec;
 mod runs;
 #[cfg(test)]
 mod spill_tests;
@@ -25,11 +27,12 @@ pub mod top;
 pub(crate) use merge::Merge;
 pub use order::order_rows;
 
+use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Alone, Blocking, Flow, Sink, SinkWorker, Tasks, in_parallel};
 use crate::exec::profile::Recorder;
-use crate::exec::tuple::Choice;
-use crate::exec::{QueryContext, Reservation};
+use crate::exec::temp_compression::Choice;
+use crate::memory::Reservation;
 use crate::plan::SortKey;
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicBool, AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
@@ -259,7 +262,7 @@ impl Sink for SortSink {
     fn worker(&self) -> Result<Box<dyn SinkWorker>> {
         // Asked before there is a row.
         if let Some(spill) = &self.shared.spill {
-            spill.left();
+            spill.spec().set_memory_aside();
         }
         Ok(Box::new(SortWorker {
             stager: Stager::new(&self.shared),
@@ -302,7 +305,7 @@ impl Shared {
     /// Those of writing; resource; interrupted.
     pub(crate) fn order(&self, tasks: &dyn Tasks) -> Result<Outcome> {
         let runs = std::mem::take(&mut *lock(&self.runs));
-        match self.spill.as_ref().filter(|spill| spill.is_forced() || spill.has_any()) {
+        match self.spill.as_ref().filter(|spill| spill.spec().is_forced() || spill.has_any()) {
             Some(spill) => Ok(Outcome::InFiles(Box::new(self.order_in_files(runs, spill, tasks)?))),
             None => self.order_in_memory(runs, tasks),
         }
@@ -314,7 +317,7 @@ impl Shared {
     /// I/O, corruption; resource; interrupted.
     pub(crate) fn advance(&self, merge: &mut Merge) -> Result<bool> {
         let spill = self.spill.as_ref().ok_or_else(|| Error::internal("a merge without sorted runs"))?;
-        merge.advance(spill)
+        merge.advance(spill.spec())
     }
 
     fn order_in_memory(&self, runs: Vec<Run>, tasks: &dyn Tasks) -> Result<Outcome> {
@@ -511,7 +514,7 @@ impl SourceWorker for SortReader {
         let ordered = match (&mut self.merge, &self.shared.spill) {
             (Some(merge), Some(spill)) => {
                 if self.given == merge.ordered().order.len() {
-                    if !merge.advance(spill)? {
+                    if !merge.advance(spill.spec())? {
                         return Err(Error::internal("sorted runs have too few rows"));
                     }
                     self.given = 0;

@@ -10,14 +10,12 @@
 //! Invariants: the rows of a run are in the order of all keys; of equal rows, those of the lower morsel come first, and
 //! within a morsel, those that came first.
 
-use super::runs::SortedRuns;
+use super::run_spec::{BlockSize, RunSpec};
 use crate::exec::materialized::Materialized;
 use crate::exec::spill::file::{Extent, TempFile};
 use entasis_vector::{CHUNK_ROWS, PhysicalType, Result, StringView, Vector};
 use std::sync::Arc;
 
-/// Most rows of a block.
-pub const MOST_BLOCK_ROWS: usize = 8192;
 /// Bytes that ordering takes for a row while runs are merged: its entry twice, its place, its id.
 pub const ORDER_BYTES: usize = 56;
 /// Bytes of a string that its view holds.
@@ -25,15 +23,6 @@ const INLINE_BYTES: usize = 12;
 /// A heap of strings has at most so many times their bytes, and so many more.
 const HEAP_PARTS: usize = 3;
 const HEAP_LEAST: usize = 4 << 10;
-
-/// How large blocks are made.
-#[derive(Debug, Clone, Copy)]
-pub struct BlockSize {
-    /// Rows, at most.
-    pub rows: usize,
-    /// Bytes of long strings from which on no row is added.
-    pub text: usize,
-}
 
 /// A block that was written.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +56,7 @@ pub struct SortedRun {
 
 /// Writes one sorted run.
 pub struct RunWriter<'a> {
-    runs: &'a SortedRuns,
+    spec: &'a RunSpec,
     run: SortedRun,
     size: BlockSize,
     /// Columns of strings.
@@ -81,12 +70,12 @@ pub struct RunWriter<'a> {
 
 impl<'a> RunWriter<'a> {
     /// A run without rows, which will be in `file`.
-    pub fn new(runs: &'a SortedRuns, file: Arc<TempFile>) -> RunWriter<'a> {
-        let size = runs.block_size();
-        let columns = runs.columns();
+    pub fn new(spec: &'a RunSpec, file: Arc<TempFile>) -> RunWriter<'a> {
+        let size = spec.block_size();
+        let columns = spec.columns();
         let is_text = |column: &usize| columns[*column].physical == PhysicalType::Str;
         RunWriter {
-            runs,
+            spec,
             run: SortedRun { file, blocks: Vec::new(), rows: 0, needs: 0 },
             size,
             texts: (0..columns.len()).filter(is_text).collect(),
@@ -132,18 +121,18 @@ impl<'a> RunWriter<'a> {
     }
 
     fn write_block(&mut self) -> Result<()> {
-        self.runs.context().check()?;
+        self.spec.context().check()?;
         let rows = self.block.rows();
         self.piece.clear();
-        let long = self.runs.format().write(&self.block, 0, 0..rows, &mut self.piece)?;
+        let long = self.spec.format().write(&self.block, 0, 0..rows, &mut self.piece)?;
         let extent = self.run.file.add(&self.piece)?;
-        self.runs.note_written(self.piece.len());
+        self.spec.note_written(self.piece.len());
         let heap = if long > 0 { long * HEAP_PARTS + HEAP_LEAST } else { 0 };
         let block = Block { extent, rows, bytes: self.block.bytes() - self.block.heap_bytes() + heap };
         self.run.blocks.push(block);
         self.run.rows += rows;
         self.run.needs = self.run.needs.max(block.needs());
-        self.block = Materialized::expecting(self.runs.columns(), self.size.rows);
+        self.block = Materialized::expecting(self.spec.columns(), self.size.rows);
         self.text = 0;
         Ok(())
     }

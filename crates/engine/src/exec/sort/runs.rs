@@ -21,60 +21,42 @@
 //! for the last merge.
 
 use super::merge::Merge;
-use super::order::OrderKey;
-use super::run::{BlockSize, MOST_BLOCK_ROWS, RunWriter, SortedRun};
+use super::run::{RunWriter, SortedRun};
+use super::run_spec::{LEFT_PART, RunSpec};
+use crate::context::QueryContext;
 use crate::exec::profile::Recorder;
-use crate::exec::spill::Spilling;
+use crate::exec::sort::codes::OrderKey;
 use crate::exec::spill::file::TempFile;
-use crate::exec::spill::rows::RowFormat;
-use crate::exec::{QueryContext, Reservation};
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering};
+use crate::memory::Reservation;
+use crate::settings::Spilling;
+use crate::sync::{AtomicUsize, Mutex, Ordering};
 use entasis_vector::expr::ColumnMeta;
-use entasis_vector::{ColumnId, DataType, Result, Vector};
+use entasis_vector::{Result, Vector};
 use std::sync::Arc;
 
-/// The part of the memory that a sort found free that it leaves to others.
-const LEFT_PART: usize = 4;
 /// A worker's rows may have so much memory, whatever is left to others: the most, and as a part of what is left.
 const MOST_LEAST: usize = 4 << 20;
 const LEAST_PART: usize = 4;
 /// Bytes of rows that are no run of their own before the end, though there is no memory for them.
 pub const LEAST_RUN: usize = 256 << 10;
-/// Bytes of a block in memory: as a part of what is left to others, at least, at most.
-const BLOCK_PART: usize = 16;
-const LEAST_BLOCK: usize = 8 << 10;
-const MOST_BLOCK: usize = 256 << 10;
 /// Rows of a worker's first run where runs are forced; each later one has a quarter more of that, so that many rows do not
 /// become too many runs.
 const FEW_ROWS: usize = 64;
-/// The same where they are to be deep, rows of a block, and runs that are merged at once.
+/// The same where they are to be deep, and runs that are merged at once.
 const FEW_DEEP_ROWS: usize = 8;
-const DEEP_BLOCK_ROWS: usize = 4;
 const DEEP_FAN_IN: usize = 3;
 
 /// What the workers of one sort share that may write runs.
 pub struct SortedRuns {
-    setting: Spilling,
-    /// The stored columns, and the morsel.
-    columns: Vec<ColumnMeta>,
-    /// The keys, and the morsel.
-    keys: Vec<OrderKey>,
-    limit: Option<usize>,
-    /// Made when it is needed: most sorts write nothing.
-    format: OnceLock<RowFormat>,
-    /// Bytes to be left to others.
-    left: OnceLock<usize>,
+    spec: RunSpec,
     /// The file of the first runs.
     file: Mutex<Option<Arc<TempFile>>>,
     /// The list of runs.
     list: Mutex<Vec<SortedRun>>,
-    /// What became of it, for the profile: runs that workers made, bytes, times that a row was merged.
+    /// What became of it, for the profile: runs that workers made, times that a row was merged.
     made: AtomicUsize,
-    written: AtomicU64,
-    read: AtomicU64,
     passes: AtomicUsize,
     recorder: Arc<Recorder>,
-    context: QueryContext,
 }
 
 impl SortedRuns {
@@ -89,73 +71,30 @@ impl SortedRuns {
         if context.settings.temp_directory.is_empty() {
             return None;
         }
-        let morsel = OrderKey { column: stored.len(), descending: false, nulls_first: false };
         Some(SortedRuns {
-            setting: context.settings.sort_spill,
-            columns: with_morsel(stored),
-            keys: keys.iter().copied().chain([morsel]).collect(),
-            limit,
-            format: OnceLock::new(),
-            left: OnceLock::new(),
+            spec: RunSpec::new(stored, keys, limit, context),
             file: Mutex::default(),
             list: Mutex::default(),
             made: AtomicUsize::new(0),
-            written: AtomicU64::new(0),
-            read: AtomicU64::new(0),
             passes: AtomicUsize::new(0),
             recorder: recorder.clone(),
-            context: context.clone(),
         })
     }
 
-    /// The columns of rows in runs: those that rows are kept with, and the morsel.
-    pub fn columns(&self) -> &[ColumnMeta] {
-        &self.columns
-    }
-    /// The keys of rows in runs, and the morsel.
-    pub fn keys(&self) -> &[OrderKey] {
-        &self.keys
-    }
-    /// Rows that are wanted at most.
-    pub fn limit(&self) -> usize {
-        self.limit.unwrap_or(usize::MAX)
-    }
-    /// The statement.
-    pub fn context(&self) -> &QueryContext {
-        &self.context
-    }
-    /// How rows are written.
-    pub fn format(&self) -> &RowFormat {
-        self.format.get_or_init(|| RowFormat::new(&self.columns))
-    }
-    /// Notes that so many bytes were written.
-    pub fn note_written(&self, bytes: usize) {
-        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
-    }
-    /// Notes that so many bytes were read.
-    pub fn note_read(&self, bytes: usize) {
-        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+    /// What the runs have in common.
+    pub fn spec(&self) -> &RunSpec {
+        &self.spec
     }
 
     // ---- when runs are made ------------------------------------------------------------------------------------
 
-    /// True if all rows go to runs, though there may be memory.
-    pub fn is_forced(&self) -> bool {
-        self.setting != Spilling::Auto
-    }
-
-    /// Bytes of memory that are left to others. To be asked before the first row is kept.
-    pub fn left(&self) -> usize {
-        *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
-    }
-
     /// True if so many rows of so many bytes are too many for a worker that has made `made` runs, `memory` being its.
     pub fn is_due(&self, rows: usize, bytes: usize, made: usize, memory: &Reservation) -> bool {
         let few = |rows: usize| rows + rows / 4 * made;
-        match self.setting {
+        match self.spec.setting {
             Spilling::Auto => {
-                let least = (self.left() / LEAST_PART).clamp(LEAST_RUN, MOST_LEAST);
-                bytes > least && memory.free() < self.left()
+                let least = (self.spec.left() / LEAST_PART).clamp(LEAST_RUN, MOST_LEAST);
+                bytes > least && memory.free() < self.spec.left()
             }
             Spilling::All => rows >= few(FEW_ROWS),
             Spilling::Deep => rows >= few(FEW_DEEP_ROWS),
@@ -167,22 +106,14 @@ impl SortedRuns {
         self.made.load(Ordering::Relaxed) > 0
     }
 
-    /// How large blocks are.
-    pub fn block_size(&self) -> BlockSize {
-        let bytes = (self.left() / BLOCK_PART).clamp(LEAST_BLOCK, MOST_BLOCK);
-        let width: usize = self.columns.iter().map(|meta| meta.physical.width()).sum();
-        let most = if self.setting == Spilling::Deep { DEEP_BLOCK_ROWS } else { MOST_BLOCK_ROWS };
-        BlockSize { rows: (bytes / width).clamp(1, most), text: bytes }
-    }
-
     /// Writes the rows `ids` as a run, at the end of the list: those that are wanted. `gather` writes all columns of some of
     /// them to vectors. True if it is the first run.
     ///
     /// # Errors
     /// Those of writing.
     pub fn write(&self, ids: &[u32], gather: impl FnMut(&[u32], &mut [Vector])) -> Result<bool> {
-        let mut writer = RunWriter::new(self, self.file()?);
-        writer.add(&ids[..ids.len().min(self.limit())], gather)?;
+        let mut writer = RunWriter::new(&self.spec, self.file()?);
+        writer.add(&ids[..ids.len().min(self.spec.limit())], gather)?;
         let Some(run) = writer.finish()? else { return Ok(false) };
         super::lock(&self.list).push(run);
         Ok(self.made.fetch_add(1, Ordering::Relaxed) == 0)
@@ -194,7 +125,7 @@ impl SortedRuns {
         if let Some(file) = &*file {
             return Ok(file.clone());
         }
-        let new = Arc::new(TempFile::new(&self.context)?);
+        let new = Arc::new(TempFile::new(self.spec.context())?);
         *file = Some(new.clone());
         Ok(new)
     }
@@ -211,10 +142,10 @@ impl SortedRuns {
         let mut runs = std::mem::take(&mut *super::lock(&self.list));
         self.passes.store(1, Ordering::Relaxed);
         loop {
-            let free = self.context.memory.free();
+            let free = self.spec.context().memory.free();
             let room = Room { bytes: free - free / LEFT_PART, runs: self.fan_in() };
             if room.is_enough(runs.len(), needs(&runs)) {
-                return Merge::new(self, runs);
+                return Merge::new(&self.spec, runs);
             }
             self.passes.fetch_add(1, Ordering::Relaxed);
             runs = self.pass(runs, &room)?;
@@ -222,13 +153,13 @@ impl SortedRuns {
     }
 
     fn fan_in(&self) -> usize {
-        if self.setting == Spilling::Deep { DEEP_FAN_IN } else { usize::MAX }
+        if self.spec.setting == Spilling::Deep { DEEP_FAN_IN } else { usize::MAX }
     }
 
     /// Merges groups of runs that stand one behind the other, until the runs that are left can be merged at once or all have been
     /// merged.
     fn pass(&self, runs: Vec<SortedRun>, room: &Room) -> Result<Vec<SortedRun>> {
-        let file = Arc::new(TempFile::new(&self.context)?);
+        let file = Arc::new(TempFile::new(self.spec.context())?);
         let mut done: Vec<SortedRun> = Vec::new();
         let mut left = (runs.len(), needs(&runs));
         let mut runs = runs.into_iter().peekable();
@@ -253,10 +184,10 @@ impl SortedRuns {
 
     /// Merges runs into one, which is written to `file`.
     fn merge_to(&self, file: &Arc<TempFile>, group: Vec<SortedRun>) -> Result<Option<SortedRun>> {
-        let columns: Vec<usize> = (0..self.columns.len()).collect();
-        let mut merge = Merge::new(self, group)?;
-        let mut writer = RunWriter::new(self, file.clone());
-        while merge.advance(self)? {
+        let columns: Vec<usize> = (0..self.spec.columns().len()).collect();
+        let mut merge = Merge::new(&self.spec, group)?;
+        let mut writer = RunWriter::new(&self.spec, file.clone());
+        while merge.advance(&self.spec)? {
             let ordered = merge.ordered();
             writer.add(&ordered.order, |ids, vectors| ordered.rows.gather_all(&columns, ids, vectors))?;
         }
@@ -265,8 +196,9 @@ impl SortedRuns {
 
     /// What was written and why, once all is done.
     fn report(&self) -> String {
-        let megabytes = |bytes: &AtomicU64| bytes.load(Ordering::Relaxed) as f64 / 1e6;
-        let why = match self.setting {
+        let megabytes = |bytes: u64| bytes as f64 / 1e6;
+        let (written, read) = self.spec.traffic();
+        let why = match self.spec.setting {
             Spilling::Auto => "there was no memory for them".to_string(),
             forced => format!("sort_spill = {forced}"),
         };
@@ -274,8 +206,8 @@ impl SortedRuns {
         format!(
             "{} sorted runs in temporary files, {why}: {:.1} MB written, {:.1} MB read; merged in {passes} {}",
             self.made.load(Ordering::Relaxed),
-            megabytes(&self.written),
-            megabytes(&self.read),
+            megabytes(written),
+            megabytes(read),
             if passes == 1 { "pass" } else { "passes" },
         )
     }
@@ -305,10 +237,4 @@ impl Room {
 
 fn needs(runs: &[SortedRun]) -> usize {
     runs.iter().map(|run| run.needs).sum()
-}
-
-/// `columns`, and a last one that holds the morsel of a row.
-pub fn with_morsel(columns: &[ColumnMeta]) -> Vec<ColumnMeta> {
-    let morsel = ColumnMeta::new(ColumnId(u32::MAX - columns.len() as u32), DataType::UInt64);
-    columns.iter().cloned().chain([ColumnMeta { nullable: false, ..morsel }]).collect()
 }

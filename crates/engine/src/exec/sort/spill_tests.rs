@@ -3,9 +3,9 @@
 
 use super::tests::{compare, input, make_rows};
 use super::*;
-use crate::exec::spill::Spilling;
 use crate::exec::testing::{Chance, column, drain, push_all};
-use crate::exec::{MemoryBudget, Settings, TempCompression};
+use crate::memory::MemoryBudget;
+use crate::settings::{Settings, Spilling, TempCompression};
 use entasis_vector::{DataType, ErrorKind, Value};
 
 /// Column, descending, NULLs first.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::exec::testing::{Chance, column, drain, push_all};
-use crate::exec::{Settings, TempCompression};
+use crate::settings::{Settings, TempCompression};
 use entasis_vector::{DataType, Value};
 use std::cmp::Ordering as Order;
 

@@ -6,7 +6,7 @@
 //!   fetched once for sixteen bytes and not once a comparison. Whoever shares even the end of the string is compared by
 //!   values, which goes on with the next key.
 
-use super::order::{Codes, Entry, padded};
+use super::codes::{Codes, Entry, padded};
 use entasis_vector::Result;
 
 /// Groups of up to so many rows are sorted by comparing values.

@@ -5,12 +5,12 @@
 //! filter drops them before they are kept. Ties on the first key pass. A worker keeps its rows in the order in which they
 //! came, and each row carries its morsel as a last key, so that equal rows come out as a full sort would give them.
 
-use super::order::{self, OrderKey};
-use super::runs::with_morsel;
-use super::{Ordered, Outcome, Shared, Stager, lock};
-use crate::exec::Reservation;
+use super::run_spec::with_morsel;
+use super::{Ordered, Outcome, Shared, Stager, lock, order};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Flow, Sink, SinkWorker, Tasks};
+use crate::exec::sort::codes::OrderKey;
+use crate::memory::Reservation;
 use entasis_vector::expr::{ColumnMeta, CompareOp, Expr, Machine, Program};
 use entasis_vector::{CHUNK_ROWS, Chunk, PhysicalType, Result, Selection, Value, Vector};
 use std::sync::Arc;

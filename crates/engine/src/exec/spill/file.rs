@@ -1,6 +1,6 @@
 //! One temporary file: pieces of bytes are added at its end and read again, by any number of workers at once.
 
-use crate::exec::QueryContext;
+use crate::context::{QueryContext, TempSpace};
 use crate::sync::{AtomicU64, Ordering};
 use entasis_vector::{Error, Result};
 use std::fs::{File, OpenOptions};
@@ -9,17 +9,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 // Outlives what a scheduler of tests knows.
 use std::sync::atomic::AtomicU64 as StaticCounter;
-
-/// The bytes that the temporary files of a database have.
-#[derive(Debug, Default)]
-pub struct TempSpace(AtomicU64);
-
-impl TempSpace {
-    /// Bytes in use.
-    pub fn used(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
 
 /// A piece of a file.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +66,7 @@ impl TempFile {
     /// Resource, if all files together would be too large; I/O.
     pub(crate) fn add(&self, bytes: &[u8]) -> Result<Extent> {
         let length = bytes.len() as u64;
-        let used = self.space.0.fetch_add(length, Ordering::Relaxed);
+        let used = self.space.take(length);
         // What is counted here is given back when the file is dropped, whether it was written or not.
         let at = self.end.fetch_add(length, Ordering::Relaxed);
         if used.saturating_add(length) > self.limit {
@@ -121,7 +110,7 @@ impl Drop for TempFile {
         if let Some(path) = &self.named {
             let _ = std::fs::remove_file(path);
         }
-        self.space.0.fetch_sub(self.end.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.space.give_back(self.end.load(Ordering::Relaxed));
     }
 }
 

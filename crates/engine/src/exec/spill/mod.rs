@@ -13,19 +13,3 @@ pub(crate) mod rows;
 pub(crate) mod store;
 #[cfg(test)]
 mod tests;
-
-use crate::exec::named::named;
-
-/// When sorts and aggregations write rows to temporary files. The settings `sort_spill` and `aggregate_spill`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Spilling {
-    /// When memory is short.
-    #[default]
-    Auto,
-    /// After few rows. For tests.
-    All,
-    /// After hardly any rows, and what comes back is taken to be too large. For tests.
-    Deep,
-}
-
-named!(Spilling: Auto = "auto", All = "all", Deep = "deep");

@@ -3,10 +3,11 @@
 //! Rows in memory are columns, as whoever split them had them ([`Materialized`]); rows in the file are blocks of
 //! [tuples](crate::exec::spill::rows). Who reads a partition gets the ones, then the others, in the same order each time.
 
+use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::spill::file::{Extent, TempFile};
 use crate::exec::spill::rows::{Blocks, RowFormat};
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
 use crate::sync::{AtomicBool, AtomicU64, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result, Selection, Vector};

@@ -3,11 +3,12 @@
 
 use super::file::TempFile;
 use super::rows::{Blocks, RowFormat};
+use crate::context::QueryContext;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::testing::Chance;
 use crate::exec::tuple::Layout;
 use crate::exec::tuple::tests::{buffer_of, column, validity_of, value};
-use crate::exec::{QueryContext, Settings};
+use crate::settings::Settings;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{
     Buffer, CHUNK_ROWS, Chunk, ColumnId, DataType, ErrorKind, PhysicalType, Selection, StringHeap, StringView, Vector,

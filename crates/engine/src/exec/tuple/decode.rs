@@ -11,7 +11,7 @@ use super::codes::Place;
 use super::encode::MASKS;
 use super::layout::{BODY_BYTES, Form, Frame, Layout};
 use super::{Starts, Tuples};
-use crate::exec::materialized::Materialized;
+use crate::exec::row_id::NO_ROW;
 use entasis_vector::{Native, PhysicalType, Vector, bitmap};
 
 /// Rows that are read at a time. So many tuples stay in the nearest cache, and the translations of their pages with
@@ -64,13 +64,13 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Turns to up to [`BATCH_ROWS`] other rows. In the place of [`Materialized::NO_ROW`] some row is read, the first
+    /// Turns to up to [`BATCH_ROWS`] other rows. In the place of [`NO_ROW`] some row is read, the first
     /// one of all. The segments of all rows have tuples, and so has the first segment if a row is none.
     pub(in crate::exec) fn begin(&mut self, rows: impl ExactSizeIterator<Item = u32>) {
         self.rows = rows.len();
         self.next_text = None;
         for (tuple, row) in self.tuples.iter_mut().zip(rows) {
-            let row = if row == Materialized::NO_ROW { 0 } else { row };
+            let row = if row == NO_ROW { 0 } else { row };
             let segment = self.segments[(row >> 16) as usize].as_ref().expect("only rows that are tuples are read");
             *tuple = segment.tuple((row & 0xffff) as usize);
         }

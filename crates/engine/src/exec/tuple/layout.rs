@@ -22,7 +22,7 @@ pub struct Layout {
     /// Bytes of parts 1 to 3.
     pub(super) fixed: usize,
     /// Most bytes of a tuple, which most tuples nearly have.
-    pub(super) longest: usize,
+    pub(crate) longest: usize,
 }
 
 /// One column in a tuple.

@@ -28,8 +28,7 @@
 //! Not here: codes of dictionaries, compressed strings, and writing to a tuple.
 
 mod bytes;
-pub mod choice;
-mod codes;
+pub mod codes;
 mod decode;
 mod encode;
 mod layout;
@@ -38,8 +37,6 @@ pub(super) mod tests;
 #[cfg(test)]
 mod twin;
 
-pub(crate) use choice::expected_bytes;
-pub use choice::{Choice, TempCompression};
 pub(super) use decode::{BATCH_ROWS, Batch};
 pub(super) use encode::Source;
 pub use layout::Layout;

@@ -9,18 +9,18 @@
 
 use super::View;
 use super::copied::copied;
-use super::counted::Counting;
 use super::frame::{FrameSpec, Pieces};
 use super::ranked::{Ranked, Sliding};
 use super::section::Section;
-use super::state_tree::{FAN_OUT, StateTree};
-use crate::exec::QueryContext;
+use super::state_tree::{FAN_OUT, Part, StateTree};
+use crate::context::QueryContext;
 use crate::exec::aggregate::feed::{Feeder, Groups};
 use crate::exec::aggregate::layout::{Layout, ResultKind};
 use crate::exec::aggregate::result::write_result;
 use crate::exec::aggregate::state::{State, lock};
 use crate::exec::operator::{Alone, Tasks};
 use crate::exec::sort::order::{OrderKey, order};
+use crate::exec::window::counting::Counting;
 use crate::plan::{AggregateCall, AggregateFunction, ExternalAggregate, GroupStates};
 use crate::sync::{Mutex, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Expr, Machine};
@@ -185,7 +185,7 @@ impl ByFrame {
             for i in 0..3 {
                 let pieces = distinct_frames.iter().enumerate();
                 let pieces = pieces.filter_map(|(frame, pieces)| Some((frame as u32, pieces.iter().nth(i)?)));
-                tree.feed(pieces, &mut fold)?;
+                fold.add_frames(tree, pieces)?;
             }
             distinct_frames.clear();
         }
@@ -302,7 +302,7 @@ impl Ready {
 }
 
 /// States of some frames, and rows on their way to them.
-pub struct Fold<'a> {
+struct Fold<'a> {
     spec: &'a ByFrame,
     ready: &'a Ready,
     section: &'a Section,
@@ -359,16 +359,40 @@ impl<'a> Fold<'a> {
     ///
     /// # Errors
     /// Those of the states; interrupted.
-    pub fn add_position(&mut self, position: usize, frame: u32) -> Result<()> {
+    fn add_position(&mut self, position: usize, frame: u32) -> Result<()> {
         let counts = self.ready.counts.is_empty() || self.ready.counts[position];
         if counts { self.add(self.section.id(position as u32), frame as usize) } else { Ok(()) }
+    }
+
+    /// Lets the frames see the rows at these positions, of each frame one stretch at most, by the nodes of `tree`.
+    ///
+    /// # Errors
+    /// Those of the states; interrupted.
+    fn add_frames(&mut self, tree: &StateTree, frames: impl Iterator<Item = (u32, Range<usize>)>) -> Result<()> {
+        for (level, parts) in tree.cut(frames) {
+            if level == 0 {
+                for Part { frame, range } in parts {
+                    for position in range {
+                        self.add_position(position, frame)?;
+                    }
+                }
+                continue;
+            }
+            let (mut ids, mut map) = (Vec::new(), Vec::new());
+            for Part { frame, range } in parts {
+                map.extend(std::iter::repeat_n(frame, range.len()));
+                ids.extend(range.map(|node| node as u32));
+            }
+            self.add_copies(&**tree.nodes(level), &ids, &map)?;
+        }
+        Ok(())
     }
 
     /// Adds copies of the states `ids` of `other` to the frames of `map`, after the rows so far.
     ///
     /// # Errors
     /// Those of the states; interrupted.
-    pub fn add_copies(&mut self, other: &dyn GroupStates, ids: &[u32], map: &[u32]) -> Result<()> {
+    fn add_copies(&mut self, other: &dyn GroupStates, ids: &[u32], map: &[u32]) -> Result<()> {
         self.flush()?;
         let frames = self.frames;
         if lock(self.external()?).add_copies(other, ids, map, frames)? || ids.is_empty() {

@@ -1,9 +1,9 @@
 //! Columns of a section as rows of their own, one behind the other: for what compares or sorts values.
 
-use super::counted::Counting;
 use super::section::Section;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
+use crate::exec::window::counting::Counting;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Result, Vector};
 use std::ops::Range;

@@ -1,71 +1,15 @@
-//! Rows that count: those whose argument is not NULL, for which a filter is true, and of equal ones only the first of the partition, if
-//! that is asked for.
+//! Rows that [count](super::counting), numbered.
 //!
-//! For each position there is the number of rows that count before it. So how many do in a stretch is one difference,
-//! and, with a list of the positions that count, where the nth of a stretch is is one look-up.
+//! For each position there is the number of rows that count before it. So how many do in a stretch is one
+//! difference, and, with a list of the positions that count, where the nth of a stretch is is one look-up.
 
+use super::counting::Counting;
 use super::previous::Previous;
 use super::scan::{fill, scan};
 use super::section::Section;
 use crate::exec::operator::Tasks;
-use entasis_vector::{CHUNK_ROWS, PhysicalType, Result, Vector};
+use entasis_vector::Result;
 use std::ops::Range;
-
-/// Which rows count.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Counting {
-    /// Those where these columns are not NULL.
-    pub args: Vec<usize>,
-    /// Those where this column is true.
-    pub filter: Option<usize>,
-    /// Of the rows of a partition that count and are equal in `args` only the first.
-    pub distinct: bool,
-}
-
-impl Counting {
-    /// Calls `take` with positions, a chunk of them at a time, and for each whether it counts, in the order of positions within
-    /// each of several ranges.
-    ///
-    /// # Errors
-    /// Those of `take`.
-    pub fn each_chunk(
-        &self,
-        section: &Section,
-        range: Range<usize>,
-        previous: Option<&Previous>,
-        mut take: impl FnMut(Range<usize>, &[bool]) -> Result<()>,
-    ) -> Result<()> {
-        let mut counts = [true; CHUNK_ROWS];
-        let mut vector = Vector::new(PhysicalType::Bool);
-        for first in range.clone().step_by(CHUNK_ROWS) {
-            let positions = first..range.end.min(first + CHUNK_ROWS);
-            let counts = &mut counts[..positions.len()];
-            counts.fill(true);
-            if let Some(filter) = self.filter {
-                section.read(filter, positions.clone(), &mut vector);
-                let values = vector.values::<u8>();
-                counts.iter_mut().zip(values).for_each(|(counts, &value)| *counts = value != 0);
-                only_valid(&vector, counts);
-            }
-            for &arg in self.args.iter().filter(|&&arg| section.has_nulls(arg)) {
-                section.read(arg, positions.clone(), &mut vector);
-                only_valid(&vector, counts);
-            }
-            if let Some(previous) = previous {
-                previous.only_first(section, positions.clone(), counts);
-            }
-            take(positions, counts)?;
-        }
-        Ok(())
-    }
-}
-
-/// Rows where `vector` is NULL do not count.
-fn only_valid(vector: &Vector, counts: &mut [bool]) {
-    if vector.validity().is_some() {
-        counts.iter_mut().enumerate().for_each(|(row, counts)| *counts &= vector.is_valid(row));
-    }
-}
 
 /// See the module.
 pub struct Counted {

@@ -4,13 +4,12 @@
 //! number, the position of that row plus one, is not above the frame's start: a question to a
 //! [wavelet matrix](super::wavelet). For sums it keeps, level by level, the sums of the values that go with the zeros.
 
-use super::counted::Counting;
 use super::frame::Frames;
 use super::previous::Previous;
-use super::scan::read;
 use super::section::Section;
 use super::wavelet::Wavelet;
 use crate::exec::operator::Tasks;
+use crate::exec::window::counting::{Counting, read};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Error, PhysicalType, Result, Vector};
 

@@ -7,13 +7,14 @@
 
 use super::View;
 use super::copied::copied;
-use super::counted::{Counted, Counting};
+use super::counted::Counted;
 use super::frame::Frames;
-use super::scan::{read, scan};
+use super::scan::scan;
 use super::section::Section;
 use super::tree::Tree;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::Tasks;
+use crate::exec::window::counting::{Counting, read};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, PhysicalType, Result, Vector};
 

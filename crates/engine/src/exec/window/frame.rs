@@ -4,7 +4,7 @@
 //! excluded: its *pieces* are the stretches that are left, at most three, ascending. Bounds in rows and in groups of peers
 //! are sums; bounds by value are looked for among the keys ([`super::range`]).
 
-use super::operand::Operand;
+use super::operand::{Operand, bad_offset};
 use super::range::{RangeKeys, RangeSpec, Searched};
 use super::section::{Places, Section};
 use crate::plan::{Exclude, FrameUnits};
@@ -269,10 +269,4 @@ impl Frames {
 enum Side {
     Start,
     End,
-}
-
-/// What is said of an offset that makes no frame.
-pub fn bad_offset() -> Error {
-    Error::input("the offset of a window frame must not be NULL or negative")
-        .with_hint("write PRECEDING for rows before the current one, FOLLOWING for those behind it")
 }

@@ -4,10 +4,10 @@
 //! all workers. Then whatever reads rows one behind the other, and all of a window does, finds their values so. Rows that have become
 //! [tuples](crate::exec::tuple) stay as they are and are looked up.
 
-use crate::exec::Reservation;
 use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
 use crate::exec::operator::Tasks;
 use crate::exec::sort::Ordered;
+use crate::memory::Reservation;
 use entasis_vector::{Result, Vector};
 use std::ops::Range;
 

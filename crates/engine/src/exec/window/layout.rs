@@ -17,7 +17,6 @@
 //! | all others | [`super::by_frame`] |
 
 use super::by_frame::ByFrame;
-use super::counted::Counting;
 use super::distinct::{self, DistinctSpec};
 use super::extreme::{Extreme, ExtremeSpec};
 use super::frame::{BoundSpec, FrameSpec};
@@ -31,6 +30,7 @@ use crate::exec::aggregate::layout::guarded;
 use crate::exec::project::Project;
 use crate::exec::sort::firsts::Firsts;
 use crate::exec::sort::order::OrderKey;
+use crate::exec::window::counting::Counting;
 use crate::plan::{AggregateCall, AggregateFunction, Bound, Exclude, SortKey, Top, Window, WindowCall, WindowFunction};
 use entasis_vector::expr::{ColumnMeta, Expr};
 use entasis_vector::types::pow10;

@@ -19,7 +19,9 @@
 mod by_frame;
 mod copied;
 mod counted;
+mod counting;
 mod distinct;
+mod equal_rows;
 mod extreme;
 mod frame;
 mod kept;
@@ -43,11 +45,12 @@ mod twin;
 mod value;
 mod wavelet;
 
+use crate::context::QueryContext;
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Alone, Blocking, Sink, SinkWorker, Tasks};
 use crate::exec::profile::Recorder;
 use crate::exec::sort::{Merge, Ordered, Outcome, Shared as Sort, SortSink};
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
 use crate::relation::{Source, SourceWorker};
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::{ColumnMeta, Program};

@@ -109,3 +109,9 @@ fn blank<T>(vector: &Vector, values: &mut [Option<T>]) {
         values.iter_mut().enumerate().filter(|(i, _)| !vector.is_valid(*i)).for_each(|(_, value)| *value = None);
     }
 }
+
+/// What is said of an offset that makes no frame.
+pub fn bad_offset() -> Error {
+    Error::input("the offset of a window frame must not be NULL or negative")
+        .with_hint("write PRECEDING for rows before the current one, FOLLOWING for those behind it")
+}

@@ -2,7 +2,7 @@
 
 use super::View;
 use super::by_frame::Ready;
-use super::counted::{Counted, Counting};
+use super::counted::Counted;
 use super::distinct::Distinct;
 use super::extreme::Extremes;
 use super::frame::Frames;
@@ -12,8 +12,10 @@ use super::range::RangeKeys;
 use super::ranking::write_ntile;
 use super::section::{Places, Section};
 use super::sums::{AdditiveResult, Sums, write_counts, write_sums};
+use crate::context::QueryContext;
 use crate::exec::operator::Tasks;
-use crate::exec::{QueryContext, Reservation};
+use crate::exec::window::counting::Counting;
+use crate::memory::Reservation;
 use entasis_vector::{Error, Result, Vector};
 use std::ops::Range;
 

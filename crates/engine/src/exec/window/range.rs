@@ -8,8 +8,7 @@
 //! NULL is far from all values: the frame of a row whose key is NULL reaches, where an offset is given, over its peers,
 //! and that of any other row never over rows with NULL.
 
-use super::frame::bad_offset;
-use super::operand::Operand;
+use super::operand::{Operand, bad_offset};
 use super::section::{Places, Section, task_ranges};
 use crate::exec::operator::{Tasks, in_parallel};
 use entasis_vector::expr::ColumnMeta;

@@ -7,12 +7,12 @@
 //! - else the stretch is the section, and a [wavelet matrix](Wavelet) says it, or, where a frame is short or has holes, a copy of its ranks.
 
 use super::copied::copied;
-use super::counted::Counting;
 use super::frame::Pieces;
 use super::section::Section;
 use super::wavelet::Wavelet;
 use crate::exec::operator::Tasks;
 use crate::exec::sort::order::{OrderKey, order};
+use crate::exec::window::counting::Counting;
 use entasis_vector::Result;
 use entasis_vector::expr::ColumnMeta;
 use std::ops::{Range, RangeInclusive};

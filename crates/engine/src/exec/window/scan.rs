@@ -4,11 +4,9 @@
 //! range lacks, what those before it have come to, is added afterwards, up to the first partition that begins in it.
 //! Ranges do not depend on the number of workers, so that sums of floats do not either.
 
-use super::counted::Counting;
-use super::previous::Previous;
-use super::section::{Section, TASK_ROWS, task_ranges};
+use super::section::{TASK_ROWS, task_ranges};
 use crate::exec::operator::{Tasks, in_parallel};
-use entasis_vector::{Native, Result, Vector};
+use entasis_vector::Result;
 use std::ops::Range;
 
 /// Fills `values`, a range at a time.
@@ -25,35 +23,6 @@ pub fn fill<T: Send>(
         tasks.check()?;
         work(range.clone(), values)
     })
-}
-
-/// The values of `column` in all rows of `section`, converted; `none` in rows that do not count. So many of `none` come first.
-///
-/// # Errors
-/// Those of `tasks`.
-pub fn read<T: Native, V: Copy + Send + Sync>(
-    column: usize,
-    counting: &Counting,
-    section: &Section,
-    previous: Option<&Previous>,
-    none: V,
-    lead: usize,
-    convert: impl Fn(T) -> V + Sync,
-    tasks: &dyn Tasks,
-) -> Result<Vec<V>> {
-    let mut values = vec![none; lead + section.len()];
-    fill(&mut values[lead..], tasks, |range, values| {
-        let mut vector = Vector::new(T::PHYSICAL);
-        counting.each_chunk(section, range.clone(), previous, |positions, counts| {
-            section.read(column, positions.clone(), &mut vector);
-            let own = &mut values[positions.start - range.start..];
-            for ((value, &counts), &given) in own.iter_mut().zip(counts).zip(vector.values::<T>()) {
-                *value = if counts { convert(given) } else { none };
-            }
-            Ok(())
-        })
-    })?;
-    Ok(values)
 }
 
 /// Scans `values` of partitions that begin at `starts`, the first of them at 0.

@@ -1,13 +1,12 @@
-//! A segment tree of another library's states: each node has seen the rows of [`FAN_OUT`] of the level below, the lowest ones so many rows.
-//! For aggregates whose states can be copied ([`GroupStates::add_copies`]).
+//! A segment tree of another library's states: each node has seen the rows of [`FAN_OUT`] of the level below,
+//! the lowest ones so many rows. For aggregates whose states can be copied ([`GroupStates::add_copies`]).
 //!
-//! The frames of a chunk are put together side by side, a state each: first their rows up to the next node, then nodes up to
-//! the next node above, and so on until nothing is left in between; then back down. So each state sees the rows of its frame
-//! in their order.
+//! The frames of a chunk are put together side by side, a state each: first their rows up to the next node,
+//! then nodes up to the next node above, and so on until nothing is left in between; then back down. So each
+//! state sees the rows of its frame in their order.
 
-use super::by_frame::Fold;
 use crate::plan::{ExternalAggregate, GroupStates};
-use crate::sync::{Mutex, PoisonError};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use entasis_vector::Result;
 use std::ops::Range;
 
@@ -22,10 +21,11 @@ pub struct StateTree {
 }
 
 /// A stretch of rows, or of nodes, that a frame is still to see.
-#[derive(Clone)]
-struct Part {
-    frame: u32,
-    range: Range<usize>,
+pub struct Part {
+    /// The frame.
+    pub frame: u32,
+    /// Positions, or numbers of nodes.
+    pub range: Range<usize>,
 }
 
 impl StateTree {
@@ -56,14 +56,13 @@ impl StateTree {
         Ok(StateTree { levels: levels.into_iter().map(Mutex::new).collect(), bytes })
     }
 
-    /// Lets the states of `fold` see the rows at these positions, of each frame one stretch at most.
-    ///
-    /// # Errors
-    /// Those of the states; interrupted.
-    pub fn feed(&self, frames: impl Iterator<Item = (u32, Range<usize>)>, fold: &mut Fold<'_>) -> Result<()> {
+    /// What frames are put together from, of each frame one stretch of positions at most: levels, 0 for the
+    /// rows, with what of them is to be seen, in that order.
+    pub fn cut(&self, frames: impl Iterator<Item = (u32, Range<usize>)>) -> Vec<(usize, Vec<Part>)> {
         let mut parts: Vec<Part> = frames.map(|(frame, range)| Part { frame, range }).collect();
+        let mut steps = Vec::new();
         // By level, from the rows on: what comes at the ends.
-        let mut ends: Vec<Vec<Part>> = Vec::new();
+        let mut ends: Vec<(usize, Vec<Part>)> = Vec::new();
         for level in 0..=self.levels.len() {
             if parts.is_empty() {
                 break;
@@ -79,33 +78,17 @@ impl StateTree {
                 above.push(Part { frame, range: first / FAN_OUT..last / FAN_OUT });
                 end.push(Part { frame, range: last..range.end });
             }
-            self.see(level, now, fold)?;
-            ends.push(end);
+            steps.push((level, now));
+            ends.push((level, end));
             parts = above;
         }
-        for (level, end) in ends.into_iter().enumerate().rev() {
-            self.see(level, end, fold)?;
-        }
-        Ok(())
+        steps.extend(ends.into_iter().rev());
+        steps
     }
 
-    /// Lets states see rows (level 0) or nodes.
-    fn see(&self, level: usize, parts: Vec<Part>, fold: &mut Fold<'_>) -> Result<()> {
-        let Some(level) = level.checked_sub(1) else {
-            for Part { frame, range } in parts {
-                for position in range {
-                    fold.add_position(position, frame)?;
-                }
-            }
-            return Ok(());
-        };
-        let (mut ids, mut map) = (Vec::new(), Vec::new());
-        for Part { frame, range } in parts {
-            map.extend(std::iter::repeat_n(frame, range.len()));
-            ids.extend(range.map(|node| node as u32));
-        }
-        let states = self.levels[level].lock().unwrap_or_else(PoisonError::into_inner);
-        fold.add_copies(&**states, &ids, &map)
+    /// The nodes of a level above the rows, to be copied.
+    pub fn nodes(&self, level: usize) -> MutexGuard<'_, Box<dyn GroupStates>> {
+        self.levels[level - 1].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Bytes of memory in use.

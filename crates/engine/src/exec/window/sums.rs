@@ -11,13 +11,14 @@
 //! errors of what has left the frame, and infinity for good.
 
 use super::View;
-use super::counted::{Counted, Counting};
+use super::counted::Counted;
 use super::frame::Frames;
 use super::previous::Previous;
-use super::scan::{read, scan};
+use super::scan::scan;
 use super::section::Section;
 use super::tree::Tree;
 use crate::exec::operator::Tasks;
+use crate::exec::window::counting::{Counting, read};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Error, PhysicalType, Result, Value, Vector};
 use std::ops::Range;

@@ -2,10 +2,13 @@
 //! from memory and from files.
 
 use super::twin;
-use crate::exec::spill::Spilling;
+use crate::context::QueryContext;
+use crate::exec::execute::execute;
+use crate::exec::result::Collector;
+use crate::exec::sink::{ResultSink, ResultWorker};
 use crate::exec::testing::Chance;
-use crate::exec::{Collector, QueryContext, ResultSink, ResultWorker, Settings, TempCompression, execute};
 use crate::plan::*;
+use crate::settings::{Settings, Spilling, TempCompression};
 use entasis_vector::expr::Expr;
 use entasis_vector::{DataType, ErrorKind, Interval, Result, Value, Vector};
 use std::any::Any;

@@ -1,12 +1,12 @@
 //! Who reads a column of a region, and hence what a set of relations carries into a join: the columns that a later join or
 //! somebody above reads.
 
-use super::super::tree::{ColumnSet, reads_all};
-use super::super::width::widths;
 use super::{Attached, Graph, Set, members};
 use crate::cost::Costs;
-use crate::cost::join::{Side, Width};
+use crate::estimate::join_cost::{Side, Width};
+use crate::estimate::width::widths;
 use crate::plan::Columns;
+use crate::plan::tree::{ColumnSet, reads_all};
 use entasis_vector::ColumnId;
 use entasis_vector::expr::Expr;
 use std::collections::HashMap;

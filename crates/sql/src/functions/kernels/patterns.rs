@@ -138,6 +138,17 @@ pub(crate) const FUNCTIONS: &[Definition] = &[
         &[("regexp_instr('ABCDEF', 'c(.)(..)', 1, 1, 0, 'i')", "3")],
     ),
     define(
+        &["similar_to_escape"],
+        "pattern [, escape]",
+        "VARCHAR",
+        "a pattern of SIMILAR TO as a regular expression; the escape is a backslash, or none if it is empty",
+        &[
+            takes(&[TEXT], TEXT, Kernel::Text(|row, out| similar(row, out, "\\"))),
+            takes(&[TEXT, TEXT], TEXT, Kernel::Text(|row, out| similar(row, out, row.text(1)))),
+        ],
+        &[("similar_to_escape('a_(b|c)%')", "^(?:a.(?:b|c).*)$"), ("similar_to_escape('10!%', '!')", "^(?:10%)$")],
+    ),
+    define(
         &["regexp_escape"],
         "text",
         "VARCHAR",
@@ -295,6 +306,84 @@ fn byte_of(text: &str, start: i64) -> Result<usize> {
 
 fn matches(row: &Row<'_>, flags: &str, whole: bool) -> Result<Option<bool>> {
     Ok(Some(compiled(row.text(1), flags, whole)?.is_match(row.text(0))))
+}
+
+/// A pattern of SQL as a regular expression: `%` is any text, `_` any character; `|`, `*`, `+`, `?`, `{m,n}`,
+/// `(…)` and `[…]` are what they are in both, and all else is itself.
+fn similar(row: &Row<'_>, out: &mut Writer<'_>, escape: &str) -> Result<bool> {
+    let mut letters = escape.chars();
+    let (escape, rest) = (letters.next(), letters.next());
+    if rest.is_some() {
+        return Err(Error::input("the ESCAPE of a pattern is one character, or none"));
+    }
+    out.text("^(?:");
+    let mut rest = row.text(0).chars().peekable();
+    // Within a list of characters: how many of these there have been.
+    let mut listed: Option<usize> = None;
+    while let Some(c) = rest.next() {
+        if Some(c) == escape {
+            let Some(plain) = rest.next() else {
+                return Err(Error::input("a pattern ends with its ESCAPE"));
+            };
+            // Also what a letter behind a backslash is: `\d`, `\m`.
+            if plain.is_ascii_alphanumeric() {
+                out.char('\\');
+                out.char(plain);
+            } else {
+                escaped(plain, out);
+            }
+            listed = listed.map(|count| count + 1);
+            continue;
+        }
+        if let Some(count) = listed {
+            match c {
+                ']' if count > 0 => {
+                    out.char(c);
+                    listed = None;
+                    continue;
+                }
+                '^' if count == 0 => {
+                    out.char(c);
+                    continue;
+                }
+                // A class: `[:alpha:]`.
+                '[' if rest.peek() == Some(&':') => {
+                    out.char(c);
+                    for part in rest.by_ref() {
+                        out.char(part);
+                        if part == ']' {
+                            break;
+                        }
+                    }
+                }
+                '-' => out.char(c),
+                plain => escaped(plain, out),
+            }
+            listed = Some(count + 1);
+            continue;
+        }
+        match c {
+            '%' => out.text(".*"),
+            '_' => out.char('.'),
+            '(' => out.text("(?:"),
+            '[' => {
+                out.char(c);
+                listed = Some(0);
+            }
+            '|' | '*' | '+' | '?' | '{' | '}' | ')' => out.char(c),
+            plain => escaped(plain, out),
+        }
+    }
+    out.text(")$");
+    Ok(true)
+}
+
+/// A character that stands for itself in a regular expression.
+fn escaped(plain: char, out: &mut Writer<'_>) {
+    if r"\.+*?()|[]{}^$#&-~".contains(plain) {
+        out.char('\\');
+    }
+    out.char(plain);
 }
 
 fn replace(row: &Row<'_>, out: &mut Writer<'_>, start: i64, n: Option<i64>, flags: &str) -> Result<bool> {

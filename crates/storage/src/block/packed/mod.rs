@@ -19,10 +19,11 @@
 mod kernels;
 
 use super::cells::Slots;
-use super::search::{self, Number};
+use super::number::Number;
+use super::search;
 use super::within::Vectors;
 use crate::BLOCK_ROWS;
-use crate::tree::link::Ahead;
+use crate::node::Ahead;
 use entasis_vector::Buffer;
 use entasis_vector::simd::widest;
 use std::mem::MaybeUninit;
@@ -336,7 +337,7 @@ fn pack<T: Lane>(codes: &[T; BLOCK_ROWS], width: usize, words: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Random;
+    use crate::tests::random::Random;
 
     /// Calls `each` with all vectors that there are, and with none.
     fn each_twin(each: impl Fn(Option<Vectors>)) {

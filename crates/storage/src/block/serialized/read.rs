@@ -6,9 +6,9 @@ use crate::backend::bytes::Cursor;
 use crate::block::alp::Scale;
 use crate::block::packed::Packed;
 use crate::block::{
-    Block, Codes, Fsst, Multiples, Patched, Runs, Scaled, Sequence, Singles, StringBytes, Values, Views,
+    Block, Codes, Fsst, Multiples, Patched, Progression, Runs, Scaled, Singles, StringBytes, Values, Views,
 };
-use crate::zone::Zone;
+use crate::value::Zone;
 use entasis_vector::{Buffer, Error, ErrorKind, Interval, Native, PhysicalType, Result, Value};
 
 /// How deep values stand in values: doubles as runs of integers.
@@ -117,7 +117,7 @@ impl<'a> Reader<'a> {
                 let (first, step) = (self.integer()?, self.integer()?);
                 let last = step.checked_mul(BLOCK_ROWS as i128).and_then(|all| first.checked_add(all));
                 check(last.is_some_and(|last| fits(last, physical)), "its sequence leaves the numbers")?;
-                Ok(Values::Sequence(Sequence::of_parts(first, step)))
+                Ok(Values::Sequence(Progression::of_parts(first, step)))
             }
             7 => {
                 check(depth > 0, "runs within runs")?;

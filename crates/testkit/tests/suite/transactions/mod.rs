@@ -7,6 +7,7 @@
 //! | [`keys`] | UNIQUE under bulk changes and concurrent transactions |
 //! | [`foreign_keys`] | foreign keys under ALTER TABLE, between types, beside other sessions |
 //! | [`names`] | names of indexes, sequences and tables that other objects depend on |
+//! | [`temporary`] | temporary objects, which are one connection's |
 //! | [`memory`] | the memory limit for single rows and for old versions |
 //! | [`conflicts`] | conflicts that are none, statements that starve, commits of many rows |
 //! | [`waiting`] | statements that wait for a writer can be interrupted and have a time limit |
@@ -24,4 +25,5 @@ mod moments;
 mod names;
 mod race;
 mod sessions;
+mod temporary;
 mod waiting;

@@ -6,46 +6,17 @@
 //! Neumann, *To Partition, or Not to Partition*, SIGMOD 2021, table 4; the figures are from measurements
 //! (`docs/design/joins-measured.md`).
 
-use crate::exec::join::table::{DISTINCT, Repetition};
+use crate::exec::join::table::Repetition;
+use crate::exec::join::tuning::{
+    DISTINCT_KEYS, DISTINCT_PER_KEY, FEW_COME_OUT, Gates, MOST_SKEW, RADIX_MEMORY_PART, RADIX_ROWS, REPEATED_KEYS,
+    WIDE_PAYLOAD,
+};
 use entasis_vector::PhysicalType;
-
-/// What must hold of both sides.
-struct Gates {
-    /// Rows of a key, or more.
-    per_key: f64,
-    /// Partitions of full size that the build rows and their table have, or more.
-    large: usize,
-    /// The most bytes of a row of the build side, and of the probe side.
-    narrow: (usize, usize),
-    /// Probe rows for each build row: as many or more, fewer.
-    ratio: (f64, f64),
-    /// The least share of the probe rows that match.
-    matching: f64,
-}
-
-/// Where keys are hardly repeated: a key and a number, of four bytes each, and a key and two numbers.
-// PERF: 10 to 40 million build rows, ratios of 1 to 10: rows of 4 and 4 bytes take 0.79 to 0.90 of what a concise hash table takes, those of 8 and 8
-// bytes 0.8 to 1.26, for three times the memory, and more where all of it is new to the process.
-const DISTINCT_KEYS: Gates = Gates { per_key: 0.0, large: 128, narrow: (8, 12), ratio: (1.0, 10.0), matching: 0.5 };
-/// Where they are repeated so often that finding further rows is most of the work: an unchained table gives them one by one.
-// PERF: 1 and 4 million build rows of 16 bytes with 30 for a key, half a probe row to four for each: 0.55 to 0.71 of what an unchained table takes;
-// with 2 and 4 for a key 0.91 to 1.18, for up to three times the memory.
-const REPEATED_KEYS: Gates = Gates { per_key: 8.0, large: 16, narrow: (16, 24), ratio: (0.25, 10.0), matching: 0.25 };
-/// Build rows that could be read twice from which on partitions are worth as many probe rows; fewer ask for twice as many.
-const MANY_ROWS: usize = 24 << 20;
-/// The exponent of Zipf's law by which keys of the probe side are.
-const SKEW: f64 = 1.35;
-/// Bytes of payload that a second pass leaves behind,
-const WIDE: usize = 32;
-/// if no larger share of the rows comes out.
-const FEW: f64 = 0.1;
-/// The part of the free memory that both sides may have.
-const MEMORY_PART: usize = 4;
 
 /// Bytes of a value that is copied; a text is not narrow, however short: its bytes may have to be copied too.
 pub(crate) fn width(physical: PhysicalType) -> usize {
     match physical {
-        PhysicalType::Str => WIDE,
+        PhysicalType::Str => WIDE_PAYLOAD,
         other => other.width(),
     }
 }
@@ -55,7 +26,7 @@ pub(crate) fn width(physical: PhysicalType) -> usize {
 // PERF: with 20 million rows of which 5 % come out, 64 bytes take 0.81 s instead of 1.00, 32 bytes 0.60 instead of 0.69; if 25 % do, as
 // long; if all do, a sixth longer: a row that is gathered costs more than one that is copied twice in order.
 pub(crate) fn leaves_payload(bytes: usize, comes_out: f64) -> bool {
-    bytes >= WIDE && comes_out <= FEW
+    bytes >= WIDE_PAYLOAD && comes_out <= FEW_COME_OUT
 }
 
 /// True if the keys of the probe side, by Zipf's law with this exponent, of which `most` is the share of the most frequent one, are too
@@ -63,7 +34,7 @@ pub(crate) fn leaves_payload(bytes: usize, comes_out: f64) -> bool {
 // PERF: 10 million build and 40 million probe rows of 16 bytes take 0.81 s with an exponent of 0.5, 0.84 with 0.75, 0.85 with 1, 0.99 with
 // 1.25 and 1.15 with 1.5; with a concise hash table 1.12, 1.16, 1.26, 1.08 and 1.03. A partition is one worker's work.
 pub(crate) fn is_skewed(exponent: f64, most: f64, workers: usize) -> bool {
-    exponent > SKEW || most > worker_share(workers)
+    exponent > MOST_SKEW || most > worker_share(workers)
 }
 
 /// What is known when the build side has ended.
@@ -92,7 +63,7 @@ impl Gates {
             && probe_width <= self.narrow.1
             && (self.ratio.0..self.ratio.1).contains(&ratio)
             && sides.matching >= self.matching
-            && copied <= (sides.free / MEMORY_PART) as f64
+            && copied <= (sides.free / RADIX_MEMORY_PART) as f64
     }
 }
 
@@ -103,7 +74,7 @@ pub(crate) fn may_pay(sides: &Sides) -> bool {
 
 /// Why the join is by partitions, the build rows' keys being repeated like this; `None` if it is not.
 pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<String> {
-    let is_repeated = keys.per_key > DISTINCT;
+    let is_repeated = keys.per_key > DISTINCT_PER_KEY;
     let gates = if is_repeated { REPEATED_KEYS } else { DISTINCT_KEYS };
     if keys.per_key < gates.per_key || !gates.are_passed(sides) || is_repeated && keys.most > worker_share(workers) {
         return None;
@@ -123,7 +94,7 @@ pub(crate) fn reason(sides: &Sides, keys: Repetition, workers: usize) -> Option<
 // to 0.99. Memory is three times as much.
 pub(crate) fn pays_beside_two_readings(sides: &Sides, workers: usize) -> bool {
     let rows = sides.build.0;
-    let least = if rows >= MANY_ROWS { 1.0 } else { 2.0 };
+    let least = if rows >= RADIX_ROWS { 1.0 } else { 2.0 };
     let distinct = Repetition { per_key: 1.0, most: 0.0 };
     sides.probe.0 >= least * rows as f64 && reason(sides, distinct, workers).is_some()
 }
@@ -196,7 +167,7 @@ mod tests {
             [false, false, true, true, false]
         );
         assert_eq!([0.9, 1.0, 2.0].map(|probes| pays(30_000_000, probes)), [false, true, true]);
-        assert!(pays(MANY_ROWS, 1.0) && !pays(MANY_ROWS - 1, 1.0));
+        assert!(pays(RADIX_ROWS, 1.0) && !pays(RADIX_ROWS - 1, 1.0));
         // The other gates hold as ever: a small build side has no use of partitions.
         assert!(!pays(1_000_000, 4.0));
     }

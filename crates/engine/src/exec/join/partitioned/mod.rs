@@ -6,7 +6,7 @@
 //!                    ↓ partitions in memory: one table, as ever
 //! probe side → [route::Route] ── rows of partitions in files ─────────────────────────────────────────→ [Store]
 //!                    ↓ the others
-//!              [super::probe::Probe] → …                 later: [late::Late], partition after partition → …
+//!              [super::probe::Probe] → …                 later: [join_phase::JoinPhase], partition after partition → …
 //! ```
 //! This is a hybrid hash join (DeWitt et al., *Implementation Techniques for Main Memory Database Systems*, SIGMOD 1984), with the
 //! bits of a hash as in radix joins (Bandle et al., *To Partition, or Not to Partition*, SIGMOD 2021), written as
@@ -17,7 +17,7 @@
 //! 2. *Table.* When all rows have come, more partitions are written if there is no memory for the table. The rest gets
 //!    the table that it would get alone.
 //! 3. *Probe.* Rows whose partition is in the file go to another file, as they are. Others are joined at once.
-//! 4. *Late.* A part of the join's stream takes partitions, one each worker: its build rows are loaded and get their own
+//! 4. *Join phase.* A part of the join's stream takes partitions, one each worker: its build rows are loaded and get their own
 //!    table, its probe rows are pushed through the same probe, then the build rows that are left come.
 //! 5. A partition that does not fit is split again, by other bits. One that gets hardly smaller so has one key that is
 //!    very frequent: its build rows are taken in *blocks* that fit, and for each block all its probe rows are read. What
@@ -54,74 +54,51 @@
 //!
 //! Not here: writing while others read.
 
-mod apart;
 pub(crate) mod choice;
-pub(crate) mod late;
+pub(crate) mod join_phase;
+mod late_payload;
+mod policy;
 pub(crate) mod route;
 pub(crate) mod skew;
 mod split;
 mod states;
+mod statistics;
 #[cfg(test)]
 mod tests;
 
-use super::Rest;
-use super::build::Making;
-use super::filter::{Expected, FilterKind, FilterSlot, FilterWorker};
-use super::kept::KeptColumns;
+use super::BuildTail;
+use super::buffered_columns::BufferedColumns;
 use super::probe::Probe;
-use super::table::{BuildInput, Facts, ProbeKeys, Seen, TableKind};
+use super::table::{BuildStats, ProbeKeys};
+use crate::context::QueryContext;
+use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::key_filter::{BuildInput, Expected, FilterSlot, FilterWorker, Seen};
 use crate::exec::materialized::Materialized;
-use crate::exec::named::named;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::exec::profile::{PassRate, Recorder};
 use crate::exec::spill::store::{MOST_SEGMENTS, Medium, Store, Stored};
-use crate::exec::{QueryContext, Reservation};
-use crate::sync::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Mutex, OnceLock, Ordering, PoisonError};
-use apart::Apart;
-pub use apart::JoinLate;
+use crate::memory::Reservation;
+use crate::settings::{FilterKind, TableKind};
+use crate::sync::{AtomicBool, Mutex, OnceLock, Ordering, PoisonError};
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{Chunk, Result};
+use late_payload::LatePayload;
+use policy::SpillPolicy;
 use skew::StoredKeys;
 use split::{Keys, Marks, PARTITIONS, Room, Split, Taken, marks};
+use statistics::Statistics;
 use std::sync::Arc;
 
-/// Which partitions of joins go to temporary files. The setting `join_spill`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum JoinSpill {
-    /// Those that there is no memory for.
-    #[default]
-    Auto,
-    /// Every second one. For tests.
-    Half,
-    /// All. For tests.
-    All,
-    /// All, and only a few rows are taken to fit into memory then. For tests.
-    Deep,
-}
-
-named!(JoinSpill: Auto = "auto", Half = "half", All = "all", Deep = "deep");
-
-/// The part of the memory that a build side found free that it leaves to others.
-const LEFT_PART: usize = 4;
-/// Rows that fit into memory where partitions are to be deep.
-const FEW_ROWS: usize = 8;
-/// Build rows of a worker may have so much memory, whatever is left to others: the most, and as a part of what is left.
-const MOST_LEAST: usize = 4 << 20;
-const LEAST_PART: usize = 4;
-/// The part of the free memory that probe rows of all workers may have before they are written, and the most of one.
-const PROBE_PART: usize = 4;
-const MOST_PROBE: usize = 32 << 20;
-
 /// What the parts of one join share that may write partitions.
-pub(crate) struct Spill {
-    setting: JoinSpill,
+pub(crate) struct Partitioning {
+    policy: SpillPolicy,
     /// Partitions stay in memory and are all joined late: why.
     radix: OnceLock<String>,
     expected: Expected,
     /// A filter of all build keys, for the rows on their way to the partitions.
     bloom: Option<(Arc<FilterSlot>, Arc<PassRate>)>,
     /// How the build side becomes what is probed.
-    making: Making,
+    spec: BuildSpec,
     build: Arc<Store>,
     /// Known when the probe side is planned.
     probe: OnceLock<ProbeSide>,
@@ -131,80 +108,66 @@ pub(crate) struct Spill {
     is_active: AtomicBool,
     /// Some build row has a NULL in a key that NULL does not equal.
     has_null_keys: AtomicBool,
-    /// Bytes to be left to others.
-    left: OnceLock<usize>,
     /// The keys of build rows that were split, if somebody is to be told.
     seen: Option<Arc<Seen>>,
-    turns: late::Turns,
+    turns: join_phase::Turns,
     /// The share of the kept probe rows that is expected to come out of the join; known if all build rows are in memory.
     comes_out: OnceLock<f64>,
-    /// What became of it, for the profile.
-    deepest: AtomicU32,
-    blocks: AtomicUsize,
-    /// Partitions that were split for a cache, and how many were made of them.
-    second: [AtomicUsize; 2],
-    /// Of the former, those of which payload stayed behind.
-    apart: AtomicUsize,
-    again: [AtomicU64; 2],
+    statistics: Statistics,
     recorder: Arc<Recorder>,
     context: QueryContext,
 }
 
-impl Spill {
+impl Partitioning {
     /// For a join whose build side has these columns, keys first; `None` if nothing may be written and nothing is to be
     /// partitioned in memory. `filtered`: the keys are to be told to scans. `apart`: rows with different keys need not meet.
     pub(crate) fn new(
         columns: &[ColumnMeta],
-        mut making: Making,
+        mut spec: BuildSpec,
         (filtered, apart): (bool, bool),
         expected: Expected,
         recorder: &Arc<Recorder>,
         context: &QueryContext,
-    ) -> Option<Arc<Spill>> {
-        let count = if apart && !making.null_equals_null.is_empty() { PARTITIONS } else { 1 };
-        let asked = making.table;
+    ) -> Option<Arc<Partitioning>> {
+        let count = if apart && !spec.null_equals_null.is_empty() { PARTITIONS } else { 1 };
+        let asked = spec.table;
         let is_radix = asked.is_partitioned() && count > 1;
         let may_write = !context.settings.temp_directory.is_empty();
         if !may_write && !is_radix {
             return None;
         }
         // NULL is no key of a filter.
-        let has_bloom = is_radix && making.table == TableKind::BloomRadix && !making.null_equals_null.contains(&true);
+        let has_bloom = is_radix && spec.table == TableKind::BloomRadix && !spec.null_equals_null.contains(&true);
         let bloom = has_bloom.then(|| {
             let rate = recorder.pass_rate("the keys, before rows are kept");
             (Arc::new(FilterSlot::new(expected)), rate)
         });
         if is_radix {
             // A partition has the table that suits it.
-            making.table = TableKind::Auto;
+            spec.table = TableKind::Auto;
         }
         let medium = if is_radix { Medium::Memory } else { Medium::File };
         let radix = OnceLock::new();
         if is_radix {
             let _ = radix.set(format!("join_table = {}", asked));
         }
-        let is_single = filtered && making.null_equals_null.len() == 1;
+        let is_single = filtered && spec.null_equals_null.len() == 1;
         let seen = columns.first().filter(|_| is_single).and_then(Seen::of).map(Arc::new);
-        Some(Arc::new(Spill {
-            setting: if may_write { context.settings.join_spill } else { JoinSpill::Auto },
+        Some(Arc::new(Partitioning {
+            policy: SpillPolicy::new(may_write, context),
             radix,
             expected,
             bloom,
-            making,
+            spec,
             build: Store::new(columns, count, medium, context),
             probe: OnceLock::new(),
             marks: marks(count, false),
             is_active: AtomicBool::new(false),
             has_null_keys: AtomicBool::new(false),
-            left: OnceLock::new(),
             seen,
-            turns: late::Turns::default(),
+            turns: join_phase::Turns::default(),
             comes_out: OnceLock::new(),
-            deepest: AtomicU32::new(0),
-            blocks: AtomicUsize::new(0),
-            second: Default::default(),
-            apart: AtomicUsize::new(0),
-            again: Default::default(),
+            statistics: Statistics::default(),
             recorder: recorder.clone(),
             context: context.clone(),
         }))
@@ -215,13 +178,13 @@ impl Spill {
     pub(crate) fn set_probe(
         &self,
         columns: &[ColumnMeta],
-        kept: &Arc<KeptColumns>,
+        kept: &Arc<BufferedColumns>,
         probe: &Probe,
         is_payload: impl Fn(&ColumnMeta) -> bool,
         stored: Option<StoredKeys>,
     ) {
         let store = Store::new(&kept.of(columns), self.build.partitions(), self.build.medium(), &self.context);
-        let apart = Apart::new(columns, kept, probe, is_payload);
+        let apart = LatePayload::new(columns, kept, probe, is_payload);
         let _ = self.probe.set(ProbeSide { store, kept: kept.clone(), apart, stored });
     }
 
@@ -231,7 +194,7 @@ impl Spill {
 
     /// True if rows are split from the first one on.
     pub(crate) fn is_forced(&self) -> bool {
-        self.setting != JoinSpill::Auto || self.is_radix()
+        self.policy.is_forced() || self.is_radix()
     }
 
     /// True if partitions stay in memory and are all joined late.
@@ -245,7 +208,7 @@ impl Spill {
     /// Those of the tasks.
     pub(crate) fn choose(
         &self,
-        facts: &mut Facts,
+        facts: &mut BuildStats,
         rows: &Materialized,
         memory: &mut Reservation,
         tasks: &dyn Tasks,
@@ -254,13 +217,13 @@ impl Spill {
         if !choice::may_pay(&sides) {
             return Ok(false);
         }
-        facts.repetition = self.making.repetition_by_hash(facts, rows, memory, tasks)?;
+        facts.repetition = self.spec.repetition_by_hash(facts, rows, memory, tasks)?;
         let workers = self.context.settings.threads;
         let Some(repetition) = facts.repetition else { return Ok(false) };
         let Some(mut reason) = choice::reason(&sides, repetition, workers) else { return Ok(false) };
         if let Some(keys) = &self.probe().stored {
-            let making = &self.making;
-            let nulls_count = !making.shape.drops_unmatched_probe_rows() || making.null_equals_null.contains(&true);
+            let spec = &self.spec;
+            let nulls_count = !spec.shape.drops_unmatched_probe_rows() || spec.null_equals_null.contains(&true);
             let distinct = rows.rows() as f64 / repetition.per_key.max(1.0);
             let skew = keys.skew(distinct as usize, nulls_count);
             if choice::is_skewed(skew.exponent, skew.most, workers) {
@@ -284,7 +247,7 @@ impl Spill {
     /// Both sides, of which the build side has so many rows and bytes; `None` if the join is not to be partitioned in memory.
     fn sides(&self, (rows, bytes): (usize, usize), free: usize) -> Option<choice::Sides> {
         let width = |columns: &[ColumnMeta]| columns.iter().map(|meta| choice::width(meta.physical)).sum();
-        (self.making.table == TableKind::Auto && self.marks.len() > 1).then(|| choice::Sides {
+        (self.spec.table == TableKind::Auto && self.marks.len() > 1).then(|| choice::Sides {
             build: (rows, width(self.build.columns()), bytes + self.table_bytes(rows)),
             probe: (self.expected.rows, width(self.probe().store.columns())),
             matching: self.expected.given(rows).matching,
@@ -298,7 +261,7 @@ impl Spill {
     /// # Errors
     /// Those of the tasks; resource.
     pub(crate) fn split_all(
-        self: &Arc<Spill>,
+        self: &Arc<Partitioning>,
         rows: Materialized,
         memory: Reservation,
         tasks: &dyn Tasks,
@@ -321,18 +284,14 @@ impl Spill {
         self.is_active.load(Ordering::Relaxed)
     }
 
-    /// Bytes of memory that are left to others. To be asked before the first row is kept.
-    pub(crate) fn left(&self) -> usize {
-        *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
+    /// Sets memory aside for others. To be called before the first row is kept.
+    pub(crate) fn set_memory_aside(&self) {
+        self.policy.set_aside();
     }
 
     /// True if rows of so many bytes are too many for one worker, `memory` being theirs.
     pub(crate) fn is_short(&self, bytes: usize, memory: &Reservation) -> bool {
-        bytes > self.least() && memory.free() < self.left()
-    }
-
-    fn least(&self) -> usize {
-        (self.left() / LEAST_PART).min(MOST_LEAST)
+        self.policy.is_short(bytes, memory)
     }
 
     fn is_marked(&self, partition: usize) -> bool {
@@ -342,10 +301,10 @@ impl Spill {
     // ---- the build side ----------------------------------------------------------------------------------------
 
     /// One worker's build rows, by partition.
-    pub(crate) fn build_rows(self: &Arc<Spill>) -> SplitRows {
-        let room = Room { most: usize::MAX, left: self.left(), least: self.least() };
+    pub(crate) fn build_rows(self: &Arc<Partitioning>) -> SplitRows {
+        let room = Room { most: usize::MAX, left: self.policy.left(), least: self.policy.least() };
         let split = Split::new(&self.build, &self.marks, 0, room, &self.context.memory).telling(self.seen.clone());
-        SplitRows { split, keys: Box::new(self.making.keys()), spill: self.clone() }
+        SplitRows { split, keys: Box::new(self.spec.keys()), partitioning: self.clone() }
     }
 
     /// Completes the build side: writes what must be, and gives the rest, and its memory. Leaves a filter of all keys in `slot`.
@@ -360,12 +319,7 @@ impl Spill {
     ) -> Result<(Materialized, Reservation)> {
         let mut splits: Vec<Split> = parts.into_iter().map(|part| part.split).collect();
         let count = self.marks.len();
-        let is_wanted = |partition: usize| match self.setting {
-            JoinSpill::Auto => false,
-            JoinSpill::Half => partition % 2 == 1 || count == 1,
-            JoinSpill::All | JoinSpill::Deep => true,
-        };
-        (0..count).filter(|&p| is_wanted(p)).for_each(|p| self.marks[p].store(true, Ordering::Relaxed));
+        (0..count).filter(|&p| self.policy.wants(p, count)).for_each(|p| self.marks[p].store(true, Ordering::Relaxed));
         in_parallel(tasks, splits.iter_mut().collect(), &|_, split: &mut &mut Split| split.write_marked())?;
         while !self.is_radix() {
             let size = |p: usize| {
@@ -375,7 +329,7 @@ impl Spill {
             let sizes: Vec<(usize, usize)> = (0..count).map(size).collect();
             let rows: usize = sizes.iter().map(|(_, rows)| rows).sum();
             let largest = (0..count).max_by_key(|&p| sizes[p]).expect("there is a partition");
-            if rows == 0 || self.table_bytes(rows) + self.left() / 2 <= self.context.memory.free() {
+            if rows == 0 || self.table_bytes(rows) + self.policy.left() / 2 <= self.context.memory.free() {
                 break;
             }
             tasks.check()?;
@@ -460,13 +414,13 @@ impl Spill {
     /// Makes filters of the keys of `rows`, all build rows: for the probe side's scans and, if these test none, for the rows on
     /// their way to the partitions.
     fn fill(&self, rows: &Materialized, slot: Option<&FilterSlot>, tasks: &dyn Tasks) -> Result<()> {
-        let null_equals_null = &self.making.null_equals_null;
+        let null_equals_null = &self.spec.null_equals_null;
         let hash_collisions = self.context.settings.hash_collisions;
         let input = BuildInput { rows, null_equals_null, hash_collisions, tasks };
         let memory = &self.context.memory;
         let mut is_tested = false;
         if let Some(slot) = slot {
-            let bounds = self.making.facts(rows, tasks)?.bounds;
+            let bounds = self.spec.facts(rows, tasks)?.bounds;
             let spared = self.table_bytes(rows.rows()) / self.marks.len();
             let kind = self.context.settings.join_filter;
             if let Some((filter, reason)) = slot.fill(&input, bounds.as_deref(), kind, memory, spared)? {
@@ -489,7 +443,7 @@ impl Spill {
     fn bloom_worker(&self) -> Option<FilterWorker> {
         let (slot, rate) = self.bloom.as_ref()?;
         slot.get()?;
-        Some(FilterWorker::new(slot, rate, self.making.null_equals_null.len(), &self.context.settings))
+        Some(FilterWorker::new(slot, rate, self.spec.null_equals_null.len(), &self.context.settings))
     }
 
     /// Into how many a partition is split again so that each with its table fits into a cache; 1: it does, or there is no memory
@@ -514,32 +468,16 @@ impl Spill {
 
     /// Bytes that a table of so many rows may need, and their marks.
     fn table_bytes(&self, rows: usize) -> usize {
-        self.making.table_bytes(rows, self.build.columns()) + rows / 8
+        self.spec.table_bytes(rows, self.build.columns()) + rows / 8
     }
 
     // ---- what becomes of it ------------------------------------------------------------------------------------
 
-    /// Notes how deep partitions were split.
-    fn note_depth(&self, depth: u32) {
-        self.deepest.fetch_max(depth, Ordering::Relaxed);
-    }
-
-    /// Notes that a partition is split into so many for a cache.
-    fn note_second_pass(&self, parts: usize) {
-        self.second[0].fetch_add(1, Ordering::Relaxed);
-        self.second[1].fetch_add(parts, Ordering::Relaxed);
-    }
-
-    /// Notes that payload of a partition's probe rows stays behind.
-    fn note_apart(&self) {
-        self.apart.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Notes bytes of files that are gone.
-    fn note_traffic(&self, store: &Store) {
-        let (written, read) = store.traffic();
-        self.again[0].fetch_add(written, Ordering::Relaxed);
-        self.again[1].fetch_add(read, Ordering::Relaxed);
+    /// All partitions have been joined: notes what was written and why, if some were joined late.
+    fn note_end(&self) {
+        if self.is_active() {
+            self.recorder.note(self.report());
+        }
     }
 
     /// What was written and why, once all is done.
@@ -548,11 +486,8 @@ impl Spill {
         let late = (0..count).filter(|&p| self.is_marked(p)).count();
         let megabytes = |bytes: u64| bytes as f64 / 1e6;
         let (build, probe) = (self.build.traffic(), self.probe.get().map_or((0, 0), |probe| probe.store.traffic()));
-        let again = self.again.each_ref().map(|bytes| bytes.load(Ordering::Relaxed));
-        let why = match self.setting {
-            JoinSpill::Auto => "there was no memory for them".to_string(),
-            forced => format!("join_spill = {forced}"),
-        };
+        let again = self.statistics.again();
+        let why = self.policy.why();
         let mut text = format!("{late} of {count} partitions in temporary files, {why}");
         if self.is_radix() {
             text = self.report_radix(late);
@@ -566,12 +501,12 @@ impl Spill {
             megabytes(build.0),
             megabytes(probe.0),
             megabytes(build.1 + probe.1 + again[1]),
-            self.deepest.load(Ordering::Relaxed),
+            self.statistics.deepest(),
         );
         if again[0] > 0 {
             text += &format!(", {:.1} MB written again", megabytes(again[0]));
         }
-        let blocks = self.blocks.load(Ordering::Relaxed);
+        let blocks = self.statistics.blocks();
         if blocks > 0 {
             text += &format!(", {blocks} blocks of rows with frequent keys");
         }
@@ -582,7 +517,7 @@ impl Spill {
     fn report_radix(&self, late: usize) -> String {
         let probe = self.probe.get().map_or(0, |probe| probe.store.kept_bytes());
         let [build, probe] = [self.build.kept_bytes(), probe].map(|bytes| bytes as f64 / 1e6);
-        let [split, made] = self.second.each_ref().map(|partitions| partitions.load(Ordering::Relaxed));
+        let [split, made] = self.statistics.second_pass();
         let mut passes = match split {
             0 => "1 pass".to_string(),
             _ => format!(
@@ -590,7 +525,7 @@ impl Spill {
                 self.context.settings.join_partition_size
             ),
         };
-        let apart = self.apart.load(Ordering::Relaxed);
+        let apart = self.statistics.late_payload();
         if let Some(late) = self.probe.get().and_then(|probe| probe.apart.as_ref()).filter(|_| apart > 0) {
             passes +=
                 &format!(", payload of the probe side, {} bytes a row, in one pass in {apart} of them", late.bytes);
@@ -605,26 +540,18 @@ impl Spill {
 /// Rows of the probe side that wait for their partition.
 struct ProbeSide {
     store: Arc<Store>,
-    kept: Arc<KeptColumns>,
+    kept: Arc<BufferedColumns>,
     /// Absent: they have no payload.
-    apart: Option<Apart>,
+    apart: Option<LatePayload>,
     /// The table that their keys come from, if it is one.
     stored: Option<StoredKeys>,
-}
-
-impl Drop for Spill {
-    fn drop(&mut self) {
-        if self.is_active() {
-            self.recorder.note(self.report());
-        }
-    }
 }
 
 /// One worker's build rows, by partition.
 pub(crate) struct SplitRows {
     split: Split,
     keys: Box<ProbeKeys>,
-    spill: Arc<Spill>,
+    partitioning: Arc<Partitioning>,
 }
 
 impl SplitRows {
@@ -633,13 +560,13 @@ impl SplitRows {
     /// # Errors
     /// Those of writing.
     pub(crate) fn take(&mut self, chunk: &Chunk, columns: &[usize]) -> Result<()> {
-        let making = &self.spill.making;
-        let nulls = &making.null_equals_null;
+        let spec = &self.partitioning.spec;
+        let nulls = &spec.null_equals_null;
         self.keys.begin(chunk, &columns[..nulls.len()], nulls);
         if self.keys.has_unmatchable() {
-            self.spill.has_null_keys.store(true, Ordering::Relaxed);
+            self.partitioning.has_null_keys.store(true, Ordering::Relaxed);
         }
-        let rows = Taken { all: making.keeps_unmatchable(), ..Taken::default() };
+        let rows = Taken { all: spec.keeps_unmatchable(), ..Taken::default() };
         let taken = self.split.take(&mut self.keys, chunk, columns, rows);
         self.keys.release();
         taken
@@ -651,8 +578,8 @@ impl SplitRows {
     /// Those of writing.
     pub(crate) fn take_all(&mut self, rows: Materialized, memory: Reservation) -> Result<()> {
         self.note_nulls(&rows);
-        let making = &self.spill.making;
-        let (null_equals_null, all) = (&making.null_equals_null[..], making.keeps_unmatchable());
+        let spec = &self.partitioning.spec;
+        let (null_equals_null, all) = (&spec.null_equals_null[..], spec.keeps_unmatchable());
         self.split.take_all(rows, memory, &mut Keys { keys: &mut self.keys, null_equals_null, all })
     }
 
@@ -662,26 +589,26 @@ impl SplitRows {
     /// Those of writing.
     fn take_segment(&mut self, rows: &Materialized, segment: usize) -> Result<()> {
         self.note_nulls(rows);
-        let making = &self.spill.making;
-        let (null_equals_null, all) = (&making.null_equals_null[..], making.keeps_unmatchable());
+        let spec = &self.partitioning.spec;
+        let (null_equals_null, all) = (&spec.null_equals_null[..], spec.keeps_unmatchable());
         self.split.take_segment(rows, segment, &mut Keys { keys: &mut self.keys, null_equals_null, all })
     }
 
     fn note_nulls(&self, rows: &Materialized) {
-        let nulls = &self.spill.making.null_equals_null;
+        let nulls = &self.partitioning.spec.null_equals_null;
         if (0..nulls.len()).any(|key| !nulls[key] && rows.has_nulls(key)) {
-            self.spill.has_null_keys.store(true, Ordering::Relaxed);
+            self.partitioning.has_null_keys.store(true, Ordering::Relaxed);
         }
     }
 }
 
-impl Making {
+impl BuildSpec {
     fn keys(&self) -> ProbeKeys {
         ProbeKeys::new(self.null_equals_null.len(), self.context.settings.hash_collisions)
     }
 
     /// True if build rows that can match nothing are asked for later.
     fn keeps_unmatchable(&self) -> bool {
-        self.shape.rest == Rest::Unmatched || self.null_aware
+        self.shape.tail == BuildTail::Unmatched || self.null_aware
     }
 }

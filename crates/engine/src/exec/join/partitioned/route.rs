@@ -3,11 +3,12 @@
 //! Rows of which a Bloom filter says that they match nothing are not kept: they go on to the probe, which finds nothing, if
 //! that leaves a trace, else nowhere.
 
+use super::Partitioning;
 use super::split::{Room, Split, Taken};
-use super::{MOST_PROBE, PROBE_PART, Spill};
-use crate::exec::join::filter::FilterWorker;
 use crate::exec::join::table::ProbeKeys;
+use crate::exec::join::tuning::{MOST_PROBE, PROBE_PART};
 use crate::exec::join::{Computed, ComputedWorker};
+use crate::exec::key_filter::FilterWorker;
 use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
 use entasis_vector::expr::Program;
 use entasis_vector::{Buffer, Chunk, Result};
@@ -16,29 +17,29 @@ use std::sync::Arc;
 /// The operator before the probe.
 pub(crate) struct Route {
     /// What is in files.
-    pub spill: Arc<Spill>,
+    pub partitioning: Arc<Partitioning>,
     /// The keys over the probe side's columns.
     pub keys: Computed,
 }
 
 impl OperatorFactory for Route {
     fn worker(&self) -> Result<Box<dyn Operator>> {
-        if !self.spill.is_active() {
+        if !self.partitioning.is_active() {
             return Ok(Box::new(Through));
         }
         let split = Split::new(
-            &self.spill.probe().store,
-            &self.spill.marks,
+            &self.partitioning.probe().store,
+            &self.partitioning.marks,
             0,
-            self.spill.route_room(),
-            &self.spill.context.memory,
+            self.partitioning.route_room(),
+            &self.partitioning.context.memory,
         );
         Ok(Box::new(Worker {
-            spill: self.spill.clone(),
+            partitioning: self.partitioning.clone(),
             keys: self.keys.worker(),
-            probe_keys: self.spill.making.keys(),
-            columns: self.spill.probe().kept.places.clone(),
-            filter: self.spill.bloom_worker(),
+            probe_keys: self.partitioning.spec.keys(),
+            columns: self.partitioning.probe().kept.places.clone(),
+            filter: self.partitioning.bloom_worker(),
             split,
             passed: Vec::new(),
             stays: Vec::new(),
@@ -52,11 +53,11 @@ impl OperatorFactory for Route {
     }
 }
 
-impl Spill {
+impl Partitioning {
     /// The memory that a worker's probe rows may have before they are written, as they come.
     fn route_room(&self) -> Room {
         match self.is_radix() {
-            true => Room { most: usize::MAX, left: self.left() / 2, least: self.least() },
+            true => Room { most: usize::MAX, left: self.policy.left() / 2, least: self.policy.least() },
             false => self.probe_room(),
         }
     }
@@ -78,7 +79,7 @@ impl Operator for Through {
 }
 
 struct Worker {
-    spill: Arc<Spill>,
+    partitioning: Arc<Partitioning>,
     keys: ComputedWorker,
     probe_keys: ProbeKeys,
     columns: Vec<usize>,
@@ -93,11 +94,11 @@ struct Worker {
 
 impl Operator for Worker {
     fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
-        let making = &self.spill.making;
+        let spec = &self.partitioning.spec;
         let (keys, positions) = self.keys.compute(chunk)?;
-        self.probe_keys.begin(keys, positions, &making.null_equals_null);
+        self.probe_keys.begin(keys, positions, &spec.null_equals_null);
         self.stays.clear();
-        let all = !making.shape.drops_unmatched_probe_rows();
+        let all = !spec.shape.drops_unmatched_probe_rows();
         let mut among = None;
         if let Some(filter) = &mut self.filter
             && filter.is_on(chunk.len())

@@ -3,15 +3,16 @@
 //! The partition of a row is a few bits of the hash of its keys. Tables look rows up by the same hash, so the bits are
 //! taken of a hash of it: within a partition the hashes are as different as before. Each depth takes others.
 //!
-//! A chunk's rows are put in the order of their partitions first ([`Spread`]); radix joins have a *software write-combining
+//! A chunk's rows are put in the order of their partitions first ([`Scatter`]); radix joins have a *software write-combining
 //! buffer* for each partition to the same end (Bandle et al., section 3.3).
 
-use crate::exec::Reservation;
-use crate::exec::context::MemoryBudget;
-use crate::exec::join::table::{ProbeKeys, Seen};
+use crate::exec::join::table::ProbeKeys;
+use crate::exec::join::tuning::LITTLE;
+use crate::exec::key_filter::Seen;
 use crate::exec::materialized::Materialized;
+use crate::exec::scatter::Scatter;
 use crate::exec::spill::store::{Medium, Store};
-use crate::exec::spread::Spread;
+use crate::memory::{MemoryBudget, Reservation};
 use crate::sync::{AtomicBool, Ordering};
 use entasis_vector::hash::hash_u64;
 use entasis_vector::{CHUNK_ROWS, Chunk, Result, Selection, Vector};
@@ -19,8 +20,6 @@ use std::sync::Arc;
 
 /// Partitions of rows with keys.
 pub(crate) const PARTITIONS: usize = 64;
-/// Rows of less memory than this are written only if nothing else is left.
-const LITTLE: usize = 256 << 10;
 
 /// The bits of rows of this hash that partitions of this depth are chosen by, the highest first.
 #[inline(always)]
@@ -66,7 +65,7 @@ pub(crate) struct Split {
     memory: Reservation,
     /// Told which keys there are.
     seen: Option<Arc<Seen>>,
-    spread: Spread<PLACES>,
+    spread: Scatter<PLACES>,
 }
 
 /// Which rows of a chunk [`Split::take`] takes.
@@ -93,7 +92,7 @@ impl Split {
             room,
             memory: Reservation::new(budget),
             seen: None,
-            spread: Spread::default(),
+            spread: Scatter::default(),
         }
     }
 
@@ -342,7 +341,7 @@ impl Keys<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::QueryContext;
+    use crate::context::QueryContext;
     use crate::exec::materialized::column_of;
     use crate::exec::testing::{Chance, chunk_of};
     use entasis_vector::{DataType, Value};

@@ -7,8 +7,9 @@
 //!
 //! Every block must take the same numbers of rows one after the other: then none takes rows of two pieces.
 
+use crate::context::QueryContext;
 use crate::exec::spill::file::{Extent, TempFile};
-use crate::exec::{QueryContext, Reservation};
+use crate::memory::Reservation;
 use entasis_vector::Result;
 
 /// Bytes from which on a piece is written.

@@ -1,18 +1,20 @@
 //! Joins that do not fit into memory, against nested loops. That all kinds of joins give the same under every way to spill
 //! is tested in [`crate::exec::tests`].
 
-use super::Spill;
-use crate::exec::join::build::Making;
-use crate::exec::join::filter::Expected;
-use crate::exec::join::table::Asked;
-use crate::exec::join::{ProbeOutput, Rest, Shape};
+use super::Partitioning;
+use crate::context::QueryContext;
+use crate::exec::execute::execute;
+use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::table::LookupKind;
+use crate::exec::join::{BuildTail, ProbeOutput, Shape};
+use crate::exec::key_filter::Expected;
 use crate::exec::materialized::column_of;
+use crate::exec::result::Collector;
+use crate::exec::sink::{ResultSink, ResultWorker};
 use crate::exec::testing::{Chance, TwoThreads, chunk_of};
-use crate::exec::{
-    Collector, FilterKind, JoinLate, JoinSpill, MemoryBudget, QueryContext, ResultSink, ResultWorker, Searching,
-    Settings, TableKind, execute,
-};
+use crate::memory::MemoryBudget;
 use crate::plan::*;
+use crate::settings::{FilterKind, JoinLate, JoinSpill, Searching, Settings, TableKind};
 use entasis_vector::expr::{ArithmeticOp, CompareOp, Expr};
 use entasis_vector::{Chunk, ColumnId, DataType, Error, ErrorKind, Result, Value};
 use std::collections::BTreeMap;
@@ -192,25 +194,26 @@ fn workers_agree_on_what_is_written() {
 fn rows_of_several_workers_are_numbered_together() {
     let context = context(usize::MAX, Settings::default());
     let columns = [column_of(DataType::Int64)];
-    let making = Making {
-        shape: Shape { probe: ProbeOutput::Pairs, rest: Rest::Nothing },
+    let spec = BuildSpec {
+        shape: Shape { probe: ProbeOutput::Pairs, tail: BuildTail::Nothing },
         null_equals_null: vec![false],
         lookup: None,
         null_aware: false,
         marks: false,
         table: TableKind::Auto,
-        asked: Asked::Existence,
+        asked: LookupKind::Existence,
         read: vec![true],
         expected: Expected { rows: 1e4, matching: 1.0, per_key: 1.0, ..Expected::default() },
         context: context.clone(),
     };
-    let spill = Spill::new(&columns, making, (false, true), Expected::default(), &Arc::default(), &context).unwrap();
-    let mut workers = [spill.build_rows(), spill.build_rows(), spill.build_rows()];
+    let partitioning =
+        Partitioning::new(&columns, spec, (false, true), Expected::default(), &Arc::default(), &context).unwrap();
+    let mut workers = [partitioning.build_rows(), partitioning.build_rows(), partitioning.build_rows()];
     for (i, worker) in workers.iter_mut().enumerate() {
         let rows: Vec<Row> = (0..1000).map(|n| vec![int(n * 3 + i as i128)]).collect();
         worker.take(&chunk_of(&columns, &rows, &mut Chance(7)), &[0]).unwrap();
     }
-    let (rows, memory) = spill.complete(workers.into(), None, &TwoThreads).unwrap();
+    let (rows, memory) = partitioning.complete(workers.into(), None, &TwoThreads).unwrap();
     assert_eq!((rows.rows(), rows.id_space(), memory.bytes()), (3000, 3000, rows.bytes()));
 }
 

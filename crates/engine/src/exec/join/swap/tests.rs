@@ -1,9 +1,12 @@
 //! Joins whose sides are swapped, against the same ones as they were planned; when they are, and when not.
 
 use super::*;
+use crate::exec::execute::execute;
+use crate::exec::result::Collector;
 use crate::exec::tests::stored;
-use crate::exec::{Collector, MemoryBudget, Settings, TempCompression, execute};
+use crate::memory::MemoryBudget;
 use crate::plan::{Columns, Filter, Join, JoinKey, JoinKind, Node, Output, Plan, Sort, SortKey};
+use crate::settings::{Settings, TempCompression};
 use entasis_vector::expr::{CompareOp, Expr};
 use entasis_vector::{DataType, Value};
 

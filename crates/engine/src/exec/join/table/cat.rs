@@ -13,8 +13,8 @@
 use super::chained::Chained;
 use super::directory::{Directory, NO_RANK, count, rank_in};
 use super::partitions::{Partitions, cut, shift_for};
-use super::places::{OUTSIDE, Packing};
-use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, for_each_batch};
+use super::{Arranged, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys};
+use crate::exec::key_filter::{BuildInput, OUTSIDE, Packing, for_each_batch};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::in_parallel;
 use crate::sync::{Mutex, MutexGuard, PoisonError};

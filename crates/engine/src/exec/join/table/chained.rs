@@ -7,10 +7,10 @@
 //!
 //! It may be over some of the rows only: those that a concise table has no place for.
 
-use super::keys::KeyHashes;
-use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
-use crate::exec::ahead::visit;
+use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
+use crate::exec::key_filter::{BuildInput, KeyHashes};
 use crate::exec::materialized::SEGMENT_ROWS;
+use crate::exec::prefetch::visit;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use entasis_vector::Result;
 use entasis_vector::hash::hash_u64;

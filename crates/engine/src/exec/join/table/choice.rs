@@ -5,68 +5,31 @@
 //! a concise hash table comes before them. The reason names the next best ones with their times (`docs/design/joins.md`). A kind that
 //! is forced and cannot be is replaced by what `auto` takes, and the reason says so.
 
-use super::bits::{Bits, BitsOnly};
 use super::cat::Cat;
 use super::chained::Chained;
 use super::cht::Cht;
 use super::cost::{self, Table, Work};
 use super::everything::Everything;
 use super::indexed::Indexed;
-use super::keys::{Repetition, repetition, sample};
-use super::places::Packing;
 use super::unchained::Unchained;
-use super::{Arranged, BuildInput, JoinTable};
-use crate::exec::Reservation;
-use crate::exec::join::filter::Expected;
+use super::{Arranged, JoinTable};
+use crate::exec::join::table::bitmap::BitsOnly;
+use crate::exec::join::table::repetition::{Repetition, repetition};
+use crate::exec::join::tuning::{
+    ARRAY_PLACES, BITMAP_PLACES, CAT_PLACES, DISTINCT_PER_KEY, FEW_ARRAY_PLACES, FEW_CAT_PLACES, FEW_OTHER_PLACES,
+    FORCED_PLACES, LARGE_CHAINS_PART, OVERFLOW_PART, WINDOW_PLACES, WINDOW_SHARE,
+};
+use crate::exec::key_filter::{Bits, BuildInput, Expected, Packing, sample};
 use crate::exec::materialized::Materialized;
-use crate::exec::named::named;
 use crate::exec::operator::Tasks;
+use crate::memory::Reservation;
+use crate::settings::TableKind;
 use entasis_vector::Result;
 use std::sync::Arc;
 
-/// A kind of join table. The setting `join_table`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum TableKind {
-    /// Whatever the finished build side suggests.
-    #[default]
-    Auto,
-    /// A bit for each key, where nothing else is asked.
-    Bitmap,
-    /// A head for each value between the smallest and the largest key.
-    Array,
-    /// A head for each key, found by rank.
-    Ranked,
-    /// The concise array table.
-    Cat,
-    /// The concise hash table.
-    Cht,
-    /// Rows side by side by hash.
-    Unchained,
-    /// Heads and chains by hash.
-    Chained,
-    /// One of the above for each partition, small enough for a cache ([`partitioned`](crate::exec::join::partitioned)).
-    Radix,
-    /// The same, and a Bloom filter before probe rows are kept.
-    BloomRadix,
-}
-
-named!(TableKind: Auto = "auto", Bitmap = "bitmap", Array = "array", Ranked = "ranked", Cat = "cat", Cht = "cht", Unchained = "unchained", Chained = "chained", Radix = "radix", BloomRadix = "bloom_radix");
-
-impl TableKind {
-    /// True for those of which each partition has its own.
-    pub fn is_partitioned(self) -> bool {
-        matches!(self, TableKind::Radix | TableKind::BloomRadix)
-    }
-
-    /// The one of this name; `None` if there is none.
-    pub fn parse(name: &str) -> Option<TableKind> {
-        TableKind::NAMES.iter().find(|(_, own)| *own == name).map(|(kind, _)| *kind)
-    }
-}
-
 /// What a join asks its table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum LookupKind {
     /// Whether a key is there.
     Existence,
     /// How often it is there.
@@ -76,11 +39,11 @@ pub(crate) enum Asked {
 }
 
 /// What is wanted of a table.
-pub(crate) struct Wish<'a> {
+pub(crate) struct TableRequest<'a> {
     /// The setting.
     pub kind: TableKind,
     /// What the join asks.
-    pub asked: Asked,
+    pub asked: LookupKind,
     /// Columns of the rows that are read, whatever the table.
     pub read: &'a [bool],
     /// What is expected of the probe side.
@@ -89,7 +52,7 @@ pub(crate) struct Wish<'a> {
 
 /// What is known of a finished build side.
 #[derive(Debug, Clone)]
-pub(crate) struct Facts {
+pub(crate) struct BuildStats {
     /// Number of key columns.
     pub keys: usize,
     /// Smallest and largest value of each key, if all are integers that 64 bits hold and NULL equals nothing.
@@ -110,30 +73,6 @@ pub(crate) struct Chosen {
     pub reason: String,
 }
 
-/// Places for each row that a directory may have: 32 bytes a row.
-const CAT_PLACES: u64 = 128;
-/// Places that a directory may have beyond these, however few its rows are: 1 MB.
-const FEW_CAT_PLACES: u64 = 4 << 20;
-/// Places for each row that a window of a concise array table has.
-const WINDOW_PLACES: u64 = 64;
-/// Places for each row that bits may have: 16 bytes a row.
-const BITMAP_PLACES: u64 = 128;
-/// Places for each row that an array may have: 16 bytes a row.
-const ARRAY_PLACES: u64 = 4;
-/// Places that an array may have beyond these, however few its rows are: 1 MB.
-const FEW_ARRAY_PLACES: u64 = 256 << 10;
-/// Places for each row that an array may have that is forced.
-const FORCED_PLACES: u64 = 64;
-/// Places that other tables may have beyond these, however few their rows are.
-const FEW_PLACES: u64 = 4096;
-/// Share of a sample that must be inside of a window.
-const WINDOW_SHARE: f64 = 0.95;
-/// Chains are large once they are more than this part of the memory that is left.
-const LARGE_PART: usize = 4;
-/// Part of the rows of a concise hash table that may overflow.
-pub(crate) const OVERFLOW_PART: usize = 16;
-/// Rows of a key, on average, up to which hardly any overflow.
-pub(crate) const DISTINCT: f64 = 1.05;
 /// How many tables that were not taken a reason names.
 const NAMED: usize = 3;
 /// How often it is tried to draw a key for the window of a concise array table.
@@ -144,15 +83,15 @@ const SAMPLE: usize = 1024;
 /// # Errors
 /// Those of the tasks; resource.
 pub(crate) fn choose(
-    wish: &Wish<'_>,
-    facts: &Facts,
+    request: &TableRequest<'_>,
+    facts: &BuildStats,
     rows: Materialized,
     null_equals_null: &[bool],
     hash_collisions: bool,
     memory: &mut Reservation,
     tasks: &dyn Tasks,
 ) -> Result<Chosen> {
-    let mut ladder = Ladder { wish, facts, null_equals_null, hash_collisions, memory, tasks };
+    let mut ladder = Ladder { request, facts, null_equals_null, hash_collisions, memory, tasks };
     ladder.choose(rows)
 }
 
@@ -161,23 +100,23 @@ pub(crate) fn choose(
 /// # Errors
 /// Those of the tasks.
 pub(crate) fn fits(
-    wish: &Wish<'_>,
-    facts: &Facts,
+    request: &TableRequest<'_>,
+    facts: &BuildStats,
     rows: &Materialized,
     null_equals_null: &[bool],
     memory: &mut Reservation,
     tasks: &dyn Tasks,
 ) -> Result<bool> {
-    let ladder = Ladder { wish, facts, null_equals_null, hash_collisions: false, memory, tasks };
+    let ladder = Ladder { request, facts, null_equals_null, hash_collisions: false, memory, tasks };
     if facts.keys == 0 {
         return Ok(ladder.has_memory(rows, rows.rows() * 4));
     }
-    let has_memory = ladder.has_memory(rows, bytes_at_most(wish.kind, rows.id_space()));
-    if has_memory || wish.kind != TableKind::Auto {
+    let has_memory = ladder.has_memory(rows, bytes_at_most(request.kind, rows.id_space()));
+    if has_memory || request.kind != TableKind::Auto {
         return Ok(has_memory);
     }
-    let bits = || ladder.packing(rows, BITMAP_PLACES, FEW_PLACES).map(|packing| (packing.places() / 8) as usize);
-    if wish.asked == Asked::Existence && bits().is_some_and(|bytes| ladder.has_memory(rows, bytes)) {
+    let bits = || ladder.packing(rows, BITMAP_PLACES, FEW_OTHER_PLACES).map(|packing| (packing.places() / 8) as usize);
+    if request.asked == LookupKind::Existence && bits().is_some_and(|bytes| ladder.has_memory(rows, bytes)) {
         return Ok(true);
     }
     Ok(ladder.steps(rows)?.iter().any(|(step, _)| ladder.has_memory(rows, ladder.bytes(step, rows))))
@@ -188,15 +127,15 @@ pub(crate) fn fits(
 /// # Errors
 /// Those of the tasks.
 pub(crate) fn repetition_by_hash(
-    wish: &Wish<'_>,
-    facts: &Facts,
+    request: &TableRequest<'_>,
+    facts: &BuildStats,
     rows: &Materialized,
     null_equals_null: &[bool],
     memory: &mut Reservation,
     tasks: &dyn Tasks,
 ) -> Result<Option<Repetition>> {
-    let ladder = Ladder { wish, facts, null_equals_null, hash_collisions: false, memory, tasks };
-    let bits = wish.asked != Asked::Rows && ladder.packing(rows, BITMAP_PLACES, FEW_PLACES).is_some();
+    let ladder = Ladder { request, facts, null_equals_null, hash_collisions: false, memory, tasks };
+    let bits = request.asked != LookupKind::Rows && ladder.packing(rows, BITMAP_PLACES, FEW_OTHER_PLACES).is_some();
     let near = || ladder.window(rows).is_some_and(|(_, share)| share >= WINDOW_SHARE);
     let has_places = bits || ladder.packing(rows, CAT_PLACES, FEW_CAT_PLACES).is_some() || near();
     if has_places { Ok(None) } else { repetition(&ladder.input(rows)).map(Some) }
@@ -204,13 +143,13 @@ pub(crate) fn repetition_by_hash(
 
 /// The places that integer keys of about so many rows may have for a table that counts them first: a bitmap if no row is asked
 /// for, else a CAT. `None` if the wish is another one.
-pub(crate) fn countable_places(kind: TableKind, asked: Asked, rows: f64) -> Option<u64> {
+pub(crate) fn countable_places(kind: TableKind, asked: LookupKind, rows: f64) -> Option<u64> {
     let most = |for_each: u64, few: u64| ((for_each as f64 * rows) as u64).max(few);
     match (kind, asked) {
-        (TableKind::Auto | TableKind::Bitmap, Asked::Existence | Asked::Number) => {
-            Some(most(BITMAP_PLACES, FEW_PLACES))
+        (TableKind::Auto | TableKind::Bitmap, LookupKind::Existence | LookupKind::Number) => {
+            Some(most(BITMAP_PLACES, FEW_OTHER_PLACES))
         }
-        (TableKind::Auto, Asked::Rows) | (TableKind::Cat, _) => Some(most(CAT_PLACES, FEW_CAT_PLACES)),
+        (TableKind::Auto, LookupKind::Rows) | (TableKind::Cat, _) => Some(most(CAT_PLACES, FEW_CAT_PLACES)),
         _ => None,
     }
 }
@@ -218,7 +157,7 @@ pub(crate) fn countable_places(kind: TableKind, asked: Asked, rows: f64) -> Opti
 /// Bytes beside so many rows with which there is a table for them, whatever their keys.
 pub(crate) fn bytes_at_most(kind: TableKind, rows: usize) -> usize {
     // Chains; or what the largest of the others needs.
-    if kind == TableKind::Auto { 24 * rows } else { 48 * rows + FEW_PLACES as usize * 4 }
+    if kind == TableKind::Auto { 24 * rows } else { 48 * rows + FEW_OTHER_PLACES as usize * 4 }
 }
 
 /// Bytes of a row in the directory of chains and while its hash is kept.
@@ -273,8 +212,8 @@ fn may_move(rows: &Materialized) -> bool {
 }
 
 struct Ladder<'a> {
-    wish: &'a Wish<'a>,
-    facts: &'a Facts,
+    request: &'a TableRequest<'a>,
+    facts: &'a BuildStats,
     null_equals_null: &'a [bool],
     hash_collisions: bool,
     memory: &'a mut Reservation,
@@ -296,10 +235,10 @@ impl Ladder<'_> {
             let table = Everything::new(&rows);
             return Ok(chosen(rows, table, "nested loop: no equality to search by".into()));
         }
-        let kind = self.wish.kind;
+        let kind = self.request.kind;
         if (kind == TableKind::Auto || kind == TableKind::Bitmap)
-            && self.wish.asked != Asked::Rows
-            && let Some(packing) = self.packing(&rows, BITMAP_PLACES, FEW_PLACES)
+            && self.request.asked != LookupKind::Rows
+            && let Some(packing) = self.packing(&rows, BITMAP_PLACES, FEW_OTHER_PLACES)
             && self.has_memory(&rows, (packing.places() / 8) as usize)
         {
             self.memory.resize(rows.bytes() + (packing.places() / 8) as usize)?;
@@ -307,7 +246,7 @@ impl Ladder<'_> {
                 Some(bits) => bits.clone(),
                 None => Arc::new(Bits::of(&rows, &packing, self.tasks)?),
             };
-            if self.wish.asked == Asked::Existence || bits.is_unique() {
+            if self.request.asked == LookupKind::Existence || bits.is_unique() {
                 let (count, keys) = (rows.rows(), self.describe());
                 let mut reason = format!("bitmap: {count} rows, {} distinct {keys}; no column is read", bits.keys());
                 let table = BitsOnly::new(packing, bits);
@@ -334,10 +273,10 @@ impl Ladder<'_> {
     /// The table that is forced, if it is possible.
     fn forced(&self, rows: &Materialized) -> Option<Step> {
         let may_move = may_move(rows);
-        match self.wish.kind {
+        match self.request.kind {
             TableKind::Auto | TableKind::Bitmap | TableKind::Radix | TableKind::BloomRadix => None,
-            TableKind::Array => self.packing(rows, FORCED_PLACES, FEW_PLACES).map(Step::Direct),
-            TableKind::Ranked => self.packing(rows, FORCED_PLACES, FEW_PLACES).map(Step::Ranked),
+            TableKind::Array => self.packing(rows, FORCED_PLACES, FEW_OTHER_PLACES).map(Step::Direct),
+            TableKind::Ranked => self.packing(rows, FORCED_PLACES, FEW_OTHER_PLACES).map(Step::Ranked),
             TableKind::Cat if may_move => {
                 let window = || self.window(rows).map(|(packing, _)| Step::Window(packing));
                 self.packing(rows, CAT_PLACES, FEW_CAT_PLACES).map(Step::Cat).or_else(window)
@@ -374,25 +313,25 @@ impl Ladder<'_> {
             steps.extend(concise().map(Step::Cat).or_else(|| near().map(|(packing, _)| Step::Window(packing))));
         }
         steps.extend(concise().map(Step::Ranked));
-        let is_large = self.bytes(&Step::Chained, rows) > self.memory.free() / LARGE_PART;
+        let is_large = self.bytes(&Step::Chained, rows) > self.memory.free() / LARGE_CHAINS_PART;
         let mut per_key = self.rows_per_key();
         if may_move && (is_large || steps.is_empty()) {
             per_key = self.facts.repetition.map_or_else(|| repetition(&self.input(rows)), Ok)?.per_key;
             if steps.is_empty() {
                 steps.push(Step::Unchained);
             }
-            steps.extend((per_key <= DISTINCT).then_some(Step::Cht));
+            steps.extend((per_key <= DISTINCT_PER_KEY).then_some(Step::Cht));
         }
         steps.push(Step::Chained);
         let key_bytes = rows.columns()[..self.facts.keys].iter().map(|meta| meta.physical.width()).sum::<usize>();
-        let (probes, matching) = self.wish.expected.given(rows.rows()).looked_up();
+        let (probes, matching) = self.request.expected.given(rows.rows()).looked_up();
         let work = Work {
             rows: rows.rows() as f64,
             probes,
             matching,
             per_key,
             key_bytes: key_bytes as f64,
-            read: self.wish.read.iter().filter(|read| **read).count() as f64,
+            read: self.request.read.iter().filter(|read| **read).count() as f64,
         };
         let time = |step: Step| {
             let nanoseconds = cost::nanoseconds(step.table(), &work);
@@ -407,7 +346,7 @@ impl Ladder<'_> {
     /// Rows of a key: exactly, if the keys have been made bits of, else by estimate.
     fn rows_per_key(&self) -> f64 {
         let counted = self.facts.bits.as_ref().and_then(|bits| bits.rows_per_key());
-        counted.unwrap_or(self.wish.expected.per_key).max(1.0)
+        counted.unwrap_or(self.request.expected.per_key).max(1.0)
     }
 
     /// Bytes that a table needs at most beside these rows while it is built; a part of them may be found by chains.
@@ -450,7 +389,7 @@ impl Ladder<'_> {
             // Others may have taken the memory since it was looked at. Chains need the least beside the rows that partitions reserve.
             return match step {
                 Step::Chained => Err(error),
-                _ if self.wish.kind == TableKind::Auto => self.build(Step::Chained, rows),
+                _ if self.request.kind == TableKind::Auto => self.build(Step::Chained, rows),
                 _ => Err(error),
             };
         }
@@ -496,7 +435,7 @@ impl Ladder<'_> {
     fn window(&self, rows: &Materialized) -> Option<(Packing, f64)> {
         let Some([_]) = self.facts.bounds.as_deref() else { return None };
         let mut sample = sample(rows, SAMPLE);
-        let packing = Packing::around(&mut sample, WINDOW_PLACES * rows.rows() as u64 + FEW_PLACES)?;
+        let packing = Packing::around(&mut sample, WINDOW_PLACES * rows.rows() as u64 + FEW_OTHER_PLACES)?;
         let (min, max) = packing.window();
         let inside = sample.iter().filter(|key| (min..=max).contains(key)).count();
         Some((packing, inside as f64 / sample.len() as f64))
@@ -525,7 +464,7 @@ impl Ladder<'_> {
     fn cht(&mut self, rows: Materialized, keys: &str) -> Result<Chosen> {
         let count = rows.rows();
         let (mut table, arranged) = Cht::build(&self.input(&rows))?;
-        let overflows = self.wish.kind != TableKind::Cht && arranged.overflow > count / OVERFLOW_PART;
+        let overflows = self.request.kind != TableKind::Cht && arranged.overflow > count / OVERFLOW_PART;
         if overflows && self.has_memory(&rows, self.bytes(&Step::Chained, &rows)) {
             drop((table, arranged));
             return self.build(Step::Chained, rows);
@@ -552,7 +491,7 @@ impl Ladder<'_> {
 
     /// Which columns stay; `compared`: keys are.
     fn kept(&self, compared: bool) -> Vec<bool> {
-        self.wish.read.iter().enumerate().map(|(i, read)| *read || compared && i < self.facts.keys).collect()
+        self.request.read.iter().enumerate().map(|(i, read)| *read || compared && i < self.facts.keys).collect()
     }
 
     /// The rows in the order that a table asks for, without columns that nobody reads; `compared`: keys are.

@@ -18,12 +18,11 @@
 
 use super::chained::Chained;
 use super::directory::{Directory, NO_RANK, count, rank, rank_after, rank_in};
-use super::keys::KeyHashes;
 use super::partitions::{Partitions, cut, shift_for};
-use super::places::NOWHERE;
-use super::{Arranged, BuildInput, Cursor, JoinTable, NARROW, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
-use crate::exec::ahead::BLOCK;
+use super::{Arranged, Cursor, JoinTable, NARROW, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
+use crate::exec::key_filter::{BuildInput, KeyHashes, NOWHERE};
 use crate::exec::operator::in_parallel;
+use crate::exec::prefetch::BLOCK;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};
 use std::ops::Range;
@@ -178,7 +177,7 @@ impl Cht {
             let Looked { own: places, after: next, own_words, after_words } = &mut looked;
             let (places, next) = (&mut places[..hashes.len()], &mut next[..hashes.len()]);
             widest_of(Places { buckets: self.buckets, hashes, own: places, after: next });
-            self.directory.fetch(places, own_words);
+            self.directory.gather(places, own_words);
             self.directory.fetch_neighbours(next, after_words);
             widest_of(Ranks { looked: &looked, own, after });
         }

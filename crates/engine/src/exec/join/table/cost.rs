@@ -16,7 +16,8 @@
 //! Not here: that probes in the order of keys walk through a table of places, which makes these tables better than they are said to
 //! be; what there is memory for ([`super::choice`]).
 
-use crate::cost::join::between;
+use crate::cost::between;
+use crate::exec::join::tuning::{DISTINCT_PER_KEY, FULL_PROBE, LARGE_TABLE, MOVED_COLUMN, TABLE_BYTE};
 
 /// What is to be done.
 #[derive(Debug, Clone, Copy)]
@@ -72,15 +73,6 @@ const FIGURES: [Figures; 6] = [
     Figures { build: 3.7, write: 0.3, probe: 5.4, found: 0.7, further: 2.7, waits: 1.4 },
     Figures { build: 4.4, write: 3.2, probe: 6.4, found: 0.4, further: 2.7, waits: 1.0 },
 ];
-/// A probe row less, where every place of a CAT is taken and there is no directory.
-const FULL: f64 = 0.5;
-/// Rows of a key by estimate up to which keys are taken for distinct.
-const DISTINCT: f64 = 1.05;
-/// A column that is moved, and the access to it as a multiple of one alone.
-const MOVED: (f64, f64) = (1.8, 1.2);
-/// A byte of a table that memory is there for, and one of a table so large that the system has to give it first.
-const BYTE: (f64, f64) = (0.18, 0.35);
-const LARGE: f64 = 4.0 * MB;
 
 const MB: f64 = 1048576.0;
 /// An access in no order to so many bytes, one of a block that are asked for together, with pages of 4 KB.
@@ -107,7 +99,7 @@ pub(super) fn nanoseconds(table: Table, work: &Work) -> f64 {
     let Work { rows, probes, matching, per_key, key_bytes, read } = *work;
     let matches = probes * matching;
     let heads = 8.0 * rows.max(1.0).log2().ceil().exp2();
-    let is_repeated = per_key > DISTINCT;
+    let is_repeated = per_key > DISTINCT_PER_KEY;
     let is_full = |places: f64| places <= rows && !is_repeated;
     // Bytes of the directory; columns that are moved; bytes that a match goes to; bytes of the table.
     let (figures, directory, moved, reached, bytes) = match table {
@@ -122,7 +114,8 @@ pub(super) fn nanoseconds(table: Table, work: &Work) -> f64 {
     let own = &FIGURES[figures];
     // The places of the ranked rows are written beside the directory, and are the larger part.
     let written = if matches!(table, Table::Ranked(_)) { reached } else { directory };
-    let mut build = own.build + own.write * access(written) + moved * (MOVED.0 + MOVED.1 * access(8.0 * rows));
+    let mut build =
+        own.build + own.write * access(written) + moved * (MOVED_COLUMN.0 + MOVED_COLUMN.1 * access(8.0 * rows));
     let mut found = own.found + if reached > 0.0 { own.waits * access(reached) } else { 0.0 };
     let mut further = own.further;
     let successor = own.waits * access(4.0 * rows);
@@ -142,10 +135,10 @@ pub(super) fn nanoseconds(table: Table, work: &Work) -> f64 {
         }
         _ => {}
     }
-    let byte = if bytes > LARGE { BYTE.1 } else { BYTE.0 };
+    let byte = if bytes > LARGE_TABLE { TABLE_BYTE.1 } else { TABLE_BYTE.0 };
     let mut probe = own.probe + own.waits * access(directory);
     if matches!(table, Table::Cat(places) if is_full(places)) {
-        probe = own.probe - FULL;
+        probe = own.probe - FULL_PROBE;
     }
     rows * build + bytes * byte + probes * probe + matches * (found + (per_key - 1.0).max(0.0) * further)
 }

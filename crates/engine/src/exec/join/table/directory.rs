@@ -3,8 +3,8 @@
 //! A word of 64 bits stands for 32 places: 32 bits that say which are taken, and the count of all that are taken in
 //! earlier words. So one access gives a place's *rank*, two bits of memory a place (Barber et al., section 2).
 
-use crate::exec::ahead::BLOCK;
-use crate::exec::fetch::{fetch, read};
+use crate::exec::gather::{gather, read};
+use crate::exec::prefetch::BLOCK;
 use entasis_vector::Array;
 use entasis_vector::simd::{Kernel, widest_of};
 
@@ -54,8 +54,8 @@ impl Directory {
     }
 
     /// Writes the words of `places`.
-    pub(super) fn fetch(&self, places: &[u64], words: &mut [u64]) {
-        fetch(&self.words, places, word_of, words);
+    pub(super) fn gather(&self, places: &[u64], words: &mut [u64]) {
+        gather(&self.words, places, word_of, words);
     }
 
     /// Writes the words of `places`, which are neighbours of others whose words have just been written.
@@ -75,7 +75,7 @@ pub(super) fn write_ranks(all: &[u64], places: &[u64], out: &mut [u32]) {
     let mut words = [0; BLOCK];
     for (places, out) in places.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
         let words = &mut words[..places.len()];
-        fetch(all, places, word_of, words);
+        gather(all, places, word_of, words);
         widest_of(Ranks { words, places, out });
     }
 }

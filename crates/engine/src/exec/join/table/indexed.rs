@@ -5,10 +5,10 @@
 //! an array of their own; where no key occurs twice there is none.
 
 use super::directory::{Directory, count};
-use super::places::{NOWHERE, Packing};
-use super::{BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains, for_each_batch};
-use crate::exec::ahead::BLOCK;
-use crate::exec::fetch::fetch;
+use super::{Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, empty_chains};
+use crate::exec::gather::gather;
+use crate::exec::key_filter::{BuildInput, NOWHERE, Packing, for_each_batch};
+use crate::exec::prefetch::BLOCK;
 use crate::sync::{AtomicBool, AtomicU32, Ordering};
 use entasis_vector::Result;
 
@@ -31,7 +31,7 @@ impl Slots for Offsets {
         place as usize
     }
     fn look_up(&self, heads: &[u32], places: &[u64], out: &mut [u32]) {
-        fetch(heads, places, |place| place as usize, out);
+        gather(heads, places, |place| place as usize, out);
     }
     fn bytes(&self) -> usize {
         0
@@ -48,7 +48,7 @@ impl Slots for Directory {
         for (places, out) in places.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
             let ranks = &mut ranks[..places.len()];
             self.ranks(places, ranks);
-            fetch(heads, ranks, |rank| rank as usize, out);
+            gather(heads, ranks, |rank| rank as usize, out);
         }
     }
     fn bytes(&self) -> usize {

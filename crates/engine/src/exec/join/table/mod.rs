@@ -6,7 +6,7 @@
 //!
 //! | table | keys | candidate |
 //! |---|---|---|
-//! | [`bits::BitsOnly`] | integers; only their being there counts | row 0, always a match |
+//! | [`bitmap::BitsOnly`] | integers; only their being there counts | row 0, always a match |
 //! | [`indexed::Indexed`] over offsets | integers, dense | `heads[place]`, always a match |
 //! | [`indexed::Indexed`] over ranks | integers | `heads[rank of the place]`, always a match |
 //! | [`cat::Cat`] | integers | the row at the rank of the place, always a match |
@@ -21,45 +21,35 @@
 //! heads leave the rows where they are and are built by all workers at once without locks: a row becomes the head of its
 //! chain by one atomic exchange and remembers the old head as its successor.
 
-mod bits;
-mod bloom;
+mod bitmap;
 mod cat;
 mod chained;
 mod choice;
 mod cht;
 mod cost;
-mod counted;
 mod directory;
 mod everything;
 mod indexed;
-mod keys;
 pub(crate) mod ordered;
 mod pairs;
 mod partitions;
-mod places;
-mod seen;
+mod precounted;
+mod probe_keys;
+mod repetition;
 #[cfg(test)]
 mod tests;
 mod unchained;
-mod wanted;
 
-pub(crate) use bits::Bits;
-pub(crate) use bloom::Bloom;
 pub(crate) use chained::Chained;
-pub use choice::TableKind;
-pub(crate) use choice::{Asked, Chosen, Facts, OVERFLOW_PART, Wish};
-pub(crate) use choice::{DISTINCT, bytes_at_most, choose, countable_places, fits, repetition_by_hash};
-pub(crate) use counted::{Batch, BitCount, CountedBits, Numbering, RangeCount, SettledCat, SettledCht, Unsettled};
-pub(crate) use keys::{ProbeKeys, Repetition, for_each_integer, is_integer, key_bounds};
+pub(crate) use choice::{BuildStats, Chosen, LookupKind, TableRequest};
+pub(crate) use choice::{bytes_at_most, choose, countable_places, fits, repetition_by_hash};
 pub(crate) use pairs::Pairs;
-pub(crate) use places::Packing;
-pub(crate) use seen::Seen;
-pub use wanted::{parse_wanted, show_wanted};
+pub(crate) use precounted::{Batch, BitCount, CountedBits, FinalCat, FinalCht, Numbering, PrecountedRows, RangeCount};
+pub(crate) use probe_keys::ProbeKeys;
+pub(crate) use repetition::Repetition;
 
 use crate::exec::materialized::Materialized;
-use crate::exec::operator::Tasks;
 use crate::sync::AtomicU32;
-use keys::for_each_batch;
 use std::ops::Range;
 
 /// No row: the end of a chain.
@@ -122,18 +112,6 @@ pub(crate) trait JoinTable: Send + Sync {
     }
     /// Bytes of memory in use.
     fn bytes(&self) -> usize;
-}
-
-/// What a table is built from.
-pub(crate) struct BuildInput<'a> {
-    /// The rows; keys are the first columns.
-    pub rows: &'a Materialized,
-    /// For each key, whether NULL equals NULL.
-    pub null_equals_null: &'a [bool],
-    /// Every hash is the same.
-    pub hash_collisions: bool,
-    /// Runs work on all workers.
-    pub tasks: &'a dyn Tasks,
 }
 
 /// The order of rows that a table asks for: those that it finds by rank, those that it finds by hash, those that it does

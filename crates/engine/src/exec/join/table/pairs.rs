@@ -1,7 +1,7 @@
 //! Pairs of rows: what probing passes from step to step.
 
 use super::NO_ROW;
-use crate::exec::ahead::{AHEAD, are_far};
+use crate::exec::prefetch::{AHEAD, are_far};
 use entasis_vector::prefetch::prefetch;
 use entasis_vector::simd::widest;
 

@@ -8,7 +8,7 @@
 //!
 //! Other than in the paper keys are not scrambled against skew (`docs/decisions/0012-keys-are-not-scrambled.md`).
 
-use super::places::{NOWHERE, OUTSIDE};
+use crate::exec::key_filter::{NOWHERE, OUTSIDE};
 use crate::exec::materialized::Materialized;
 use crate::exec::operator::{Tasks, in_parallel};
 use crate::sync::{AtomicU64, MIN_PARTITION_SHIFT, Ordering, PARTITION_ROWS};

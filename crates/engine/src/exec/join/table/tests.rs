@@ -2,10 +2,11 @@
 //! probes in chunks of every encoding.
 
 use super::*;
-use crate::exec::join::filter::Expected;
+use crate::exec::key_filter::{Bits, BuildInput, Expected, Packing, key_bounds};
 use crate::exec::materialized::{Placing, column_of};
 use crate::exec::testing::{Chance, TwoThreads, chunk_of, column};
-use crate::exec::{MemoryBudget, Reservation};
+use crate::memory::{MemoryBudget, Reservation};
+use crate::settings::TableKind;
 use entasis_vector::expr::ColumnMeta;
 use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Value, Vector};
 use std::collections::{BTreeMap, BTreeSet};
@@ -123,15 +124,17 @@ fn expected(case: &Case) -> Vec<Vec<i64>> {
 }
 
 /// Builds the table of this kind and returns why it was chosen.
-fn check(kind: TableKind, asked: Asked, case: &Case, hash_collisions: bool, chance: &mut Chance) -> String {
+fn check(kind: TableKind, asked: LookupKind, case: &Case, hash_collisions: bool, chance: &mut Chance) -> String {
     let keys = case.types.len();
     let rows = build_rows(case, chance);
     let nulls = &case.null_equals_null;
-    let facts = Facts { keys, bounds: key_bounds(&rows, nulls, &TwoThreads).unwrap(), bits: None, repetition: None };
+    let facts =
+        BuildStats { keys, bounds: key_bounds(&rows, nulls, &TwoThreads).unwrap(), bits: None, repetition: None };
     let mut read = vec![false; keys];
     read.push(true);
-    let wish = Wish { kind, asked, read: &read, expected: expected_rows(1e5) };
-    let chosen = choose(&wish, &facts, rows, nulls, hash_collisions, &mut Reservation::default(), &TwoThreads).unwrap();
+    let request = TableRequest { kind, asked, read: &read, expected: expected_rows(1e5) };
+    let chosen =
+        choose(&request, &facts, rows, nulls, hash_collisions, &mut Reservation::default(), &TwoThreads).unwrap();
     let Chosen { rows, table, reason } = chosen;
     probe(case, &rows, &*table, asked, hash_collisions, &format!("{}: {reason}", case.name), chance);
     reason
@@ -142,7 +145,7 @@ fn probe(
     case: &Case,
     rows: &Materialized,
     table: &dyn JoinTable,
-    asked: Asked,
+    asked: LookupKind,
     hash_collisions: bool,
     what: &str,
     chance: &mut Chance,
@@ -173,7 +176,7 @@ fn probe(
                     rows.retain_equal(key, vector, positions, null_equals_null, probe, ids);
                 }
             }
-            if asked == Asked::Rows {
+            if asked == LookupKind::Rows {
                 rows.gather(keys, &hits.ids, &mut numbers);
                 hits.rows.iter().zip(numbers.values::<i64>()).for_each(|(&row, &n)| found[row as usize].push(n));
             } else {
@@ -185,9 +188,9 @@ fn probe(
         for (row, (mut found, expected)) in found.into_iter().zip(&expected[at..end]).enumerate() {
             found.sort_unstable();
             match asked {
-                Asked::Rows => assert_eq!(found, *expected, "{what}, key {:?}", case.probe[at + row]),
-                Asked::Number => assert_eq!(found.len(), expected.len(), "{what}"),
-                Asked::Existence => assert_eq!(found.is_empty(), expected.is_empty(), "{what}"),
+                LookupKind::Rows => assert_eq!(found, *expected, "{what}, key {:?}", case.probe[at + row]),
+                LookupKind::Number => assert_eq!(found.len(), expected.len(), "{what}"),
+                LookupKind::Existence => assert_eq!(found.is_empty(), expected.is_empty(), "{what}"),
             }
         }
         at = end;
@@ -242,33 +245,34 @@ fn check_twice(
     count.absorb(&other);
     let parts = count.finish();
     let counted = parts.all_rows();
-    let unsettled = Unsettled::new(parts, Placing::new(&metas, &vec![true; keys + 1], counted, chance.below(2) == 0));
+    let precounted =
+        PrecountedRows::new(parts, Placing::new(&metas, &vec![true; keys + 1], counted, chance.below(2) == 0));
     let mut batches = [(); 2].map(|()| Batch::new(&metas));
     let all: Vec<usize> = (0..=keys).collect();
     read(&shuffled(numbered, chance), chance, &mut |chunk, keys| {
         let turn = next();
-        batches[turn].add(&unsettled, keys, chunk, &all).unwrap();
+        batches[turn].add(&precounted, keys, chunk, &all).unwrap();
         if turn == 0 {
-            batches[0].put(&unsettled).unwrap();
+            batches[0].put(&precounted).unwrap();
         }
     });
-    batches.iter_mut().for_each(|batch| batch.put(&unsettled).unwrap());
+    batches.iter_mut().for_each(|batch| batch.put(&precounted).unwrap());
     let (table, rows, overflow): (Box<dyn JoinTable>, Materialized, usize) = if kind == TableKind::Cat {
         let wants_bits = chance.below(2) == 0;
         let mut memory = Reservation::new(&Arc::default());
-        let settled = unsettled.settle_cat(wants_bits, &mut memory, &TwoThreads).unwrap();
-        assert_eq!(settled.bits.is_some(), wants_bits);
-        if let Some(bits) = settled.bits {
-            assert_eq!((bits.rows(), bits.keys()), (counted, settled.table.keys()));
-            check_bits(case, &bits, settled.table.packing());
+        let finalized = precounted.finalize_cat(wants_bits, &mut memory, &TwoThreads).unwrap();
+        assert_eq!(finalized.bits.is_some(), wants_bits);
+        if let Some(bits) = finalized.bits {
+            assert_eq!((bits.rows(), bits.keys()), (counted, finalized.table.keys()));
+            check_bits(case, &bits, finalized.table.packing());
         }
-        (Box::new(settled.table), settled.rows, 0)
+        (Box::new(finalized.table), finalized.rows, 0)
     } else {
-        let mut settled = unsettled.settle_cht(&TwoThreads).unwrap();
-        let rows = &settled.rows;
+        let mut finalized = precounted.finalize_cht(&TwoThreads).unwrap();
+        let rows = &finalized.rows;
         let input = BuildInput { rows, null_equals_null: nulls, hash_collisions, tasks: &TwoThreads };
-        settled.table.add_overflow(&input, &settled.overflow).unwrap();
-        (Box::new(settled.table), settled.rows, settled.overflow.iter().map(Range::len).sum())
+        finalized.table.add_overflow(&input, &finalized.overflow).unwrap();
+        (Box::new(finalized.table), finalized.rows, finalized.overflow.iter().map(Range::len).sum())
     };
     assert_eq!((rows.rows(), rows.id_space()), (counted, counted));
     let has_words = rows.words().is_some();
@@ -276,7 +280,7 @@ fn check_twice(
         case,
         &rows,
         &*table,
-        Asked::Rows,
+        LookupKind::Rows,
         hash_collisions,
         &format!("{}, {kind} by two readings", case.name),
         chance,
@@ -302,14 +306,15 @@ fn other_rows_in_the_second_reading_are_an_error() {
         probe_keys.begin(&chunk(&keys(900)), &[0], &[false]);
         assert!(count.add(&mut probe_keys));
         probe_keys.release();
-        let unsettled = Unsettled::new(count.finish(), Placing::new(std::slice::from_ref(&meta), &[true], 900, false));
+        let precounted =
+            PrecountedRows::new(count.finish(), Placing::new(std::slice::from_ref(&meta), &[true], 900, false));
         let mut batch = Batch::new(std::slice::from_ref(&meta));
         let again = chunk(&rows);
         probe_keys.begin(&again, &[0], &[false]);
-        let put = batch.add(&unsettled, &mut probe_keys, &again, &[0]).and_then(|()| batch.put(&unsettled));
-        let settled =
-            put.and_then(|()| unsettled.settle_cat(false, &mut Reservation::new(&Arc::default()), &TwoThreads));
-        assert_eq!(settled.is_ok(), is_same, "{} rows", rows.len());
+        let put = batch.add(&precounted, &mut probe_keys, &again, &[0]).and_then(|()| batch.put(&precounted));
+        let finalized =
+            put.and_then(|()| precounted.finalize_cat(false, &mut Reservation::new(&Arc::default()), &TwoThreads));
+        assert_eq!(finalized.is_ok(), is_same, "{} rows", rows.len());
     }
 }
 
@@ -370,7 +375,7 @@ fn every_table_finds_the_rows_of_every_key() {
                 if hash_collisions && case.build.len() > 3000 {
                     continue;
                 }
-                let reason = check(kind, Asked::Rows, &case, hash_collisions, &mut chance);
+                let reason = check(kind, LookupKind::Rows, &case, hash_collisions, &mut chance);
                 let is_integer = !matches!(
                     case.name,
                     "texts"
@@ -401,9 +406,10 @@ fn every_table_finds_the_rows_of_every_key() {
                 assert_eq!(reason.contains("rows outside"), has_window, "{reason}");
             }
         }
-        for asked in [Asked::Number, Asked::Existence] {
+        for asked in [LookupKind::Number, LookupKind::Existence] {
             let reason = check(TableKind::Bitmap, asked, &case, false, &mut chance);
-            if is_small && asked == Asked::Existence && matches!(case.name, "repeated, some NULL" | "two integers") {
+            if is_small && asked == LookupKind::Existence && matches!(case.name, "repeated, some NULL" | "two integers")
+            {
                 assert!(reason.starts_with("bitmap"), "{reason}");
             }
         }
@@ -418,7 +424,7 @@ fn a_bitmap_knows_that_every_place_is_taken() {
         let mut probe = one(-150..250);
         probe.push(vec![Value::Null]);
         let case = Case { name: "dense", types: vec![DataType::Int64], null_equals_null: vec![false], build, probe };
-        let reason = check(TableKind::Bitmap, Asked::Existence, &case, false, &mut chance);
+        let reason = check(TableKind::Bitmap, LookupKind::Existence, &case, false, &mut chance);
         assert_eq!(reason.contains("every value"), is_full, "{reason}");
     }
 }
@@ -447,11 +453,15 @@ fn the_table_is_one_that_there_is_memory_for() {
         let budget = Arc::new(MemoryBudget::new(rows.bytes().saturating_add(left)));
         let mut memory = Reservation::new(&budget);
         memory.resize(rows.bytes()).unwrap();
-        let facts =
-            Facts { keys: 1, bounds: key_bounds(&rows, &nulls, &TwoThreads).unwrap(), bits: None, repetition: None };
+        let facts = BuildStats {
+            keys: 1,
+            bounds: key_bounds(&rows, &nulls, &TwoThreads).unwrap(),
+            bits: None,
+            repetition: None,
+        };
         let expected = expected_rows(probes);
-        let wish = Wish { kind: TableKind::Auto, asked: Asked::Rows, read: &[false, true], expected };
-        let chosen = choose(&wish, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();
+        let request = TableRequest { kind: TableKind::Auto, asked: LookupKind::Rows, read: &[false, true], expected };
+        let chosen = choose(&request, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();
         assert!(chosen.reason.starts_with(wanted), "{}", chosen.reason);
     }
 }
@@ -470,17 +480,18 @@ fn what_fits_can_be_built() {
             let budget = Arc::new(MemoryBudget::new(rows.bytes() + left));
             let mut memory = Reservation::new(&budget);
             memory.resize(rows.bytes()).unwrap();
-            let facts = Facts {
+            let facts = BuildStats {
                 keys: 1,
                 bounds: key_bounds(&rows, &nulls, &TwoThreads).unwrap(),
                 bits: None,
                 repetition: None,
             };
             let expected = expected_rows(1e4);
-            let wish = Wish { kind: TableKind::Auto, asked: Asked::Rows, read: &[false, true], expected };
-            if fits(&wish, &facts, &rows, &nulls, &mut memory, &TwoThreads).unwrap() {
+            let request =
+                TableRequest { kind: TableKind::Auto, asked: LookupKind::Rows, read: &[false, true], expected };
+            if fits(&request, &facts, &rows, &nulls, &mut memory, &TwoThreads).unwrap() {
                 let Chosen { rows, table, reason } =
-                    choose(&wish, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();
+                    choose(&request, &facts, rows, &nulls, false, &mut memory, &TwoThreads).unwrap();
                 assert!(rows.bytes() + table.bytes() <= budget.limit(), "{left} bytes beside rows: {reason}");
                 fitted += 1;
             }
@@ -559,7 +570,7 @@ fn a_part_of_the_hashes_tells_how_often_keys_are_repeated() {
             let rows_kept = build_rows(&case, &mut chance);
             let input =
                 BuildInput { rows: &rows_kept, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
-            let found = keys::repetition(&input).unwrap().per_key;
+            let found = repetition::repetition(&input).unwrap().per_key;
             let expected = if rows == 0 { 0.0 } else { repeated as f64 };
             assert!((found - expected).abs() <= 0.02 * expected, "{found} of {repeated} in {rows} rows");
         }
@@ -578,7 +589,7 @@ fn a_row_of_every_chunk_tells_how_frequent_the_most_frequent_key_is() {
         let case = Case { name: "some", types, null_equals_null: nulls.to_vec(), build, probe: Vec::new() };
         let rows = build_rows(&case, &mut chance);
         let input = BuildInput { rows: &rows, null_equals_null: &nulls, hash_collisions: false, tasks: &TwoThreads };
-        let most = keys::repetition(&input).unwrap().most;
+        let most = repetition::repetition(&input).unwrap().most;
         assert!((most - expected).abs() <= 0.1, "{most}, expected {expected}");
     }
 }

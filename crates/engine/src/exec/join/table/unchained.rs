@@ -12,13 +12,12 @@
 //! Other than in the paper, the rows are columns, a start is a row id of 32 bits, and the filter's bits come from the hash
 //! itself instead of a table of patterns, of which 16 bits have room for four each.
 
-use super::keys::KeyHashes;
 use super::partitions::{Partitions, cut, shift_for};
-use super::places::NOWHERE;
-use super::{Arranged, BuildInput, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
-use crate::exec::ahead::BLOCK;
-use crate::exec::fetch::fetch;
+use super::{Arranged, Cursor, JoinTable, NO_ROW, Pairs, ProbeKeys, scale, scale_narrow};
+use crate::exec::gather::gather;
+use crate::exec::key_filter::{BuildInput, KeyHashes, NOWHERE};
 use crate::exec::operator::in_parallel;
+use crate::exec::prefetch::BLOCK;
 use entasis_vector::simd::{Kernel, widest_of};
 use entasis_vector::{CHUNK_ROWS, Result};
 
@@ -162,8 +161,8 @@ impl JoinTable for Unchained {
         for (hashes, (heads, ends)) in hashes.chunks(BLOCK).zip(out) {
             let at = &mut at[..hashes.len()];
             widest_of(SlotsOf { slots, hashes, out: at });
-            fetch(&self.words, at, |slot| slot as usize, &mut words);
-            fetch(&self.words, at, |slot| slot as usize + 1, &mut after);
+            gather(&self.words, at, |slot| slot as usize, &mut words);
+            gather(&self.words, at, |slot| slot as usize + 1, &mut after);
             widest_of(LookUp { words: &words, after: &after, hashes, heads, ends });
         }
         pairs.take(rows, heads);

@@ -3,11 +3,12 @@
 //! The keys of each group are a row of their own, with the table that a join of these rows would get, whichever it is. So a probe
 //! row finds its group as it would find its partner.
 
-use super::super::{Asked, Cursor, Facts, JoinTable, Pairs, ProbeKeys, TableKind, Wish, choose, key_bounds};
+use super::super::{BuildStats, Cursor, JoinTable, LookupKind, Pairs, ProbeKeys, TableRequest, choose};
 use super::Ingredients;
-use crate::exec::Reservation;
-use crate::exec::join::filter::Expected;
+use crate::exec::key_filter::{Expected, key_bounds};
 use crate::exec::materialized::{Materialized, column_of};
+use crate::memory::Reservation;
+use crate::settings::TableKind;
 use entasis_vector::{CHUNK_ROWS, DataType, Error, Result, Vector};
 
 /// See the module.
@@ -63,10 +64,12 @@ impl Groups {
             memory.resize(keys.bytes() + starts.capacity() * size_of::<(u32, u32, u32)>())?;
         }
         let bounds = key_bounds(&keys, with.null_equals_null, with.tasks)?;
-        let facts = Facts { keys: count, bounds, bits: None, repetition: None };
+        let facts = BuildStats { keys: count, bounds, bits: None, repetition: None };
         let read: Vec<bool> = (0..=count).map(|column| column == count).collect();
-        let wish = Wish { kind: TableKind::Auto, asked: Asked::Rows, read: &read, expected: Expected::default() };
-        let chosen = choose(&wish, &facts, keys, with.null_equals_null, with.hash_collisions, &mut memory, with.tasks)?;
+        let request =
+            TableRequest { kind: TableKind::Auto, asked: LookupKind::Rows, read: &read, expected: Expected::default() };
+        let chosen =
+            choose(&request, &facts, keys, with.null_equals_null, with.hash_collisions, &mut memory, with.tasks)?;
         let (keys, table) = (chosen.rows, chosen.table);
         let mut stretches = vec![(0, 0); keys.id_space()];
         let ids: Vec<u32> = keys.ids().collect();

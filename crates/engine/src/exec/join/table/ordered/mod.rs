@@ -33,12 +33,11 @@ mod sorted;
 
 use super::{Chosen, Cursor, JoinTable, Pairs, ProbeKeys};
 use crate::bounds::Lookup;
-use crate::exec::context::MemoryBudget;
+use crate::exec::join::ProbeOutput;
 use crate::exec::materialized::Materialized;
-use crate::exec::named::named;
 use crate::exec::operator::Tasks;
 use crate::exec::sort::order::{OrderKey, bytes_for_row, order};
-use crate::exec::{Reservation, join::ProbeOutput};
+use crate::memory::{MemoryBudget, Reservation};
 use entasis_vector::expr::{ColumnMeta, CompareOp};
 use entasis_vector::{CHUNK_ROWS, Result, StringView, Vector};
 use extremes::Extremes;
@@ -50,20 +49,6 @@ use std::sync::Arc;
 
 /// How many times as many matches of a row are wanted in each round if the last ones were not enough.
 const MORE: usize = 8;
-
-/// Whether joins search the bounds of inequalities in an order. The setting `join_bounds`.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Searching {
-    /// Where that takes less time by estimate ([`crate::bounds`]).
-    #[default]
-    Auto,
-    /// Never: all pairs are looked at, or all of equal keys.
-    Off,
-    /// Wherever there are bounds.
-    Always,
-}
-
-named!(Searching: Auto = "auto", Off = "off", Always = "always");
 
 /// What such a table is built with.
 pub(crate) struct Ingredients<'a> {

@@ -1,0 +1,203 @@
+//! Calibration: measuring what reading and joining ([`joins`]) cost on this machine ([`crate::cost`]), in
+//! half a second: small tables, one for each encoding, are looked through again and again. The fastest pass
+//! counts, as a machine has slow moments and no fast ones.
+//!
+//! A condition on integers is compared with the codes of blocks; of all others the values are decoded, which
+//! is what the machine for expressions begins with.
+
+mod joins;
+
+use crate::cost::Costs;
+use entasis_storage::{Compression, Condition, Datum, Table, TableOptions, ValueRange};
+use entasis_vector::{CHUNK_ROWS, Chunk, DataType, Field, Schema, Selection, Value, Vector};
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Rows of a table of one encoding, which fit the second-level cache.
+const ROWS: usize = 1 << 16;
+/// Passes over each.
+const PASSES: usize = 12;
+/// Numbers of 8 bytes that are read from end to end, far more than caches hold.
+const NUMBERS: usize = 16 << 20;
+/// Bytes of memory that is accessed in no order, up to that of all numbers, and how often.
+const ACCESSED: [usize; 4] = [1 << 20, 8 << 20, 32 << 20, NUMBERS * 8];
+const ACCESSES: usize = 1 << 19;
+/// Rows of the table in which rows are looked up, and how many.
+const LOOKUP_ROWS: usize = 1 << 20;
+const LOOKUPS: usize = 20_000;
+
+impl Costs {
+    /// Measures them on this machine, on the calling thread.
+    pub fn measure() -> Costs {
+        let mut costs = Costs::default();
+        costs.value.iter_mut().for_each(|(name, cost)| *cost = value(name));
+        costs.lookup = lookup();
+        joins::measure(&mut costs);
+        let numbers = vec![1u64; NUMBERS];
+        costs.byte = byte(&numbers);
+        costs.access = ACCESSED.iter().map(|&bytes| (bytes as f64, access(&numbers[..bytes / 8]))).collect();
+        costs
+    }
+}
+
+/// Nanoseconds of the fastest of some passes.
+fn fastest(passes: usize, mut pass: impl FnMut()) -> f64 {
+    let times = (0..passes).map(|_| {
+        let start = Instant::now();
+        pass();
+        start.elapsed().as_nanos() as f64
+    });
+    times.fold(f64::MAX, f64::min).max(1.0)
+}
+
+fn byte(numbers: &[u64]) -> f64 {
+    fastest(3, || {
+        black_box(entasis_vector::simd::widest(|| black_box(numbers).iter().sum::<u64>()));
+    }) / size_of_val(numbers) as f64
+}
+
+/// One of some numbers, as many as a power of two.
+fn access(numbers: &[u64]) -> f64 {
+    let mask = numbers.len() - 1;
+    let place = |number: usize| (number.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) & mask;
+    fastest(3, || {
+        black_box((0..ACCESSES).map(|number| black_box(numbers)[place(number)]).sum::<u64>());
+    }) / ACCESSES as f64
+}
+
+/// A number below a million for each row, in no order.
+fn scattered(row: usize) -> usize {
+    (row * 2_654_435_761) % 1_000_003
+}
+
+/// A row and a value of it, in no order.
+fn lookup() -> f64 {
+    let key = |row: usize| row as i64 * 2;
+    let table = table(TableOptions::keyed(vec![0]), &[DataType::Int64], LOOKUP_ROWS, |_, rows| {
+        Vector::from_slice(&rows.map(key).collect::<Vec<_>>())
+    });
+    let snapshot = table.snapshot();
+    let mut found = Vec::new();
+    fastest(3, || {
+        for number in 0..LOOKUPS {
+            // A step that shares no factor with the rows.
+            let row = number * 655_363 % LOOKUP_ROWS;
+            found.clear();
+            if let Some(row) = snapshot.find(&[Datum::Integer(key(row).into())]) {
+                snapshot.read(row, &[0], &mut found);
+            }
+            black_box(&found);
+        }
+    }) / LOOKUPS as f64
+}
+
+/// A value of an encoding, of data that it is for.
+fn value(encoding: &str) -> f64 {
+    let table = match encoding {
+        "constant" => numbers(Compression::Auto, ROWS, |_| 7),
+        "frame of reference" => numbers(Compression::Plain, ROWS, |row| scattered(row) as i64 % 50_000),
+        "packed" => numbers(Compression::Packed, ROWS, |row| scattered(row) as i64 % 3_000),
+        "flat" => numbers(Compression::Flat, ROWS, |row| scattered(row) as i64),
+        "sequence" => numbers(Compression::Sequence, ROWS, |row| row as i64 * 3),
+        "runs" => numbers(Compression::Runs, ROWS, |row| scattered(row / 50) as i64),
+        "multiples" => numbers(Compression::Multiples, ROWS, |row| scattered(row) as i64 % 3_000 * 100),
+        "patched" => numbers(Compression::Patched, ROWS, |row| match row % 100 {
+            7 => i64::MAX / 2 + row as i64,
+            _ => scattered(row) as i64 % 100,
+        }),
+        "scaled doubles" => doubles(Compression::Scaled, |row| scattered(row) as f64 / 100.0),
+        "singles" => doubles(Compression::Singles, |row| f64::from((scattered(row) as f32).sqrt())),
+        "dictionary" => strings(Compression::Auto, |row| format!("value {}", scattered(row) % 100)),
+        "FSST" => strings(Compression::Fsst, |row| format!("http://example.com/page/{}?from=here", scattered(row))),
+        _ => strings(Compression::Strings, |row| format!("value {}", scattered(row))),
+    };
+    let snapshot = table.snapshot();
+    let physical = snapshot.schema()[0].ty.physical();
+    let group = snapshot.row_group(0).expect("it has rows");
+    let mut positions = Vec::with_capacity(CHUNK_ROWS);
+    let mut decoded = Vector::new(physical);
+    let range = [Condition::Range(ValueRange { column: 0, physical, low: 77, high: 78 })];
+    let pass = || {
+        for first in (0..group.slots()).step_by(CHUNK_ROWS) {
+            let slots = first..group.slots().min(first + CHUNK_ROWS);
+            if snapshot.schema()[0].ty.is_integer() {
+                positions.clear();
+                group.select_runs(&range, std::slice::from_ref(&slots), &mut positions);
+                black_box(&positions);
+            } else {
+                group.decode(0, slots.start, slots.len(), &mut decoded);
+                black_box(&decoded);
+            }
+        }
+    };
+    fastest(PASSES, pass) / group.slots() as f64
+}
+
+/// A table of 64-bit integers under an encoding.
+fn numbers(compression: Compression, rows: usize, value: impl Fn(usize) -> i64) -> Arc<Table> {
+    table(TableOptions { compression, ..TableOptions::default() }, &[DataType::Int64], rows, |_, rows| {
+        Vector::from_slice(&rows.map(&value).collect::<Vec<_>>())
+    })
+}
+
+fn doubles(compression: Compression, value: impl Fn(usize) -> f64) -> Arc<Table> {
+    table(TableOptions { compression, ..TableOptions::default() }, &[DataType::Float64], ROWS, |_, rows| {
+        Vector::from_slice(&rows.map(&value).collect::<Vec<_>>())
+    })
+}
+
+fn strings(compression: Compression, value: impl Fn(usize) -> String) -> Arc<Table> {
+    table(TableOptions { compression, ..TableOptions::default() }, &[DataType::Varchar], ROWS, |_, rows| {
+        let values: Vec<Value> = rows.map(|row| Value::Text(value(row).into())).collect();
+        Vector::from_values(DataType::Varchar.physical(), &values).expect("they are strings")
+    })
+}
+
+/// A table of columns of these types, whose values are given by column and rows.
+fn table(
+    options: TableOptions,
+    types: &[DataType],
+    rows: usize,
+    values: impl Fn(usize, std::ops::Range<usize>) -> Vector,
+) -> Arc<Table> {
+    let schema: Schema = types.iter().map(|ty| Field { nullable: false, ..Field::new("a", *ty) }).collect();
+    let table = Table::with_options("measured", schema, options);
+    let mut appender = table.appender();
+    let mut chunk = Chunk::new();
+    for first in (0..rows).step_by(CHUNK_ROWS) {
+        let part = first..rows.min(first + CHUNK_ROWS);
+        chunk.reset(part.len());
+        let group = chunk.push_group(Selection::ALL);
+        for column in 0..types.len() {
+            chunk.push_column(values(column, part.clone()), group);
+        }
+        appender.append(&chunk, 0).expect("the rows are of the table's type");
+    }
+    table.commit(vec![appender.finish()]).expect("nobody else writes");
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_encoding_has_a_cost() {
+        let costs = Costs::default();
+        let measured = Costs::measure();
+        assert!(measured.byte > 0.0 && measured.lookup > 0.0);
+        let names = |costs: &Costs| costs.value.iter().map(|(name, _)| *name).collect::<Vec<_>>();
+        assert_eq!(names(&costs), names(&measured));
+        assert!(measured.value.iter().all(|(_, cost)| cost.is_finite() && *cost > 0.0), "{measured:?}");
+    }
+
+    #[test]
+    fn what_is_packed_is_cheaper_to_scan() {
+        let costs = Costs::default();
+        let [flat, packed] = [Compression::None, Compression::Packed]
+            .map(|compression| numbers(compression, 100_000, |row| (row * 7 % 1000) as i64));
+        let [flat, packed] = [flat, packed].map(|table| costs.scan(&table.snapshot(), 0));
+        assert!(packed * 2.0 < flat, "{packed} and {flat}");
+    }
+}

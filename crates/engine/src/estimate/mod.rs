@@ -1,0 +1,19 @@
+//! Estimates: what is believed of a plan before it runs. They choose among equal plans, and never make a
+//! result wrong.
+//!
+//! - [`values`] is what is believed of rows and columns; [`selectivity`] says which share of them satisfies
+//!   predicates.
+//! - [`rows`] derives it from a plan, bottom-up: [`estimate`], [`estimate_rows`].
+//! - [`width`] says what a row weighs that a join keeps, [`join_cost`] what a join costs by that.
+//!
+//! Rules of the optimizer, the printed plan and the executor ask; none of them is asked from here.
+
+pub(crate) mod join_cost;
+mod rows;
+pub(crate) mod selectivity;
+mod values;
+pub(crate) mod width;
+
+pub use rows::estimate_rows;
+pub(crate) use rows::{estimate, estimate_join, key_selectivity};
+pub(crate) use values::{ColumnEstimate, Estimate};

@@ -1,0 +1,345 @@
+//! Cardinalities: how many rows a subplan gives, and what its columns look like, before anything has run.
+//!
+//! An [`Estimate`] is derived bottom-up. It starts from the exact row counts, minima, maxima and distinct counts of
+//! tables, and follows three ideas:
+//!
+//! - Two distinct counts a column. `distinct` is how many values are *left* after filters, `domain` how many there were
+//!   before. A join of `R.a = S.b` keeps `|R| |S| / max(domain(a), domain(b))` rows: filters elsewhere on either side
+//!   thin out the rows, not the domain. The result's domain is the smaller one, so that the estimate of a whole class
+//!   of equal columns does not depend on the order in which it is joined.
+//! - Keys of several columns are not independent. If the product of the domains exceeds the rows that a side ever had,
+//!   that side is taken for a key, or for a reference to one, and the smaller side's rows are the domain.
+//! - Sums and counts of groups are normally distributed around the mean that the group size and the argument's range
+//!   imply. That is what tells `HAVING sum(l_quantity) > 300` (hardly anything) from `> 30` (hardly a filter).
+//!
+//! Not done: histograms, samples, correlation between columns of one table.
+
+use super::selectivity;
+use super::values::{ColumnEstimate, Estimate, cast_range, clamp_distinct, position};
+use crate::plan::{
+    Aggregate, AggregateCall, AggregateFunction, Columns, Frame, JoinKey, JoinKind, Node, Scan, SetKind, SetOperation,
+    Values, WindowFunction,
+};
+use crate::relation::ColumnStatistics;
+use entasis_vector::expr::Expr;
+use entasis_vector::{ColumnId, DataType, Value};
+use std::collections::{HashMap, HashSet};
+
+/// Rows of a relation that does not know.
+const ROWS_UNKNOWN: f64 = 100_000.0;
+
+/// Rows that `node` gives, an estimate; at least 0, and fractions happen.
+pub fn estimate_rows(node: &Node, columns: &Columns) -> f64 {
+    estimate(node, columns).rows
+}
+
+/// What is believed of the result of `node`.
+pub(crate) fn estimate(node: &Node, columns: &Columns) -> Estimate {
+    match node {
+        Node::Scan(scan) => estimate_scan(scan, columns),
+        Node::Values(values) => estimate_values(values),
+        Node::Filter(filter) => {
+            let mut input = estimate(&filter.input, columns);
+            selectivity::apply(&filter.predicates, &mut input);
+            input
+        }
+        Node::Project(project) => {
+            let mut input = estimate(&project.input, columns);
+            let new: Vec<_> = project.exprs.iter().map(|(id, expr)| (*id, input.expression(expr))).collect();
+            input.columns.extend(new);
+            input
+        }
+        Node::Join(join) => {
+            let left = estimate(&join.left, columns);
+            let right = estimate(&join.right, columns);
+            estimate_join(join.kind, &join.on, &join.residual, left, right)
+        }
+        Node::Aggregate(aggregate) => estimate_aggregate(aggregate, estimate(&aggregate.input, columns)),
+        Node::Distinct(distinct) => {
+            let input = estimate(&distinct.input, columns);
+            let keys: Vec<Expr> = distinct.keys.iter().map(|id| columns.expr(*id)).collect();
+            let rows = input.groups(keys.iter());
+            let kept = distinct.keys.iter().map(|id| (*id, input.column(*id))).collect();
+            Estimate { rows, base: input.base.min(input.groups(keys.iter()).max(1.0)), columns: kept }
+        }
+        Node::Window(window) => {
+            let mut input = estimate(&window.input, columns);
+            let partitions = input.groups(window.partition.iter());
+            let new = window.calls.iter().map(|(id, call)| {
+                use WindowFunction as F;
+                let per_partition = input.rows / partitions.max(1.0);
+                let distinct = match call.function {
+                    F::RowNumber | F::Rank | F::DenseRank | F::PercentRank | F::CumeDist => per_partition,
+                    F::Aggregate(_) if call.frame == Frame::whole() => partitions,
+                    _ => input.rows,
+                };
+                (*id, ColumnEstimate::of_distinct(distinct))
+            });
+            let new: Vec<_> = new.collect();
+            input.columns.extend(new);
+            if let Some(top) = window.top {
+                let kept = partitions * top.rows as f64;
+                if kept < input.rows {
+                    input.keep(kept / input.rows);
+                }
+            }
+            input
+        }
+        Node::Sort(sort) => {
+            let mut input = estimate(&sort.input, columns);
+            if let Some(limit) = sort.limit
+                && (limit as f64) < input.rows
+            {
+                input.keep(limit as f64 / input.rows);
+            }
+            input
+        }
+        Node::Limit(limit) => {
+            let mut input = estimate(&limit.input, columns);
+            let rest = (input.rows - limit.offset as f64).max(0.0);
+            let rows = limit.count.map_or(rest, |count| rest.min(count as f64));
+            if rows < input.rows {
+                input.keep(rows / input.rows);
+            }
+            input
+        }
+        Node::SetOperation(set) => estimate_set_operation(set, columns),
+    }
+}
+
+fn estimate_scan(scan: &Scan, columns: &Columns) -> Estimate {
+    let rows = scan.relation.rows().map_or(ROWS_UNKNOWN, |rows| rows as f64);
+    let known = |id: ColumnId, index: usize| match scan.relation.column_statistics(index) {
+        Some(column) => from_statistics(&column, columns.ty(id), rows),
+        None => ColumnEstimate::of_distinct(guess_distinct(columns.ty(id), rows)),
+    };
+    let columns = scan.columns.iter().map(|&(id, index)| (id, known(id, index))).collect();
+    let mut estimate = Estimate { rows, base: rows, columns };
+    selectivity::apply(&scan.filters, &mut estimate);
+    estimate
+}
+
+/// Distinct values of a column that is not counted.
+fn guess_distinct(ty: DataType, rows: f64) -> f64 {
+    if ty == DataType::Boolean { 2.0 } else { rows.powf(0.75) }
+}
+
+fn from_statistics(column: &ColumnStatistics, ty: DataType, rows: f64) -> ColumnEstimate {
+    let range = match (&column.min, &column.max) {
+        (Some(min), Some(max)) => position(min).zip(position(max)),
+        _ => None,
+    };
+    let span = match range {
+        Some((low, high)) if ty.integer_range().is_some() => high - low + 1.0,
+        _ => f64::MAX,
+    };
+    let distinct = column.distinct.map_or_else(|| guess_distinct(ty, rows), |distinct| distinct as f64);
+    let mut estimate = ColumnEstimate::of_distinct(distinct.min(span).min(rows));
+    estimate.range = range;
+    estimate.nulls = column.nulls.map_or(0.0, |nulls| nulls as f64 / rows.max(1.0)).min(1.0);
+    estimate
+}
+
+fn estimate_values(values: &Values) -> Estimate {
+    let rows = values.rows.len() as f64;
+    let column = |index: usize| {
+        // Long lists are rarely worth counting.
+        let cells = || values.rows.iter().map(move |row| &row[index]).take(1024);
+        let distinct: HashSet<&Value> = cells().filter(|value| !value.is_null()).collect();
+        let share = distinct.len() as f64 / values.rows.len().clamp(1, 1024) as f64;
+        let mut column = ColumnEstimate::of_distinct(share * rows);
+        let places = || cells().filter_map(position);
+        let bounds = (places().fold(f64::MAX, f64::min), places().fold(f64::MIN, f64::max));
+        column.range = (values.rows.len() <= 1024 && bounds.0 <= bounds.1).then_some(bounds);
+        column.nulls = cells().filter(|value| value.is_null()).count() as f64 / rows.clamp(1.0, 1024.0);
+        column
+    };
+    let columns = values.columns.iter().enumerate().map(|(index, id)| (*id, column(index))).collect();
+    Estimate { rows, base: rows, columns }
+}
+
+/// The share of all pairs of rows for which the keys are equal. `domains` has for each key the domain on either side,
+/// `base` the rows that either side ever had.
+pub(crate) fn key_selectivity(domains: &[(f64, f64)], base: (f64, f64)) -> f64 {
+    match domains {
+        [] => 1.0,
+        [(left, right)] => 1.0 / left.max(*right).max(1.0),
+        _ => {
+            let left: f64 = domains.iter().map(|(left, _)| *left).product();
+            let right: f64 = domains.iter().map(|(_, right)| *right).product();
+            let domain = if left >= base.0 && right >= base.1 {
+                base.0.min(base.1)
+            } else {
+                left.min(base.0).max(right.min(base.1))
+            };
+            1.0 / domain.max(1.0)
+        }
+    }
+}
+
+/// The share of left rows that have a partner.
+fn match_share(on: &[JoinKey], left: &Estimate, right: &Estimate) -> f64 {
+    if right.rows <= 0.0 {
+        return 0.0;
+    }
+    on.iter()
+        .map(|key| {
+            let (l, r) = (left.expression(&key.left), right.expression(&key.right));
+            (r.distinct.min(right.rows) / l.domain.max(r.domain).max(1.0)).min(1.0)
+        })
+        .fold(1.0, f64::min)
+}
+
+/// Whether keys or residuals of a semi join compare for inequality only, which nearly always finds a partner.
+fn residual_share(residual: &[Expr], both: &Estimate) -> f64 {
+    if residual.is_empty() { 1.0 } else { selectivity::selectivity(residual, both).powf(0.25) }
+}
+
+/// What is believed of a join of two subplans.
+pub(crate) fn estimate_join(
+    kind: JoinKind,
+    on: &[JoinKey],
+    residual: &[Expr],
+    left: Estimate,
+    right: Estimate,
+) -> Estimate {
+    let (left_rows, right_rows) = (left.rows, right.rows);
+    let share = match kind {
+        JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => match_share(on, &left, &right),
+        _ => 1.0,
+    };
+    let keys: Vec<(ColumnEstimate, ColumnEstimate)> =
+        on.iter().map(|key| (left.expression(&key.left), right.expression(&key.right))).collect();
+    let domains: Vec<(f64, f64)> = keys.iter().map(|(l, r)| (l.domain, r.domain)).collect();
+    let selected = key_selectivity(&domains, (left.base, right.base));
+
+    let mut both = Estimate { rows: left_rows * right_rows, base: left.base.max(right.base), columns: HashMap::new() };
+    both.columns = left.columns.clone();
+    both.columns.extend(right.columns);
+    let side: selectivity::Side<'_> = &|id| usize::from(!left.columns.contains_key(&id));
+    // At least one row, if there can be one: a plan above of which nothing is expected would have no best order.
+    let inner = (left_rows * right_rows * selected).max(left_rows.min(right_rows).min(1.0));
+    both.rows = inner;
+    match kind {
+        JoinKind::Inner => {
+            for (key, (l, r)) in on.iter().zip(&keys) {
+                for side in [&key.left, &key.right] {
+                    if let Expr::Column { id, .. } = side
+                        && let Some(column) = both.columns.get_mut(id)
+                    {
+                        column.domain = l.domain.min(r.domain);
+                        column.distinct = l.distinct.min(r.distinct);
+                        column.nulls = 0.0;
+                    }
+                }
+            }
+            clamp_distinct(&mut both);
+            selectivity::apply_between(residual, &mut both, side);
+            both
+        }
+        JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Single | JoinKind::AsOf { .. } => {
+            let matched = inner * selectivity::selectivity_between(residual, &both, side);
+            both.rows = match kind {
+                JoinKind::Left => matched.max(left_rows),
+                JoinKind::Right => matched.max(right_rows),
+                JoinKind::Full => matched.max(left_rows).max(right_rows),
+                _ => left_rows,
+            };
+            clamp_distinct(&mut both);
+            both
+        }
+        JoinKind::Mark { mark, .. } => {
+            let mut left = Estimate { rows: left_rows, base: left.base, columns: left.columns };
+            left.columns.insert(mark, ColumnEstimate::of_distinct(2.0));
+            left
+        }
+        JoinKind::Semi | JoinKind::Anti | JoinKind::NullAwareAnti => {
+            let matched = share * residual_share(residual, &both);
+            let mut left = Estimate { rows: left_rows, base: left.base, columns: left.columns };
+            if kind == JoinKind::Semi {
+                for (key, (_, r)) in on.iter().zip(&keys) {
+                    if let Expr::Column { id, .. } = &key.left
+                        && let Some(column) = left.columns.get_mut(id)
+                    {
+                        column.distinct = column.distinct.min(r.distinct);
+                    }
+                }
+                left.keep(matched.max(1.0 / left_rows.max(1.0)));
+            } else {
+                left.keep((1.0 - matched).max(0.05));
+            }
+            left
+        }
+    }
+}
+
+fn estimate_aggregate(aggregate: &Aggregate, input: Estimate) -> Estimate {
+    if aggregate.groups.is_empty() {
+        let columns = aggregate.aggregates.iter().map(|(id, _)| (*id, ColumnEstimate::of_distinct(1.0))).collect();
+        return Estimate { rows: 1.0, base: 1.0, columns };
+    }
+    let rows = input.groups(aggregate.groups.iter().map(|(_, expr)| expr));
+    let group_size = (input.rows / rows.max(1.0)).max(1.0);
+    let mut columns = HashMap::new();
+    for (id, expr) in &aggregate.groups {
+        let mut column = input.expression(expr);
+        column.distinct = column.distinct.min(rows.max(1.0));
+        columns.insert(*id, column);
+    }
+    for (id, call) in &aggregate.aggregates {
+        columns.insert(*id, estimate_call(call, &input, rows, group_size));
+    }
+    Estimate { rows, base: input.base.min(rows.max(1.0)), columns }
+}
+
+/// What an aggregate's results look like over groups of about `group_size` rows, whose sizes vary about as much as
+/// their mean.
+fn estimate_call(call: &AggregateCall, input: &Estimate, rows: f64, group_size: f64) -> ColumnEstimate {
+    let mut column = ColumnEstimate::of_distinct(rows);
+    let argument = call.args.first().map(|expr| (input.expression(expr), expr.ty()));
+    match (&call.function, argument) {
+        (AggregateFunction::CountStar | AggregateFunction::Count, _) => {
+            column.bell = Some((group_size, group_size.sqrt()));
+        }
+        (AggregateFunction::Sum, Some((argument, _))) if let Some((low, high)) = argument.range => {
+            let (mean, variance) = ((low + high) / 2.0, (high - low).powi(2) / 12.0);
+            column.bell = Some((group_size * mean, (group_size * (variance + mean * mean)).sqrt()));
+        }
+        (AggregateFunction::Avg, Some((argument, ty))) => {
+            column.range = argument.range.and_then(|range| cast_range(range, ty, DataType::Float64));
+        }
+        (AggregateFunction::Min | AggregateFunction::Max | AggregateFunction::AnyValue, Some((argument, _))) => {
+            column = argument;
+            column.distinct = column.distinct.min(rows.max(1.0));
+        }
+        (AggregateFunction::BoolAnd | AggregateFunction::BoolOr, _) => column = ColumnEstimate::of_distinct(2.0),
+        _ => {}
+    }
+    column
+}
+
+fn estimate_set_operation(set: &SetOperation, columns: &Columns) -> Estimate {
+    let inputs: Vec<Estimate> = set.inputs.iter().map(|(node, _)| estimate(node, columns)).collect();
+    let total: f64 = inputs.iter().map(|input| input.rows).sum();
+    let rows = match set.kind {
+        SetKind::Union => total,
+        SetKind::Intersect => inputs.iter().map(|input| input.rows).fold(f64::MAX, f64::min) / 2.0,
+        SetKind::Except => inputs.first().map_or(0.0, |input| input.rows) / 2.0,
+    };
+    let mut result = Estimate { rows, base: rows.max(1.0), columns: HashMap::new() };
+    for (index, id) in set.columns.iter().enumerate() {
+        let parts = || inputs.iter().zip(&set.inputs).map(|(input, (_, ids))| input.column(ids[index]));
+        let mut column =
+            ColumnEstimate::of_distinct(parts().map(|c| c.distinct).fold(1.0, f64::max).min(rows.max(1.0)));
+        column.domain = parts().map(|c| c.domain).fold(column.distinct, f64::max);
+        column.range =
+            parts().map(|c| c.range).reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.min(b.0), a.1.max(b.1)))).flatten();
+        column.nulls = parts().map(|c| c.nulls).fold(0.0, f64::max);
+        result.columns.insert(*id, column);
+    }
+    if !set.all {
+        let keys: Vec<Expr> = set.columns.iter().map(|id| columns.expr(*id)).collect();
+        result.rows = if set.columns.is_empty() { rows.min(1.0) } else { result.groups(keys.iter()) };
+    }
+    result
+}

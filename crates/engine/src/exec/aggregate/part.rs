@@ -1,0 +1,50 @@
+//! Groups with their final states, and ranges of them on their way to whoever reads the result.
+
+use super::partial::Partial;
+use super::state::State;
+use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
+use crate::memory::Reservation;
+use entasis_vector::Result;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Groups with their final states.
+pub struct Part {
+    /// The keys; row ids are 0, 1, 2, …
+    pub keys: Materialized,
+    /// The states, ready to be read.
+    pub states: Vec<State>,
+    /// Groups.
+    pub groups: usize,
+    _reservation: Reservation,
+}
+
+impl Part {
+    /// The groups of a completed partial, without its hash table.
+    pub fn new(partial: Partial) -> Result<Part> {
+        let (groups, states, mut reservation) = (partial.table.groups(), partial.states, partial.reservation);
+        let keys = partial.table.into_keys();
+        reservation.resize(keys.bytes() + states.iter().map(State::bytes).sum::<usize>())?;
+        Ok(Part { keys, states, groups, _reservation: reservation })
+    }
+}
+
+/// A range of groups.
+pub struct Morsel {
+    /// Its number: no other has it.
+    pub number: u64,
+    /// The part that has the groups.
+    pub part: Arc<Part>,
+    /// The groups that are still to be given.
+    pub groups: Range<usize>,
+}
+
+impl Morsel {
+    /// The next groups, at most `rows`, all in one segment of the keys.
+    pub fn next(&mut self, rows: usize) -> Range<usize> {
+        let start = self.groups.start;
+        let end = self.groups.end.min(start + rows).min((start / SEGMENT_ROWS + 1) * SEGMENT_ROWS);
+        self.groups.start = end;
+        start..end
+    }
+}

@@ -1,0 +1,72 @@
+//! Running a plan: it is cut into pipelines, which the workers of the statement run in order.
+
+use crate::context::QueryContext;
+use crate::exec::physical::Builder;
+use crate::exec::pipeline;
+use crate::exec::profile::{Profile, Recorder};
+use crate::exec::result::{Collector, Output};
+use crate::exec::sink::ResultSink;
+use crate::plan::Plan;
+use entasis_vector::Result;
+use entasis_vector::expr::Program;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Runs an optimized plan and hands its rows, the plan's output columns in order, to `sink`. The columns have
+/// their types' default physical types; with an order, the rows come from one worker.
+///
+/// # Errors
+/// Input errors of expressions and relations, resource errors, interruption, and whatever the sink raises.
+pub fn execute(plan: &Plan, context: &QueryContext, sink: &dyn ResultSink) -> Result<Profile> {
+    let start = Instant::now();
+    context.progress.set(0.0);
+    let (pipelines, root) = Builder::build(plan, context, Arc::new(Output(sink)))?;
+    pipeline::run_all(pipelines, context)?;
+    context.progress.set(1.0);
+    Ok(Profile {
+        root: context.settings.profile.then(|| root.report()),
+        nanoseconds: u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX),
+    })
+}
+
+/// The compiled expressions of an optimized plan: each operator that has any, in the order in which they run,
+/// and below it its programs and conditions. Nothing is run.
+///
+/// # Errors
+/// Those of compiling expressions and of opening relations.
+pub fn programs(plan: &Plan, context: &QueryContext) -> Result<String> {
+    let mut context = context.clone();
+    // Recorders know what their operators are called.
+    Arc::make_mut(&mut context.settings).profile = true;
+    let sink = Collector::new(&context, Vec::new());
+    let (pipelines, _) = Builder::build(plan, &context, Arc::new(Output(&sink)))?;
+    let mut text = String::new();
+    let mut write = |recorder: &Recorder, conditions: Vec<String>, programs: Vec<&Program>| {
+        let parts: Vec<String> = conditions.into_iter().chain(programs.iter().map(|p| p.to_string())).collect();
+        if !parts.is_empty() {
+            text += &format!("{}\n", recorder.title());
+        }
+        for line in parts.join("\n").lines() {
+            text += &format!("    {line}\n");
+        }
+    };
+    let mut seen = Vec::new();
+    // What follows a join is there once for each part of it.
+    let mut operators = Vec::new();
+    for pipeline in pipelines.iter().filter(|pipeline| !pipeline.part.is_left_out()) {
+        let source = &pipeline.part.source;
+        write(&pipeline.part.recorder, source.conditions(), source.programs());
+        for (operator, recorder) in &pipeline.part.operators {
+            if !operators.iter().any(|seen| Arc::ptr_eq(seen, operator)) {
+                write(recorder, Vec::new(), operator.programs());
+                operators.push(operator.clone());
+            }
+        }
+        // Several pipelines may end in one sink.
+        if !seen.iter().any(|sink| Arc::ptr_eq(sink, &pipeline.sink)) {
+            write(&pipeline.recorder, Vec::new(), pipeline.sink.programs());
+            seen.push(pipeline.sink.clone());
+        }
+    }
+    Ok(text)
+}

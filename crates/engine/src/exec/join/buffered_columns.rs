@@ -1,0 +1,40 @@
+//! Probe rows that wait: which of their columns are kept, and chunks of what was kept.
+
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{Chunk, Result, Selection, Value, Vector};
+
+/// Which columns of a side's chunks are kept: those that somebody reads.
+pub(crate) struct BufferedColumns {
+    /// Where they stand in a chunk.
+    pub places: Vec<usize>,
+    /// A NULL of the type of each of the chunk's columns.
+    nulls: Vec<Vector>,
+}
+
+impl BufferedColumns {
+    /// Of chunks with these columns, those that `is_read` is true of.
+    ///
+    /// # Errors
+    /// None that is expected: NULL is of every type.
+    pub(crate) fn new(columns: &[ColumnMeta], is_read: impl Fn(&ColumnMeta) -> bool) -> Result<BufferedColumns> {
+        let places = (0..columns.len()).filter(|&i| is_read(&columns[i])).collect();
+        let null = |meta: &ColumnMeta| Vector::constant(meta.physical, &Value::Null);
+        Ok(BufferedColumns { places, nulls: columns.iter().map(null).collect::<Result<_>>()? })
+    }
+
+    /// Of the chunk's columns, those.
+    pub(crate) fn of(&self, columns: &[ColumnMeta]) -> Vec<ColumnMeta> {
+        self.places.iter().map(|&place| columns[place].clone()).collect()
+    }
+
+    /// Makes a chunk with all columns of `rows` rows: those that were kept as they are given, the others NULL.
+    pub(crate) fn fill<'v>(&self, chunk: &mut Chunk, rows: usize, kept: impl Iterator<Item = &'v Vector>) {
+        chunk.reset(rows);
+        let group = chunk.push_group(Selection::ALL);
+        let mut kept = self.places.iter().zip(kept).peekable();
+        for (i, null) in self.nulls.iter().enumerate() {
+            let own = kept.next_if(|(place, _)| **place == i).map(|(_, vector)| vector);
+            chunk.push_column(own.unwrap_or(null).clone(), group);
+        }
+    }
+}

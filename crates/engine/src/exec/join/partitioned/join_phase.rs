@@ -1,0 +1,484 @@
+//! What a join gives after its probe side has ended, of partitions that are in files, or in memory.
+//!
+//! [`Partitions`] is a source of partitions' numbers, one a chunk; [`JoinPhase`] is the operator that pushes the joined rows of
+//! each. A partition is one worker's work from its build rows to its last row, unless no more rows are wanted or another worker
+//! has failed. Workers wait for each other's memory: only a partition that does not fit alone is split again, or taken in blocks.
+
+use super::late_payload::{Fetch, IdReader, LatePayload, Payload};
+use super::split::{PARTITIONS, Room, Split, Taken, marks};
+use super::states::States;
+use super::{Partitioning, ProbeSide};
+use crate::context::QueryContext;
+use crate::exec::join::buffered_columns::BufferedColumns;
+use crate::exec::join::probe::Probe;
+use crate::exec::join::tuning::{ALONE_PART, DEEPEST, HARDLY_SMALLER};
+use crate::exec::join::unmatched::BuildRows;
+use crate::exec::join::{BuildTail, Built, BuiltSlot, Computed, ProbeOutput};
+use crate::exec::materialized::Materialized;
+use crate::exec::operator::{Alone, Flow, Operator, OperatorFactory, Push};
+use crate::exec::spill::store::{Medium, Reader, Store, Stored};
+use crate::memory::Reservation;
+use crate::relation::{Source, SourceWorker};
+use crate::sync::{AtomicUsize, Condvar, Mutex, MutexGuard, Ordering, PoisonError};
+use entasis_vector::{Chunk, Error, Result, Selection, Vector};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Rows by which blocks grow.
+const STEP_ROWS: usize = 256;
+
+/// The source of the partitions' numbers.
+pub(crate) struct Partitions {
+    /// What is in files.
+    pub partitioning: Arc<Partitioning>,
+    /// The next one to look at.
+    pub next: Arc<AtomicUsize>,
+}
+
+impl Source for Partitions {
+    fn worker(&self) -> Result<Box<dyn SourceWorker>> {
+        Ok(Box::new(Numbers { partitioning: self.partitioning.clone(), next: self.next.clone(), last: 0 }))
+    }
+
+    fn progress(&self) -> Option<f64> {
+        Some(self.next.load(Ordering::Relaxed) as f64 / self.partitioning.marks.len() as f64)
+    }
+
+    fn pieces(&self) -> Option<usize> {
+        let is_active = self.partitioning.is_active();
+        Some(if is_active {
+            (0..self.partitioning.marks.len()).filter(|&p| self.partitioning.is_marked(p)).count()
+        } else {
+            0
+        })
+    }
+}
+
+struct Numbers {
+    partitioning: Arc<Partitioning>,
+    next: Arc<AtomicUsize>,
+    last: usize,
+}
+
+impl SourceWorker for Numbers {
+    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        loop {
+            let partition = self.next.fetch_add(1, Ordering::Relaxed);
+            if partition >= self.partitioning.marks.len() {
+                return Ok(false);
+            }
+            if self.partitioning.is_marked(partition) {
+                self.last = partition;
+                chunk.reset(1);
+                let group = chunk.push_group(Selection::ALL);
+                chunk.push_column(Vector::from_slice(&[partition as u64]), group);
+                return Ok(true);
+            }
+        }
+    }
+
+    fn morsel(&self) -> u64 {
+        self.last as u64
+    }
+}
+
+/// The operator that joins partitions.
+#[derive(Clone)]
+pub(crate) struct JoinPhase {
+    /// The partitions.
+    pub partitioning: Arc<Partitioning>,
+    /// How rows are probed; where the build side is does not count.
+    pub probe: Probe,
+    /// Which build rows come afterwards; the same.
+    pub rest: Option<BuildRows>,
+}
+
+impl OperatorFactory for JoinPhase {
+    fn worker(&self) -> Result<Box<dyn Operator>> {
+        Ok(Box::new(Worker { late: self.clone(), states: Vec::new() }))
+    }
+
+    fn end(&self) {
+        self.partitioning.note_end();
+    }
+}
+
+/// Who has memory for a partition; the others wait.
+#[derive(Default)]
+pub(crate) struct Turns {
+    running: Mutex<usize>,
+    ended: Condvar,
+}
+
+/// The right to have memory for a partition. To be dropped behind what has been made with it.
+struct Turn<'a> {
+    turns: &'a Turns,
+    memory: Reservation,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // The memory first, so that who is woken finds it.
+        self.memory = Reservation::default();
+        *self.turns.running.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.turns.ended.notify_all();
+    }
+}
+
+impl Turns {
+    /// Reserves so many bytes, waiting for others; `None` if there is not enough when nobody else has any.
+    fn take(&self, bytes: usize, context: &QueryContext) -> Result<Option<Turn<'_>>> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            context.check()?;
+            let mut memory = Reservation::new(&context.memory);
+            if bytes <= context.memory.free() / ALONE_PART.1 * ALONE_PART.0 && memory.resize(bytes).is_ok() {
+                *running += 1;
+                return Ok(Some(Turn { turns: self, memory }));
+            }
+            if *running == 0 {
+                return Ok(None);
+            }
+            running = self.wait(running);
+        }
+    }
+
+    /// Waits until nobody else has memory, and takes half of what is free, or `most`.
+    fn take_half(&self, most: usize, context: &QueryContext) -> Result<Turn<'_>> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        while *running > 0 {
+            context.check()?;
+            running = self.wait(running);
+        }
+        let mut memory = Reservation::new(&context.memory);
+        memory.resize((context.memory.free() / 2).min(most))?;
+        *running += 1;
+        Ok(Turn { turns: self, memory })
+    }
+
+    /// Waits for somebody to end. Not for ever: the statement may be cancelled.
+    fn wait<'a>(&self, running: MutexGuard<'a, usize>) -> MutexGuard<'a, usize> {
+        self.ended.wait_timeout(running, Duration::from_millis(20)).unwrap_or_else(PoisonError::into_inner).0
+    }
+}
+
+/// The rows of both sides of a partition.
+struct Piece<'a> {
+    build: (&'a Store, Stored),
+    probe: (&'a Store, Stored),
+    /// What the probe rows have ids of in place of it, and where.
+    payload: Option<(&'a Payload, &'a LatePayload)>,
+    depth: u32,
+    /// It is not to be split again.
+    is_last: bool,
+}
+
+/// Probe rows in chunks with all columns of the probe side. Those that nobody reads are NULL, those that are apart are ids.
+struct ProbeReader<'a> {
+    reader: Reader<'a>,
+    apart: Option<&'a LatePayload>,
+    kept: Arc<BufferedColumns>,
+    stored: Chunk,
+}
+
+impl<'a> Piece<'a> {
+    fn probe_reader(&self, side: &ProbeSide) -> ProbeReader<'a> {
+        let (store, stored) = &self.probe;
+        let apart = self.payload.map(|(_, apart)| apart);
+        ProbeReader { reader: store.reader(stored), apart, kept: side.kept.clone(), stored: Chunk::new() }
+    }
+}
+
+impl ProbeReader<'_> {
+    /// See [`Reader::next`].
+    fn next(&mut self, chunk: &mut Chunk) -> Result<bool> {
+        chunk.reset(0);
+        if !self.reader.next(&mut self.stored)? {
+            return Ok(false);
+        }
+        let (rows, columns) = (self.stored.len(), self.stored.columns());
+        match self.apart {
+            None => self.kept.fill(chunk, rows, columns.iter().map(|column| &column.vector)),
+            Some(apart) => self.kept.fill(chunk, rows, apart.from.iter().map(|&from| &columns[from].vector)),
+        }
+        Ok(true)
+    }
+}
+
+struct Worker {
+    late: JoinPhase,
+    /// What is known of the probe rows of a partition that is taken in blocks.
+    states: Vec<u8>,
+}
+
+impl Operator for Worker {
+    fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
+        let partition = chunk.vector(0).values::<u64>()[0] as usize;
+        let partitioning = self.late.partitioning.clone();
+        let (build, probe) = (&partitioning.build, &partitioning.probe().store);
+        let mut piece = Piece {
+            build: (build, build.take(partition)),
+            probe: (probe, probe.take(partition)),
+            payload: None,
+            depth: 0,
+            is_last: build.partitions() == 1,
+        };
+        self.join(&mut piece, next)
+    }
+}
+
+impl Worker {
+    /// Joins a partition.
+    fn join(&mut self, piece: &mut Piece<'_>, next: &mut dyn Push) -> Result<Flow> {
+        if next.is_over() {
+            return Ok(Flow::Stop);
+        }
+        let partitioning = self.late.partitioning.clone();
+        let (build, probe) = (&piece.build.1, &piece.probe.1);
+        let shape = partitioning.spec.shape;
+        let gives_rest = shape.tail == BuildTail::Unmatched && build.rows > 0;
+        let gives_probe = probe.rows > 0 && (build.rows > 0 || !shape.drops_unmatched_probe_rows());
+        if !gives_rest && !gives_probe {
+            return Ok(Flow::Continue);
+        }
+        let parts = partitioning.second_pass(build, probe);
+        if parts > 1 && piece.depth == 0 && !piece.is_last {
+            partitioning.statistics.note_second_pass(parts);
+            return self.split_for_cache(piece, parts, next);
+        }
+        // Rows that are kept one chunk after the other have room for more.
+        let fits = !partitioning.policy.is_overfull(build.rows);
+        if fits
+            && let Some(turn) = partitioning
+                .turns
+                .take(build.bytes * 3 / 2 + partitioning.table_bytes(build.rows), &partitioning.context)?
+        {
+            return self.join_whole(piece, turn, next);
+        }
+        let is_last = piece.is_last || !partitioning.build.may_write();
+        if is_last {
+            return self.join_blocks(piece, next);
+        }
+        let mut reader = piece.probe_reader(partitioning.probe());
+        self.split(piece, &mut |chunk| reader.next(chunk), (PARTITIONS, Medium::File), next)
+    }
+
+    /// All build rows are in memory at once.
+    fn join_whole(&mut self, piece: &Piece<'_>, mut turn: Turn<'_>, next: &mut dyn Push) -> Result<Flow> {
+        let (store, stored) = &piece.build;
+        let mut rows = Materialized::expecting(store.columns(), stored.rows);
+        let columns: Vec<usize> = (0..store.columns().len()).collect();
+        let mut reader = store.reader(stored);
+        let mut chunk = Chunk::new();
+        while reader.next(&mut chunk)? {
+            if next.is_over() {
+                return Ok(Flow::Stop);
+            }
+            rows.append(&chunk, &columns, None);
+        }
+        let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
+        let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
+        let mut reader = piece.probe_reader(self.late.partitioning.probe());
+        let mut out = Fetch::new(piece.payload, next);
+        while reader.next(&mut chunk)? {
+            self.states.clear();
+            self.states.resize(chunk.len(), 0);
+            if out.is_over() || worker.push_block(&mut chunk, &mut self.states, true, &mut out)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        drop(worker);
+        self.give_rest(slot, next)
+    }
+
+    /// As many build rows as fit are in memory at once; all probe rows are read for each of these blocks.
+    fn join_blocks(&mut self, piece: &Piece<'_>, next: &mut dyn Push) -> Result<Flow> {
+        let partitioning = self.late.partitioning.clone();
+        let (store, stored) = &piece.build;
+        let columns: Vec<usize> = (0..store.columns().len()).collect();
+        let keeps_states = !matches!(partitioning.spec.shape.probe, ProbeOutput::Pairs | ProbeOutput::Nothing);
+        let mut kept = if keeps_states { Some(States::new(piece.probe.1.rows, &partitioning.context)?) } else { None };
+        let most = stored.bytes * 2 + partitioning.table_bytes(stored.rows);
+        let mut reader = store.reader_of_few(stored, STEP_ROWS);
+        let mut chunk = Chunk::new();
+        let mut taken = 0;
+        loop {
+            let mut turn = partitioning.turns.take_half(most, &partitioning.context)?;
+            let mut rows = Materialized::new(store.columns());
+            while taken < stored.rows && reader.next(&mut chunk)? {
+                rows.append(&chunk, &columns, None);
+                taken += chunk.len();
+                // Buffers double when they grow.
+                let is_full = rows.bytes() * 3 / 2 + partitioning.table_bytes(rows.rows()) > turn.memory.bytes();
+                if is_full || partitioning.policy.is_full(rows.rows()) {
+                    break;
+                }
+            }
+            let is_last = taken == stored.rows;
+            partitioning.statistics.note_block();
+            let slot = self.build(rows, std::mem::take(&mut turn.memory))?;
+            let mut worker = Probe { built: slot.clone(), ..self.late.probe.clone() }.block_worker()?;
+            let mut probe_reader = piece.probe_reader(partitioning.probe());
+            let mut out = Fetch::new(piece.payload, next);
+            while probe_reader.next(&mut chunk)? {
+                let states = match &mut kept {
+                    Some(states) => states.take(chunk.len())?,
+                    None => {
+                        self.states.clear();
+                        self.states.resize(chunk.len(), 0);
+                        &mut self.states[..]
+                    }
+                };
+                if out.is_over() || worker.push_block(&mut chunk, states, is_last, &mut out)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+            drop(worker);
+            if self.give_rest(slot, next)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            if is_last {
+                return Ok(Flow::Continue);
+            }
+            kept.as_mut().map_or(Ok(()), States::begin_again)?;
+        }
+    }
+
+    /// The table over build rows of a partition, for which memory has been reserved.
+    fn build(&self, rows: Materialized, memory: Reservation) -> Result<BuiltSlot> {
+        let partitioning = &self.late.partitioning;
+        let spec = &partitioning.spec;
+        let tasks = Alone(&partitioning.context);
+        let facts = spec.facts(&rows, &tasks)?;
+        let (built, _) = spec.make(rows, &facts, memory, &tasks)?;
+        let built = Built { any: true, has_null_keys: partitioning.has_null_keys(), ..built };
+        let slot = BuiltSlot::default();
+        slot.set(built).map_err(|_| Error::internal("a partition was built twice"))?;
+        Ok(slot)
+    }
+
+    /// Pushes the build rows that are left.
+    fn give_rest(&self, slot: BuiltSlot, next: &mut dyn Push) -> Result<Flow> {
+        let Some(rest) = &self.late.rest else { return Ok(Flow::Continue) };
+        let source = BuildRows { built: slot, next: Arc::default(), ..rest.clone() };
+        let mut worker = source.worker()?;
+        let mut chunk = Chunk::new();
+        while worker.next(&mut chunk)? {
+            self.late.partitioning.context.check()?;
+            let flow = next.push(&mut chunk)?;
+            chunk.reset(0);
+            if flow == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Splits a partition of the first pass into so many that stay in memory and joins these. Payload stays behind, if that pays.
+    fn split_for_cache(&mut self, piece: &mut Piece<'_>, parts: usize, next: &mut dyn Push) -> Result<Flow> {
+        let partitioning = self.late.partitioning.clone();
+        let side = partitioning.probe();
+        let to = (parts, Medium::Memory);
+        let mut payload = None;
+        if let Some(apart) = partitioning.apart() {
+            let stored = std::mem::take(&mut piece.probe.1);
+            match stored.into_rows(piece.probe.0.columns()) {
+                Ok((rows, memory)) => payload = Some((Payload { rows, _memory: memory }, apart)),
+                Err(stored) => piece.probe.1 = stored,
+            }
+        }
+        let Some((payload, apart)) = &payload else {
+            let mut reader = piece.probe_reader(side);
+            return self.split(piece, &mut |chunk| reader.next(chunk), to, next);
+        };
+        partitioning.statistics.note_late_payload();
+        let narrow = Store::new(&apart.columns, 1, Medium::Memory, &partitioning.context);
+        let piece = Piece {
+            build: (piece.build.0, std::mem::take(&mut piece.build.1)),
+            probe: (&narrow, Stored::default()),
+            payload: Some((payload, apart)),
+            ..*piece
+        };
+        let mut reader = IdReader::new(payload, apart, &side.kept, partitioning.context.settings.chunk_rows);
+        self.split(&piece, &mut |chunk| Ok(reader.next(chunk)), to, next)
+    }
+
+    /// Splits a partition, whose probe rows `probe_rows` gives, into so many by other bits and joins these, which are there if no memory
+    /// is short.
+    fn split(
+        &mut self,
+        piece: &Piece<'_>,
+        probe_rows: &mut dyn FnMut(&mut Chunk) -> Result<bool>,
+        (parts, medium): (usize, Medium),
+        next: &mut dyn Push,
+    ) -> Result<Flow> {
+        let partitioning = self.late.partitioning.clone();
+        let spec = &partitioning.spec;
+        let depth = piece.depth + 1;
+        partitioning.statistics.note_depth(depth);
+        let keys: Vec<usize> = (0..spec.null_equals_null.len()).collect();
+        let keys = Computed::of_columns(&keys, piece.build.0.columns());
+        let columns: Vec<usize> = (0..piece.build.0.columns().len()).collect();
+        let mut reader = piece.build.0.reader(&piece.build.1);
+        // Of a part of the rows nothing is joined: that is looked at before.
+        let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && reader.next(chunk)?);
+        let to = piece.build.0.like(parts, medium);
+        let build = self.split_side(to, &mut rows, &columns, (&keys, spec.keeps_unmatchable()), depth)?;
+        let all = !spec.shape.drops_unmatched_probe_rows();
+        let places = piece.payload.map_or(&partitioning.probe().kept.places, |(_, apart)| &apart.places);
+        let mut rows = |chunk: &mut Chunk| Ok(!next.is_over() && probe_rows(chunk)?);
+        let keys = &self.late.probe.keys;
+        let to = piece.probe.0.like(parts, medium);
+        let probe = self.split_side(to, &mut rows, places, (keys, all), depth)?;
+        let mut flow = Flow::Continue;
+        for partition in 0..parts {
+            let own = build.take(partition);
+            let is_large = own.rows > piece.build.1.rows / HARDLY_SMALLER.1 * HARDLY_SMALLER.0;
+            let mut part = Piece {
+                build: (&build, own),
+                probe: (&probe, probe.take(partition)),
+                payload: piece.payload,
+                depth,
+                is_last: is_large || depth == DEEPEST,
+            };
+            flow = self.join(&mut part, next)?;
+            if flow == Flow::Stop {
+                break;
+            }
+        }
+        partitioning.statistics.note_traffic(&build);
+        partitioning.statistics.note_traffic(&probe);
+        Ok(flow)
+    }
+
+    /// Puts the rows of one side of a partition, of which those `columns` are kept, into the partitions of the next depth.
+    fn split_side(
+        &self,
+        to: Arc<Store>,
+        rows: &mut dyn FnMut(&mut Chunk) -> Result<bool>,
+        columns: &[usize],
+        (keys, all): (&Computed, bool),
+        depth: u32,
+    ) -> Result<Arc<Store>> {
+        let partitioning = &self.late.partitioning;
+        let marks = marks(to.partitions(), true);
+        let room = match to.medium() {
+            Medium::File => partitioning.probe_room(),
+            Medium::Memory => Room { most: usize::MAX, left: 0, least: 0 },
+        };
+        let mut split = Split::new(&to, &marks, depth, room, &partitioning.context.memory);
+        let (mut keys, mut found) = (keys.worker(), partitioning.spec.keys());
+        let mut chunk = Chunk::new();
+        while rows(&mut chunk)? {
+            partitioning.context.check()?;
+            let (values, positions) = keys.compute(&chunk)?;
+            found.begin(values, positions, &partitioning.spec.null_equals_null);
+            let taken = split.take(&mut found, &chunk, columns, Taken { all, ..Taken::default() });
+            found.release();
+            keys.release();
+            taken?;
+        }
+        split.put_down()?;
+        Ok(to)
+    }
+}

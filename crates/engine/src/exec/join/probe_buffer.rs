@@ -1,0 +1,188 @@
+//! Rows that one worker holds back until they are many, and then gives in the order of a table.
+//!
+//! A table that no cache holds costs each row that goes to it some misses. Rows that go near each other share them: so a worker keeps its
+//! rows in 256 parts, by what begins the number of their place in the table. When they are as many as a *stride* may have
+//! (`join_stride`), or there is no memory for more, they are given, part after part, and of the table a 256th at a time is touched.
+//!
+//! Nothing is held back unless it is asked for: misses that [are asked for ahead](crate::exec::prefetch) cost less than strides
+//! (docs/decisions/0015-no-strides-unless-asked.md).
+//!
+//! ```text
+//! rows → waiting, up to a batch → hand_out: each to its part → give: part after part, chunk by chunk
+//! ```
+//!
+//! Probe rows are held back before they are looked up ([`strides`](super::buffered_probe)). Rows of one part stay in the order in which they came.
+
+use super::partitioned::choice::width;
+use crate::context::QueryContext;
+use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
+use crate::exec::operator::Flow;
+use crate::exec::scatter::Scatter;
+use crate::memory::Reservation;
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{CHUNK_ROWS, Chunk, Result, Vector};
+
+/// Parts of a stride.
+const PARTS: usize = 256;
+/// The bits of a number that say which.
+const PART_BITS: u32 = PARTS.ilog2();
+/// Rows that go to their parts at once.
+// PERF: some 64 to each, since each run of rows has its price.
+pub(super) const BATCH: usize = 8 * CHUNK_ROWS;
+/// The part of a row with this hash.
+#[inline(always)]
+pub(super) fn part_of_hash(hash: u64) -> u8 {
+    (hash >> (u64::BITS - PART_BITS)) as u8
+}
+
+/// See the module.
+pub(super) struct ProbeBuffer {
+    columns: Vec<ColumnMeta>,
+    /// The stride, by part.
+    parts: Vec<Materialized>,
+    /// Rows that have not gone to their parts yet; where they go is in `spread`.
+    waiting: Materialized,
+    spread: Scatter<PARTS>,
+    vectors: Vec<Vector>,
+    /// Bytes of a row.
+    row: usize,
+    /// Bytes of the stride's rows.
+    held: usize,
+    /// Bytes that the parts have: the room of the last stride's rows is the next one's.
+    bytes: usize,
+    most: usize,
+    memory: Reservation,
+    /// There was no memory for more: room is given back with the rows.
+    is_short: bool,
+    context: QueryContext,
+}
+
+impl ProbeBuffer {
+    /// No rows yet, of these columns, of which a stride may have `most` bytes.
+    pub(super) fn new(columns: &[ColumnMeta], most: usize, context: &QueryContext) -> ProbeBuffer {
+        let row = ProbeBuffer::row_bytes(columns);
+        ProbeBuffer {
+            columns: columns.to_vec(),
+            parts: (0..PARTS).map(|_| Materialized::in_pages(columns, Materialized::FIRST_ROOM)).collect(),
+            waiting: Materialized::expecting(columns, BATCH),
+            spread: Scatter::default(),
+            vectors: columns.iter().map(|meta| Vector::new(meta.physical)).collect(),
+            row,
+            held: 0,
+            bytes: 0,
+            most,
+            is_short: false,
+            memory: Reservation::new(&context.memory),
+            context: context.clone(),
+        }
+    }
+
+    /// Bytes of a row of these columns.
+    pub(super) fn row_bytes(columns: &[ColumnMeta]) -> usize {
+        columns.iter().map(|meta| width(meta.physical)).sum()
+    }
+
+    /// Where the parts of the next chunk's rows are to be appended.
+    pub(super) fn parts(&mut self) -> &mut Vec<u8> {
+        self.spread.more()
+    }
+
+    /// Holds back the rows of a chunk, whose columns stand at `places`. True if the stride ends.
+    pub(super) fn add(&mut self, chunk: &Chunk, places: &[usize]) -> bool {
+        self.waiting.append(chunk, places, None);
+        let (rows, heap) = (self.waiting.rows(), self.waiting.heap_bytes());
+        if rows + CHUNK_ROWS <= BATCH && rows * self.row + heap < self.most {
+            return false;
+        }
+        self.hand_out();
+        // Without memory the stride ends here; as much is left to others.
+        let bytes = self.own_bytes();
+        self.is_short = self.memory.resize(bytes).is_err() || self.memory.free() < bytes;
+        self.held >= self.most || self.is_short
+    }
+
+    /// Bytes of the parts, and of two times the rows of a batch: as they wait and as they are handed out.
+    fn own_bytes(&self) -> usize {
+        self.bytes + 2 * self.waiting.bytes()
+    }
+
+    /// Brings the rows that wait to their parts.
+    fn hand_out(&mut self) {
+        let rows = self.waiting.rows();
+        if rows == 0 {
+            return;
+        }
+        for (column, vector) in self.vectors.iter_mut().enumerate() {
+            self.waiting.read(column, 0, 0, rows, vector);
+        }
+        self.spread.arrange();
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            let rows = self.spread.rows(number);
+            if !rows.is_empty() {
+                let (before, heap) = (part.bytes(), part.heap_bytes());
+                let vectors: Vec<(&Vector, Option<&[u16]>)> =
+                    self.vectors.iter().map(|vector| (vector, Some(rows))).collect();
+                part.append_vectors(&vectors, rows.len());
+                self.bytes = self.bytes - before + part.bytes();
+                self.held += rows.len() * self.row + part.heap_bytes() - heap;
+            }
+        }
+        self.spread.begin();
+        // Strings have been copied to the parts, and the next ones are to have a heap of their own.
+        self.vectors.iter_mut().for_each(|vector| vector.begin(0));
+        match self.waiting.heap_bytes() {
+            0 => self.waiting.restart(),
+            _ => self.waiting = Materialized::expecting(&self.columns, BATCH),
+        }
+    }
+
+    /// Gives all rows, part by part, up to a chunk of them at a time: their columns and how many they are.
+    ///
+    /// # Errors
+    /// Those of `take`; cancelled.
+    pub(super) fn give(&mut self, mut take: impl FnMut(&[Vector], usize) -> Result<Flow>) -> Result<Flow> {
+        self.hand_out();
+        self.held = 0;
+        for part in &mut self.parts {
+            for segment in 0..part.segments() {
+                for first in (0..part.segment_rows(segment)).step_by(CHUNK_ROWS) {
+                    let rows = CHUNK_ROWS.min(part.segment_rows(segment) - first);
+                    for (column, vector) in self.vectors.iter_mut().enumerate() {
+                        part.read(column, segment, first, rows, vector);
+                    }
+                    self.context.check()?;
+                    if take(&self.vectors, rows)? == Flow::Stop {
+                        return Ok(Flow::Stop);
+                    }
+                }
+            }
+            self.bytes -= part.bytes();
+            // As much comes with the next stride, in one page then; hardly ever just as much.
+            let room = (part.rows() / 16 * 17).clamp(Materialized::FIRST_ROOM, SEGMENT_ROWS);
+            match part.segments() {
+                1 if !self.is_short && part.heap_bytes() == 0 => part.restart(),
+                _ => {
+                    *part = Materialized::in_pages(
+                        &self.columns,
+                        if self.is_short { Materialized::FIRST_ROOM } else { room },
+                    )
+                }
+            }
+            self.bytes += part.bytes();
+            // For whoever comes behind. What was not to be had is not asked for again.
+            let bytes = self.bytes + 2 * self.waiting.bytes();
+            self.memory.resize(bytes.min(self.memory.bytes()))?;
+        }
+        Ok(Flow::Continue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_in_the_order_of_hashes() {
+        assert_eq!([0, 1 << 55, 1 << 56, u64::MAX].map(part_of_hash), [0, 0, 1, 255]);
+    }
+}

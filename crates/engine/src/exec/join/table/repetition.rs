@@ -1,0 +1,59 @@
+//! How often keys of a build side are repeated, from a sample of their hashes.
+
+use crate::exec::key_filter::{BuildInput, KeyHashes};
+use crate::sync::{Mutex, PoisonError};
+use entasis_vector::Result;
+use entasis_vector::hash::hash_u64;
+
+/// Rows whose hashes are drawn, about, to learn how often keys are repeated.
+const HASH_SAMPLE: usize = 2 << 10;
+
+/// How often keys are repeated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Repetition {
+    /// Rows of a key, on average, by those keys whose hashes fall into a small part of all hashes. Rows that
+    /// cannot match count for nothing; without any others it is 0.
+    pub per_key: f64,
+    /// The share of the rows that the most frequent key has, of one row drawn from every chunk.
+    pub most: f64,
+}
+
+/// How often the keys of these rows are repeated.
+///
+/// # Errors
+/// Those of the tasks.
+pub(super) fn repetition(input: &BuildInput<'_>) -> Result<Repetition> {
+    let part = (input.rows.rows() / HASH_SAMPLE).max(1).next_power_of_two() as u64;
+    let all = Mutex::new((0, Vec::new(), Vec::new()));
+    input.tasks.run(input.rows.segments(), &|segment| {
+        let (mut drawn, mut picked) = (Vec::new(), Vec::new());
+        let rows = input.rows.segment_rows(segment);
+        KeyHashes::new(input).for_each(input, segment, 0..rows, |first, hashes, nulls| {
+            // By chance, so that keys that come in turns do not all meet themselves.
+            let chance = hash_u64(((segment as u64) << 32) + first as u64);
+            picked.push(hashes[(chance % hashes.len() as u64) as usize]);
+            let mut nulls = nulls.iter().peekable();
+            for (i, &hash) in hashes.iter().enumerate() {
+                let is_null = nulls.next_if(|&&null| null as usize == i).is_some();
+                if hash >> 16 & (part - 1) == 0 && !is_null {
+                    drawn.push(hash);
+                }
+            }
+        });
+        let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+        all.0 += drawn.len();
+        // Of a key that most rows have, one a segment is kept.
+        drawn.sort_unstable();
+        drawn.dedup();
+        all.1.append(&mut drawn);
+        all.2.append(&mut picked);
+        Ok(())
+    })?;
+    let (rows, mut keys, mut picked) = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    keys.sort_unstable();
+    keys.dedup();
+    picked.sort_unstable();
+    let most = picked.chunk_by(|a, b| a == b).map(<[u64]>::len).max().unwrap_or(0);
+    let per_key = rows as f64 / keys.len().max(1) as f64;
+    Ok(Repetition { per_key, most: most as f64 / picked.len().max(1) as f64 })
+}

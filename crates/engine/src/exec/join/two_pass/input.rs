@@ -1,0 +1,184 @@
+//! Which build sides may be read twice, and by what their keys are counted.
+
+use super::{By, MOST_ROWS};
+use crate::context::QueryContext;
+use crate::estimate::ColumnEstimate;
+use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::table::{BitCount, LookupKind, Numbering, RangeCount, countable_places};
+use crate::exec::join::tuning::{DISTINCT_PER_KEY, LOOKED_AT, TWO_PASS_ROWS};
+use crate::exec::join::{BuildTail, Computed};
+use crate::exec::key_filter::{Packing, is_integer};
+use crate::plan::Node;
+use crate::settings::{FilterKind, JoinSpill, Readings, Settings, TableKind, TempCompression};
+use entasis_vector::expr::{ColumnMeta, Expr};
+use entasis_vector::{DataType, PhysicalType};
+
+/// Bytes of a place of a CAT: a bit, and one of its word's rank.
+const PLACE_BYTES: f64 = 0.25;
+/// Bytes of a row's number until its part is finalized: more than a CHT's buckets for it, which come when it goes.
+const NUMBER_BYTES: f64 = 4.0;
+
+/// A build side, as the plan knows it.
+pub(crate) struct Input<'a> {
+    /// Where its rows come from.
+    pub node: &'a Node,
+    /// Its keys over these rows.
+    pub keys: &'a [Expr],
+    /// Rows that are expected.
+    pub rows: f64,
+    /// Join filters go into it.
+    pub is_filtered: bool,
+    /// Its columns as they come, keys first.
+    pub columns: &'a Computed,
+    /// The same as they are kept.
+    pub kept: &'a [ColumnMeta],
+}
+
+impl By {
+    /// What the keys are counted by; `None` if the join wants a table that is not made so, or rows whose keys nothing equals.
+    pub(super) fn of(input: &Input<'_>, spec: &BuildSpec) -> Option<By> {
+        let keys = spec.null_equals_null.len();
+        let metas = &input.columns.metas()[..keys];
+        let drops_nulls = spec.shape.tail == BuildTail::Nothing && !spec.null_aware;
+        let is_matchable = |(meta, equal): (&ColumnMeta, &bool)| drops_nulls || *equal || !meta.nullable;
+        if keys == 0 || !metas.iter().zip(&spec.null_equals_null).all(is_matchable) {
+            return None;
+        }
+        let places = countable_places(spec.table, spec.asked, input.rows);
+        // Keys of both sides are compared as they are kept.
+        let are_integers = input.kept[..keys].iter().all(|meta| is_integer(meta.physical));
+        let packing = known_bounds(metas).filter(|_| are_integers).and_then(|bounds| Packing::of(&bounds));
+        if let (Some(packing), false) = (packing, spec.null_equals_null.contains(&true))
+            && places.is_some_and(|places| packing.places() <= places)
+        {
+            return Some(if spec.asks_for_rows() {
+                By::Numbers(Numbering::Places(packing))
+            } else {
+                By::Bits(packing)
+            });
+        }
+        // PERF: what else is by hash takes 1.1 to 1.6 times as long where keys are distinct (docs/decisions/0016-parts-that-settle.md).
+        let is_wanted = matches!(spec.table, TableKind::Cht | TableKind::Auto);
+        is_wanted.then(|| By::Numbers(Numbering::buckets((input.rows as usize).min(MOST_ROWS))))
+    }
+
+    /// False if there are too many numbers.
+    pub(super) fn is_possible(&self) -> bool {
+        match self {
+            By::Bits(_) => true,
+            By::Numbers(numbering) => numbering.is_possible(),
+        }
+    }
+
+    /// The bytes in which a worker counts.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            By::Bits(packing) => BitCount::bytes_for(packing.places()),
+            By::Numbers(numbering) => RangeCount::bytes_for(numbering),
+        }
+    }
+}
+
+/// True if columns of rows that are put in place may share words.
+pub(super) fn shares_words(settings: &Settings) -> bool {
+    settings.temp_compression != TempCompression::Off
+}
+
+/// Bounds of keys that are integers of 64 bits with a sign, if the plan knows them.
+fn known_bounds(keys: &[ColumnMeta]) -> Option<Vec<(i64, i64)>> {
+    let bounds = keys.iter().map(|meta| {
+        let is_integer =
+            is_integer(meta.physical) && meta.physical != PhysicalType::U64 && meta.ty != DataType::Boolean;
+        let (min, max) = meta.range.filter(|_| is_integer)?;
+        let bounds = (i64::try_from(min).ok()?, i64::try_from(max).ok()?);
+        (bounds.0 <= bounds.1).then_some(bounds)
+    });
+    bounds.collect()
+}
+
+/// True if the rows of `node`, and their `keys`, are the same each time, and no sink is part of it.
+pub(super) fn is_repeatable(node: &Node, keys: &[Expr]) -> bool {
+    !keys.iter().any(Expr::is_volatile)
+        && match node {
+            Node::Scan(scan) => scan.relation.table().is_some() && !scan.filters.iter().any(Expr::is_volatile),
+            Node::Values(_) => true,
+            Node::Filter(filter) => is_repeatable(&filter.input, &filter.predicates),
+            Node::Project(project) => {
+                !project.exprs.iter().any(|(_, expr)| expr.is_volatile()) && is_repeatable(&project.input, &[])
+            }
+            _ => false,
+        }
+}
+
+/// True if none of them calls a function or reads texts, but to hand them on.
+fn are_cheap<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> bool {
+    exprs.into_iter().filter(|expr| !matches!(expr, Expr::Column { .. })).all(|expr| {
+        let mut is_cheap = true;
+        expr.visit(&mut |e| is_cheap &= !matches!(e, Expr::External { .. }) && e.ty().physical() != PhysicalType::Str);
+        is_cheap
+    })
+}
+
+/// True if so many rows, and so many of a key, are taken to gain by another reading.
+pub(super) fn pays(node: &Node, keys: &[Expr], (rows, per_key): (f64, f64)) -> bool {
+    rows >= TWO_PASS_ROWS && per_key <= DISTINCT_PER_KEY && are_cheap(keys) && finds_cheaply(node, rows)
+}
+
+/// True if rows of these columns can be put in place, and the settings want nothing else.
+pub(super) fn is_possible<'m>(
+    settings: &Settings,
+    kept: impl IntoIterator<Item = &'m ColumnMeta>,
+    become_tuples: bool,
+) -> bool {
+    settings.join_filter != FilterKind::Bloom
+        && settings.join_spill == JoinSpill::Auto
+        && !become_tuples
+        && kept.into_iter().all(|meta| meta.physical != PhysicalType::Str)
+}
+
+/// Bytes of the table and of kept keys for each row of `node`, if it is taken to be read twice: `rows` rows with the columns `kept` beside
+/// the keys, and the keys, so many bytes of which are no column of these. What else is asked of the join is not
+/// looked at: rows with a NULL key that come out, or filters that go into this side.
+pub(crate) fn counted_bytes(
+    node: &Node,
+    keys: &[(&Expr, ColumnEstimate)],
+    kept: &[ColumnMeta],
+    (rows, key_bytes): (f64, f64),
+    context: &QueryContext,
+) -> Option<f64> {
+    let settings = &context.settings;
+    let (exprs, columns): (Vec<Expr>, Vec<&ColumnEstimate>) =
+        keys.iter().map(|(expr, column)| ((*expr).clone(), column)).unzip();
+    let distinct: f64 = columns.iter().map(|column| column.distinct).product();
+    let per_key = rows / distinct.clamp(1.0, rows.max(1.0));
+    if settings.join_build == Readings::Once
+        || !pays(node, &exprs, (rows, per_key))
+        || !is_repeatable(node, &exprs)
+        || !is_possible(settings, kept, false)
+        || !exprs.iter().all(|key| is_integer(key.ty().physical()))
+    {
+        return None;
+    }
+    let places: Option<f64> =
+        columns.iter().map(|column| column.range.map(|(min, max)| (max - min + 1.0).max(1.0))).product();
+    let most = countable_places(settings.join_table, LookupKind::Rows, rows);
+    if let Some(places) = places.filter(|places| most.is_some_and(|most| *places <= most as f64)) {
+        return Some((PLACE_BYTES * places / rows).max(NUMBER_BYTES));
+    }
+    let is_cht = matches!(settings.join_table, TableKind::Cht | TableKind::Auto);
+    is_cht.then_some(NUMBER_BYTES + key_bytes)
+}
+
+fn finds_cheaply(node: &Node, rows: f64) -> bool {
+    match node {
+        Node::Scan(scan) => {
+            let looked_at = scan.relation.statistics().rows.map_or(f64::INFINITY, |rows| rows as f64);
+            looked_at <= LOOKED_AT * rows && are_cheap(&scan.filters)
+        }
+        Node::Filter(filter) => are_cheap(&filter.predicates) && finds_cheaply(&filter.input, rows),
+        Node::Project(project) => {
+            are_cheap(project.exprs.iter().map(|(_, expr)| expr)) && finds_cheaply(&project.input, rows)
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,395 @@
+//! Build sides that are read twice: once for the keys, which are counted, and once for all columns, of which each row is put where
+//! its table wants it at once.
+//!
+//! What is kept while it comes and then moved is there twice, and has been written three times. Where the input of a join is the scan of
+//! a table, or what a few stateless operators make of one, it can as well be read again: the rows of a snapshot do not change.
+//! So (Barber et al., section 2.3):
+//!
+//! ```text
+//! first reading, keys only:  rows → [KeysSink] → finish: what has been counted → room for so many rows, in parts
+//! second reading:            rows → [BuildSink] → the part of each row, then its place in it → table
+//! ```
+//!
+//! What is counted, and how rows find their places: [`table::precounted`](super::table).
+//!
+//! The first reading may find that there can be no such table: a key is not where the plan expected it, or there is no memory. Then the
+//! second one keeps rows as ever. Where a join asks for no rows ([`LookupKind`](super::table::LookupKind)), it ends at the first chunk.
+//!
+//! Invariants: both readings give the same rows, in any order. No input with join filters is read twice, since whoever tests one may
+//! cease to at any time, nor one with a function that gives something else each time. Each place is given once.
+//!
+//! Not done: strings, whose bytes would have to be counted as well; rows that become tuples; rows with a NULL in a key, if these
+//! are asked for.
+
+mod input;
+#[cfg(test)]
+mod tests;
+mod workers;
+
+pub(crate) use input::{Input, counted_bytes};
+pub(crate) use workers::KeysSink;
+
+use super::partitioned::Partitioning;
+use super::table::{
+    BitCount, Chained, CountedBits, FinalCat, FinalCht, JoinTable, Numbering, PrecountedRows, ProbeKeys, RangeCount,
+};
+use super::{Built, Computed};
+use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::tuning::{COUNTED_BYTES, DISTINCT_PER_KEY, FEW_COUNTED_BYTES, LEFT_PART};
+use crate::exec::key_filter::{Bits, BuildInput, FilterSlot, KeyFilter, Packing};
+use crate::exec::materialized::{Materialized, Placing, SEGMENT_ROWS};
+use crate::exec::operator::{SinkWorker, Tasks};
+use crate::exec::profile::Recorder;
+use crate::exec::temp_compression::expected_bytes;
+use crate::memory::Reservation;
+use crate::settings::{Readings, TableKind};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, PoisonError};
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{Error, Result};
+use input::{is_possible, is_repeatable, pays, shares_words};
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+use workers::PlacingWorker;
+
+/// The most rows: their ids are segments and offsets in 32 bits.
+const MOST_ROWS: usize = (SEGMENT_ROWS - 1) * SEGMENT_ROWS;
+
+/// What both readings of a build side share.
+pub(crate) struct TwoPass {
+    by: By,
+    /// Rows that are expected.
+    expected: f64,
+    kept: Vec<ColumnMeta>,
+    /// By column, whether the rows have it: it is read, or compared.
+    stays: Vec<bool>,
+    spec: BuildSpec,
+    filter: Option<Arc<FilterSlot>>,
+    partitioning: Option<Arc<Partitioning>>,
+    state: Mutex<State>,
+}
+
+/// What keys are counted by.
+enum By {
+    /// A bit for each place: no row is asked for.
+    Bits(Packing),
+    /// Ranges of places or buckets.
+    Numbers(Numbering),
+}
+
+/// How far the build side is.
+enum State {
+    Counting {
+        /// By worker that has ended, what it has counted; absent once one has found that it is of no use, or has no memory.
+        counted: Option<Vec<(Counting, Reservation)>>,
+        /// When the first worker began.
+        start: Option<Instant>,
+    },
+    /// Rows are put where they belong; absent: they are kept as ever.
+    Counted(Option<Arc<Second>>),
+}
+
+/// What one worker has counted.
+enum Counting {
+    Bits(BitCount),
+    Ranges(RangeCount),
+}
+
+impl Counting {
+    /// Adds the keys of a chunk. False: it is of no use to go on.
+    fn add(&mut self, keys: &mut ProbeKeys) -> bool {
+        match self {
+            Counting::Bits(count) => count.add(keys),
+            Counting::Ranges(count) => count.add(keys),
+        }
+    }
+
+    /// Adds what another worker has counted.
+    fn absorb(&mut self, other: &Counting, tasks: &dyn Tasks) -> Result<()> {
+        match (self, other) {
+            (Counting::Bits(own), Counting::Bits(other)) => return own.absorb(other, tasks),
+            (Counting::Ranges(own), Counting::Ranges(other)) => own.absorb(other),
+            _ => unreachable!("the workers of one build side count alike"),
+        }
+        Ok(())
+    }
+}
+
+/// What the first reading has left to the second one.
+struct Second {
+    found: Found,
+    memory: Reservation,
+    /// Milliseconds that counting has taken.
+    counting: f64,
+}
+
+enum Found {
+    /// No row is asked for.
+    Bits(CountedBits),
+    Rows(PrecountedRows),
+}
+
+impl TwoPass {
+    /// For a build side that may be read twice and is taken to gain by it; else `None`.
+    pub(crate) fn of(
+        input: &Input<'_>,
+        spec: &BuildSpec,
+        filter: Option<&Arc<FilterSlot>>,
+        partitioning: Option<&Arc<Partitioning>>,
+    ) -> Option<Arc<TwoPass>> {
+        let settings = &spec.context.settings;
+        let is_forced = match settings.join_build {
+            Readings::Auto => false,
+            Readings::Once => return None,
+            Readings::Twice => true,
+        };
+        let pays = || pays(input.node, input.keys, (input.rows, spec.expected.per_key));
+        if input.is_filtered || !is_repeatable(input.node, input.keys) || !(is_forced || pays()) {
+            return None;
+        }
+        let by = By::of(input, spec).filter(By::is_possible)?;
+        let counted = by.bytes() as f64 * settings.threads as f64;
+        if !is_forced && counted > (input.rows * COUNTED_BYTES).max(FEW_COUNTED_BYTES) {
+            return None;
+        }
+        let compares = matches!(by, By::Numbers(Numbering::Buckets(_)));
+        let keys = spec.null_equals_null.len();
+        let stays: Vec<bool> = spec.read.iter().enumerate().map(|(i, read)| *read || compares && i < keys).collect();
+        let kept = || input.kept.iter().zip(&stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
+        let width: usize = kept().map(|meta| meta.physical.width()).sum();
+        let become_tuples = expected_bytes(input.kept, (input.rows, width as f64), &spec.context).is_some();
+        let is_possible = is_possible(settings, kept(), become_tuples);
+        is_possible.then(|| {
+            Arc::new(TwoPass {
+                by,
+                expected: input.rows,
+                kept: input.kept.to_vec(),
+                stays,
+                spec: spec.clone(),
+                filter: filter.cloned(),
+                partitioning: partitioning.cloned(),
+                state: Mutex::new(State::Counting { counted: Some(Vec::new()), start: None }),
+            })
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What one worker counts by; `None` if there is no memory for it.
+    fn counting(&self) -> Option<(Counting, Reservation)> {
+        if let State::Counting { start, .. } = &mut *self.state() {
+            start.get_or_insert_with(Instant::now);
+        }
+        let mut memory = Reservation::new(&self.spec.context.memory);
+        memory.resize(self.by.bytes()).ok()?;
+        let counting = match &self.by {
+            By::Bits(packing) => Counting::Bits(BitCount::new(packing.clone(), self.spec.asked)),
+            By::Numbers(numbering) => Counting::Ranges(RangeCount::new(numbering.clone(), self.expected)),
+        };
+        Some((counting, memory))
+    }
+
+    /// Takes what a worker has counted; `None` if that is of no use.
+    fn end_counting(&self, counting: Option<(Counting, Reservation)>) {
+        if let State::Counting { counted, .. } = &mut *self.state() {
+            *counted = counted.take().zip(counting).map(|(mut all, own)| {
+                all.push(own);
+                all
+            });
+        }
+    }
+
+    /// Ends the first reading.
+    fn finish_counting(&self, tasks: &dyn Tasks) -> Result<()> {
+        let state = std::mem::replace(&mut *self.state(), State::Counted(None));
+        let State::Counting { counted: Some(mut all), start: Some(start) } = state else { return Ok(()) };
+        let Some((mut counting, memory)) = all.pop() else { return Ok(()) };
+        for (other, _) in all {
+            tasks.check()?;
+            counting.absorb(&other, tasks)?;
+        }
+        let second = match counting {
+            Counting::Bits(count) => self.with_bits(count, memory)?,
+            Counting::Ranges(count) => self.with_parts(count, memory),
+        };
+        let counting = start.elapsed().as_secs_f64() * 1e3;
+        *self.state() = State::Counted(second.map(|(found, memory)| Arc::new(Second { found, memory, counting })));
+        Ok(())
+    }
+
+    /// Bytes of so many rows, and of the marks of those that have matched.
+    fn bytes_of(&self, rows: usize) -> usize {
+        let marks = if self.spec.marks { rows.div_ceil(64) * 8 } else { 0 };
+        Placing::bytes_for(&self.kept, &self.stays, rows, shares_words(&self.spec.context.settings)) + marks
+    }
+
+    /// Reserves `bytes` beside what `memory` has, if enough is left to others then.
+    fn reserve(&self, memory: &mut Reservation, bytes: usize) -> bool {
+        let others = memory.free() / LEFT_PART;
+        bytes <= memory.free() - others && memory.resize(memory.bytes() + bytes).is_ok()
+    }
+
+    /// What is found where keys are bits; `None` if there is no memory for it, or keys are repeated and their number is asked for.
+    fn with_bits(&self, count: BitCount, mut memory: Reservation) -> Result<Option<(Found, Reservation)>> {
+        // Where bounds are narrower than the plan knew, the bits are there twice for a moment.
+        if memory.resize(2 * memory.bytes()).is_err() {
+            return Ok(None);
+        }
+        let Some(counted) = count.finish() else { return Ok(None) };
+        memory.resize(counted.bytes())?;
+        // The filter may have the same bits.
+        let is_possible = self.reserve(&mut memory, counted.bytes());
+        Ok(is_possible.then_some((Found::Bits(counted), memory)))
+    }
+
+    /// True if the join of so many rows is rather one by partitions in memory, for which they are kept as ever.
+    fn gains_by_partitions(&self, rows: usize, memory: &Reservation) -> bool {
+        let is_forced = self.spec.context.settings.join_build == Readings::Twice;
+        !is_forced && self.partitioning.as_ref().is_some_and(|partitioning| partitioning.may_pay(rows, memory.free()))
+    }
+
+    /// What is found where rows have numbers; `None` if there is no memory for it, keys are repeated, far more rows came than were expected, or
+    /// partitions in memory are better.
+    fn with_parts(&self, count: RangeCount, mut memory: Reservation) -> Option<(Found, Reservation)> {
+        let is_repeated = count.rows_per_key() > DISTINCT_PER_KEY;
+        let parts = count.finish();
+        let rows = parts.all_rows();
+        let overflow = match (parts.numbering(), self.spec.table) {
+            // Any rows may overflow.
+            (Numbering::Buckets(_), TableKind::Cht) => Chained::bytes_for(rows),
+            _ if is_repeated || parts.is_crowded() => return None,
+            (Numbering::Buckets(_), _) if self.gains_by_partitions(rows, &memory) => return None,
+            _ => 0,
+        };
+        let metas = || self.kept.iter().zip(&self.stays).filter(|(_, stays)| **stays).map(|(meta, _)| meta);
+        let width = metas().map(|meta| meta.physical.width()).sum();
+        let settings = &self.spec.context.settings;
+        let own = parts.numbering().bytes_of_table(rows)
+            + PrecountedRows::bytes_for(&parts, width, settings.threads).max(overflow)
+            + self.bytes_of(rows);
+        if rows > MOST_ROWS || !self.reserve(&mut memory, own) {
+            return None;
+        }
+        let placing = Placing::new(&self.kept, &self.stays, rows, shares_words(settings));
+        Some((Found::Rows(PrecountedRows::new(parts, placing)), memory))
+    }
+
+    /// What the second reading does with rows; `None` if they are kept as ever.
+    pub(crate) fn worker(&self, columns: &Computed) -> Option<Box<dyn SinkWorker>> {
+        let State::Counted(Some(second)) = &*self.state() else { return None };
+        Some(Box::new(PlacingWorker::new(self, second, columns)))
+    }
+
+    /// What is probed, after the second reading; `None` if rows were kept as ever.
+    ///
+    /// # Errors
+    /// Those of the tasks; resource.
+    pub(crate) fn finish(&self, recorder: &Recorder, tasks: &dyn Tasks) -> Result<Option<Built>> {
+        let State::Counted(Some(second)) = std::mem::replace(&mut *self.state(), State::Counted(None)) else {
+            return Ok(None);
+        };
+        let second = Arc::into_inner(second).ok_or_else(|| Error::internal("a worker still puts rows"))?;
+        let Second { found, mut memory, counting } = second;
+        let Made { rows, table, count, reason, filter } = match found {
+            Found::Bits(counted) => self.bitmap(counted),
+            Found::Rows(precounted) => match precounted.numbering() {
+                Numbering::Places(_) => self.cat(precounted, &mut memory, tasks)?,
+                Numbering::Buckets(_) => self.cht(precounted, &mut memory, recorder, tasks)?,
+            },
+        };
+        if let (Some((packing, bits)), Some(slot)) = (filter, &self.filter) {
+            let bytes = bits.bytes();
+            let filter = KeyFilter::of_bits(packing, bits, memory.split_off(bytes));
+            recorder.note(format!("join filter: {filter}"));
+            slot.publish(filter);
+        }
+        let words = if self.spec.marks { rows.id_space().div_ceil(64) } else { 0 };
+        let matched = (0..words).map(|_| AtomicU64::new(0)).collect();
+        memory.resize(rows.bytes() + table.bytes() + words * 8)?;
+        let shared = match rows.words() {
+            Some((columns, bytes)) => format!(", {columns} columns of which are in words of {bytes} bytes"),
+            None => String::new(),
+        };
+        let (table_bytes, bytes) = (table.bytes(), rows.bytes());
+        recorder.note(format!(
+            "{reason}; read twice, rows counted in {counting:.3} ms; table of {table_bytes} bytes, rows of {bytes} bytes{shared}"
+        ));
+        let (null_keys, has_null_keys) = (Vec::new(), false);
+        Ok(Some(Built { rows, any: count > 0, table, null_keys, has_null_keys, matched, _memory: memory }))
+    }
+
+    fn bitmap(&self, counted: CountedBits) -> Made {
+        let is_wanted = self.filter.as_ref().is_some_and(|slot| slot.is_wanted());
+        let (count, keys) = (counted.rows(), counted.keys());
+        let (packing, bits) = counted.bits();
+        let found = keys_found(&packing, count, keys);
+        Made {
+            rows: Materialized::new(&self.kept),
+            table: counted.bitmap(),
+            count,
+            reason: format!("bitmap: {found}"),
+            filter: is_wanted.then_some((packing, bits)),
+        }
+    }
+
+    fn cat(&self, precounted: PrecountedRows, memory: &mut Reservation, tasks: &dyn Tasks) -> Result<Made> {
+        let is_wanted = self.filter.as_ref().is_some_and(|slot| slot.is_wanted());
+        let places = precounted.numbering().count();
+        let wants_bits = is_wanted && memory.resize(memory.bytes() + BitCount::bytes_for(places)).is_ok();
+        let FinalCat { table, rows, bits } = precounted.finalize_cat(wants_bits, memory, tasks)?;
+        let (count, packing) = (rows.rows(), table.packing().clone());
+        let found = keys_found(&packing, count, table.keys());
+        let reason = format!("concise array table: {found}");
+        Ok(Made { rows, table: Box::new(table), count, reason, filter: bits.map(|bits| (packing, bits)) })
+    }
+
+    fn cht(
+        &self,
+        precounted: PrecountedRows,
+        memory: &mut Reservation,
+        recorder: &Recorder,
+        tasks: &dyn Tasks,
+    ) -> Result<Made> {
+        let FinalCht { mut table, rows, overflow } = precounted.finalize_cht(tasks)?;
+        let BuildSpec { null_equals_null, context, .. } = &self.spec;
+        let hash_collisions = context.settings.hash_collisions;
+        let input = BuildInput { rows: &rows, null_equals_null, hash_collisions, tasks };
+        table.add_overflow(&input, &overflow)?;
+        memory.resize(memory.bytes().max(rows.bytes() + table.bytes()))?;
+        if let Some(slot) = &self.filter {
+            let bounds = self.spec.facts(&rows, tasks)?.bounds;
+            let filled = slot.fill(&input, bounds.as_deref(), context.settings.join_filter, &context.memory, 0)?;
+            filled.into_iter().for_each(|(_, reason)| recorder.note(reason));
+        }
+        let (count, overflow) = (rows.rows(), overflow.iter().map(Range::len).sum::<usize>());
+        let share = 100.0 * overflow as f64 / count.max(1) as f64;
+        let reason = format!("concise hash table: {count} rows, {share:.1} % overflow");
+        Ok(Made { rows, table: Box::new(table), count, reason, filter: None })
+    }
+}
+
+/// What both readings have made.
+struct Made {
+    rows: Materialized,
+    table: Box<dyn JoinTable>,
+    /// Rows that have come.
+    count: usize,
+    reason: String,
+    /// What the probe side's scans are filtered by.
+    filter: Option<(Packing, Arc<Bits>)>,
+}
+
+/// What keys were found: so many rows, of so many distinct ones.
+fn keys_found(packing: &Packing, rows: usize, keys: usize) -> String {
+    let bounds = match packing.bounds()[..] {
+        [(min, max)] => format!("keys from {min} to {max}"),
+        ref bounds => format!("keys of {} integers", bounds.len()),
+    };
+    let every = if keys as u64 == packing.places() { ", every value" } else { "" };
+    match rows == keys {
+        true => format!("{rows} rows, unique {bounds}{every}"),
+        false => format!("{rows} rows, {keys} distinct {bounds}{every}"),
+    }
+}

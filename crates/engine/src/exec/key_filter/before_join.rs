@@ -1,0 +1,93 @@
+//! The filters of several joins, tested before the first of them is probed.
+//!
+//! Where rows come from a table, its scan tests the filters of all joins that the rows are on their way to. Rows from
+//! elsewhere (a file, an aggregate, a computed column, the two sides of another join) come by this operator instead: a row
+//! that any of the later joins would drop never comes to the first one's table. So the order of the joins counts for less
+//! (Barber et al., *Memory-Efficient Hash Joins*, VLDB 2014, section 3.1).
+//!
+//! The filters run in the order of what they are measured to do ([`Order`]), and one that most rows pass rests
+//! ([`FilterWorker`]).
+
+use super::filter::{FilterSlot, FilterWorker};
+use super::order::Order;
+use crate::exec::operator::{Flow, Operator, OperatorFactory, Push};
+use crate::exec::profile::PassRate;
+use crate::settings::Settings;
+use entasis_vector::{Buffer, Chunk, Result};
+use std::sync::Arc;
+use std::time::Instant;
+
+/// A filter, where it is tested.
+#[derive(Clone)]
+pub(crate) struct PlacedFilter {
+    /// The columns that have the keys.
+    pub columns: Vec<usize>,
+    /// Where the filter is.
+    pub slot: Arc<FilterSlot>,
+    /// Told what becomes of the rows.
+    pub rate: Arc<PassRate>,
+}
+
+impl PlacedFilter {
+    /// One worker's test of it.
+    pub(crate) fn worker(&self, settings: &Settings) -> FilterWorker {
+        FilterWorker::new(&self.slot, &self.rate, self.columns.len(), settings)
+    }
+}
+
+/// See the module.
+pub(crate) struct FiltersBeforeJoin {
+    /// The filters.
+    pub filters: Vec<PlacedFilter>,
+    /// Which are forced.
+    pub settings: Arc<Settings>,
+}
+
+impl OperatorFactory for FiltersBeforeJoin {
+    fn worker(&self) -> Result<Box<dyn Operator>> {
+        let count = self.filters.len();
+        Ok(Box::new(Worker {
+            columns: self.filters.iter().map(|filter| filter.columns.clone()).collect(),
+            tests: self.filters.iter().map(|filter| filter.worker(&self.settings)).collect(),
+            order: Order::new(count, if self.settings.adaptive { count } else { 0 }),
+            rows: Vec::new(),
+            spares: Vec::new(),
+        }))
+    }
+}
+
+struct Worker {
+    /// By filter.
+    columns: Vec<Vec<usize>>,
+    tests: Vec<FilterWorker>,
+    order: Order,
+    rows: Vec<u16>,
+    spares: Vec<Arc<Buffer>>,
+}
+
+impl Operator for Worker {
+    fn push(&mut self, chunk: &mut Chunk, next: &mut dyn Push) -> Result<Flow> {
+        self.rows.clear();
+        self.rows.extend(0..chunk.len() as u16);
+        let sampled = self.order.begin();
+        for at in 0..self.tests.len() {
+            let filter = self.order.conjuncts()[at];
+            let (test, columns, before) = (&mut self.tests[filter], &self.columns[filter], self.rows.len());
+            if before == 0 || !test.is_on(before) {
+                continue;
+            }
+            let start = (sampled == Some(filter)).then(Instant::now);
+            test.retain(|key| (chunk.vector(columns[key]), chunk.positions(columns[key])), &mut self.rows);
+            if let Some(start) = start {
+                self.order.measured(before, self.rows.len(), start.elapsed().as_nanos());
+            }
+        }
+        if self.rows.is_empty() {
+            return Ok(Flow::Continue);
+        }
+        if self.rows.len() < chunk.len() {
+            chunk.select(&self.rows, &mut self.spares);
+        }
+        next.push(chunk)
+    }
+}

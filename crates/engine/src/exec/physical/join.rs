@@ -1,0 +1,503 @@
+//! Physical planning of joins.
+//!
+//! The input that is cheaper to keep by the optimizer's estimate ([`crate::cost::join`]) ends in a
+//! [`BuildSink`], the other one is the join's stream and passes its operators. Joins that give build rows at
+//! the end, or partitions later, have a part of the stream for each.
+//!
+//! Where it is no more than an estimate how many rows are kept, the join is planned [the other way
+//! round](crate::exec::join::swap) as well:
+//!
+//! ```text
+//! build side → [BuildSink] ─┬─ table                      probe side → [Probe] → …
+//!                           └─ far more than expected:    probe side → [BuildSink] → table;  rows that were kept → [Probe] → …
+//! ```
+//! Pipelines of the way that is not taken are left out when they would run. The probe side is planned once:
+//! its operators are shared by both ways, and one of them runs.
+
+use super::{Builder, Needed, Stream, align, with};
+use crate::bounds::{Bounds, Searched};
+use crate::context::QueryContext;
+use crate::estimate::estimate_rows;
+use crate::exec::join::buffered_columns::BufferedColumns;
+use crate::exec::join::buffered_probe::BufferedProbe;
+use crate::exec::join::build::BuildSink;
+use crate::exec::join::build_spec::BuildSpec;
+use crate::exec::join::partitioned::Partitioning;
+use crate::exec::join::partitioned::join_phase::{JoinPhase, Partitions};
+use crate::exec::join::partitioned::route::Route;
+use crate::exec::join::partitioned::skew::StoredKeys;
+use crate::exec::join::probe::{Probe, Residual};
+use crate::exec::join::side::Weighed;
+use crate::exec::join::strategy::{Open, Planned};
+use crate::exec::join::swap::{Swap, Way};
+use crate::exec::join::two_pass::{self, KeysSink, TwoPass};
+use crate::exec::join::unmatched::BuildRows;
+use crate::exec::join::{BuildTail, BuiltSlot, Computed, ProbeOutput, Shape, side};
+use crate::exec::key_filter::Expected;
+use crate::exec::key_filter::pushed::Pushed;
+use crate::exec::pipeline::Part;
+use crate::exec::profile::Recorder;
+use crate::exec::temp_compression::Choice;
+use crate::plan::{self, JoinKind, Node};
+use crate::settings::Searching;
+use entasis_vector::expr::{ColumnMeta, Expr, Program};
+use entasis_vector::{ColumnId, DataType, Error, Result};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A join, one side of which is kept.
+struct Joined<'j> {
+    join: &'j plan::Join,
+    /// Its place among those of the plan, as `EXPLAIN` prints them, from 1 on.
+    number: usize,
+    keeps_left: bool,
+    shape: Shape,
+    null_equals_null: Vec<bool>,
+    /// What its rows are searched by in an order, if they are.
+    searched: Option<Searched>,
+    /// Conditions of pairs beside the keys and what is searched.
+    residual: Vec<Expr>,
+    /// What is read above.
+    needed: &'j Needed,
+    /// And by conditions beside the keys.
+    both: Needed,
+    recorder: Arc<Recorder>,
+}
+
+/// Which side of a join.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    /// It is kept.
+    Build,
+    /// It streams by.
+    Probe,
+}
+
+/// The side that is kept, once it is planned.
+struct Kept {
+    built: BuiltSlot,
+    partitioning: Option<Arc<Partitioning>>,
+    /// Keys, then payload.
+    metas: Vec<ColumnMeta>,
+    /// Rows that are expected.
+    rows: f64,
+    /// Its rows come once, so that they may be probed as well.
+    is_read_once: bool,
+}
+
+/// What is read of the side that streams by.
+struct Probing {
+    keys: Computed,
+    /// What is searched in the order of the kept side.
+    bounds: Option<Computed>,
+    /// Columns that are kept where its rows have to wait.
+    kept: BufferedColumns,
+    /// Those of them that only the join's output reads.
+    payload: BTreeSet<ColumnId>,
+    /// Where the keys come from, if that is known.
+    stored: Option<StoredKeys>,
+}
+
+impl<'j> Joined<'j> {
+    fn is_left(&self, side: Side) -> bool {
+        self.keeps_left == (side == Side::Build)
+    }
+
+    fn input(&self, side: Side) -> &'j Node {
+        if self.is_left(side) { &self.join.left } else { &self.join.right }
+    }
+
+    fn keys(&self, side: Side) -> Vec<Expr> {
+        let is_left = self.is_left(side);
+        self.join.on.iter().map(|key| if is_left { key.left.clone() } else { key.right.clone() }).collect()
+    }
+
+    /// The filters from above that may go into one side.
+    fn passing(&self, filters: &[Pushed], side: Side) -> Vec<Pushed> {
+        filters.iter().filter_map(|filter| filter.in_side(self.join, self.is_left(side))).collect()
+    }
+
+    /// Which columns are read above.
+    fn wanted(&self, metas: &[ColumnMeta]) -> Vec<usize> {
+        (0..metas.len()).filter(|&i| self.needed.contains(&metas[i].id)).collect()
+    }
+
+    fn is_null_aware(&self) -> bool {
+        matches!(self.join.kind, JoinKind::NullAwareAnti | JoinKind::Mark { null_aware: true, .. })
+    }
+
+    /// What its build side becomes, which is kept with the columns `metas`.
+    fn build_spec(
+        &self,
+        metas: &[ColumnMeta],
+        is_key: &[bool],
+        expected: Expected,
+        context: &QueryContext,
+    ) -> BuildSpec {
+        let wanted = self.wanted(metas);
+        let null_aware = self.is_null_aware();
+        // Comparisons with NULLs go through keys.
+        let in_residual = with(&Needed::default(), &self.residual);
+        let read = |(i, meta): (usize, &ColumnMeta)| {
+            wanted.contains(&i) || in_residual.contains(&meta.id) || (null_aware && is_key[i])
+        };
+        let plain = wanted.is_empty() && self.residual.is_empty() && !(null_aware && self.null_equals_null.len() > 1);
+        BuildSpec {
+            shape: self.shape,
+            null_equals_null: self.null_equals_null.clone(),
+            null_aware,
+            marks: self.shape.tail != BuildTail::Nothing,
+            table: context.settings.join_table,
+            asked: self.shape.asks(plain),
+            read: metas.iter().enumerate().map(read).collect(),
+            expected,
+            lookup: self.searched.as_ref().map(|searched| searched.lookup),
+            context: context.clone(),
+        }
+    }
+
+    /// What the plan says of it, whose build side has these columns and as many rows.
+    fn planned(&self, metas: &[ColumnMeta], rows: f64, is_swapped: bool) -> Planned {
+        Planned {
+            rows,
+            width: metas.iter().map(|meta| meta.physical.width()).sum(),
+            has_conditions: !self.residual.is_empty(),
+            is_swapped,
+            probes_join: has_join(self.input(Side::Probe)),
+        }
+    }
+
+    /// The expressions of one side that are searched.
+    fn searched(&self, side: Side) -> &[Expr] {
+        let searched = self.searched.as_ref();
+        searched.map_or(&[], |searched| if side == Side::Build { &searched.kept } else { &searched.bounds })
+    }
+
+    /// The same join with the other side kept, if there is such a one.
+    fn other_way(&self) -> Option<Joined<'j>> {
+        if self.searched.is_some() {
+            return None;
+        }
+        let keeps_left = !self.keeps_left;
+        Some(Joined {
+            shape: Shape::of(self.join.kind, keeps_left)?,
+            keeps_left,
+            null_equals_null: self.null_equals_null.clone(),
+            searched: None,
+            residual: self.residual.clone(),
+            both: self.both.clone(),
+            recorder: self.recorder.clone(),
+            ..*self
+        })
+    }
+}
+
+impl Builder<'_> {
+    pub(super) fn join(
+        &mut self,
+        node: &Node,
+        join: &plan::Join,
+        needed: &Needed,
+        filters: &[Pushed],
+    ) -> Result<Stream> {
+        let bounds = match self.context.settings.join_bounds {
+            Searching::Auto => Bounds::of(join, self.columns),
+            Searching::Always => Bounds::possible(join),
+            Searching::Off => Bounds::possible(join).filter(|bounds| bounds.nearest),
+        };
+        if matches!(join.kind, JoinKind::AsOf { .. }) && bounds.is_none() {
+            return Err(Error::internal("an as-of join has no inequality between its sides"));
+        }
+        let above = needed.ids().collect();
+        let weighed = Weighed::new(join, bounds.is_some(), self.columns, &above, self.context);
+        let chosen = weighed.choose();
+        let keeps_left = chosen.keeps_left;
+        let residual = bounds.as_ref().map_or(&join.residual, |bounds| &bounds.rest).clone();
+        let joined = Joined {
+            join,
+            number: self.number_of(join)?,
+            keeps_left,
+            shape: Shape::of(join.kind, keeps_left)
+                .ok_or_else(|| Error::internal(format!("{:?} joins cannot keep their left input", join.kind)))?,
+            null_equals_null: join.on.iter().map(|key| key.null_equals_null).collect(),
+            searched: bounds.map(|bounds| bounds.searched(keeps_left)),
+            needed,
+            both: with(needed, &residual),
+            residual,
+            recorder: self.recorder(node),
+        };
+        joined.recorder.note(format!("join {}", joined.number));
+        side::reason(&chosen).into_iter().for_each(|reason| joined.recorder.note(reason));
+        let (build_keys, probe_keys) = (joined.keys(Side::Build), joined.keys(Side::Probe));
+
+        // The build side.
+        // What goes into the table stays there as it is.
+        let read_of_build = build_keys.iter().chain(joined.searched(Side::Build));
+        let build_needed = with(&Needed::kept(joined.both.ids()), read_of_build);
+        let build_filters = joined.passing(filters, Side::Build);
+        let build = self.node(joined.input(Side::Build), &build_needed, &build_filters)?;
+        let build_recorder = build.recorder.clone();
+        let expected = side::expected(join, self.columns, keeps_left);
+        let slot = match joined.shape.drops_unmatched_probe_rows() {
+            true => Pushed::of(&probe_keys, &joined.null_equals_null, self.context, || expected),
+            false => None,
+        };
+        let other_way = joined.other_way();
+        let swap = other_way.as_ref().and_then(|_| Swap::of(joined.input(Side::Build), weighed, self.context));
+        let way = swap.clone().map(Way::AsPlanned);
+        let kept = self.keep(&joined, build, slot.as_ref(), !build_filters.is_empty(), way)?;
+
+        // The probe side.
+        let mut probe_filters = joined.passing(filters, Side::Probe);
+        probe_filters.extend(slot);
+        let read_of_probe = || probe_keys.iter().chain(joined.searched(Side::Probe));
+        let probe_needed = with(&joined.both, read_of_probe());
+        let stream = self.node(joined.input(Side::Probe), &probe_needed, &probe_filters)?;
+        let children = [&stream.recorder, &build_recorder];
+        let (left, right) = if keeps_left { (children[1], children[0]) } else { (children[0], children[1]) };
+        [left, right].into_iter().for_each(|child| joined.recorder.add_child(child));
+        let stream = self.compacted(stream, &joined.recorder);
+        let may_swap = kept.is_read_once && stream.parts.iter().all(|part| !part.ordered);
+        let other = other_way.zip(swap).filter(|_| may_swap);
+        let other = other.map(|(joined, swap)| (joined, swap, stream.clone(), kept.metas.clone()));
+        let in_residual = with(&Needed::default(), &joined.residual);
+        let read_early = with(&in_residual, read_of_probe());
+        let bounds = joined.searched(Side::Probe);
+        let probing = Probing {
+            keys: Computed::new(&probe_keys, &stream.columns)?,
+            bounds: (!bounds.is_empty()).then(|| Computed::new(bounds, &stream.columns)).transpose()?,
+            kept: BufferedColumns::new(&stream.columns, |meta| probe_needed.contains(&meta.id))?,
+            payload: stream.columns.iter().map(|meta| meta.id).filter(|id| !read_early.contains(id)).collect(),
+            stored: StoredKeys::of(joined.input(Side::Probe), &probe_keys),
+        };
+        let stream = self.probe(&joined, kept, stream, probing)?;
+        match other {
+            None => Ok(stream),
+            Some((other_way, swap, probe, kept)) => self.swap(stream, &other_way, &swap, probe, kept),
+        }
+    }
+
+    /// Ends `build` in the sink that keeps its rows. `slot` is told the keys; `is_filtered`: join filters go
+    /// into this side.
+    fn keep(
+        &mut self,
+        joined: &Joined<'_>,
+        build: Stream,
+        slot: Option<&Pushed>,
+        is_filtered: bool,
+        way: Option<Way>,
+    ) -> Result<Kept> {
+        let (recorder, node) = (&joined.recorder, joined.input(Side::Build));
+        let keys = joined.keys(Side::Build);
+        let (columns, metas, ordering) = self.kept_columns(joined, &build.columns)?;
+        let is_key: Vec<bool> = (0..metas.len()).map(|i| i < ordering).collect();
+        let context = self.build_context(joined.number, recorder);
+        let expected = side::expected(joined.join, self.columns, joined.keeps_left);
+        let filtered = Expected { is_filtered: slot.is_some(), ..expected };
+        let spec = joined.build_spec(&metas, &is_key, filtered, &context);
+        let rows = estimate_rows(node, self.columns);
+        let open = Open::of(&spec, &joined.planned(&metas, rows, matches!(way, Some(Way::Swapped(_)))));
+        let expected = if open.in_memory { expected } else { Expected::default() };
+        let partitioning = open
+            .partitions
+            .then(|| {
+                Partitioning::new(&metas, spec.clone(), (slot.is_some(), open.apart), expected, recorder, &context)
+            })
+            .flatten();
+        let slot = slot.map(|pushed| &pushed.slot);
+        let read = two_pass::Input { node, keys: &keys, rows, is_filtered, columns: &columns, kept: &metas };
+        let two_pass = open.two_passes.then(|| TwoPass::of(&read, &spec, slot, partitioning.as_ref())).flatten();
+        if let Some(two_pass) = &two_pass {
+            self.count(node, &keys, two_pass, recorder)?;
+        }
+        let (built, is_read_once) = (BuiltSlot::default(), two_pass.is_none());
+        let sink = BuildSink {
+            columns,
+            kept: metas.clone(),
+            two_pass,
+            spec,
+            filter: slot.cloned(),
+            built: built.clone(),
+            parts: Arc::default(),
+            partitioning: partitioning.clone(),
+            choice: Arc::new(Choice::new(&metas, is_key, &context)),
+            way,
+            recorder: recorder.clone(),
+            context,
+        };
+        self.end(build, Arc::new(sink), recorder);
+        Ok(Kept { built, partitioning, metas, rows, is_read_once })
+    }
+
+    /// Ends the `keys` of `node` in the sink that counts them, before its rows come.
+    fn count(&mut self, node: &Node, keys: &[Expr], two_pass: &Arc<TwoPass>, recorder: &Arc<Recorder>) -> Result<()> {
+        let needed = with(&Needed::default(), keys);
+        let stream = self.node(node, &needed, &[])?;
+        let keys = Computed::new(keys, &stream.columns)?;
+        self.end(stream, Arc::new(KeysSink { keys, two_pass: two_pass.clone() }), recorder);
+        Ok(())
+    }
+
+    /// The columns that a build side is kept with: keys, what it is ordered by, payload; as they are computed
+    /// of `input`, and as they are kept. And how many are not payload.
+    fn kept_columns(&self, joined: &Joined<'_>, input: &[ColumnMeta]) -> Result<(Computed, Vec<ColumnMeta>, usize)> {
+        let keys = joined.keys(Side::Build);
+        let ids = joined.input(Side::Build).columns();
+        let payload = joined.both.ids().filter(|id| ids.contains(id));
+        let count = keys.len();
+        let mut exprs = keys;
+        exprs.extend_from_slice(joined.searched(Side::Build));
+        let ordering = exprs.len();
+        for id in payload {
+            let column = Expr::column(id, self.columns.ty(id));
+            if !exprs[..ordering].contains(&column) {
+                exprs.push(column);
+            }
+        }
+        let columns = Computed::new(&exprs, input)?;
+        let kept = |(i, (meta, expr)): (usize, (&ColumnMeta, &Expr))| ColumnMeta {
+            id: if let Expr::Column { id, .. } = expr { *id } else { meta.id },
+            // Keys of both sides are compared in one physical type.
+            physical: if i < count { meta.ty.physical() } else { meta.physical },
+            ..meta.clone()
+        };
+        let metas = columns.metas().iter().zip(&exprs).enumerate().map(kept).collect();
+        Ok((columns, metas, ordering))
+    }
+
+    /// The output of a join whose one side is `kept`: `stream`, the other one, after the operators of the
+    /// join.
+    fn probe(&self, joined: &Joined<'_>, kept: Kept, mut stream: Stream, probing: Probing) -> Result<Stream> {
+        let Kept { built, partitioning, metas, rows, .. } = kept;
+        let (join, recorder, shape) = (joined.join, &joined.recorder, joined.shape);
+        let (probe_columns, build_columns) = (joined.wanted(&stream.columns), joined.wanted(&metas));
+        let input = stream.columns.clone();
+        let operator = Probe {
+            shape,
+            keys: probing.keys,
+            null_equals_null: joined.null_equals_null.clone(),
+            bounds: probing.bounds,
+            residual: residual(&joined.residual, &input, &metas)?,
+            probe_columns: probe_columns.clone(),
+            build_columns: build_columns.clone(),
+            built: built.clone(),
+            context: self.context.clone(),
+        };
+        let nullable = |meta: &ColumnMeta, or: bool| ColumnMeta { nullable: meta.nullable || or, ..meta.clone() };
+        let probe_metas = probe_columns.iter().map(|&i| nullable(&input[i], shape.tail == BuildTail::Unmatched));
+        let build_nulls = matches!(shape.probe, ProbeOutput::PairsOrNulls | ProbeOutput::OneOrNulls);
+        let build_metas = build_columns.iter().map(|&i| nullable(&metas[i], build_nulls));
+        let (probe_metas, build_metas): (Vec<_>, Vec<_>) = (probe_metas.collect(), build_metas.collect());
+        let mut columns = input.clone();
+        let mut nulls = Vec::new();
+        match (shape.probe, join.kind) {
+            (ProbeOutput::Nothing, _) => columns = build_metas,
+            (ProbeOutput::Mark { null_aware }, JoinKind::Mark { mark, .. }) => {
+                columns.push(ColumnMeta { nullable: null_aware, ..ColumnMeta::new(mark, DataType::Boolean) });
+            }
+            _ if shape.gives_pairs() => {
+                nulls = probe_metas.clone();
+                columns = [probe_metas, build_metas].concat();
+            }
+            _ => {}
+        }
+        let rest = (shape.tail != BuildTail::Nothing).then(|| BuildRows {
+            built,
+            matched: shape.tail == BuildTail::Matched,
+            nulls,
+            columns: build_columns,
+            chunk_rows: self.context.settings.chunk_rows,
+            next: Arc::default(),
+        });
+        let ordered = stream.parts.iter().any(|part| part.ordered);
+        let kept_probe = Arc::new(probing.kept);
+        let late = partitioning.map(|partitioning| {
+            let is_payload = |meta: &ColumnMeta| probing.payload.contains(&meta.id);
+            partitioning.set_probe(&input, &kept_probe, &operator, is_payload, probing.stored);
+            let route = Route { partitioning: partitioning.clone(), keys: operator.keys.clone() };
+            // Tables of partitions come and go.
+            let [probe_slot, rest_slot] = [(); 2].map(|()| BuiltSlot::default());
+            let probe = Probe { built: probe_slot, ..operator.clone() };
+            let rest = rest.clone().map(|rest| BuildRows { built: rest_slot, ..rest });
+            let source = Arc::new(Partitions { partitioning: partitioning.clone(), next: Arc::default() });
+            let part = Part { ordered, sparse: true, ..Part::new(source, recorder, 0.0) };
+            (
+                route,
+                Part { operators: vec![(Arc::new(JoinPhase { partitioning, probe, rest }), recorder.clone())], ..part },
+            )
+        });
+        let (route, late) = late.unzip();
+        if let Some(route) = route {
+            stream = stream.then(Arc::new(route), recorder);
+        }
+        if !ordered && self.context.settings.join_stride > 0 && joined.searched.is_none() {
+            let strides = BufferedProbe {
+                keys: operator.keys.clone(),
+                null_equals_null: operator.null_equals_null.clone(),
+                stored: kept_probe.of(&input),
+                kept: kept_probe,
+                built: operator.built.clone(),
+                is_told: Arc::default(),
+                recorder: recorder.clone(),
+                context: self.context.clone(),
+            };
+            stream = stream.then(Arc::new(strides), recorder);
+        }
+        stream = Stream { columns, ..stream.then(Arc::new(operator), recorder) }.sparse();
+        if let Some(rest) = rest {
+            stream.parts.push(Part { ordered, ..Part::new(Arc::new(rest), recorder, rows) });
+        }
+        stream.parts.extend(late);
+        Ok(stream)
+    }
+
+    /// `stream`, the output of a join, and that of the same join the other way round: rows of `probe`, the
+    /// side that was to stream by, are kept, those that were `kept` stream by.
+    fn swap(
+        &mut self,
+        stream: Stream,
+        joined: &Joined<'_>,
+        swap: &Arc<Swap>,
+        probe: Stream,
+        kept: Vec<ColumnMeta>,
+    ) -> Result<Stream> {
+        let recorder = &joined.recorder;
+        let build = self.keep(joined, probe.only_if(swap, true), None, false, Some(Way::Swapped(swap.clone())))?;
+        let part = Part::new(swap.rows(self.context.settings.chunk_rows), recorder, 0.0);
+        let rows = Stream { parts: vec![part], columns: kept, recorder: recorder.clone() };
+        let probing = Probing {
+            keys: Computed::of_columns(&(0..joined.null_equals_null.len()).collect::<Vec<_>>(), &rows.columns),
+            bounds: None,
+            kept: BufferedColumns::new(&rows.columns, |_| true)?,
+            payload: BTreeSet::new(),
+            stored: None,
+        };
+        let swapped = self.probe(joined, build, rows, probing)?.only_if(swap, true);
+        // Both have the columns that somebody reads, in one order.
+        let columns = joined.wanted(&stream.columns).into_iter().map(|i| stream.columns[i].clone()).collect::<Vec<_>>();
+        let mut both = align(stream.only_if(swap, false), &columns, recorder)?;
+        both.parts.extend(align(swapped, &columns, recorder)?.parts);
+        swap.set_planned();
+        Ok(both)
+    }
+}
+
+/// True if there is a join in this part of a plan.
+fn has_join(node: &Node) -> bool {
+    matches!(node, Node::Join(_)) || node.children().into_iter().any(has_join)
+}
+
+/// The conditions of a join over the columns of both sides that they read.
+fn residual(conditions: &[Expr], probe: &[ColumnMeta], kept: &[ColumnMeta]) -> Result<Option<Residual>> {
+    if conditions.is_empty() {
+        return Ok(None);
+    }
+    let read = with(&Needed::default(), conditions);
+    let places =
+        |metas: &[ColumnMeta]| -> Vec<usize> { (0..metas.len()).filter(|&i| read.contains(&metas[i].id)).collect() };
+    let (probe_columns, build_columns) = (places(probe), places(kept));
+    let from_probe = probe_columns.iter().map(|&i| probe[i].clone());
+    let metas: Vec<ColumnMeta> = from_probe.chain(build_columns.iter().map(|&i| kept[i].clone())).collect();
+    let program = Program::compile(conditions, &metas)?;
+    Ok(Some(Residual { program, probe_columns, build_columns }))
+}

@@ -1,0 +1,129 @@
+//! What a sort's runs have in common: a worker that writes one, a pass that merges some, and the last merge
+//! all go by it.
+
+use super::codes::OrderKey;
+use crate::context::QueryContext;
+use crate::exec::spill::rows::RowFormat;
+use crate::settings::Spilling;
+use crate::sync::{AtomicU64, OnceLock, Ordering};
+use entasis_vector::expr::ColumnMeta;
+use entasis_vector::{ColumnId, DataType};
+
+/// The part of the memory that a sort found free that it leaves to others.
+pub(super) const LEFT_PART: usize = 4;
+/// Bytes of a block in memory: as a part of what is left to others, at least, at most.
+const BLOCK_PART: usize = 16;
+const LEAST_BLOCK: usize = 8 << 10;
+const MOST_BLOCK: usize = 256 << 10;
+const DEEP_BLOCK_ROWS: usize = 4;
+/// Most rows of a block.
+pub const MOST_BLOCK_ROWS: usize = 8192;
+
+/// How large blocks are made.
+#[derive(Debug, Clone, Copy)]
+pub struct BlockSize {
+    /// Rows, at most.
+    pub rows: usize,
+    /// Bytes of long strings from which on no row is added.
+    pub text: usize,
+}
+
+/// What all runs of one sort have in common: what their rows are, how they are written, and how large blocks
+/// may be.
+pub struct RunSpec {
+    pub(super) setting: Spilling,
+    /// The stored columns, and the morsel.
+    columns: Vec<ColumnMeta>,
+    /// The keys, and the morsel.
+    keys: Vec<OrderKey>,
+    limit: Option<usize>,
+    /// Made when it is needed: most sorts write nothing.
+    format: OnceLock<RowFormat>,
+    /// Bytes to be left to others.
+    left: OnceLock<usize>,
+    /// Bytes written and read, for the profile.
+    written: AtomicU64,
+    read: AtomicU64,
+    context: QueryContext,
+}
+
+impl RunSpec {
+    /// For a sort of rows with these columns.
+    pub fn new(stored: &[ColumnMeta], keys: &[OrderKey], limit: Option<usize>, context: &QueryContext) -> RunSpec {
+        let morsel = OrderKey { column: stored.len(), descending: false, nulls_first: false };
+        RunSpec {
+            setting: context.settings.sort_spill,
+            columns: with_morsel(stored),
+            keys: keys.iter().copied().chain([morsel]).collect(),
+            limit,
+            format: OnceLock::new(),
+            left: OnceLock::new(),
+            written: AtomicU64::new(0),
+            read: AtomicU64::new(0),
+            context: context.clone(),
+        }
+    }
+
+    /// The columns of rows in runs: those that rows are kept with, and the morsel.
+    pub fn columns(&self) -> &[ColumnMeta] {
+        &self.columns
+    }
+    /// The keys of rows in runs, and the morsel.
+    pub fn keys(&self) -> &[OrderKey] {
+        &self.keys
+    }
+    /// Rows that are wanted at most.
+    pub fn limit(&self) -> usize {
+        self.limit.unwrap_or(usize::MAX)
+    }
+    /// The statement.
+    pub fn context(&self) -> &QueryContext {
+        &self.context
+    }
+    /// How rows are written.
+    pub fn format(&self) -> &RowFormat {
+        self.format.get_or_init(|| RowFormat::new(&self.columns))
+    }
+    /// Notes that so many bytes were written.
+    pub fn note_written(&self, bytes: usize) {
+        self.written.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+    /// Notes that so many bytes were read.
+    pub fn note_read(&self, bytes: usize) {
+        self.read.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+    /// Bytes written, and bytes read.
+    pub fn traffic(&self) -> (u64, u64) {
+        (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed))
+    }
+
+    /// True if all rows go to runs, though there may be memory.
+    pub fn is_forced(&self) -> bool {
+        self.setting != Spilling::Auto
+    }
+
+    /// Measures what is free and sets a part of it aside for others. To be called before the first row is
+    /// kept.
+    pub fn set_memory_aside(&self) {
+        self.left();
+    }
+
+    /// Bytes of memory that are left to others.
+    pub fn left(&self) -> usize {
+        *self.left.get_or_init(|| self.context.memory.free() / LEFT_PART)
+    }
+
+    /// How large blocks are.
+    pub fn block_size(&self) -> BlockSize {
+        let bytes = (self.left() / BLOCK_PART).clamp(LEAST_BLOCK, MOST_BLOCK);
+        let width: usize = self.columns.iter().map(|meta| meta.physical.width()).sum();
+        let most = if self.setting == Spilling::Deep { DEEP_BLOCK_ROWS } else { MOST_BLOCK_ROWS };
+        BlockSize { rows: (bytes / width).clamp(1, most), text: bytes }
+    }
+}
+
+/// `columns`, and a last one that holds the morsel of a row.
+pub fn with_morsel(columns: &[ColumnMeta]) -> Vec<ColumnMeta> {
+    let morsel = ColumnMeta::new(ColumnId(u32::MAX - columns.len() as u32), DataType::UInt64);
+    columns.iter().cloned().chain([ColumnMeta { nullable: false, ..morsel }]).collect()
+}

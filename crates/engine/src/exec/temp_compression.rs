@@ -1,0 +1,236 @@
+//! Whether the rows of an operator are kept as tuples: forced by a setting, or worth it.
+//!
+//! Tuples cost time when rows come and when they are read; what they give is memory. As long as there is plenty, rows
+//! stay columns. All workers of one operator share a [`Choice`]. Each asks it when a segment of its rows is full:
+//! 1. Are the operator's rows large against what is left of the memory limit?
+//! 2. If so, how much shorter would this segment be? If it is worth it, every worker's full segments become tuples from
+//!    then on, and what is left when a worker has all its rows; if not, nobody asks again.
+//!
+//! One segment of a worker is there twice while it is encoded; this is not reserved.
+
+use crate::context::QueryContext;
+use crate::exec::materialized::{Materialized, SEGMENT_ROWS};
+use crate::exec::tuple::Layout;
+use crate::memory::MemoryBudget;
+use crate::settings::TempCompression;
+use crate::sync::OnceLock;
+use entasis_vector::expr::ColumnMeta;
+use std::sync::Arc;
+
+/// Rows are large once all workers' rows together are more than this part of the memory that is left.
+const LARGE_PART: usize = 4;
+
+/// True if rows of `bytes`, in each of `workers`, are large against `free` bytes.
+fn are_large(bytes: usize, workers: usize, free: usize) -> bool {
+    bytes.saturating_mul(workers) > free / LARGE_PART
+}
+
+/// True if rows of `columns` bytes are worth to be tuples of `tuples` bytes: a quarter must be saved.
+fn pays(columns: usize, tuples: usize) -> bool {
+    tuples <= columns / 4 * 3
+}
+
+/// Bytes of a row as a tuple, about, if rows that are not yet there are expected to become tuples: so many rows, of so many
+/// bytes each as columns.
+pub(crate) fn expected_bytes(columns: &[ColumnMeta], (rows, bytes): (f64, f64), context: &QueryContext) -> Option<f64> {
+    let setting = context.settings.temp_compression;
+    let asks = match setting {
+        TempCompression::On => true,
+        TempCompression::Off => false,
+        TempCompression::Auto => are_large((rows * bytes) as usize, 1, context.memory.free()),
+    };
+    let layout = Layout::new(columns, &vec![false; columns.len()]).filter(|_| asks)?;
+    let is_wanted = setting == TempCompression::On || pays(bytes as usize, layout.longest);
+    is_wanted.then_some(layout.longest as f64)
+}
+
+/// What one operator does with its rows. See the module.
+pub struct Choice {
+    setting: TempCompression,
+    memory: Arc<MemoryBudget>,
+    workers: usize,
+    columns: Vec<ColumnMeta>,
+    is_key: Vec<bool>,
+    /// Made when it is needed.
+    layout: OnceLock<Option<Arc<Layout>>>,
+    /// The decision, and its reason.
+    verdict: OnceLock<(bool, String)>,
+}
+
+impl Choice {
+    /// For rows with these columns, of which keys stay columns.
+    pub fn new(columns: &[ColumnMeta], is_key: Vec<bool>, context: &QueryContext) -> Choice {
+        debug_assert_eq!(columns.len(), is_key.len());
+        Choice {
+            setting: context.settings.temp_compression,
+            memory: context.memory.clone(),
+            workers: context.settings.threads,
+            columns: columns.to_vec(),
+            is_key,
+            layout: OnceLock::new(),
+            verdict: OnceLock::new(),
+        }
+    }
+
+    /// To be called after `rows` have grown by `appended` rows.
+    pub fn grown(&self, rows: &mut Materialized, appended: usize) {
+        let full = rows.rows() / SEGMENT_ROWS;
+        if full == (rows.rows() - appended) / SEGMENT_ROWS {
+            return;
+        }
+        if self.decide(rows, full - 1) {
+            self.compress(rows, full);
+        }
+    }
+
+    /// To be called when a worker's `rows` are complete.
+    pub fn complete(&self, rows: &mut Materialized) {
+        let wanted = match self.setting {
+            TempCompression::On => true,
+            TempCompression::Off => false,
+            TempCompression::Auto => self.verdict.get().is_some_and(|(wanted, _)| *wanted),
+        };
+        if wanted && !rows.is_empty() {
+            self.compress(rows, rows.segments());
+        }
+    }
+
+    /// What has become of all workers' rows and why, for the profile; `None` if there was nothing to decide.
+    pub fn report(&self, rows: &Materialized) -> Option<String> {
+        let reason = match (self.setting, self.verdict.get()) {
+            (_, Some((false, reason))) => return Some(format!("rows stay columns: {reason}")),
+            (_, Some((true, reason))) => reason.as_str(),
+            (TempCompression::On, None) => "temp_compression is on",
+            (_, None) => return None,
+        };
+        let (compressed, columns, tuples) = rows.compressed();
+        let each = |bytes: usize| bytes as f64 / compressed as f64;
+        (compressed > 0).then(|| {
+            let [columns, tuples] = [columns, tuples].map(each);
+            format!(
+                "tuples: {compressed} of {} rows, {tuples:.1} instead of {columns:.1} bytes a row; {reason}",
+                rows.rows()
+            )
+        })
+    }
+
+    fn decide(&self, rows: &Materialized, segment: usize) -> bool {
+        match self.setting {
+            TempCompression::On => return true,
+            TempCompression::Off => return false,
+            TempCompression::Auto => {}
+        }
+        if let Some((wanted, _)) = self.verdict.get() {
+            return *wanted;
+        }
+        let (bytes, free) = (rows.bytes(), self.memory.free());
+        if !are_large(bytes, self.workers, free) {
+            return false;
+        }
+        let Some(layout) = self.layout() else { return false };
+        let Some((columns, tuples)) = rows.measure(segment, layout) else { return false };
+        let pays = pays(columns, tuples);
+        let [columns, tuples] = [columns, tuples].map(|bytes| bytes as f64 / SEGMENT_ROWS as f64);
+        let reason = format!(
+            "{} MB of rows in a worker of {}, {} MB of memory left, {tuples:.1} instead of {columns:.1} bytes a row",
+            bytes >> 20,
+            self.workers,
+            free >> 20,
+        );
+        self.verdict.get_or_init(|| (pays, reason)).0
+    }
+
+    fn layout(&self) -> Option<&Arc<Layout>> {
+        self.layout.get_or_init(|| Layout::new(&self.columns, &self.is_key).map(Arc::new)).as_ref()
+    }
+
+    fn compress(&self, rows: &mut Materialized, segments: usize) {
+        if let Some(layout) = self.layout() {
+            (0..segments).for_each(|segment| rows.compress(segment, layout));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::Reservation;
+    use crate::settings::Settings;
+    use entasis_vector::{ColumnId, DataType, Value, Vector};
+
+    #[test]
+    fn rows_are_compressed_if_memory_is_short_and_it_helps() {
+        // bytes of a worker, workers, free.
+        assert!(!are_large(10 << 20, 2, 100 << 20));
+        assert!(are_large(10 << 20, 2, 70 << 20));
+        assert!(are_large(10 << 20, 8, 100 << 20));
+        assert!(!are_large(10 << 30, 64, usize::MAX), "without a limit");
+        assert!(are_large(1, 1, 0));
+        // columns, tuples.
+        assert!(pays(40, 30) && pays(40, 12));
+        assert!(!pays(40, 31) && !pays(40, 44));
+    }
+
+    /// Ten segments of 16 bytes a row, of which 3 are needed.
+    fn grow(settings: Settings, limit: usize) -> (Materialized, Option<String>) {
+        let meta = |id, range| ColumnMeta {
+            nullable: false,
+            range: Some(range),
+            ..ColumnMeta::new(ColumnId(id), DataType::Int64)
+        };
+        let columns = [meta(0, (0, 1 << 40)), meta(1, (0, 200)), meta(2, (0, 60_000))];
+        let memory = Arc::new(MemoryBudget::new(limit));
+        let context = QueryContext { settings: Arc::new(settings), memory, ..QueryContext::default() };
+        let choice = Choice::new(&columns, vec![true, false, false], &context);
+        let mut reservation = Reservation::new(&context.memory);
+        let mut rows = Materialized::new(&columns);
+        let vectors = [(); 3].map(|()| Vector::from_slice(&[100i64; 2000]));
+        let vectors = vectors.each_ref().map(|vector| (vector, None));
+        for _ in 0..327 {
+            rows.append_vectors(&vectors, 2000);
+            choice.grown(&mut rows, 2000);
+            reservation.resize(rows.bytes()).unwrap();
+        }
+        choice.complete(&mut rows);
+        assert_eq!(rows.value(70_000, 1), Value::Integer(100));
+        let report = choice.report(&rows);
+        (rows, report)
+    }
+
+    #[test]
+    fn the_setting_and_the_memory_decide() {
+        let with = |temp_compression| Settings { threads: 1, temp_compression, ..Settings::default() };
+        let (rows, report) = grow(with(TempCompression::Off), 20 << 20);
+        assert_eq!((rows.compressed().0, report), (0, None));
+        let (rows, report) = grow(with(TempCompression::Auto), 1 << 30);
+        assert_eq!((rows.compressed().0, report), (0, None));
+        let (rows, report) = grow(with(TempCompression::On), 1 << 30);
+        assert_eq!(rows.compressed().0, 654_000);
+        let report = report.unwrap();
+        assert!(report.starts_with("tuples: 654000 of 654000 rows, 3.0 instead of 16"), "{report}");
+        assert!(report.ends_with("temp_compression is on"), "{report}");
+        // As columns they would take 16 MB.
+        let (rows, report) = grow(with(TempCompression::Auto), 12 << 20);
+        assert_eq!(rows.compressed().0, 654_000);
+        assert!(rows.bytes() < 8 << 20);
+        let report = report.unwrap();
+        assert!(report.contains("MB of rows in a worker of 1"), "{report}");
+    }
+
+    #[test]
+    fn what_is_expected_is_what_comes() {
+        let meta =
+            |range| ColumnMeta { nullable: false, range: Some(range), ..ColumnMeta::new(ColumnId(0), DataType::Int64) };
+        let columns = [meta((0, 200)), meta((0, 60_000)), meta((0, 1 << 30))];
+        let expected = |temp_compression, rows, limit| {
+            let settings = Arc::new(Settings { temp_compression, ..Settings::default() });
+            let memory = Arc::new(MemoryBudget::new(limit));
+            expected_bytes(&columns, (rows, 24.0), &QueryContext { settings, memory, ..QueryContext::default() })
+        };
+        // One and two bytes, codes, four bytes.
+        assert_eq!(expected(TempCompression::On, 10.0, usize::MAX), Some(8.0));
+        assert_eq!(expected(TempCompression::Off, 1e6, 1 << 20), None);
+        assert_eq!(expected(TempCompression::Auto, 1e6, 1 << 30), None);
+        assert_eq!(expected(TempCompression::Auto, 1e6, 90 << 20), Some(8.0));
+    }
+}

@@ -1,0 +1,259 @@
+//! Small tools that all rules share: sets of columns, walks over trees, replacing columns by what they stand for.
+
+use super::{Aggregate, Filter, Join, JoinKey, Node, Values};
+use entasis_vector::ColumnId;
+use entasis_vector::expr::{ArithmeticOp, Expr, Function};
+use entasis_vector::{DataType, Value};
+use std::collections::HashMap;
+
+/// A set of columns, one bit each.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ColumnSet(Vec<u64>);
+
+impl ColumnSet {
+    pub(crate) fn insert(&mut self, id: ColumnId) {
+        let word = id.0 as usize / 64;
+        if word >= self.0.len() {
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (id.0 % 64);
+    }
+    pub(crate) fn contains(&self, id: ColumnId) -> bool {
+        self.0.get(id.0 as usize / 64).is_some_and(|word| word >> (id.0 % 64) & 1 == 1)
+    }
+    pub(crate) fn add(&mut self, other: &ColumnSet) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a |= b);
+    }
+    pub(crate) fn retain(&mut self, other: &ColumnSet) {
+        for (i, word) in self.0.iter_mut().enumerate() {
+            *word &= other.0.get(i).copied().unwrap_or(0);
+        }
+    }
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.iter().all(|word| *word == 0)
+    }
+    pub(crate) fn is_subset(&self, of: &ColumnSet) -> bool {
+        self.0.iter().enumerate().all(|(i, word)| word & !of.0.get(i).copied().unwrap_or(0) == 0)
+    }
+    pub(crate) fn intersects(&self, other: &ColumnSet) -> bool {
+        self.0.iter().zip(&other.0).any(|(a, b)| a & b != 0)
+    }
+    pub(crate) fn iter(&self) -> impl Iterator<Item = ColumnId> + '_ {
+        let bits = |word: u64| (0..64).filter(move |bit| word >> bit & 1 == 1);
+        self.0.iter().enumerate().flat_map(move |(i, word)| bits(*word).map(move |bit| ColumnId((i * 64) as u32 + bit)))
+    }
+}
+
+impl FromIterator<ColumnId> for ColumnSet {
+    fn from_iter<I: IntoIterator<Item = ColumnId>>(ids: I) -> ColumnSet {
+        let mut set = ColumnSet::default();
+        ids.into_iter().for_each(|id| set.insert(id));
+        set
+    }
+}
+
+/// The columns that come out of `node`.
+pub(crate) fn columns_of(node: &Node) -> ColumnSet {
+    node.columns().into_iter().collect()
+}
+
+/// The columns that `expr` reads.
+pub(crate) fn reads(expr: &Expr) -> ColumnSet {
+    let mut ids = Vec::new();
+    expr.collect_columns(&mut ids);
+    ids.into_iter().collect()
+}
+
+/// The columns that `exprs` read.
+pub(crate) fn reads_all<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> ColumnSet {
+    let mut ids = Vec::new();
+    exprs.into_iter().for_each(|expr| expr.collect_columns(&mut ids));
+    ids.into_iter().collect()
+}
+
+/// A node of no rows with the columns `columns`.
+pub(crate) fn empty(columns: Vec<ColumnId>) -> Node {
+    Node::Values(Values { columns, rows: Vec::new() })
+}
+
+/// Takes a node out of the tree, to be put back changed.
+pub(crate) fn take(node: &mut Node) -> Node {
+    std::mem::replace(node, empty(Vec::new()))
+}
+
+/// Replaces every node, inputs first.
+pub(crate) fn rewrite_up(node: &mut Node, f: &mut dyn FnMut(Node) -> Node) {
+    node.children_mut().into_iter().for_each(|child| rewrite_up(child, f));
+    *node = f(take(node));
+}
+
+/// `predicates` above `input`; nothing if there are none. A filter below takes them in.
+pub(crate) fn filter(input: Node, mut predicates: Vec<Expr>) -> Node {
+    if predicates.is_empty() {
+        return input;
+    }
+    match input {
+        Node::Filter(mut below) => {
+            below.predicates.append(&mut predicates);
+            Node::Filter(below)
+        }
+        input => Node::Filter(Filter { input: Box::new(input), predicates }),
+    }
+}
+
+/// The conjuncts of `predicates`.
+pub(crate) fn conjuncts(predicates: Vec<Expr>) -> Vec<Expr> {
+    let mut flat = Vec::with_capacity(predicates.len());
+    predicates.into_iter().for_each(|predicate| predicate.split_conjunction(&mut flat));
+    flat
+}
+
+/// What an expression is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// Only rows for which it is true count; NULL is as good as false.
+    Predicate,
+    /// Its value counts.
+    Value,
+}
+
+/// Calls `f` for every expression of `node` itself.
+pub(crate) fn for_each_expr(node: &mut Node, f: &mut dyn FnMut(&mut Expr, Role)) {
+    match node {
+        Node::Scan(scan) => scan.filters.iter_mut().for_each(|e| f(e, Role::Predicate)),
+        Node::Filter(filter) => filter.predicates.iter_mut().for_each(|e| f(e, Role::Predicate)),
+        Node::Project(project) => project.exprs.iter_mut().for_each(|(_, e)| f(e, Role::Value)),
+        Node::Join(join) => {
+            for JoinKey { left, right, .. } in &mut join.on {
+                f(left, Role::Value);
+                f(right, Role::Value);
+            }
+            // A null-aware match tells NULL from false.
+            let null_aware =
+                matches!(join.kind, super::JoinKind::NullAwareAnti | super::JoinKind::Mark { null_aware: true, .. });
+            let role = if null_aware { Role::Value } else { Role::Predicate };
+            join.residual.iter_mut().for_each(|e| f(e, role));
+        }
+        Node::Aggregate(Aggregate { groups, aggregates, .. }) => {
+            groups.iter_mut().for_each(|(_, e)| f(e, Role::Value));
+            for (_, call) in aggregates {
+                call.args.iter_mut().for_each(|e| f(e, Role::Value));
+                call.order_by.iter_mut().for_each(|key| f(&mut key.expr, Role::Value));
+                call.filter.iter_mut().for_each(|e| f(e, Role::Predicate));
+            }
+        }
+        Node::Window(window) => {
+            window.partition.iter_mut().for_each(|e| f(e, Role::Value));
+            window.order.iter_mut().for_each(|key| f(&mut key.expr, Role::Value));
+            for (_, call) in &mut window.calls {
+                let (values, filter) = call.exprs_mut();
+                values.for_each(|e| f(e, Role::Value));
+                filter.into_iter().for_each(|e| f(e, Role::Predicate));
+            }
+        }
+        Node::Sort(sort) => sort.keys.iter_mut().for_each(|key| f(&mut key.expr, Role::Value)),
+        Node::Values(_) | Node::Distinct(_) | Node::Limit(_) | Node::SetOperation(_) => {}
+    }
+}
+
+/// Puts expressions in place of columns.
+pub(crate) fn substitute(expr: Expr, with: &HashMap<ColumnId, Expr>) -> Expr {
+    if with.is_empty() {
+        return expr;
+    }
+    expr.transform(&mut |e| match &e {
+        Expr::Column { id, .. } => with.get(id).cloned().unwrap_or(e),
+        _ => e,
+    })
+}
+
+/// True if evaluating `expr` for a row that the statement would not have evaluated it for might well raise an error:
+/// division, casts that lose, roots. Overflow of sums and products is left out: it is rare, and filters on them would
+/// never move.
+pub(crate) fn may_fail(expr: &Expr) -> bool {
+    let mut fails = false;
+    expr.visit(&mut |e| fails |= node_may_fail(e));
+    fails
+}
+
+fn node_may_fail(expr: &Expr) -> bool {
+    match expr {
+        Expr::Arithmetic { op: ArithmeticOp::Divide | ArithmeticOp::Modulo, right, .. } => {
+            !matches!(&**right, Expr::Literal { value: Value::Integer(v), .. } if *v != 0)
+                && !matches!(&**right, Expr::Literal { value: Value::Float(v), .. } if *v != 0.0)
+        }
+        Expr::Cast { input, ty, lenient: false } => !is_safe_cast(input.ty(), *ty),
+        Expr::Function { function: Function::Sqrt, .. } => true,
+        Expr::Function { function: Function::Substring, args, .. } => {
+            args.len() > 2 && !matches!(&args[2], Expr::Literal { value: Value::Integer(v), .. } if *v >= 0)
+        }
+        _ => false,
+    }
+}
+
+/// True if every value of `from` has a counterpart in `to`.
+pub(crate) fn is_safe_cast(from: DataType, to: DataType) -> bool {
+    if from == to || from == DataType::Null || to == DataType::Varchar || to == DataType::Float64 {
+        return to != DataType::Float64 || from.is_numeric() || from == DataType::Null;
+    }
+    let digits = |ty: DataType| match ty {
+        DataType::Decimal { precision, scale } => Some((precision - scale, scale)),
+        DataType::Int8 | DataType::UInt8 => Some((3, 0)),
+        DataType::Int16 | DataType::UInt16 => Some((5, 0)),
+        DataType::Int32 | DataType::UInt32 => Some((10, 0)),
+        DataType::Int64 => Some((19, 0)),
+        DataType::UInt64 => Some((20, 0)),
+        _ => None,
+    };
+    match (from, to) {
+        (DataType::Date, DataType::Timestamp | DataType::TimestampTz) => true,
+        (_, DataType::Decimal { .. }) => match (digits(from), digits(to)) {
+            (Some(from), Some(to)) => from.0 <= to.0 && from.1 <= to.1,
+            _ => false,
+        },
+        _ if from.is_integer() && to.is_integer() => {
+            let ((a, b), (c, d)) = (from.integer_range().expect("an integer"), to.integer_range().expect("an integer"));
+            c <= a && b <= d
+        }
+        _ => false,
+    }
+}
+
+/// Takes `left = right` apart into a join key between the sides with the columns `left` and `right`, whichever way
+/// around it is written. Gives the expression back if it is none.
+pub(crate) fn as_join_key(expr: Expr, left: &ColumnSet, right: &ColumnSet) -> Result<JoinKey, Expr> {
+    use entasis_vector::expr::CompareOp;
+    match expr {
+        Expr::Compare { op: op @ (CompareOp::Eq | CompareOp::NotDistinctFrom), left: a, right: b }
+            if a.ty() == b.ty() =>
+        {
+            let null_equals_null = op == CompareOp::NotDistinctFrom;
+            let (reads_a, reads_b) = (reads(&a), reads(&b));
+            let on_side = |set: &ColumnSet, side: &ColumnSet| !set.is_empty() && set.is_subset(side);
+            if on_side(&reads_a, left) && on_side(&reads_b, right) {
+                Ok(JoinKey { left: *a, right: *b, null_equals_null })
+            } else if on_side(&reads_a, right) && on_side(&reads_b, left) {
+                Ok(JoinKey { left: *b, right: *a, null_equals_null })
+            } else {
+                Err(Expr::Compare { op, left: a, right: b })
+            }
+        }
+        other => Err(other),
+    }
+}
+
+/// The comparison that a join key stands for.
+pub(crate) fn key_predicate(key: JoinKey) -> Expr {
+    use entasis_vector::expr::CompareOp;
+    let op = if key.null_equals_null { CompareOp::NotDistinctFrom } else { CompareOp::Eq };
+    Expr::compare(op, key.left, key.right)
+}
+
+/// True if any expression of the join may differ when evaluated again.
+pub(crate) fn is_volatile_join(join: &Join) -> bool {
+    join.residual.iter().any(Expr::is_volatile)
+        || join.on.iter().any(|key| key.left.is_volatile() || key.right.is_volatile())
+}

@@ -1,0 +1,489 @@
+//! Which query an aggregate is of, and what its arguments see.
+//!
+//! **Aggregates of an outer query**:
+//! `SELECT g, (SELECT count(*) FROM u WHERE u.a = sum(t.x)) FROM t GROUP BY g`. An aggregate is of the query
+//! that its columns are of; if these are of several, of the innermost one; if it has none, of the query that
+//! it stands in. So `sum(t.x)` is computed with the groups of `t`, and the subquery sees a value of its group.
+//! The binder would take it for one of the subquery.
+//!
+//! 1. Each `SELECT` is visited after what is in it. In the subqueries of its list, `HAVING`, `QUALIFY` and
+//!    `ORDER BY`, aggregates that are its own become calls of functions made for them ([`outer_aggregate`]),
+//!    and each is put into `HAVING`, in a condition that is always true, so that it is computed.
+//! 2. Lowering finds the columns that they are.
+//!
+//! Whose a name is says the alias before it, or the columns of the `FROM` of each query around it, from the
+//! inside out. Where those cannot be told, the query is thought to have the column. In the subqueries of a
+//! `FROM`, a `WHERE` or a `GROUP BY`, aggregates of the same query are refused: there are no groups yet.
+//!
+//! **Names of results** are none of columns: `SELECT x + 1 AS z … HAVING max(z) > 3` is refused, as in
+//! PostgreSQL and DuckDB. `HAVING z > 3` may mean the result; the binder would let aggregates mean it, too.
+
+use super::order_by::{is_aggregate, is_aggregate_call};
+use super::using::Joins;
+use super::{call, conditions, orders, result_names};
+use crate::bind::locate_ident;
+use crate::context::Context;
+use crate::functions::outer_aggregate;
+use crate::parse::span_position;
+use crate::walk::{Walk, WalkMut};
+use datafusion_sql::sqlparser::ast::{
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, OrderBy,
+    Query, Select, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableWithJoins, Value, VisitMut, Visitor,
+    VisitorMut,
+};
+use entasis_vector::error::sqlstate;
+use entasis_vector::{Error, Result};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+
+/// Moves the aggregates of outer queries of a statement to where they are computed.
+///
+/// # Errors
+/// Input, for one that stands where the query that it is of has no groups yet, and for one of a result's
+/// name; not supported, with `GROUP BY ALL` of `*`.
+pub(super) fn apply(statement: &mut Statement, context: &Context<'_>) -> Result<()> {
+    let mut look = Look { queries: 0 };
+    if statement.walk(&mut look).is_continue() {
+        return Ok(());
+    }
+    let mut queries = Queries { context, joins: Joins::new(context) };
+    match statement.walk_mut(&mut queries) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+/// Stops at an aggregate in a query within another, or in a `HAVING` beside results that have names.
+struct Look {
+    queries: usize,
+}
+
+impl Visitor for Look {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.queries += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.queries -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        let Some(having) = &select.having else { return ControlFlow::Continue(()) };
+        let results = result_names(select);
+        if names_in_aggregates(having).iter().any(|name| results.contains(&name.value.to_lowercase())) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        if self.queries > 1 && is_aggregate(expr) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}
+
+/// Visits queries, inner ones first.
+struct Queries<'a> {
+    context: &'a Context<'a>,
+    joins: Joins<'a>,
+}
+
+impl VisitorMut for Queries<'_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.joins.enter_with(query);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        let settled = match &mut *query.body {
+            SetExpr::Select(select) => self.select(select, query.order_by.as_mut()),
+            body => self.arms(body),
+        };
+        self.joins.leave_with();
+        match settled {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+impl Queries<'_> {
+    /// The queries of a set operation, but for those in brackets, which are visited by themselves.
+    fn arms(&mut self, body: &mut SetExpr) -> Result<()> {
+        match body {
+            SetExpr::Select(select) => self.select(select, None),
+            SetExpr::SetOperation { left, right, .. } => {
+                self.arms(left)?;
+                self.arms(right)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn select(&mut self, select: &mut Select, order_by: Option<&mut OrderBy>) -> Result<()> {
+        let mut own = Own {
+            context: self.context,
+            joins: &mut self.joins,
+            frames: vec![Frame::of(&select.from)],
+            starts: Vec::new(),
+            aggregates: 0,
+            clause: None,
+            looking: None,
+            computed: 0,
+            calls: 0,
+            found: Vec::new(),
+        };
+        // What `GROUP BY ALL` means.
+        let mut keys = Some(Vec::new());
+        own.refuse_results(select)?;
+        own.refuse(&mut select.from, "FROM")?;
+        own.refuse(&mut select.selection, "WHERE")?;
+        own.refuse(&mut select.group_by, "GROUP BY")?;
+        for item in &mut select.projection {
+            let text = item.to_string();
+            let (calls, computed) = (own.calls, own.computed);
+            own.visit(item)?;
+            match item {
+                SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => {
+                    if own.calls == calls && own.computed == computed {
+                        keys.iter_mut().for_each(|keys| keys.push(expr.clone()));
+                    }
+                }
+                _ => keys = None,
+            }
+            // A result is called by what was written, in its case.
+            if let SelectItem::UnnamedExpr(expr) = item
+                && own.calls > calls
+            {
+                let expr = std::mem::replace(expr, Expr::Value(Value::Null.into()));
+                *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('\'', text) };
+            }
+        }
+        own.visit(&mut select.distinct)?;
+        own.visit(&mut select.having)?;
+        own.visit(&mut select.named_window)?;
+        own.visit(&mut select.qualify)?;
+        if let Some(order_by) = order_by {
+            own.visit(order_by)?;
+        }
+        let found = own.found;
+        if let (Some((_, first)), GroupByExpr::All(_)) = (found.first(), &select.group_by) {
+            let Some(keys) = keys else {
+                let text =
+                    format!("{}, an aggregate of the outer query, in a subquery beside GROUP BY ALL and *", first.name);
+                return Err(at(Error::not_supported(text).with_hint("write the keys of GROUP BY"), first));
+            };
+            select.group_by = GroupByExpr::Expressions(keys, Vec::new());
+        }
+        for (number, function) in found {
+            let mark = call(&outer_aggregate::mark_name(number), vec![Expr::Function(function)]);
+            select.having = Some(match select.having.take() {
+                Some(having) => {
+                    let left = Box::new(Expr::Nested(Box::new(having)));
+                    Expr::BinaryOp { left, op: BinaryOperator::And, right: Box::new(mark) }
+                }
+                None => mark,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// An error about a call, with its place.
+fn at(error: Error, function: &Function) -> Error {
+    match span_position(function.name.span()) {
+        Some(position) => error.with_position(position),
+        None => error,
+    }
+}
+
+/// The bare names in the aggregates of a condition, but for those in subqueries.
+fn names_in_aggregates(condition: &Expr) -> Vec<Ident> {
+    #[derive(Default)]
+    struct Names {
+        /// Aggregates around the place.
+        aggregates: usize,
+        /// Subqueries around the place.
+        queries: usize,
+        found: Vec<Ident>,
+    }
+    impl Visitor for Names {
+        type Break = ();
+        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.queries += 1;
+            ControlFlow::Continue(())
+        }
+        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+            self.queries -= 1;
+            ControlFlow::Continue(())
+        }
+        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            match expr {
+                Expr::Identifier(name) if self.aggregates > 0 && self.queries == 0 => self.found.push(name.clone()),
+                expr => self.aggregates += usize::from(is_aggregate(expr)),
+            }
+            ControlFlow::Continue(())
+        }
+        fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+            self.aggregates -= usize::from(is_aggregate(expr));
+            ControlFlow::Continue(())
+        }
+    }
+    let mut names = Names::default();
+    let _ = condition.walk(&mut names);
+    names.found
+}
+
+/// A place where names mean columns.
+enum Frame {
+    /// A `SELECT`.
+    Select {
+        /// What its tables are called, in lower case.
+        tables: Vec<String>,
+        from: Vec<TableWithJoins>,
+        /// The names of its columns, where they can be told, once somebody has asked.
+        columns: Option<Option<HashSet<String>>>,
+    },
+    /// A derived table without `LATERAL` does not see the `SELECT` whose `FROM` it is in.
+    Barrier,
+}
+
+impl Frame {
+    fn of(from: &[TableWithJoins]) -> Frame {
+        Frame::Select { tables: conditions::names_of(from), from: from.to_vec(), columns: None }
+    }
+}
+
+/// Visits the parts of one `SELECT`, and takes its aggregates out of the subqueries.
+struct Own<'a, 'b> {
+    context: &'b Context<'a>,
+    joins: &'b mut Joins<'a>,
+    /// The `SELECT`, and those in it around the place.
+    frames: Vec<Frame>,
+    /// Of each query in it around the place: how many frames there were before, and whether it is one
+    /// `SELECT`, whose names its `ORDER BY` sees.
+    starts: Vec<(usize, bool)>,
+    /// Aggregates of the `SELECT` around the place.
+    aggregates: usize,
+    /// The clause, if no aggregates may stand in it.
+    clause: Option<&'static str>,
+    /// While the arguments of an aggregate are looked through: how many frames are around it, and the
+    /// innermost of these that a column was found to be of.
+    looking: Option<(usize, Option<usize>)>,
+    /// How many aggregates and windows of the `SELECT` stand outside of its subqueries, so far.
+    computed: usize,
+    /// How many calls there are of those that were found.
+    calls: usize,
+    /// The aggregates that were taken out, by their numbers.
+    found: Vec<(usize, Function)>,
+}
+
+impl Own<'_, '_> {
+    fn visit(&mut self, part: &mut impl VisitMut) -> Result<()> {
+        match part.walk_mut(self) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+
+    /// Refuses the aggregates of the `SELECT` in the subqueries of a clause.
+    fn refuse(&mut self, part: &mut impl VisitMut, clause: &'static str) -> Result<()> {
+        self.clause = Some(clause);
+        let refused = self.visit(part);
+        self.clause = None;
+        refused
+    }
+
+    /// Refuses the names of results in the aggregates of `HAVING`.
+    fn refuse_results(&mut self, select: &Select) -> Result<()> {
+        let results = result_names(select);
+        for name in select.having.iter().flat_map(names_in_aggregates) {
+            let lower = name.value.to_lowercase();
+            if results.contains(&lower) && self.owner_of_column(&lower).is_none() {
+                let error =
+                    Error::input(format!("there is no column {}", name.value)).with_sqlstate(sqlstate::NO_COLUMN);
+                let hint = format!("{} is a result; in HAVING, aggregates are of columns", name.value);
+                return Err(locate_ident(error.with_hint(hint), &name));
+            }
+        }
+        Ok(())
+    }
+
+    /// The frames that are seen from the place, innermost first.
+    fn visible(&self) -> Vec<usize> {
+        let mut visible = Vec::with_capacity(self.frames.len());
+        let mut hidden = false;
+        for (number, frame) in self.frames.iter().enumerate().rev() {
+            match frame {
+                Frame::Barrier => hidden = true,
+                Frame::Select { .. } if hidden => hidden = false,
+                Frame::Select { .. } => visible.push(number),
+            }
+        }
+        visible
+    }
+
+    /// The frame that a table is of.
+    fn owner_of_table(&self, table: &str) -> Option<usize> {
+        let has = |number: &usize| match &self.frames[*number] {
+            Frame::Select { tables, .. } => tables.iter().any(|own| own == table),
+            Frame::Barrier => false,
+        };
+        self.visible().into_iter().find(has)
+    }
+
+    /// The frame that a column is of.
+    fn owner_of_column(&mut self, column: &str) -> Option<usize> {
+        let visible = self.visible();
+        visible.into_iter().find(|number| match &mut self.frames[*number] {
+            Frame::Select { from, columns, .. } => {
+                let known = columns.get_or_insert_with(|| self.joins.names(from));
+                known.as_ref().is_none_or(|known| known.contains(column))
+            }
+            Frame::Barrier => false,
+        })
+    }
+
+    /// The innermost of the frames around an aggregate that a column in it is of.
+    fn level(&mut self, function: &Function) -> Result<Option<usize>> {
+        self.looking = Some((self.frames.len(), None));
+        let looked = self.visit(&mut function.clone());
+        let level = self.looking.take().and_then(|(_, level)| level);
+        looked.map(|()| level)
+    }
+
+    /// Puts a value in the place of an aggregate of the `SELECT`.
+    fn take(&mut self, function: &Function) -> Result<Expr> {
+        if let Some(clause) = self.clause {
+            let text = format!("the aggregate {} is of a query in whose {clause} it stands", function.name);
+            let error = Error::input(text).with_hint("aggregates are computed after FROM, WHERE and GROUP BY");
+            return Err(at(error, function));
+        }
+        if self.aggregates > 0 {
+            let text = format!("the aggregate {} stands in the arguments of another of its query", function.name);
+            return Err(at(Error::input(text), function));
+        }
+        let mut function = function.clone();
+        let name = function.name.to_string().trim_matches('"').to_ascii_lowercase();
+        orders::within_group(&name, &mut function)?;
+        let mut args = Vec::new();
+        if let FunctionArguments::List(list) = &function.args {
+            for arg in &list.args {
+                args.push(match arg {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)) => expr.clone(),
+                    _ => Expr::Value(Value::Number("1".into(), false).into()),
+                });
+            }
+        }
+        self.calls += 1;
+        let known = self.found.iter().find(|(_, own)| *own == function).map(|(number, _)| *number);
+        let number = known.unwrap_or_else(|| {
+            let number = self.context.next_aggregate();
+            self.found.push((number, function));
+            number
+        });
+        Ok(call(&outer_aggregate::value_name(number, &name), args))
+    }
+}
+
+impl VisitorMut for Own<'_, '_> {
+    type Break = Error;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
+        self.joins.enter_with(query);
+        self.starts.push((self.frames.len(), matches!(*query.body, SetExpr::Select(_))));
+        if let SetExpr::Values(_) = *query.body {
+            self.frames.push(Frame::of(&[]));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
+        let (start, _) = self.starts.pop().unwrap_or_default();
+        self.frames.truncate(start);
+        self.joins.leave_with();
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
+        self.frames.push(Frame::of(&select.from));
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_select(&mut self, _: &mut Select) -> ControlFlow<Error> {
+        if self.starts.last().is_some_and(|(_, is_select)| !is_select) {
+            self.frames.pop();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        if let TableFactor::Derived { lateral: false, .. } = factor {
+            self.frames.push(Frame::Barrier);
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<Error> {
+        if let TableFactor::Derived { lateral: false, .. } = factor {
+            self.frames.pop();
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if let Some((around, _)) = self.looking {
+            let owner = match expr {
+                Expr::Identifier(name) => self.owner_of_column(&name.value.to_lowercase()),
+                Expr::CompoundIdentifier(parts) => {
+                    parts.iter().rev().nth(1).and_then(|table| self.owner_of_table(&table.value.to_lowercase()))
+                }
+                _ => None,
+            };
+            if let (Some(owner), Some((_, level))) = (owner.filter(|owner| *owner < around), &mut self.looking) {
+                *level = Some(level.map_or(owner, |level| level.max(owner)));
+            }
+            return ControlFlow::Continue(());
+        }
+        let Expr::Function(function) = expr else { return ControlFlow::Continue(()) };
+        if !is_aggregate_call(function) {
+            self.computed += usize::from(function.over.is_some() && self.visible() == [0]);
+            return ControlFlow::Continue(());
+        }
+        match self.visible().as_slice() {
+            [0] => {
+                self.aggregates += 1;
+                self.computed += 1;
+            }
+            [_, .., 0] => {
+                let taken = match self.level(function) {
+                    Ok(Some(0)) => self.take(function),
+                    Ok(_) => return ControlFlow::Continue(()),
+                    Err(error) => Err(error),
+                };
+                match taken {
+                    Ok(value) => *expr = value,
+                    Err(error) => return ControlFlow::Break(error),
+                }
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        if self.looking.is_none()
+            && let Expr::Function(function) = expr
+            && is_aggregate_call(function)
+            && self.visible() == [0]
+        {
+            self.aggregates -= 1;
+        }
+        ControlFlow::Continue(())
+    }
+}

@@ -1,0 +1,456 @@
+//! Versions of the catalog: what names stand for at one moment.
+//!
+//! Names are found without regard to case and kept as they were written, as in DuckDB. All objects share one space of names,
+//! but for temporary ones: what is called `temp.…` belongs to an *owner*, a connection, and there is one such space for each of
+//! them. A version that is [`CatalogVersion::seen_by`] an owner has the names of all and those of its own space, and no others;
+//! one that is seen by nobody in particular has no temporary names, and lists the objects of all spaces.
+
+use crate::definition::{Definition, Sequence};
+use crate::table::Table;
+use entasis_vector::error::sqlstate;
+use entasis_vector::{Error, ErrorKind, Result, Schema};
+use std::cmp;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// A view: a name for the text of a query.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// Its name, as it was written.
+    pub name: String,
+    /// The text of its SELECT.
+    pub sql: String,
+    /// Its columns when it was created.
+    pub schema: Schema,
+    /// The names of the tables, views and sequences that its query names, in lower case.
+    pub needs: Vec<String>,
+}
+
+/// A table under its name, with what was declared of it. A change of what is declared makes a new one.
+#[derive(Debug)]
+pub struct TableEntry {
+    /// Its name, as it was written.
+    pub name: String,
+    /// The rows.
+    pub table: Arc<Table>,
+    /// What was declared.
+    pub definition: Arc<Definition>,
+    /// By key of the definition: the table that it is looked up in ([`crate::table::index`]); `None` if that is the table
+    /// itself, whose layout key it is.
+    pub indexes: Vec<Option<Arc<Table>>>,
+}
+
+impl TableEntry {
+    /// A table of which nothing is declared, under its own name.
+    pub fn plain(table: Arc<Table>) -> TableEntry {
+        TableEntry { name: table.name().to_owned(), table, definition: Arc::default(), indexes: Vec::new() }
+    }
+}
+
+/// What to do about a name that is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IfExists {
+    /// An error.
+    Fail,
+    /// Leave it as it is: `IF NOT EXISTS`.
+    Keep,
+    /// Put the new one in its place: `OR REPLACE`. Only a table replaces a table, and a view a view.
+    Replace,
+}
+
+/// What a name stands for.
+#[derive(Debug, Clone)]
+pub enum Entry {
+    /// A table.
+    Table(Arc<TableEntry>),
+    /// A view.
+    View(Arc<View>),
+    /// A sequence.
+    Sequence(Arc<Sequence>),
+    /// A schema, by its name and a dot: what the names of all that is in it begin with.
+    Schema(Arc<str>),
+}
+
+impl Entry {
+    /// The word for what it is.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Entry::Table(_) => "table",
+            Entry::View(_) => "view",
+            Entry::Sequence(_) => "sequence",
+            Entry::Schema(_) => "schema",
+        }
+    }
+
+    /// Its name, as it was written.
+    pub fn name(&self) -> &str {
+        match self {
+            Entry::Table(entry) => &entry.name,
+            Entry::View(view) => &view.name,
+            Entry::Sequence(sequence) => &sequence.name,
+            Entry::Schema(name) => name,
+        }
+    }
+
+    /// Its name, as users know it.
+    pub fn shown_name(&self) -> &str {
+        self.name().trim_end_matches('.')
+    }
+
+    /// True if both are the same object, and not one in the place of the other.
+    pub fn is(&self, other: &Entry) -> bool {
+        match (self, other) {
+            (Entry::Table(a), Entry::Table(b)) => Arc::ptr_eq(a, b),
+            (Entry::View(a), Entry::View(b)) => Arc::ptr_eq(a, b),
+            (Entry::Sequence(a), Entry::Sequence(b)) => Arc::ptr_eq(a, b),
+            (Entry::Schema(a), Entry::Schema(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+}
+
+/// What the names of temporary objects begin with.
+pub const TEMPORARY: &str = "temp.";
+
+/// True if this is the name of a temporary object.
+pub fn is_temporary(name: &str) -> bool {
+    name.get(..TEMPORARY.len()).is_some_and(|start| start.eq_ignore_ascii_case(TEMPORARY))
+}
+
+/// What the keys of the temporary objects of an owner begin with, and no others.
+pub(super) fn space_of(owner: u64) -> String {
+    format!("{SPACE}{owner}:")
+}
+
+/// The first character of the key of a temporary object.
+const SPACE: char = '\u{1}';
+
+/// The space that a key belongs to, as it begins with it; empty for that of all.
+pub(super) fn space(key: &str) -> &str {
+    match key.starts_with(SPACE) {
+        true => key.find(':').map_or("", |end| &key[..=end]),
+        false => "",
+    }
+}
+
+/// By key: the lower-cased name, behind its space.
+type Names = BTreeMap<Arc<str>, Entry>;
+
+/// The names of one moment, and changes of one's own. Cheap to clone.
+#[derive(Debug, Clone, Default)]
+pub struct CatalogVersion {
+    pub(super) names: Arc<Names>,
+    /// Whose temporary objects it has.
+    pub(super) owner: Option<u64>,
+}
+
+impl CatalogVersion {
+    /// The same names, with the temporary ones of an owner.
+    pub fn seen_by(mut self, owner: u64) -> CatalogVersion {
+        self.owner = Some(owner);
+        self
+    }
+
+    /// The key of an object by its name.
+    fn key(&self, name: &str) -> String {
+        match self.owner {
+            Some(owner) if is_temporary(name) => space_of(owner) + &key(name),
+            _ => key(name),
+        }
+    }
+
+    /// What a name stands for.
+    pub fn get(&self, name: &str) -> Option<&Entry> {
+        self.names.get(self.key(name).as_str())
+    }
+
+    /// What a key stands for.
+    pub(crate) fn get_key(&self, key: &str) -> Option<&Entry> {
+        self.names.get(key)
+    }
+
+    /// The temporary objects of its owner.
+    pub fn temporary(&self) -> impl Iterator<Item = &Entry> {
+        let space = self.owner.map(space_of);
+        let from = space.clone().unwrap_or_default();
+        let range = (Bound::Included(from.as_str()), Bound::Unbounded);
+        let own = self.names.range::<str, _>(range).map(|(key, entry)| (key.clone(), entry));
+        own.take_while(move |(key, _)| space.as_ref().is_some_and(|space| key.starts_with(space.as_str())))
+            .map(|(_, entry)| entry)
+    }
+
+    /// The table of this name.
+    pub fn table(&self, name: &str) -> Option<&Arc<TableEntry>> {
+        match self.get(name) {
+            Some(Entry::Table(entry)) => Some(entry),
+            _ => None,
+        }
+    }
+
+    /// The view of this name.
+    pub fn view(&self, name: &str) -> Option<&Arc<View>> {
+        match self.get(name) {
+            Some(Entry::View(view)) => Some(view),
+            _ => None,
+        }
+    }
+
+    /// The sequence of this name.
+    pub fn sequence(&self, name: &str) -> Option<&Arc<Sequence>> {
+        match self.get(name) {
+            Some(Entry::Sequence(sequence)) => Some(sequence),
+            _ => None,
+        }
+    }
+
+    /// The table that has an index or unique key of this name, and the number of the key: among the temporary ones, among the others,
+    /// or, if that is not said, first among those and then among these.
+    pub fn index(&self, name: &str, temporary: Option<bool>) -> Option<(&Arc<TableEntry>, usize)> {
+        let is_meant = |entry: &&Arc<TableEntry>| temporary.is_none_or(|is| is_temporary(&entry.name) == is);
+        self.tables().filter(is_meant).find_map(|entry| {
+            let number = entry.definition.keys.iter().position(|key| key.name.eq_ignore_ascii_case(name))?;
+            Some((entry, number))
+        })
+    }
+
+    /// All objects, sorted by name, temporary ones first.
+    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+        let own = self.owner.map(space_of);
+        let is_seen = move |key: &str| match &own {
+            Some(own) if key.starts_with(SPACE) => key.starts_with(own.as_str()),
+            _ => true,
+        };
+        self.names.iter().filter(move |(key, _)| is_seen(key)).map(|(_, entry)| entry)
+    }
+
+    /// All tables, in the order of [`CatalogVersion::entries`].
+    pub fn tables(&self) -> impl Iterator<Item = &Arc<TableEntry>> {
+        self.entries().filter_map(|entry| if let Entry::Table(table) = entry { Some(table) } else { None })
+    }
+
+    /// The table that has an index or a key of this name, among the temporary ones or among the others.
+    pub fn table_with_index(&self, name: &str, temporary: bool) -> Option<&Arc<TableEntry>> {
+        let has_it = |entry: &TableEntry| entry.definition.keys.iter().any(|key| key.name.eq_ignore_ascii_case(name));
+        self.tables().find(|entry| is_temporary(&entry.name) == temporary && has_it(entry))
+    }
+
+    /// Adds an object under its name. True if it was added, false if the name was taken and is kept.
+    ///
+    /// # Errors
+    /// Input, if the name is taken.
+    pub fn add(&mut self, entry: Entry, if_exists: IfExists) -> Result<bool> {
+        let name = entry.name();
+        if let Some(taken) = self.get(name) {
+            let same_kind = taken.kind() == entry.kind();
+            match if_exists {
+                IfExists::Keep if same_kind => return Ok(false),
+                IfExists::Replace if same_kind => {}
+                _ => {
+                    let name = entry.shown_name();
+                    let error = Error::input(format!("a {} named \"{name}\" already exists", taken.kind()));
+                    return Err(error.with_sqlstate(sqlstate::TAKEN));
+                }
+            }
+        }
+        let key = self.key(name);
+        Arc::make_mut(&mut self.names).insert(key.into(), entry);
+        Ok(true)
+    }
+
+    /// The object of this name, to be dropped as one of `kind`.
+    ///
+    /// # Errors
+    /// Input, if the name is that of something else.
+    pub fn find(&self, name: &str, kind: &'static str) -> Result<Option<&Entry>> {
+        match self.get(name) {
+            Some(entry) if entry.kind() != kind => {
+                let is = entry.kind();
+                let error = Error::input(format!("\"{name}\" is a {is}"));
+                Err(error.with_hint(format!("use DROP {}", is.to_uppercase())))
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// Removes the object of this name and `kind`. False if there is none of this name.
+    ///
+    /// # Errors
+    /// Input, if the name is that of something else.
+    pub fn remove(&mut self, name: &str, kind: &'static str) -> Result<bool> {
+        let is_there = self.find(name, kind)?.is_some();
+        if is_there {
+            let key = self.key(name);
+            Arc::make_mut(&mut self.names).remove(key.as_str());
+        }
+        Ok(is_there)
+    }
+
+    /// The names that stand for something else than they did in `base`, in order. Both versions are read once, side by side.
+    pub fn changes_since<'a>(&'a self, base: &'a CatalogVersion) -> impl Iterator<Item = NameChange<'a>> {
+        let (mut old_names, mut new_names) = (base.names.iter().peekable(), self.names.iter().peekable());
+        let pairs = std::iter::from_fn(move || {
+            let order = match (old_names.peek(), new_names.peek()) {
+                (Some((old, _)), Some((new, _))) => old.cmp(new),
+                (Some(_), None) => cmp::Ordering::Less,
+                (None, Some(_)) => cmp::Ordering::Greater,
+                (None, None) => return None,
+            };
+            let old = old_names.next_if(|_| order.is_le());
+            let new = new_names.next_if(|_| order.is_ge());
+            let (name, _) = old.or(new)?;
+            Some(NameChange { name, old: old.map(|(_, entry)| entry), new: new.map(|(_, entry)| entry) })
+        });
+        pairs.filter(|pair| !same(pair.old, pair.new))
+    }
+
+    /// True if both have the same names for the same objects and one is a clone of the other.
+    pub fn is(&self, other: &CatalogVersion) -> bool {
+        Arc::ptr_eq(&self.names, &other.names)
+    }
+}
+
+/// A name that stands for something else in two versions.
+#[derive(Debug)]
+pub struct NameChange<'a> {
+    /// The key by which it is found: the name in lower case, behind what tells temporary ones apart.
+    pub name: &'a Arc<str>,
+    /// What it stood for before.
+    pub old: Option<&'a Entry>,
+    /// What it stands for now.
+    pub new: Option<&'a Entry>,
+}
+
+/// True if a name stands for the same in both.
+pub(crate) fn same(a: Option<&Entry>, b: Option<&Entry>) -> bool {
+    match (a, b) {
+        (None, None) => true,
+        (Some(a), Some(b)) => a.is(b),
+        _ => false,
+    }
+}
+
+/// The error of one who is second.
+pub(crate) fn changed(what: &str, name: &str) -> Error {
+    let message = format!("another transaction has created, changed or dropped the {what} {name}");
+    Error::new(ErrorKind::Conflict, message).with_hint("roll back and try the transaction again")
+}
+
+/// A name as it is looked up by.
+pub(crate) fn key(name: &str) -> String {
+    name.to_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::Catalog;
+    use crate::definition::{Key, KeyKind};
+    use entasis_vector::{DataType, Field};
+
+    fn table(name: &str) -> Entry {
+        Entry::Table(Arc::new(TableEntry::plain(Table::new(name, vec![Field::new("a", DataType::Int32)]))))
+    }
+
+    fn view(name: &str) -> Entry {
+        Entry::View(Arc::new(View { name: name.into(), sql: "SELECT 1".into(), schema: Vec::new(), needs: Vec::new() }))
+    }
+
+    #[test]
+    fn names_are_found_in_any_case_and_kept_as_written() {
+        let mut names = CatalogVersion::default();
+        assert!(names.add(table("Trips"), IfExists::Fail).unwrap());
+        assert_eq!(names.table("TRIPS").unwrap().name, "Trips");
+        assert!(!names.add(table("trips"), IfExists::Keep).unwrap());
+        let error = names.add(table("trips"), IfExists::Fail).unwrap_err();
+        assert_eq!(error.message(), "a table named \"trips\" already exists");
+        assert!(names.add(view("trips"), IfExists::Replace).is_err());
+        assert!(names.remove("trips", "view").is_err());
+        assert!(names.remove("tripS", "table").unwrap());
+        assert!(!names.remove("trips", "table").unwrap());
+        assert!(names.add(view("trips"), IfExists::Fail).unwrap());
+        assert_eq!(names.entries().map(Entry::name).collect::<Vec<_>>(), ["trips"]);
+    }
+
+    #[test]
+    fn temporary_names_are_their_owners() {
+        let catalog = Catalog::new();
+        let publish =
+            |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], &mut || true).unwrap();
+        let names_of = |version: &CatalogVersion| version.entries().map(|e| e.name().to_owned()).collect::<Vec<_>>();
+        let (base_1, base_2) = (catalog.version().seen_by(1), catalog.version().seen_by(2));
+        let (mut one, mut two) = (base_1.clone(), base_2.clone());
+        one.add(table("t"), IfExists::Fail).unwrap();
+        one.add(table("Temp.t"), IfExists::Fail).unwrap();
+        two.add(table("temp.t"), IfExists::Fail).unwrap();
+        two.add(view("temp.v"), IfExists::Fail).unwrap();
+        let (of_one, of_two) = (one.table("temp.T").unwrap().clone(), two.table("temp.t").unwrap().clone());
+        publish(&base_1, &one);
+        publish(&base_2, &two);
+        let newest = catalog.version();
+        assert_eq!(names_of(&newest.clone().seen_by(1)), ["Temp.t", "t"]);
+        assert_eq!(names_of(&newest.clone().seen_by(2)), ["temp.t", "temp.v", "t"]);
+        assert_eq!(names_of(&newest.clone().seen_by(3)), ["t"]);
+        assert_eq!(newest.entries().count(), 4);
+        assert!(newest.get("temp.t").is_none());
+        assert!(Arc::ptr_eq(newest.clone().seen_by(1).table("temp.t").unwrap(), &of_one));
+        assert!(Arc::ptr_eq(newest.clone().seen_by(2).table("temp.t").unwrap(), &of_two));
+        let forgotten = catalog.forget(2);
+        assert!(forgotten.len() == 1 && Arc::ptr_eq(&forgotten[0], &of_two));
+        assert_eq!(names_of(&catalog.version()), ["Temp.t", "t"]);
+        let changes = catalog.changes();
+        assert!(catalog.forget(3).is_empty());
+        assert_eq!(catalog.changes(), changes, "nothing has changed");
+    }
+
+    #[test]
+    fn the_first_to_change_a_name_wins() {
+        let catalog = Catalog::new();
+        let publish = |base: &CatalogVersion, now: &CatalogVersion| catalog.publish(base, now, &[], &mut || true);
+        let base = catalog.version();
+        let (mut one, mut two, mut three) = (base.clone(), base.clone(), base.clone());
+        one.add(table("a"), IfExists::Fail).unwrap();
+        two.add(table("b"), IfExists::Fail).unwrap();
+        three.add(view("a"), IfExists::Fail).unwrap();
+        publish(&base, &one).unwrap();
+        publish(&base, &two).unwrap();
+        assert_eq!(publish(&base, &three).unwrap_err().kind(), ErrorKind::Conflict);
+        let newest = catalog.version();
+        assert_eq!(newest.entries().map(Entry::name).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(catalog.changes(), 2);
+
+        // Two indexes of one name, on different tables.
+        let indexed = |name: &str| {
+            let key = Key { name: "ix".into(), columns: vec![0], kind: KeyKind::Index };
+            let Entry::Table(plain) = table(name) else { unreachable!("it is a table") };
+            let definition = Arc::new(Definition { keys: vec![key], ..Definition::default() });
+            let TableEntry { name, table, .. } = &*plain;
+            let entry = TableEntry { name: name.clone(), table: table.clone(), definition, indexes: vec![None] };
+            Entry::Table(Arc::new(entry))
+        };
+        let (mut one, mut two) = (newest.clone(), newest.clone());
+        one.add(indexed("e"), IfExists::Fail).unwrap();
+        two.add(indexed("f"), IfExists::Fail).unwrap();
+        publish(&newest, &one).unwrap();
+        let error = publish(&newest, &two).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.message().contains("index ix"), "{error}");
+        let newest = catalog.version();
+
+        // Rows of a table that was dropped meanwhile are not published.
+        let written = newest.table("a").unwrap().clone();
+        let mut without = newest.clone();
+        without.remove("a", "table").unwrap();
+        publish(&newest, &without).unwrap();
+        let error = catalog.publish(&newest, &newest, std::slice::from_ref(&written), &mut || true).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        // Those of a table of one's own are.
+        let base = catalog.version();
+        let mut own = base.clone();
+        own.add(table("c"), IfExists::Fail).unwrap();
+        let made = own.table("c").unwrap().clone();
+        assert!(!catalog.publish(&base, &own, std::slice::from_ref(&made), &mut || false).unwrap());
+        assert!(catalog.version().get("c").is_none(), "names come with the rows or not at all");
+        assert!(catalog.publish(&base, &own, &[made], &mut || true).unwrap());
+    }
+}

@@ -1,0 +1,241 @@
+//! Definitions: what a table promises of its rows, and what fills the columns that an `INSERT` leaves out.
+//!
+//! Plain data, which the catalog keeps beside the table. Expressions are SQL text, since storage knows no SQL: whoever binds a
+//! statement puts them into its plan. `NOT NULL` is not here but in the schema ([`entasis_vector::Field::nullable`]).
+
+use super::compression::Compression;
+
+/// What was declared of a table besides names and types of its columns.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Definition {
+    /// By column; shorter than the schema if the last ones have none.
+    pub defaults: Vec<ColumnDefault>,
+    /// Keys and indexes: at most one primary key, which is the first then.
+    pub keys: Vec<Key>,
+    /// What every row satisfies.
+    pub checks: Vec<Check>,
+    /// What every row refers to.
+    pub foreign_keys: Vec<ForeignKey>,
+    /// How the rows are to be laid out.
+    pub layout: LayoutChoice,
+    /// Sequences that defaults and checks call, in lower case; those of identity columns are with their columns.
+    pub sequences: Vec<String>,
+    /// What becomes of a temporary table when a transaction commits.
+    pub on_commit: OnCommit,
+}
+
+/// What becomes of a temporary table when a transaction commits: `ON COMMIT`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnCommit {
+    /// It stays as it is.
+    #[default]
+    Preserve,
+    /// It loses its rows.
+    Delete,
+    /// It is dropped.
+    Drop,
+}
+
+/// What a column holds where no value is given.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub enum ColumnDefault {
+    /// NULL.
+    #[default]
+    Null,
+    /// The value of an expression without columns.
+    Expression(String),
+    /// The next value of a sequence of the table's own: `GENERATED … AS IDENTITY`.
+    Identity {
+        /// The name of the sequence.
+        sequence: String,
+        /// `ALWAYS`: a value that is given is an error.
+        always: bool,
+    },
+}
+
+/// Columns that are looked up together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Key {
+    /// The name of the constraint or index.
+    pub name: String,
+    /// Columns of the table.
+    pub columns: Vec<usize>,
+    /// What is promised.
+    pub kind: KeyKind,
+}
+
+/// What a key promises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyKind {
+    /// No two rows have the same values, and none is NULL.
+    Primary,
+    /// No two rows without NULLs have the same values.
+    Unique,
+    /// Nothing: an index.
+    Index,
+}
+
+/// A condition on single rows, which must not be false.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Check {
+    /// The name of the constraint.
+    pub name: String,
+    /// The condition over the table's columns.
+    pub sql: String,
+}
+
+/// Values that must be a key of another table, unless one of them is NULL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ForeignKey {
+    /// The name of the constraint.
+    pub name: String,
+    /// Columns of this table.
+    pub columns: Vec<usize>,
+    /// The other table, in lower case.
+    pub table: String,
+    /// Its columns: those of one of its unique keys.
+    pub references: Vec<usize>,
+    /// What becomes of rows that refer to one that is deleted.
+    pub on_delete: ReferentialAction,
+    /// What becomes of rows that refer to one whose key changes.
+    pub on_update: ReferentialAction,
+}
+
+/// What becomes of rows when what they refer to is gone: `ON DELETE`, `ON UPDATE`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum ReferentialAction {
+    /// Nothing: if there are any at the end of the statement, it fails.
+    #[default]
+    NoAction,
+    /// Nothing: if there are any when the rows that they refer to have changed, the statement fails at once, even if others
+    /// with the same keys have come.
+    Restrict,
+    /// They are deleted as well, or get the new key.
+    Cascade,
+    /// Their columns become NULL.
+    SetNull,
+    /// Their columns get their defaults.
+    SetDefault,
+}
+
+impl ReferentialAction {
+    /// As SQL has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ReferentialAction::NoAction => "NO ACTION",
+            ReferentialAction::Restrict => "RESTRICT",
+            ReferentialAction::Cascade => "CASCADE",
+            ReferentialAction::SetNull => "SET NULL",
+            ReferentialAction::SetDefault => "SET DEFAULT",
+        }
+    }
+
+    /// True if it changes the rows.
+    pub fn changes_rows(self) -> bool {
+        !matches!(self, ReferentialAction::NoAction | ReferentialAction::Restrict)
+    }
+}
+
+/// What `WITH (…)` and `ALTER TABLE … SET (…)` say of layout and encodings. What they leave out, [`Definition::keys`] and
+/// defaults decide.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct LayoutChoice {
+    /// The layout.
+    pub layout: Option<LayoutName>,
+    /// Columns of the layout key.
+    pub key: Option<Vec<usize>>,
+    /// Partitions of a full row group.
+    pub partitions: Option<usize>,
+    /// Share of the slots that are left empty, from 0 to less than 1.
+    pub ghost: Option<f64>,
+    /// How blocks are encoded.
+    pub compression: Option<Compression>,
+    /// How those of single columns are, instead.
+    pub column_compressions: Vec<(usize, Compression)>,
+}
+
+impl LayoutChoice {
+    /// This choice, and where it says nothing, another.
+    pub fn over(self, other: &LayoutChoice) -> LayoutChoice {
+        LayoutChoice {
+            layout: self.layout.or(other.layout),
+            key: self.key.or_else(|| other.key.clone()),
+            partitions: self.partitions.or(other.partitions),
+            ghost: self.ghost.or(other.ghost),
+            compression: self.compression.or(other.compression),
+            column_compressions: {
+                let is_own = |column: usize| self.column_compressions.iter().any(|(own, _)| *own == column);
+                let others = other.column_compressions.iter().filter(|(column, _)| !is_own(*column));
+                others.chain(&self.column_compressions).copied().collect()
+            },
+        }
+    }
+}
+
+/// Layouts by the names that SQL has for them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LayoutName {
+    /// Equi-width partitions with ghost slots for tables with a key, the order of insertion for others.
+    #[default]
+    Auto,
+    /// The order of insertion.
+    Insertion,
+    /// Sorted by the layout key.
+    Sorted,
+    /// Sorted, with a delta for what is new.
+    Delta,
+    /// Partitions of equal width.
+    Equi,
+    /// The same with ghost slots.
+    EquiGhost,
+    /// Partitions and ghost slots as the workload wants them.
+    Casper,
+}
+
+impl LayoutName {
+    /// The layout that SQL calls `name`, in lower case.
+    pub fn parse(name: &str) -> Option<LayoutName> {
+        Some(match name {
+            "auto" => LayoutName::Auto,
+            "insertion" => LayoutName::Insertion,
+            "sorted" => LayoutName::Sorted,
+            "delta" => LayoutName::Delta,
+            "equi" => LayoutName::Equi,
+            "equi_ghost" => LayoutName::EquiGhost,
+            "casper" => LayoutName::Casper,
+            _ => return None,
+        })
+    }
+}
+
+impl Definition {
+    /// The default of a column.
+    pub fn default_of(&self, column: usize) -> &ColumnDefault {
+        self.defaults.get(column).unwrap_or(&ColumnDefault::Null)
+    }
+
+    /// The names of the sequences that belong to identity columns.
+    pub fn identities(&self) -> impl Iterator<Item = &str> {
+        self.defaults.iter().filter_map(|default| match default {
+            ColumnDefault::Identity { sequence, .. } => Some(sequence.as_str()),
+            _ => None,
+        })
+    }
+
+    /// True if a unique key has just these columns, in any order: foreign keys may refer to them.
+    pub fn has_unique_key(&self, columns: &[usize]) -> bool {
+        let is_it =
+            |key: &Key| key.columns.len() == columns.len() && key.columns.iter().all(|column| columns.contains(column));
+        self.unique_keys().any(is_it)
+    }
+
+    /// Keys that no two rows share.
+    pub fn unique_keys(&self) -> impl Iterator<Item = &Key> {
+        self.keys.iter().filter(|key| key.kind != KeyKind::Index)
+    }
+
+    /// The primary key.
+    pub fn primary_key(&self) -> Option<&Key> {
+        self.keys.iter().find(|key| key.kind == KeyKind::Primary)
+    }
+}

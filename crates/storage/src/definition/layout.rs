@@ -1,0 +1,187 @@
+//! Layouts: how the slots of a table are ordered, and where the empty ones are (section 7 of *Optimal Column Layout for
+//! Hybrid Workloads*).
+//!
+//! | layout | order of rows | empty slots | an insert |
+//! |---|---|---|---|
+//! | insertion | as they came | at the end | goes to the end |
+//! | sorted | partitions of equal width, in order inside | at the end of each partition | shifts rows: the slices of its partition are laid anew |
+//! | delta | as sorted when they are laid | at the end of each partition | takes one of these, out of order; a partition whose slots are used up is laid anew |
+//! | equi | partitions of equal width | at the end of the row group | ripples from there |
+//! | equi_ghost | partitions of equal width | at the end of each partition | takes one of these |
+//! | casper | as equi_ghost until boundaries are solved for | | |
+//!
+//! The paper's delta is one for the whole column. Here each partition has its own, so that all layouts find and merge rows by
+//! the same code; what the delta is used up by, it is merged by.
+
+use super::compression::Compression;
+use super::declared::{Definition, LayoutName};
+use crate::{BLOCK_ROWS, ROW_GROUP_ROWS};
+use entasis_vector::Schema;
+
+/// Share of the slots that *delta* leaves for new rows, unless it is said.
+const DELTA_SHARE: f64 = 0.1;
+
+/// See the module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layout {
+    /// Rows in the order in which they came.
+    Insertion,
+    /// Partitions of equal width, in order inside.
+    Sorted,
+    /// Partitions of equal width, in order but for the rows that came last.
+    Delta,
+    /// Partitions of equal width, without ghost slots.
+    Equi,
+    /// Partitions of equal width, with ghost slots.
+    EquiGhost,
+    /// Partitions and ghost slots as the workload wants them. Equal widths for now.
+    Casper,
+}
+
+impl Layout {
+    /// True if rows are placed by their key.
+    pub fn is_keyed(self) -> bool {
+        self != Layout::Insertion
+    }
+}
+
+/// How a table is laid out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TableOptions {
+    /// The layout.
+    pub layout: Layout,
+    /// Columns of the layout key. Empty for [`Layout::Insertion`].
+    pub layout_key: Vec<usize>,
+    /// No two rows have the same layout key. Whoever writes makes sure of it; statistics rely on it.
+    pub unique: bool,
+    /// No two rows without a NULL in their layout key have the same one. Whoever writes makes sure of it; commits judge it.
+    pub distinct: bool,
+    /// Partitions of a full row group.
+    pub partitions: usize,
+    /// Share of the slots that are left empty when rows are spread.
+    pub ghost: f64,
+    /// Partitions on either side that ghost slots are fetched from, before rows are spread anew.
+    pub reach: usize,
+    /// How its blocks are encoded.
+    pub compression: Compression,
+    /// How those of single columns are, instead.
+    pub column_compressions: Vec<(usize, Compression)>,
+    /// Slots of a block: 1024, or fewer in tests.
+    pub block_slots: usize,
+    /// Slots of a row group, a multiple of those of a block.
+    pub group_slots: usize,
+}
+
+impl Default for TableOptions {
+    fn default() -> TableOptions {
+        TableOptions {
+            layout: Layout::Insertion,
+            layout_key: Vec::new(),
+            unique: false,
+            distinct: false,
+            partitions: ROW_GROUP_ROWS / BLOCK_ROWS,
+            ghost: 0.01,
+            reach: 1,
+            compression: Compression::Auto,
+            column_compressions: Vec::new(),
+            block_slots: BLOCK_ROWS,
+            group_slots: ROW_GROUP_ROWS,
+        }
+    }
+}
+
+impl TableOptions {
+    /// A table laid out by `layout_key`, in partitions of equal width with ghost slots.
+    pub fn keyed(layout_key: Vec<usize>) -> TableOptions {
+        TableOptions { layout: Layout::EquiGhost, layout_key, ..TableOptions::default() }
+    }
+
+    /// What a table with this definition is laid out by. `auto` is [`Layout::EquiGhost`] by the primary key, else by the
+    /// first key that is unique, else [`Layout::Insertion`]; so is a layout that lacks a key.
+    pub fn of(definition: &Definition, schema: &Schema) -> TableOptions {
+        let choice = &definition.layout;
+        let natural = definition.primary_key().or_else(|| definition.unique_keys().next());
+        let key = choice.key.clone().or_else(|| natural.map(|key| key.columns.clone())).unwrap_or_default();
+        let layout = match choice.layout.unwrap_or_default() {
+            _ if key.is_empty() => Layout::Insertion,
+            LayoutName::Insertion => Layout::Insertion,
+            LayoutName::Sorted => Layout::Sorted,
+            LayoutName::Delta => Layout::Delta,
+            LayoutName::Equi => Layout::Equi,
+            LayoutName::Auto | LayoutName::EquiGhost => Layout::EquiGhost,
+            LayoutName::Casper => Layout::Casper,
+        };
+        let defaults = TableOptions::default();
+        let ghost = if layout == Layout::Delta { DELTA_SHARE } else { defaults.ghost };
+        let in_order = |columns: &[usize]| {
+            let mut columns = columns.to_vec();
+            columns.sort_unstable();
+            columns
+        };
+        let is_not_null = |column: &usize| schema.get(*column).is_some_and(|field| !field.nullable);
+        let is_unique = definition.unique_keys().any(|unique| in_order(&unique.columns) == in_order(&key));
+        TableOptions {
+            layout,
+            unique: layout.is_keyed() && is_unique && key.iter().all(is_not_null),
+            distinct: layout.is_keyed() && is_unique,
+            layout_key: if layout.is_keyed() { key } else { Vec::new() },
+            partitions: choice.partitions.unwrap_or(defaults.partitions).clamp(1, defaults.group_slots),
+            ghost: choice.ghost.unwrap_or(ghost).clamp(0.0, 0.99),
+            compression: choice.compression.unwrap_or_default(),
+            column_compressions: choice.column_compressions.clone(),
+            ..defaults
+        }
+    }
+
+    /// True if no two rows without a NULL in their layout key may have the same one.
+    pub(crate) fn is_distinct(&self) -> bool {
+        self.unique || self.distinct
+    }
+
+    /// How blocks of a column are encoded.
+    pub(crate) fn compression_of(&self, column: usize) -> Compression {
+        let own = self.column_compressions.iter().find(|(own, _)| *own == column);
+        own.map_or(self.compression, |(_, compression)| *compression)
+    }
+
+    /// Those of some slots that are filled when rows are laid.
+    pub(crate) fn filled_slots(&self, slots: usize) -> usize {
+        let ghost = if self.layout == Layout::Equi { 0.0 } else { self.ghost };
+        ((slots as f64 * (1.0 - ghost)) as usize).max(1)
+    }
+
+    /// Slots of a partition.
+    pub(crate) fn partition_slots(&self) -> usize {
+        (self.group_slots / self.partitions).max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::declared::{Key, KeyKind, LayoutChoice};
+    use entasis_vector::{DataType, Field};
+
+    #[test]
+    fn a_definition_says_the_layout() {
+        let field = |name: &str, nullable| Field { nullable, ..Field::new(name, DataType::Int64) };
+        let schema = vec![field("a", true), field("b", false), field("c", false)];
+        let key = |columns: &[usize], kind| Key { name: "k".into(), columns: columns.to_vec(), kind };
+        let of = |keys: Vec<Key>, layout: LayoutName, chosen: Option<&[usize]>| {
+            let layout =
+                LayoutChoice { layout: Some(layout), key: chosen.map(<[usize]>::to_vec), ..LayoutChoice::default() };
+            let options = TableOptions::of(&Definition { keys, layout, ..Definition::default() }, &schema);
+            (options.layout, options.layout_key, options.unique)
+        };
+        use LayoutName::{Auto, Delta, Insertion};
+        let (primary, unique, index) = (KeyKind::Primary, KeyKind::Unique, KeyKind::Index);
+        assert_eq!(of(vec![], Auto, None), (Layout::Insertion, vec![], false));
+        assert_eq!(of(vec![], Delta, None), (Layout::Insertion, vec![], false));
+        assert_eq!(of(vec![key(&[1], index)], Auto, None), (Layout::Insertion, vec![], false));
+        assert_eq!(of(vec![key(&[2, 1], primary)], Auto, None), (Layout::EquiGhost, vec![2, 1], true));
+        assert_eq!(of(vec![key(&[0], unique)], Auto, None), (Layout::EquiGhost, vec![0], false));
+        assert_eq!(of(vec![key(&[1], primary)], Insertion, None), (Layout::Insertion, vec![], false));
+        assert_eq!(of(vec![key(&[1], primary)], Delta, Some(&[2])), (Layout::Delta, vec![2], false));
+        assert_eq!(of(vec![key(&[1, 2], unique)], Auto, Some(&[2, 1])), (Layout::EquiGhost, vec![2, 1], true));
+    }
+}

@@ -1,0 +1,153 @@
+//! Code sets: which entries of a dictionary satisfy a condition, so that rows are looked up by their codes.
+//!
+//! A condition on a dictionary column is a table of truth: an answer for each entry, and one for NULL. Dictionaries of
+//! row groups are sorted, so that a comparison or a prefix is one run of codes, and a short list is a few. Up to
+//! [`MOST_RUNS`] runs are compared as ranges of integers are; otherwise each code is looked up.
+//!
+//! A set is good for blocks with this very dictionary, and for constants that are among its entries. What makes the
+//! answers is not its affair. The slow twin is to ask for the entry of one slot after the other.
+
+use crate::block::codes::with_codes;
+use crate::block::masks::WORDS;
+use crate::block::packed::Lane;
+use crate::block::{Block, Codes, Values, search};
+use crate::scan::ValueRange;
+use crate::tree::RowGroup;
+use crate::value::Datum;
+use entasis_vector::{DataType, Dictionary, StringView, Value};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Runs of codes that are compared one after the other.
+const MOST_RUNS: usize = 4;
+
+/// What rows are to satisfy, as far as codes of blocks tell it.
+#[derive(Debug, Clone)]
+pub enum Condition {
+    /// Integers in a range.
+    Range(ValueRange),
+    /// Strings with codes of a set, of the column with this index in the table. See [`RowGroup::dictionary`].
+    Codes(usize, Arc<CodeSet>),
+}
+
+impl Condition {
+    /// Index in the table of the column that it is about.
+    pub fn column(&self) -> usize {
+        match self {
+            Condition::Range(range) => range.column,
+            Condition::Codes(column, _) => *column,
+        }
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct CodeSet {
+    dictionary: Arc<Dictionary>,
+    /// By entry, whether it is in the set.
+    entries: Vec<bool>,
+    /// The codes of the set, first and last of each run, if these are few.
+    runs: Option<Vec<(u64, u64)>>,
+    /// True if NULL satisfies the condition.
+    null: bool,
+}
+
+impl CodeSet {
+    /// Those of the entries of a sorted dictionary that `entries` is true of, and NULL if `null`.
+    ///
+    /// # Panics
+    /// If there are not as many answers as entries.
+    pub fn new(dictionary: Arc<Dictionary>, entries: Vec<bool>, null: bool) -> CodeSet {
+        assert_eq!(entries.len(), dictionary.len());
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for code in (0..entries.len()).filter(|&code| entries[code]).map(|code| code as u64) {
+            if let Some((_, last)) = runs.last_mut().filter(|(_, last)| *last + 1 == code) {
+                *last = code;
+            } else if runs.len() <= MOST_RUNS {
+                runs.push((code, code));
+            }
+        }
+        CodeSet { dictionary, entries, runs: Some(runs).filter(|runs| runs.len() <= MOST_RUNS), null }
+    }
+
+    /// The dictionary whose codes they are.
+    pub fn dictionary(&self) -> &Arc<Dictionary> {
+        &self.dictionary
+    }
+
+    // PERF: a byte an entry, as a bit would be one more step in a loop of a few.
+    #[inline(always)]
+    fn has(&self, code: u64) -> bool {
+        self.entries.get(code as usize).copied().unwrap_or(false)
+    }
+
+    /// True if the entry that equals a value is in the set.
+    fn has_value(&self, value: &Value) -> bool {
+        code_of(&self.dictionary, value).is_some_and(|code| self.has(code))
+    }
+
+    /// Narrows `masks`, of slots that are not NULL, to those whose codes are in the set.
+    fn narrow(&self, codes: &Codes, masks: &mut [u64]) {
+        let Some(runs) = &self.runs else {
+            return with_codes!(codes, C, slots => search::narrow_where(slots, masks, |code: C| self.has(code.code())));
+        };
+        let max = codes.max();
+        let mut found = [0u64; WORDS];
+        for &(first, last) in runs.iter().filter(|(first, _)| *first <= max) {
+            let mut within = [0u64; WORDS];
+            let within = &mut within[..masks.len()];
+            within.copy_from_slice(masks);
+            codes.narrow(first, last.min(max), within);
+            found.iter_mut().zip(within).for_each(|(found, within)| *found |= *within);
+        }
+        masks.copy_from_slice(&found[..masks.len()]);
+    }
+}
+
+/// The code of a value in a sorted dictionary, if it is an entry.
+fn code_of(dictionary: &Dictionary, value: &Value) -> Option<u64> {
+    let Datum::Bytes(text) = Datum::of_value(value, DataType::Null) else { return None };
+    let entries = &dictionary.values().values::<StringView>()[..dictionary.len()];
+    entries.binary_search_by(|entry| entry.as_bytes().cmp(text)).ok().map(|code| code as u64)
+}
+
+impl Block {
+    /// Narrows `masks`, which has a bit for each slot and none for dead ones, to the slots whose code is in `set`.
+    pub(crate) fn narrow_codes(&self, set: &CodeSet, masks: &mut [u64]) {
+        let mut nulls = [0u64; WORDS];
+        if self.may_be_null() {
+            for (word, mask) in masks.iter_mut().enumerate() {
+                let valid = self.valid_word(word);
+                nulls[word] = if set.null { *mask & !valid } else { 0 };
+                *mask &= valid;
+            }
+        }
+        match &self.values {
+            Values::Constant(value) if set.has_value(value) => {}
+            Values::Constant(_) => masks.fill(0),
+            Values::Dictionary { codes, .. } => set.narrow(codes, masks),
+            _ => unreachable!("only strings with a dictionary have codes"),
+        }
+        masks.iter_mut().zip(nulls).for_each(|(mask, null)| *mask |= null);
+    }
+}
+
+impl RowGroup {
+    /// The dictionary whose codes stand for all values of a column in some runs of slots; `None` if there are other
+    /// values.
+    pub fn dictionary(&self, column: usize, runs: &[Range<usize>]) -> Option<&Arc<Dictionary>> {
+        let width = self.block_slots;
+        let slices = || runs.iter().flat_map(|run| run.start / width..run.end.div_ceil(width));
+        let values = || slices().map(|slice| &self.slices[slice].block(column).values);
+        let shared = values().find_map(|values| match values {
+            Values::Dictionary { dictionary, .. } => Some(dictionary),
+            _ => None,
+        })?;
+        let has_codes = |values: &Values| match values {
+            Values::Dictionary { dictionary, .. } => Arc::ptr_eq(dictionary, shared),
+            Values::Constant(value) => value.is_null() || code_of(shared, value).is_some(),
+            _ => false,
+        };
+        values().all(has_codes).then_some(shared)
+    }
+}

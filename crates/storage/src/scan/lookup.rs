@@ -1,0 +1,143 @@
+//! Finding rows by their layout key: point and range queries, section 3 of *Optimal Column Layout for Hybrid Workloads*.
+//!
+//! A point query looks through the partitions that may hold the key, 64 slots at a time. A range query filters the first and
+//! the last partition and consumes those between whole.
+
+use crate::block::masks::bits_inside;
+use crate::tree::key::{Key, LayoutKey};
+use crate::tree::{Root, RowGroup, RowId, Shape};
+use crate::value::Datum;
+use std::ops::{Bound, Range};
+
+/// Slices of a partition that are asked for at once; a longer one is read as it comes.
+const FEW_SLICES: usize = 4;
+
+/// Slots that a range query reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlotRange {
+    /// Index of the row group.
+    pub group: usize,
+    /// The slots, of which live ones are rows.
+    pub slots: Range<usize>,
+    /// True if every row is in the range; otherwise each must be tested.
+    pub is_whole: bool,
+}
+
+/// A row whose layout key is `datums`.
+pub(crate) fn first(root: &Root, shape: &Shape, datums: &[Datum<'_>]) -> Option<RowId> {
+    let mut found = None;
+    find_each(root, shape, datums, |row| {
+        found = Some(row);
+        false
+    });
+    found
+}
+
+/// Calls `each` with every row whose layout key is `datums`, until it says no.
+pub(crate) fn find_each(root: &Root, shape: &Shape, datums: &[Datum<'_>], mut each: impl FnMut(RowId) -> bool) {
+    let Some(key) = &shape.key else { return };
+    let normal = key.of_datums(datums);
+    if root.groups.is_empty() {
+        return;
+    }
+    for number in root.fences.parts_of(&normal) {
+        let guess = root.groups[number].prefetch_part(&normal);
+        let group = &*root.groups[number];
+        for partition in group.fences.parts_near(&normal, guess) {
+            let slots = group.partitions[partition].slots();
+            let proceed =
+                group.find(key, shape, slots, datums, |slot| each(RowId { group: number as u32, slot: slot as u32 }));
+            if !proceed {
+                return;
+            }
+        }
+    }
+}
+
+impl RowGroup {
+    /// Calls `each` with the slots among some whose layout key is `datums`. False if it said no.
+    fn find(
+        &self,
+        key: &LayoutKey,
+        shape: &Shape,
+        slots: Range<usize>,
+        datums: &[Datum<'_>],
+        mut each: impl FnMut(usize) -> bool,
+    ) -> bool {
+        let width = self.block_slots;
+        let numbers = slots.start / width..slots.end.div_ceil(width);
+        if numbers.len() <= FEW_SLICES {
+            self.slices[numbers.clone()].iter().for_each(|slice| slice.prefetch_key(shape.schema.len()));
+        }
+        for number in numbers {
+            let slice = &*self.slices[number];
+            let start = number * width;
+            let mut masks = *slice.live();
+            let words = width.div_ceil(64);
+            if slots.start > start || slots.end < start + width {
+                let inside = slots.start.max(start) - start..slots.end.min(start + width) - start;
+                let word_masks = masks.iter_mut().enumerate();
+                word_masks.for_each(|(word, mask)| *mask &= bits_inside(word * 64, &inside));
+            }
+            for (&column, &datum) in key.columns.iter().zip(datums) {
+                slice.block(column).narrow(datum, &mut masks[..words], shape.schema[column].ty.physical());
+            }
+            for (word, mut found) in masks[..words].iter().copied().enumerate() {
+                while found != 0 {
+                    if !each(start + word * 64 + found.trailing_zeros() as usize) {
+                        return false;
+                    }
+                    found &= found - 1;
+                }
+            }
+        }
+        true
+    }
+}
+
+/// The slots that may hold keys within bounds, in order.
+pub(crate) fn range(root: &Root, low: Bound<&Key>, high: Bound<&Key>) -> Vec<SlotRange> {
+    let mut ranges: Vec<SlotRange> = Vec::new();
+    if root.groups.is_empty() {
+        return ranges;
+    }
+    let first = |fences: &crate::tree::key::Fences| match low {
+        Bound::Unbounded => 0,
+        Bound::Included(key) | Bound::Excluded(key) => fences.first_part_of(key),
+    };
+    let last = |fences: &crate::tree::key::Fences| match high {
+        Bound::Unbounded => fences.len() - 1,
+        Bound::Included(key) | Bound::Excluded(key) => fences.part_for(key),
+    };
+    let above_low = |fence: &Key| match low {
+        Bound::Unbounded => true,
+        Bound::Included(key) => fence >= key,
+        Bound::Excluded(key) => fence > key,
+    };
+    let below_high = |fence: Option<&Key>| match (high, fence) {
+        (Bound::Unbounded, _) => true,
+        (_, None) => false,
+        (Bound::Included(key), Some(fence)) => fence <= key,
+        (Bound::Excluded(key), Some(fence)) => fence < key,
+    };
+    for number in first(&root.fences)..=last(&root.fences) {
+        let group = &*root.groups[number];
+        let next_group = (number + 1 < root.groups.len()).then(|| root.fences.get(number + 1));
+        let (from, to) = (first(&group.fences), last(&group.fences));
+        for partition in from..=to {
+            let slots = group.partitions[partition].slots();
+            // What lies between two partitions that are whole is whole.
+            let next = if partition + 1 < group.fences.len() {
+                Some(group.fences.get(partition + 1))
+            } else {
+                next_group.clone()
+            };
+            let is_whole = above_low(&group.fences.get(partition)) && below_high(next.as_ref());
+            match ranges.last_mut() {
+                Some(range) if range.group == number && range.is_whole == is_whole => range.slots.end = slots.end,
+                _ => ranges.push(SlotRange { group: number, slots, is_whole }),
+            }
+        }
+    }
+    ranges
+}

@@ -1,0 +1,31 @@
+//! Scanning: how a version is read, by rows and by values.
+//!
+//! ```text
+//! rows     lookup        by their layout key
+//!          range ◀── code_set ◀── select ──▶ positions      by conditions on their values, as these are encoded
+//! values   read ◀── decode        as vectors
+//!               ◀── fold          counted, summed, compared, and not copied
+//!          row                    one row's
+//! ```
+//! Everything here is methods of [`RowGroup`](crate::tree::RowGroup), or functions of a root: nothing is kept, and
+//! nothing is written.
+
+mod code_set;
+mod decode;
+mod fold;
+pub(crate) mod lookup;
+mod positions;
+mod range;
+pub(crate) mod read;
+pub(crate) mod row;
+mod select;
+
+pub use code_set::{CodeSet, Condition};
+pub use lookup::SlotRange;
+pub use range::ValueRange;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    mod code_set;
+    pub(crate) mod reading;
+}

@@ -1,0 +1,108 @@
+//! The order of locks, checked in debug builds: a thread takes only locks that come behind all those that it holds, so no
+//! ring of threads can wait for one another.
+//!
+//! | lock | held for | what its holder may wait for |
+//! |---|---|---|
+//! | a writers' turn, by table id | a statement or commit | later turns, and all below |
+//! | the names of the catalog | publishing a commit, taking snapshots of several tables | all below |
+//! | a table's head, by table id | a snapshot, a few rows, a fast-forward | later heads |
+//!
+//! A turn may be taken out of order if the wait for it is limited ([`Held::limited`]), since a wait that ends cannot close a
+//! ring for good. Locks that are taken with no other one inside are not listed; `docs/design/locks.md` names them all.
+
+use super::thread_local;
+use std::cell::RefCell;
+
+/// A lock, in the order in which locks are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Lock {
+    /// The writers' turn of the table with this id.
+    Turn(u64),
+    /// [`crate::Catalog`]'s newest version.
+    Names,
+    /// The head of the table with this id.
+    Head(u64),
+}
+
+thread_local! {
+    static HELD: RefCell<Vec<Lock>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A lock that the thread holds, for as long as this lives. Nothing in release builds.
+#[derive(Debug)]
+pub(crate) struct Held(#[cfg(debug_assertions)] Lock);
+
+impl Held {
+    /// Says that the thread is about to wait for a lock.
+    ///
+    /// # Panics
+    /// In debug builds, if the thread holds a lock that does not come before it.
+    #[inline]
+    pub(crate) fn ordered(lock: Lock) -> Held {
+        Held::checked(lock, |held| held < lock)
+    }
+
+    /// Says that the thread is about to wait for a turn, but not for long.
+    ///
+    /// # Panics
+    /// In debug builds, if the thread holds a lock other than turns of other tables.
+    #[inline]
+    pub(crate) fn limited(lock: Lock) -> Held {
+        Held::checked(lock, |held| held < Lock::Names && held != lock)
+    }
+
+    #[inline]
+    fn checked(lock: Lock, may_hold: impl Fn(Lock) -> bool) -> Held {
+        if cfg!(debug_assertions) {
+            HELD.with(|held| {
+                let mut held = held.borrow_mut();
+                let before = held.iter().find(|held| !may_hold(**held));
+                // A thread that panics already gives back what it holds, in any order.
+                assert!(
+                    before.is_none() || std::thread::panicking(),
+                    "{lock:?} is taken by a thread that holds {held:?}"
+                );
+                held.push(lock);
+            });
+        }
+        #[cfg(debug_assertions)]
+        return Held(lock);
+        #[cfg(not(debug_assertions))]
+        return Held();
+    }
+}
+
+#[cfg(debug_assertions)]
+impl Drop for Held {
+    fn drop(&mut self) {
+        // Thread-local storage may be gone when the last locks of a thread are.
+        let _ = HELD.try_with(|held| {
+            let mut held = held.borrow_mut();
+            if let Some(at) = held.iter().rposition(|lock| *lock == self.0) {
+                held.remove(at);
+            }
+        });
+    }
+}
+
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    #[test]
+    fn locks_are_taken_in_one_order() {
+        let is_refused = |take: fn(Lock) -> Held, lock| catch_unwind(AssertUnwindSafe(|| drop(take(lock)))).is_err();
+        let turn = Held::ordered(Lock::Turn(3));
+        assert!(is_refused(Held::ordered, Lock::Turn(2)) && is_refused(Held::ordered, Lock::Turn(3)));
+        assert!(!is_refused(Held::limited, Lock::Turn(2)) && is_refused(Held::limited, Lock::Turn(3)));
+        let names = Held::ordered(Lock::Names);
+        assert!(is_refused(Held::ordered, Lock::Turn(4)) && is_refused(Held::limited, Lock::Turn(4)));
+        assert!(is_refused(Held::ordered, Lock::Names), "a lock is not taken twice");
+        let head = Held::ordered(Lock::Head(1));
+        assert!(is_refused(Held::ordered, Lock::Names) && is_refused(Held::ordered, Lock::Head(1)));
+        assert!(!is_refused(Held::ordered, Lock::Head(2)));
+        drop((head, names, turn));
+        assert!(!is_refused(Held::ordered, Lock::Turn(1)), "what was given back does not count");
+    }
+}

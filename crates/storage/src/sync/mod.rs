@@ -1,0 +1,13 @@
+//! What threads meet by. One module, so that `tests/interleavings` can put a scheduler of its own in the place of the standard
+//! library's.
+
+pub(crate) mod lock_order;
+
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicIsize, AtomicU64, Ordering};
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+pub(crate) use std::thread_local;
+
+/// Waits for some hundred nanoseconds.
+pub(crate) fn pause() {
+    (0..32).for_each(|_| std::hint::spin_loop());
+}

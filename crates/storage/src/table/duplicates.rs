@@ -1,0 +1,135 @@
+//! Rows with equal layout keys, where there should be none: after rows came in bulk into a table whose key is unique.
+//!
+//! Rows with equal keys stand in one partition, but for a key that is a fence: it may stand on both sides, and in every
+//! partition between fences that are equal to it. So each partition is looked at on its own, its keys in order, and one row is
+//! carried on whose key is the next fence. A row group begins with what those before it carry, which is seldom more than one
+//! partition to look through; so row groups are looked at one by one, by whoever wants to share the work.
+//!
+//! Rows with a NULL in their key have no equals.
+
+use super::appender::AppendedRows;
+use crate::scan::lookup;
+use crate::tree::key::Key;
+use crate::tree::{Root, RowGroup, RowId, Shape};
+use crate::value::Datum;
+use std::ops::Range;
+
+/// Where equal keys are looked for.
+#[derive(Debug, Clone)]
+pub enum Among<'a> {
+    /// Some row groups: rows that have an equal in one of these or before them.
+    Groups(Range<usize>),
+    /// Rows that were appended.
+    Appended(&'a [AppendedRows]),
+}
+
+/// A row whose layout key another row has too, if one of `among` is such a row.
+pub(crate) fn first(root: &Root, shape: &Shape, among: &Among<'_>) -> Option<RowId> {
+    match among {
+        Among::Groups(groups) => groups.clone().find_map(|group| in_group(root, shape, group)),
+        Among::Appended(rows) => {
+            let many = rows.iter().map(AppendedRows::rows).sum::<u64>() > root.rows / 16;
+            if many { first(root, shape, &Among::Groups(0..root.groups.len())) } else { of_rows(root, shape, rows) }
+        }
+    }
+}
+
+/// The same for few rows, one after the other.
+fn of_rows(root: &Root, shape: &Shape, rows: &[AppendedRows]) -> Option<RowId> {
+    let mut key: Vec<Datum<'_>> = Vec::new();
+    for slice in rows.iter().flat_map(|rows| &rows.pieces).flat_map(|(_, piece)| &piece.slices) {
+        for slot in 0..slice.rows {
+            let columns = shape.options.layout_key.iter();
+            key.clear();
+            key.extend(columns.map(|&column| slice.blocks[column].datum(slot, shape.schema[column].ty.physical())));
+            if key.iter().any(|datum| datum.is_null()) {
+                continue;
+            }
+            let mut found = 0;
+            let mut last = None;
+            lookup::find_each(root, shape, &key, |row| {
+                (found, last) = (found + 1, Some(row));
+                found < 2
+            });
+            if found > 1 {
+                return last;
+            }
+        }
+    }
+    None
+}
+
+/// A row of a row group whose key another one has, of this group or before it.
+pub(crate) fn in_group(root: &Root, shape: &Shape, number: usize) -> Option<RowId> {
+    match shape.key.as_ref()?.least() {
+        Key::Word(_) => Search { root, shape, key: |key| if let Key::Word(word) = key { word } else { 0 } }.run(number),
+        Key::Bytes(_) => Search { root, shape, key: |key| key }.run(number),
+    }
+}
+
+/// Keys as `K`, in which they are compared.
+struct Search<'a, K> {
+    root: &'a Root,
+    shape: &'a Shape,
+    key: fn(Key) -> K,
+}
+
+impl<K: Ord> Search<'_, K> {
+    fn run(&self, number: usize) -> Option<RowId> {
+        let group = &*self.root.groups[number];
+        let mut has_low = number > 0 && self.is_before(number);
+        let mut keys = Vec::new();
+        for partition in 0..group.partitions.len() {
+            let low = (self.key)(group.fences.get(partition));
+            self.keys_of(group, partition, &mut keys);
+            if keys.windows(2).any(|pair: &[(K, u32)]| pair[0].0 >= pair[1].0) {
+                keys.sort_unstable();
+            }
+            let twin = keys.windows(2).find(|pair| pair[0].0 == pair[1].0).map(|pair| pair[1].1);
+            let carried = keys.first().filter(|(key, _)| has_low && *key == low).map(|(_, slot)| *slot);
+            if let Some(slot) = twin.or(carried) {
+                return Some(RowId { group: number as u32, slot });
+            }
+            if partition + 1 < group.partitions.len() {
+                let high = (self.key)(group.fences.get(partition + 1));
+                has_low = keys.last().is_some_and(|(key, _)| *key == high) || (has_low && low == high);
+            }
+        }
+        None
+    }
+
+    /// True if a row before a row group has the key that is its fence.
+    fn is_before(&self, number: usize) -> bool {
+        let fence = (self.key)(self.root.fences.get(number));
+        let mut keys = Vec::new();
+        for group in self.root.groups[..number].iter().rev() {
+            for partition in (0..group.partitions.len()).rev() {
+                self.keys_of(group, partition, &mut keys);
+                if keys.iter().any(|(key, _)| *key == fence) {
+                    return true;
+                }
+                if (self.key)(group.fences.get(partition)) != fence {
+                    return false;
+                }
+            }
+        }
+        false
+    }
+
+    /// The keys of a partition without those that hold a NULL, with their slots, in the order of these.
+    fn keys_of(&self, group: &RowGroup, partition: usize, keys: &mut Vec<(K, u32)>) {
+        let (shape, width) = (self.shape, group.block_slots);
+        let layout_key = shape.key.as_ref().expect("the table has a layout key");
+        let slots = group.partitions[partition].slots();
+        let start = slots.start;
+        keys.clear();
+        group.each_live(slots, |position| {
+            let slot = start + position;
+            let slice = &*group.slices[slot / width];
+            let datum = |column: usize| slice.block(column).datum(slot % width, shape.schema[column].ty.physical());
+            if !layout_key.columns.iter().any(|&column| datum(column).is_null()) {
+                keys.push(((self.key)(layout_key.of_row(datum)), slot as u32));
+            }
+        });
+    }
+}

@@ -1,0 +1,211 @@
+//! Forks: versions of a table that are written aside, and become the newest one at once or leave nothing.
+//!
+//! | | on | ends with |
+//! |---|---|---|
+//! | [`TableWriter`] | the head, or a fork | being dropped |
+//! | [`Statement`] | a fork that nobody can overtake | [`Statement::commit`]; dropped, it leaves nothing |
+//! | [`TableFork`] | a fork of a transaction; beside others, with a log of what was done | the transaction's commit or its drop |
+
+use super::appender::AppendedRows;
+use super::head::{Head, Steady, Table};
+use super::log::Log;
+use super::snapshot::TableSnapshot;
+use super::turns::Waiter;
+use super::writer::{ForkState, TableWriter};
+use super::writer_turn::WriterTurn;
+use crate::scan::lookup;
+use crate::tree::RowId;
+use crate::tree::branch::Savepoint;
+use crate::value::{Datum, Sketch};
+use entasis_vector::Result;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+impl Table {
+    /// Writes many rows, all or nothing. Other writers wait, readers do not.
+    pub(crate) fn statement(self: &Arc<Table>) -> Statement {
+        let turn = WriterTurn::take(self, &Waiter::default()).expect("nobody interrupts it");
+        Statement::new(turn, TableFork::at(&self.snapshot(), None))
+    }
+
+    /// Adds the rows that the appenders of one statement took: all of them, or none. Without a layout key, they stand
+    /// behind the rows that are there, in the order of their morsels. Returns how many they are.
+    ///
+    /// # Errors
+    /// Resource, if 1024 adjacent strings exceed 4 GiB.
+    pub fn commit(self: &Arc<Table>, appended: Vec<AppendedRows>) -> Result<u64> {
+        let rows = appended.iter().map(AppendedRows::rows).sum();
+        if rows == 0 {
+            return Ok(0);
+        }
+        let added = self.join(appended)?;
+        let few = rows <= 64;
+        if few {
+            self.write().hang(added)?;
+        } else {
+            let mut statement = self.statement();
+            statement.write().hang(added)?;
+            statement.commit();
+        }
+        Ok(rows)
+    }
+}
+
+/// A version of a table that is written aside. Dropped, it leaves nothing behind.
+pub(crate) struct TableFork {
+    table: Arc<Table>,
+    /// Taken out when the fork ends.
+    open: Option<(ForkState, Savepoint)>,
+    /// Of a fork with a log: where rows stay where they are, it is replayed faster.
+    _steady: Option<Steady>,
+}
+
+impl TableFork {
+    /// A fork of the version of a snapshot. With a `log`, it can be replayed on a later one.
+    pub(crate) fn at(snapshot: &TableSnapshot, log: Option<Log>) -> TableFork {
+        let (table, (root, stamp)) = (snapshot.table(), snapshot.pinned());
+        let head = table.head();
+        let (branch, base) = head.branch.fork_at(root, stamp);
+        let steady = log.is_some().then(|| Steady::new(table));
+        drop(head);
+        let sketches = vec![Sketch::default(); table.schema().len()];
+        TableFork {
+            table: table.clone(),
+            open: Some((ForkState { base: snapshot.clone(), branch, sketches, log }, base)),
+            _steady: steady,
+        }
+    }
+
+    /// The table.
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+
+    fn state(&self) -> &ForkState {
+        &self.open.as_ref().expect("the fork is open").0
+    }
+
+    fn state_mut(&mut self) -> &mut ForkState {
+        &mut self.open.as_mut().expect("the fork is open").0
+    }
+
+    /// Bytes of memory that it takes beside the version that it began with, which is there for as long as the fork is.
+    pub(crate) fn growth(&self) -> usize {
+        self.state().branch.grown()
+    }
+
+    /// Writes to the fork.
+    pub(crate) fn write(&mut self) -> TableWriter<'_> {
+        let (state, _) = self.open.as_mut().expect("the fork is open");
+        TableWriter::of_fork(&self.table, state)
+    }
+
+    /// What the fork holds now.
+    pub(crate) fn snapshot(&mut self) -> TableSnapshot {
+        self.state_mut().snapshot()
+    }
+
+    /// True if something was written, and not undone.
+    pub(crate) fn is_changed(&self) -> bool {
+        self.open.as_ref().is_some_and(|(state, base)| !state.branch.is_at(base))
+    }
+
+    pub(crate) fn log(&self) -> Option<&Log> {
+        self.state().log.as_ref()
+    }
+
+    /// The version that it began with.
+    pub(crate) fn base(&self) -> &TableSnapshot {
+        &self.state().base
+    }
+
+    /// A row whose layout key is `key`, as the fork is now.
+    pub(crate) fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
+        lookup::first(&self.state().branch.root, &self.table.shape, key)
+    }
+
+    /// A place to come back to.
+    pub(crate) fn savepoint(&mut self) -> ForkSavepoint {
+        let state = self.state_mut();
+        ForkSavepoint { savepoint: state.branch.savepoint(), logged: state.log.as_ref().map_or(0, Log::len) }
+    }
+
+    pub(crate) fn roll_back(&mut self, to: ForkSavepoint) {
+        let state = self.state_mut();
+        state.branch.roll_back(to.savepoint);
+        if let Some(log) = &mut state.log {
+            log.truncate(to.logged);
+        }
+    }
+
+    pub(crate) fn release(&mut self, savepoint: ForkSavepoint) {
+        self.state_mut().branch.release(savepoint.savepoint);
+    }
+
+    /// True if the head holds the rows that it held when the fork began, wherever they stand.
+    pub(crate) fn is_current(&self, head: &Head) -> bool {
+        self.state().base.is_of(head)
+    }
+
+    /// True if the head is as it was when the fork began.
+    pub(crate) fn can_fast_forward(&self, head: &Head) -> bool {
+        self.open.as_ref().is_some_and(|(_, base)| head.branch.is_at(base))
+    }
+
+    /// Makes this the head's version, which is as it was when the fork began.
+    pub(crate) fn fast_forward(mut self, head: &mut Head) {
+        let (state, base) = self.open.take().expect("the fork is open");
+        head.change();
+        head.count(&state.sketches);
+        head.branch.fast_forward(state.branch, base);
+        head.branch.sweep();
+    }
+}
+
+impl Drop for TableFork {
+    fn drop(&mut self) {
+        if let Some((state, base)) = self.open.take() {
+            let mut head = self.table.head();
+            head.branch.abandon(state.branch, base);
+            head.branch.sweep();
+        }
+    }
+}
+
+/// A place in a fork to come back to.
+pub(crate) struct ForkSavepoint {
+    savepoint: Savepoint,
+    logged: usize,
+}
+
+/// A statement of its own, that writes many rows.
+pub(crate) struct Statement {
+    fork: TableFork,
+    _turn: WriterTurn,
+}
+
+impl Statement {
+    pub(crate) fn new(turn: WriterTurn, fork: TableFork) -> Statement {
+        Statement { fork, _turn: turn }
+    }
+
+    /// Makes what was written the newest version.
+    pub(crate) fn commit(self) {
+        let table = self.fork.table.clone();
+        let mut head = table.head();
+        self.fork.fast_forward(&mut head);
+    }
+}
+
+impl Deref for Statement {
+    type Target = TableFork;
+    fn deref(&self) -> &TableFork {
+        &self.fork
+    }
+}
+
+impl DerefMut for Statement {
+    fn deref_mut(&mut self) -> &mut TableFork {
+        &mut self.fork
+    }
+}

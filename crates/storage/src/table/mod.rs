@@ -1,0 +1,54 @@
+//! Tables: the newest version of some rows, who may change it when, and what goes on beside it.
+//!
+//! ```text
+//! fork                          versions that are written aside, by a statement or a transaction
+//! writer                        changes of rows, to the head or to a fork
+//! log  difference  rewrite      what was done to a fork; two versions compared; tables made of others
+//! snapshot                      a version, for as long as it is held
+//! duplicates                    equal keys where there should be none
+//! appender  reader  index  upkeep  writer_turn
+//!                               rows that come in bulk; single rows; tables that find others' rows; what writers leave
+//!                               undone; a turn to keep
+//! head                          the table: its newest version, and the lock of that
+//! turns  summaries              one writer at a time; what is known of a version's columns
+//! ```
+//! Each knows only those in lines below it. A module that makes something of a table has the table's method for it:
+//! [`Table::snapshot`] stands beside [`TableSnapshot`].
+
+mod appender;
+mod difference;
+mod duplicates;
+mod fork;
+mod head;
+pub mod index;
+mod log;
+mod reader;
+mod rewrite;
+mod snapshot;
+mod summaries;
+mod turns;
+mod upkeep;
+mod writer;
+mod writer_turn;
+
+pub(crate) use appender::Added;
+pub use appender::{AppendedRows, Appender};
+pub use difference::Difference;
+pub use duplicates::Among;
+pub(crate) use fork::{ForkSavepoint, TableFork};
+pub use head::Table;
+pub(crate) use head::{HeadGuard, Steady};
+pub(crate) use log::{Log, Operation};
+pub use reader::TableReader;
+pub use rewrite::ColumnSource;
+pub use snapshot::TableSnapshot;
+pub use turns::{Interrupt, Waiter, WriterName};
+pub use upkeep::Upkeep;
+pub use writer::TableWriter;
+pub(crate) use writer_turn::WriterTurn;
+
+#[cfg(test)]
+pub(crate) mod tests {
+    mod model;
+    pub(crate) mod rows;
+}

@@ -1,0 +1,222 @@
+//! Snapshots: one version of a table, for as long as it is held.
+
+use super::duplicates;
+use super::head::{Head, Table};
+use super::summaries::Summaries;
+use crate::node::{Link, Stamp};
+use crate::scan::lookup::{self, SlotRange};
+use crate::scan::row::datum;
+use crate::tree::{Root, RowGroup, RowId};
+use crate::value::{ColumnSummary, Datum, Zone};
+use entasis_vector::{DataType, Schema, Value};
+use std::fmt;
+use std::ops::Bound;
+use std::sync::Arc;
+
+/// The rows of a table as they were when the snapshot was taken. It pins them, and every string that was decoded from
+/// them. Cheap to clone.
+#[derive(Clone)]
+pub struct TableSnapshot(Arc<Pinned>);
+
+struct Pinned {
+    table: Arc<Table>,
+    root: Link<Root>,
+    stamp: Stamp,
+    summaries: Arc<Summaries>,
+    origin: Origin,
+}
+
+/// What a snapshot was taken of.
+pub(crate) enum Origin {
+    /// The head, after so many changes.
+    Head { changes: u64 },
+    /// A fork that began with `_base`. The snapshot shows nodes of the head that the head may have retired since then and
+    /// before its own stamp.
+    Fork { _base: TableSnapshot },
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        self.table.epochs.leave(self.stamp);
+    }
+}
+
+impl Table {
+    /// The newest version, for as long as the snapshot is held.
+    pub fn snapshot(self: &Arc<Table>) -> TableSnapshot {
+        let mut head = self.head();
+        self.pin(&mut head)
+    }
+
+    /// A snapshot of the head, which is locked.
+    pub(crate) fn pin(self: &Arc<Table>, head: &mut Head) -> TableSnapshot {
+        if std::mem::take(&mut head.is_changed) {
+            head.summaries = Arc::new(Summaries::new(self.schema().len()));
+        }
+        let (root, stamp) = head.branch.pin();
+        TableSnapshot::new(self.clone(), root, stamp, head.summaries.clone(), Origin::Head { changes: head.changes })
+    }
+}
+
+impl TableSnapshot {
+    /// A snapshot of `root`, taken at `stamp`.
+    pub(crate) fn new(
+        table: Arc<Table>,
+        root: Link<Root>,
+        stamp: Stamp,
+        summaries: Arc<Summaries>,
+        origin: Origin,
+    ) -> TableSnapshot {
+        TableSnapshot(Arc::new(Pinned { table, root, stamp, summaries, origin }))
+    }
+
+    /// What a fork begins with.
+    pub(crate) fn pinned(&self) -> (Link<Root>, Stamp) {
+        (self.0.root, self.0.stamp)
+    }
+
+    /// True if this holds the rows of the newest version, wherever these stand there.
+    pub(crate) fn is_of(&self, head: &Head) -> bool {
+        let is_unchanged = matches!(self.0.origin, Origin::Head { changes } if changes == head.changes);
+        is_unchanged || self.0.root.is(head.branch.root)
+    }
+
+    /// A row of a row group whose layout key another row has, of this row group or one before it. Rows with a NULL in
+    /// their key do not count.
+    pub fn first_duplicate(&self, group: usize) -> Option<RowId> {
+        duplicates::in_group(&self.0.root, &self.0.table.shape, group)
+    }
+
+    /// The table's name.
+    pub fn name(&self) -> &str {
+        self.0.table.name()
+    }
+
+    /// The table.
+    pub fn table(&self) -> &Arc<Table> {
+        &self.0.table
+    }
+
+    /// The columns.
+    pub fn schema(&self) -> &Schema {
+        self.0.table.schema()
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> u64 {
+        self.0.root.rows
+    }
+
+    /// Bytes of memory.
+    pub fn bytes(&self) -> usize {
+        self.row_groups().map(RowGroup::bytes).sum()
+    }
+
+    /// The row groups, in the order of their slots.
+    pub fn row_groups(&self) -> impl ExactSizeIterator<Item = &RowGroup> {
+        self.0.root.groups.iter().map(|group| &**group)
+    }
+
+    /// The row group with an index.
+    pub fn row_group(&self, index: usize) -> Option<&RowGroup> {
+        self.0.root.groups.get(index).map(|group| &**group)
+    }
+
+    /// The ids of all rows, in the order of their places.
+    pub fn row_ids(&self) -> impl Iterator<Item = RowId> {
+        self.row_groups().enumerate().flat_map(|(group, node)| {
+            let slots = (0..node.slots()).filter(|&slot| node.is_live(slot));
+            slots.map(move |slot| RowId { group: group as u32, slot: slot as u32 })
+        })
+    }
+
+    /// A row whose layout key is `key`: a datum for each of its columns.
+    pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
+        lookup::first(&self.0.root, &self.0.table.shape, key)
+    }
+
+    /// Calls `each` with every row whose layout key is `key`, until it says no.
+    pub fn find_each(&self, key: &[Datum<'_>], each: impl FnMut(RowId) -> bool) {
+        lookup::find_each(&self.0.root, &self.0.table.shape, key, each);
+    }
+
+    /// The slots that may hold rows whose layout key is within bounds, in order. A bound is a datum for each of the first
+    /// columns of the key, and stands for all keys that begin so. All slots, if the table has no layout key.
+    pub fn range(&self, low: Bound<&[Datum<'_>]>, high: Bound<&[Datum<'_>]>) -> Vec<SlotRange> {
+        let Some(key) = &self.0.table.shape.key else {
+            let whole =
+                |(group, node): (usize, &RowGroup)| SlotRange { group, slots: 0..node.slots(), is_whole: false };
+            return self.row_groups().enumerate().map(whole).collect();
+        };
+        let low = match low {
+            Bound::Excluded(datums) => Bound::Excluded(key.last_of(datums)),
+            other => other.map(|datums| key.of_datums(datums)),
+        };
+        let high = match high {
+            Bound::Included(datums) => Bound::Included(key.last_of(datums)),
+            other => other.map(|datums| key.of_datums(datums)),
+        };
+        lookup::range(&self.0.root, low.as_ref(), high.as_ref())
+    }
+
+    /// Some values of a row, in the order of `columns`, at the end of `out`. Faster than one by one.
+    pub fn read<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
+        crate::scan::row::read(&self.0.root, row, columns, self.schema(), out);
+    }
+
+    /// One value of a row.
+    pub fn datum(&self, row: RowId, column: usize) -> Datum<'_> {
+        datum(&self.0.root, row, column, self.schema()[column].ty)
+    }
+
+    /// Checks the invariants of this version. For tests.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        crate::tree::check::check(&self.0.root, &self.0.table.shape);
+    }
+
+    /// What is known of a column. The index after the last one stands for the id of the row ([`RowId`]).
+    pub fn column_statistics(&self, column: usize) -> ColumnSummary {
+        if column == self.schema().len() {
+            return ColumnSummary { min: None, max: None, nulls: 0, distinct: self.rows(), unique: true };
+        }
+        self.0.summaries.of(column, || self.summarize(column))
+    }
+
+    fn summarize(&self, column: usize) -> ColumnSummary {
+        let mut zone = Zone::EMPTY;
+        let mut nulls = 0;
+        for group in self.row_groups() {
+            nulls += group.nulls(column);
+            zone.merge(&Zone { nulls: 0, ..group.column_zone(column).clone() });
+        }
+        let values = self.rows() - nulls;
+        let bounds_are_known = self.schema()[column].ty != DataType::Uuid && values > 0;
+        let known = |value: Value| (bounds_are_known && !value.is_null()).then_some(value);
+        let groups: Vec<&RowGroup> = self.row_groups().filter(|group| group.rows() > 0).collect();
+        let ascends = nulls == 0
+            && groups.iter().all(|group| group.ascends(column))
+            && groups.windows(2).all(|pair| {
+                let (a, b) = (pair[0].column_zone(column), pair[1].column_zone(column));
+                a.max.total_cmp(&b.min).is_lt()
+            });
+        let options = self.table().options();
+        let is_key = options.unique && options.layout_key == [column] && nulls == 0;
+        let distinct = if (ascends && bounds_are_known) || is_key {
+            values
+        } else if zone.min == zone.max && bounds_are_known {
+            values.min(1)
+        } else {
+            self.table().head().sketches[column].estimate().clamp(values.min(1), values)
+        };
+        ColumnSummary { min: known(zone.min), max: known(zone.max), nulls, distinct, unique: ascends || is_key }
+    }
+}
+
+impl fmt::Debug for TableSnapshot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TableSnapshot({}, {} rows)", self.name(), self.rows())
+    }
+}

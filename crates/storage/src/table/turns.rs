@@ -1,0 +1,335 @@
+//! Turns: one writer of a table at a time.
+//!
+//! A lock whose holder need not be borrowed from it: a transaction keeps the turns of its tables beside the tables. Turns of
+//! several tables are taken in the order of the tables' ids ([`crate::sync::lock_order`]). Who must take one out of this order waits
+//! only for so long (`WriterTurn::take_within`).
+//!
+//! **Waiting.** Who waits says who it is, for how long it waits, and what interrupts it ([`Waiter`]). Whoever comes by while the
+//! turn is free takes it, because handing it to a sleeping thread costs both some ten microseconds. One of those who wait is woken
+//! at a time; one that was woken [`MISSED`] times and found the turn taken again reserves the next. So a stream of single writes
+//! neither pays for each of those who wait nor starves them.
+
+use crate::sync::lock_order::{Held, Lock};
+use crate::sync::{Condvar, Mutex, MutexGuard, PoisonError, pause};
+use entasis_vector::{Error, ErrorKind, Result};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often who is awake looks for a turn, or for another one to take it: some tens of microseconds.
+const TRIES: usize = 100;
+/// How often who waits is woken for nothing before the next turn is reserved.
+const MISSED: u32 = 4;
+/// How often who waits looks whether it has been interrupted.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Who waits for a turn. The default waits for as long as it takes.
+#[derive(Clone, Default)]
+pub struct Waiter<'a> {
+    /// Who it is, for the errors of others.
+    pub name: WriterName,
+    /// For how long it waits.
+    pub limit: Option<Duration>,
+    /// True once it has been interrupted.
+    pub is_interrupted: Option<&'a dyn Fn() -> bool>,
+}
+
+/// True once whoever asks is to stop: what takes long looks now and then.
+pub type Interrupt = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Who has a turn.
+#[derive(Debug, Clone, Default)]
+pub struct WriterName {
+    /// The number of the connection; 0 for the database itself.
+    pub connection: u64,
+    /// The text of the statement, if it is known.
+    pub statement: Option<Arc<str>>,
+}
+
+impl Waiter<'_> {
+    /// An error, if it has been interrupted.
+    ///
+    /// # Errors
+    /// Interrupted.
+    pub fn look(&self) -> Result<()> {
+        match self.is_interrupted {
+            Some(is_interrupted) if is_interrupted() => Err(Error::interrupted()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The turns of one table.
+#[derive(Debug)]
+pub(crate) struct Turns {
+    /// The id of the table.
+    id: u64,
+    state: Mutex<State>,
+    is_over: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Who has the turn.
+    writer: Option<WriterName>,
+    /// Threads that wait. A condition variable that is notified asks the kernel, even if nobody waits.
+    waiting: usize,
+    /// One of these was woken, and has not looked yet.
+    is_woken: bool,
+    /// The next turn is for one of those who wait.
+    is_reserved: bool,
+    /// Upkeep wants a turn, and is to be let by once.
+    is_wanted: bool,
+}
+
+impl State {
+    /// Takes the turn, if somebody who comes by may.
+    fn take_by_the_way(&mut self, writer: &WriterName) -> bool {
+        let is_free = self.writer.is_none() && !self.is_reserved;
+        if is_free {
+            self.writer = Some(writer.clone());
+        }
+        is_free
+    }
+}
+
+impl Turns {
+    pub(crate) fn new(id: u64) -> Turns {
+        Turns { id, state: Mutex::default(), is_over: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for a turn. `table` is named by errors.
+    ///
+    /// # Errors
+    /// Interrupted; conflict, if the time is up.
+    pub(crate) fn take(&self, table: &str, waiter: &Waiter<'_>) -> Result<Turn<'_>> {
+        let held = Held::ordered(Lock::Turn(self.id));
+        self.wait(table, waiter)?;
+        Ok(Turn { turns: self, _held: held })
+    }
+
+    /// A turn if it can be had soon, for who works for nobody in particular. Single writes that follow one another would
+    /// leave no time for it, so the next one lets it by.
+    pub(crate) fn take_soon(&self, patience: Duration) -> Option<Turn<'_>> {
+        let held = Held::ordered(Lock::Turn(self.id));
+        let writer = WriterName { connection: 0, statement: Some("upkeep".into()) };
+        self.state().is_wanted = true;
+        let is_taken = (0..TRIES).any(|_| {
+            pause();
+            self.state().take_by_the_way(&writer)
+        });
+        let is_taken = is_taken || {
+            let waiter = Waiter { name: writer, limit: Some(patience), is_interrupted: None };
+            self.wait_in_line(self.state(), &waiter).is_ok()
+        };
+        self.state().is_wanted = false;
+        // Made only if it was taken: a turn that is dropped ends, whoever has it.
+        is_taken.then(|| Turn { turns: self, _held: held })
+    }
+
+    /// The state, after upkeep was let by that wants a turn, once.
+    fn let_by(&self) -> MutexGuard<'_, State> {
+        let mut state = self.state();
+        if state.is_wanted && state.writer.is_none() {
+            for _ in 0..TRIES {
+                drop(state);
+                pause();
+                state = self.state();
+                if state.writer.is_some() || !state.is_wanted {
+                    return state;
+                }
+            }
+            state.is_wanted = false;
+        }
+        state
+    }
+
+    pub(super) fn wait(&self, table: &str, waiter: &Waiter<'_>) -> Result<()> {
+        let mut state = self.let_by();
+        if state.take_by_the_way(&waiter.name) {
+            return Ok(());
+        }
+        self.wait_in_line(state, waiter).map_err(|holder| match holder {
+            None => Error::interrupted(),
+            Some(holder) => timed_out(table, waiter, &holder),
+        })
+    }
+
+    /// Waits for a turn among the others. The writer that has it, if the time is up; `None`, if who waits was interrupted.
+    fn wait_in_line(&self, mut state: MutexGuard<'_, State>, waiter: &Waiter<'_>) -> Result<(), Option<WriterName>> {
+        let end = waiter.limit.map(|limit| Instant::now() + limit);
+        state.waiting += 1;
+        let (mut result, mut missed) = (Ok(()), 0);
+        while let Some(holder) = &state.writer {
+            if waiter.is_interrupted.is_some_and(|is_interrupted| is_interrupted()) {
+                result = Err(None);
+                break;
+            }
+            let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                result = Err(Some(holder.clone()));
+                break;
+            }
+            let most = waiter.is_interrupted.map(|_| LOOK);
+            state = match [left, most].into_iter().flatten().min() {
+                Some(time) => self.is_over.wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.is_over.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+            state.is_woken = false;
+            missed += u32::from(state.writer.is_some());
+            state.is_reserved |= missed >= MISSED;
+        }
+        state.waiting -= 1;
+        if result.is_ok() {
+            state.writer = Some(waiter.name.clone());
+            state.is_reserved = false;
+        } else {
+            state.is_reserved &= state.waiting > 0;
+        }
+        result
+    }
+
+    pub(super) fn end(&self) {
+        let mut state = self.state();
+        state.writer = None;
+        // PERF: waking takes a call of the kernel, which a microsecond's write would pay for each time while others wait.
+        let wakes = state.waiting > 0 && !state.is_woken;
+        state.is_woken |= wakes;
+        drop(state);
+        if wakes {
+            self.is_over.notify_one();
+        }
+    }
+}
+
+fn timed_out(table: &str, waiter: &Waiter<'_>, holder: &WriterName) -> Error {
+    let waited = waiter.limit.unwrap_or_default().as_millis();
+    let who = match holder.connection {
+        0 => "the database itself".to_string(),
+        connection => format!("connection {connection}"),
+    };
+    let what = holder.statement.as_deref().map(|sql| format!(": {}", shortened(sql))).unwrap_or_default();
+    let text = format!("waited {waited} ms to write to table {table}, which {who} is writing to{what}");
+    let hint = "try again, or wait longer: SET lock_timeout = '10s'; 0 waits for as long as it takes";
+    Error::new(ErrorKind::Conflict, text).with_hint(hint)
+}
+
+/// The first words of a statement.
+fn shortened(sql: &str) -> String {
+    const MOST: usize = 80;
+    let mut words = sql.split_whitespace().collect::<Vec<_>>().join(" ");
+    if words.chars().count() > MOST {
+        words = words.chars().take(MOST).collect::<String>() + "…";
+    }
+    words
+}
+
+/// A turn that ends when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    turns: &'a Turns,
+    _held: Held,
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        self.turns.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::table::Table;
+    use crate::table::writer_turn::WriterTurn;
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+    use std::thread;
+
+    #[test]
+    fn one_has_it_at_a_time_and_a_panic_gives_it_back() {
+        let table = Table::new("t", Vec::new());
+        let counted = AtomicU64::new(0);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..2000 {
+                        let _turn = WriterTurn::take(&table, &Waiter::default()).unwrap();
+                        // Not one operation, so that two at a time would lose some.
+                        let count = counted.load(Relaxed);
+                        counted.store(count + 1, Relaxed);
+                    }
+                });
+            }
+        });
+        assert_eq!(counted.into_inner(), 8000);
+        let copy = table.clone();
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _turn = WriterTurn::take(&copy, &Waiter::default()).unwrap();
+            std::panic::resume_unwind(Box::new("on purpose"));
+        }));
+        assert!(panicked.is_err());
+        assert!(WriterTurn::take_within(&table, &Waiter::default(), Duration::from_millis(1)).is_ok());
+    }
+
+    #[test]
+    fn upkeep_that_gives_up_leaves_the_turn_to_who_has_it() {
+        let table = Table::new("t", Vec::new());
+        let turn = WriterTurn::take(&table, &Waiter::default()).unwrap();
+        thread::scope(|scope| {
+            let gives_up = || assert!(table.turns.take_soon(Duration::from_millis(1)).is_none());
+            scope.spawn(gives_up).join().unwrap();
+            let other = || WriterTurn::take_within(&table, &Waiter::default(), Duration::from_millis(1)).is_err();
+            assert!(scope.spawn(other).join().unwrap(), "two have the turn");
+        });
+        drop(turn);
+        assert!(table.turns.take_soon(Duration::from_millis(1)).is_some());
+    }
+
+    #[test]
+    fn who_waits_is_told_whom_for_or_interrupted() {
+        let table = Table::new("t", Vec::new());
+        let statement = format!("UPDATE t\n SET v = '{}'", "x".repeat(100));
+        let writer = WriterName { connection: 7, statement: Some(statement.into()) };
+        let turn = WriterTurn::take(&table, &Waiter { name: writer, ..Waiter::default() }).unwrap();
+        let others = |waiter: Waiter<'_>| WriterTurn::take(&table, &waiter).map(drop).unwrap_err();
+        thread::scope(|scope| {
+            let timed_out =
+                scope.spawn(|| others(Waiter { limit: Some(Duration::from_millis(2)), ..Waiter::default() }));
+            let error = timed_out.join().unwrap();
+            assert_eq!(error.kind(), ErrorKind::Conflict);
+            let expected = "waited 2 ms to write to table t, which connection 7 is writing to: UPDATE t SET v = 'xxx";
+            assert!(error.message().starts_with(expected) && error.message().ends_with('…'), "{error}");
+            let interrupted = scope.spawn(|| others(Waiter { is_interrupted: Some(&|| true), ..Waiter::default() }));
+            assert_eq!(interrupted.join().unwrap().message(), Error::interrupted().message());
+        });
+        drop(turn);
+        assert!(WriterTurn::take(&table, &Waiter::default()).is_ok(), "who gave up is in nobody's way");
+    }
+
+    #[test]
+    fn who_waits_is_not_overtaken_for_ever() {
+        let table = Table::new("t", Vec::new());
+        let is_served = AtomicBool::new(false);
+        thread::scope(|scope| {
+            // Two that never let go of the turn but to take it again.
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_served.load(Relaxed) {
+                        drop(table.turns.take("t", &Waiter::default()));
+                    }
+                });
+            }
+            for _ in 0..20 {
+                drop(WriterTurn::take(&table, &Waiter::default()).unwrap());
+            }
+            is_served.store(true, Relaxed);
+        });
+        let mut state = State { waiting: 1, is_reserved: true, ..State::default() };
+        assert!(!state.take_by_the_way(&WriterName::default()), "it is for who waits");
+        state.is_reserved = false;
+        assert!(state.take_by_the_way(&WriterName::default()) && !state.take_by_the_way(&WriterName::default()));
+    }
+}

@@ -1,0 +1,405 @@
+//! Who writes rows: to the head one by one, or to a fork of the table ([`super::fork`]). A writer ends by being dropped.
+//!
+//! Constraints are not judged here. Whoever writes looks first ([`TableWriter::find`]), or looks at what came of it and
+//! undoes it ([`TableWriter::atomically`]).
+
+use super::appender::{Added, AppendedRows};
+use super::duplicates::{self, Among};
+use super::head::{HeadGuard, Table};
+use super::log::{Log, Operation};
+use super::snapshot::{Origin, TableSnapshot};
+use super::summaries::Summaries;
+use super::turns::{Interrupt, Turn, Waiter};
+use crate::block::Fixed;
+use crate::scan::lookup;
+use crate::scan::row::{self, datum};
+use crate::tree::branch::Savepoint;
+use crate::tree::{Branch, Root, RowId, Run, runs_of};
+use crate::value::{Datum, Sketch};
+use crate::write::Writer;
+use entasis_vector::{Chunk, DataType, Encoding, Error, Result, Schema};
+use std::sync::Arc;
+
+/// Writes rows. See the module.
+pub struct TableWriter<'a> {
+    table: &'a Table,
+    target: Target<'a>,
+    /// Row groups that rows were deleted from, and whether these were many.
+    thinned: Vec<(u32, bool)>,
+    interrupt: Option<&'a Interrupt>,
+}
+
+enum Target<'a> {
+    Head { head: HeadGuard<'a>, _turn: Option<Turn<'a>> },
+    Fork(&'a mut ForkState),
+}
+
+/// What a fork consists of while it is open.
+pub(super) struct ForkState {
+    pub(super) base: TableSnapshot,
+    pub(super) branch: Branch,
+    pub(super) sketches: Vec<Sketch>,
+    pub(super) log: Option<Log>,
+}
+
+impl ForkState {
+    /// What the fork holds now.
+    pub(super) fn snapshot(&mut self) -> TableSnapshot {
+        let (root, stamp) = self.branch.pin();
+        let table = self.base.table().clone();
+        let summaries = Arc::new(Summaries::new(table.schema().len()));
+        TableSnapshot::new(table, root, stamp, summaries, Origin::Fork { _base: self.base.clone() })
+    }
+}
+
+impl Table {
+    /// Writes single rows to the newest version. Nobody can take a snapshot meanwhile, so this is for short work.
+    pub fn write(&self) -> TableWriter<'_> {
+        self.write_as(&Waiter::default()).expect("nobody interrupts it")
+    }
+
+    /// The same for a table that nobody else knows yet, so that there is no turn to wait for.
+    pub fn write_unknown(&self) -> TableWriter<'_> {
+        TableWriter::of_head(self, None, self.head())
+    }
+
+    /// The same for who does not wait for the writers' turn for ever.
+    ///
+    /// # Errors
+    /// Interrupted; conflict, if the time is up.
+    pub fn write_as(&self, waiter: &Waiter<'_>) -> Result<TableWriter<'_>> {
+        let turn = self.turns.take(self.name(), waiter)?;
+        Ok(TableWriter::of_head(self, Some(turn), self.head()))
+    }
+}
+
+impl<'a> TableWriter<'a> {
+    pub(crate) fn of_head(table: &'a Table, turn: Option<Turn<'a>>, mut head: HeadGuard<'a>) -> Self {
+        head.change();
+        TableWriter { table, target: Target::Head { head, _turn: turn }, thinned: Vec::new(), interrupt: None }
+    }
+
+    /// A writer of a fork.
+    pub(super) fn of_fork(table: &'a Table, fork: &'a mut ForkState) -> Self {
+        TableWriter { table, target: Target::Fork(fork), thinned: Vec::new(), interrupt: None }
+    }
+
+    /// The same, to be interrupted by something.
+    pub(crate) fn interrupted_by(mut self, interrupt: Option<&'a Interrupt>) -> Self {
+        self.interrupt = interrupt;
+        self
+    }
+
+    pub(crate) fn root(&self) -> &Root {
+        match &self.target {
+            Target::Head { head, .. } => &head.branch.root,
+            Target::Fork(fork) => &fork.branch.root,
+        }
+    }
+
+    fn branch(&mut self) -> &mut Branch {
+        match &mut self.target {
+            Target::Head { head, .. } => &mut head.branch,
+            Target::Fork(fork) => &mut fork.branch,
+        }
+    }
+
+    fn sketches(&mut self) -> &mut [Sketch] {
+        match &mut self.target {
+            Target::Head { head, .. } => &mut head.sketches,
+            Target::Fork(fork) => &mut fork.sketches,
+        }
+    }
+
+    fn log(&mut self) -> Option<&mut Log> {
+        match &mut self.target {
+            Target::Head { .. } => None,
+            Target::Fork(fork) => fork.log.as_mut(),
+        }
+    }
+
+    /// The columns of the table.
+    pub fn schema(&self) -> &Schema {
+        self.table.schema()
+    }
+
+    /// Rows.
+    pub fn rows(&self) -> u64 {
+        self.root().rows
+    }
+
+    /// A row whose layout key is `key`: a datum for each of its columns.
+    pub fn find(&self, key: &[Datum<'_>]) -> Option<RowId> {
+        lookup::first(self.root(), &self.table.shape, key)
+    }
+
+    /// Calls `each` with every row whose layout key is `key`, until it says no.
+    pub fn find_each(&self, key: &[Datum<'_>], each: impl FnMut(RowId) -> bool) {
+        lookup::find_each(self.root(), &self.table.shape, key, each);
+    }
+
+    /// A row whose layout key another row has too, if one of `among` is such a row. For rows that came in bulk into a table
+    /// whose key is unique. Rows with a NULL in their key do not count.
+    pub fn first_duplicate(&self, among: Among<'_>) -> Option<RowId> {
+        duplicates::first(self.root(), &self.table.shape, &among)
+    }
+
+    /// Row groups.
+    pub fn row_groups(&self) -> usize {
+        self.root().groups.len()
+    }
+
+    /// True if there is a row at a place.
+    pub(crate) fn is_row(&self, row: RowId) -> bool {
+        let group = self.root().groups.get(row.group as usize);
+        group.is_some_and(|group| (row.slot as usize) < group.slots() && group.is_live(row.slot as usize))
+    }
+
+    /// Some values of a row, in the order of `columns`, at the end of `out`. Faster than one by one.
+    pub fn read<'r>(&'r self, row: RowId, columns: &[usize], out: &mut Vec<Datum<'r>>) {
+        row::read(self.root(), row, columns, self.table.schema(), out);
+    }
+
+    /// One value of a row.
+    pub fn datum(&self, row: RowId, column: usize) -> Datum<'_> {
+        datum(self.root(), row, column, self.table.schema()[column].ty)
+    }
+
+    /// Adds a row: a datum for each column. Other rows of its row group may move; see [`RowId`].
+    pub fn insert(&mut self, row: &[Datum<'_>]) -> RowId {
+        let shape = &self.table.shape;
+        let id = Writer { shape, branch: self.branch() }.insert(row);
+        for (sketch, datum) in self.sketches().iter_mut().zip(row).filter(|(_, datum)| !datum.is_null()) {
+            sketch.add(datum.hash());
+        }
+        if let Some(log) = self.log() {
+            log.push(Operation::insert(id, row, shape));
+        }
+        id
+    }
+
+    /// Adds the rows that appenders took, as [`Table::commit`] does. Returns how many they are.
+    ///
+    /// # Errors
+    /// Resource, if 1024 adjacent strings exceed 4 GiB; interrupted. Then some may have been added.
+    pub fn append(&mut self, appended: Vec<AppendedRows>) -> Result<u64> {
+        let rows = appended.iter().map(AppendedRows::rows).sum();
+        if rows > 0 {
+            let added = self.table.join(appended)?;
+            self.hang(added)?;
+        }
+        Ok(rows)
+    }
+
+    /// Adds rows, and says where they are if the table has no layout key.
+    pub(crate) fn hang(&mut self, added: Added) -> Result<Vec<Run>> {
+        let shape = &self.table.shape;
+        let Added { pieces, sketches } = added;
+        let logged = self.log().is_some().then(|| pieces.clone());
+        let interrupt = self.interrupt;
+        let look = || match interrupt {
+            Some(is_interrupted) if is_interrupted() => Err(Error::interrupted()),
+            _ => Ok(()),
+        };
+        let places = Writer { shape, branch: self.branch() }.hang(pieces, sketches.len(), &look)?;
+        for sketches in &sketches {
+            self.sketches().iter_mut().zip(sketches).for_each(|(all, added)| all.merge(added));
+        }
+        if let (Some(log), Some(pieces)) = (self.log(), logged) {
+            log.push(Operation::Append { pieces, sketches, places: places.clone() });
+        }
+        Ok(places)
+    }
+
+    /// Removes a row. No other row moves before the writer is dropped.
+    pub fn delete(&mut self, row: RowId) {
+        let shape = &self.table.shape;
+        if self.log().is_some() {
+            let operation = Operation::delete(row, self.root(), shape);
+            self.log().expect("just tested").push(operation);
+        }
+        if self.thinned.last().is_none_or(|(group, _)| *group != row.group) {
+            self.thinned.push((row.group, false));
+        }
+        Writer { shape, branch: self.branch() }.delete(row);
+    }
+
+    /// Changes columns of many rows, none of the layout key: `columns` of the table, and those of the chunk that hold their
+    /// new values. Row r of the chunk is for `ids[r]`. No row moves. Fast if the ids ascend.
+    ///
+    /// # Panics
+    /// If a column is of the layout key.
+    pub fn update_chunk(&mut self, ids: &[RowId], columns: &[(usize, usize)], chunk: &Chunk) {
+        let shape = &self.table.shape;
+        let is_key = |column: usize| shape.key.is_some() && shape.options.layout_key.contains(&column);
+        assert!(ids.len() == chunk.len() && !columns.iter().any(|(column, _)| is_key(*column)));
+        if ids.is_empty() || columns.is_empty() {
+            return;
+        }
+        let mut rows: Vec<u16> = (0..ids.len() as u16).collect();
+        let mut sorted = Vec::new();
+        let ids = if ids.is_sorted() {
+            ids
+        } else {
+            rows.sort_by_key(|&row| ids[row as usize]);
+            sorted.extend(rows.iter().map(|&row| ids[row as usize]));
+            &sorted
+        };
+        let before = self.logged_snapshot();
+        Writer { shape, branch: self.branch() }.overwrite_many(ids, columns, chunk, &rows);
+        for &(column, source) in columns {
+            let sketch = &mut self.sketches()[column];
+            count(sketch, chunk, source, shape.schema[column].ty);
+        }
+        if let Some(before) = before
+            && let Some(after) = self.logged_snapshot()
+        {
+            let (rows, columns) = (runs_of(ids), columns.iter().map(|(column, _)| *column).collect());
+            self.log().expect("it is logged").push(Operation::UpdateMany { rows, columns, before, after });
+        }
+    }
+
+    /// Removes many rows, each once. No other row moves before the writer is dropped. Fast if the ids ascend.
+    pub fn delete_many(&mut self, ids: &[RowId]) {
+        let shape = &self.table.shape;
+        let mut sorted = Vec::new();
+        let ids = if ids.is_sorted() {
+            ids
+        } else {
+            sorted.extend_from_slice(ids);
+            sorted.sort_unstable();
+            &sorted
+        };
+        let before = self.logged_snapshot();
+        let counts = Writer { shape, branch: self.branch() }.delete_many(ids);
+        let many = |count: usize| count * 8 >= shape.options.group_slots;
+        self.thinned.extend(counts.iter().map(|&(group, count)| (group, many(count))));
+        if let (Some(before), Some(log)) = (before, self.log()) {
+            log.push(Operation::DeleteMany { rows: runs_of(ids), before });
+        }
+    }
+
+    /// What the fork is now, if it has a log.
+    fn logged_snapshot(&mut self) -> Option<TableSnapshot> {
+        match &mut self.target {
+            Target::Fork(fork) if fork.log.is_some() => Some(fork.snapshot()),
+            _ => None,
+        }
+    }
+
+    /// Removes all rows. Returns how many they were. In a transaction beside others, one that changes rows of the table
+    /// meanwhile is in conflict with this one.
+    pub fn clear(&mut self) -> u64 {
+        let (shape, rows) = (&self.table.shape, self.root().rows);
+        if let Some(log) = self.log() {
+            log.push(Operation::Clear);
+        }
+        self.thinned.clear();
+        Writer { shape, branch: self.branch() }.clear();
+        rows
+    }
+
+    /// Changes columns of a row. If its layout key changes, it and others of the row group may move. Where it is then.
+    pub fn update(&mut self, row: RowId, changes: &[(usize, Datum<'_>)]) -> RowId {
+        let shape = &self.table.shape;
+        let operation = self.log().is_some().then(|| Operation::update(row, self.root(), changes, shape));
+        let to = Writer { shape, branch: self.branch() }.update(row, changes);
+        for &(column, datum) in changes.iter().filter(|(_, datum)| !datum.is_null()) {
+            self.sketches()[column].add(datum.hash());
+        }
+        if let (Some(log), Some(operation)) = (self.log(), operation) {
+            log.push(operation.moved_to(to));
+        }
+        to
+    }
+
+    /// Does some work and, if that fails or panics, undoes it.
+    ///
+    /// # Errors
+    /// Those of `work`.
+    pub fn atomically<R>(&mut self, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        let saved = Some(self.branch().savepoint());
+        let logged = self.log().map(|log| log.len());
+        let mut undo = Undo { writer: self, saved, logged };
+        let result = work(undo.writer);
+        if result.is_ok()
+            && let Some(savepoint) = undo.saved.take()
+        {
+            undo.writer.branch().release(savepoint);
+        }
+        result
+    }
+
+    /// Checks the invariants of the version. For tests.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        crate::tree::check::check(self.root(), &self.table.shape);
+    }
+}
+
+#[cfg(test)]
+impl TableWriter<'_> {
+    /// The first row that `is_it` says yes to, looked for one by one.
+    pub(crate) fn find_slowly(&self, mut is_it: impl FnMut(RowId, &Schema) -> bool) -> Option<RowId> {
+        let schema = self.table.schema();
+        let rows = self.root().groups.iter().enumerate().flat_map(|(group, node)| {
+            let slots = (0..node.slots()).filter(|&slot| node.is_live(slot));
+            slots.map(move |slot| RowId { group: group as u32, slot: slot as u32 })
+        });
+        { rows }.find(|&id| is_it(id, schema))
+    }
+}
+
+impl Drop for TableWriter<'_> {
+    fn drop(&mut self) {
+        let shape = &self.table.shape;
+        // A transaction's log names rows by their place, so its fork is tidied by no one; the head is, in time.
+        if !self.thinned.is_empty() && self.log().is_none() {
+            let thinned = std::mem::take(&mut self.thinned);
+            // A transaction may begin before a fork is published, so only upkeep moves rows for it that are told by their places.
+            let may_renumber = matches!(self.target, Target::Head { .. }) && self.table.may_move_rows();
+            Writer { shape, branch: self.branch() }.tidy(thinned, may_renumber);
+        }
+        self.branch().sweep();
+    }
+}
+
+/// Goes back to a savepoint when dropped, if it is still there.
+struct Undo<'w, 'a> {
+    writer: &'w mut TableWriter<'a>,
+    saved: Option<Savepoint>,
+    logged: Option<usize>,
+}
+
+impl Drop for Undo<'_, '_> {
+    fn drop(&mut self) {
+        let Some(savepoint) = self.saved.take() else { return };
+        self.writer.branch().roll_back(savepoint);
+        if let (Some(log), Some(logged)) = (self.writer.log(), self.logged) {
+            log.truncate(logged);
+        }
+    }
+}
+
+/// Counts the values of a column of a chunk.
+fn count(sketch: &mut Sketch, chunk: &Chunk, column: usize, ty: DataType) {
+    let (vector, positions) = (chunk.vector(column), chunk.positions(column));
+    let rows = if vector.is_constant() { chunk.len().min(1) } else { chunk.len() };
+    let plain = vector.encoding() == Encoding::Flat && vector.validity().is_none();
+    let position = |row: usize| positions.map_or(row, |positions| positions[row] as usize);
+    crate::block::with_fixed!(
+        ty.physical(),
+        T => if plain && vector.physical() == ty.physical() {
+            let values = vector.values::<T>();
+            return match positions {
+                None => sketch.add_all(&values[..rows], T::hash),
+                Some(positions) => sketch.add_all(&positions[..rows], |p| values[p as usize].hash()),
+            };
+        },
+        ()
+    );
+    let datums = (0..rows).map(|row| Datum::of_vector(vector, position(row)));
+    datums.filter(|datum| !datum.is_null()).for_each(|datum| sketch.add(datum.hash()));
+}

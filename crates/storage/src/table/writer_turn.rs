@@ -1,0 +1,48 @@
+//! The turn of a table, for who holds the table as well: see [`super::turns`].
+
+use super::head::Table;
+use super::turns::Waiter;
+use crate::sync::lock_order::{Held, Lock};
+use entasis_vector::Result;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A turn that ends when this is dropped, and the table that it is of.
+pub(crate) struct WriterTurn {
+    table: Arc<Table>,
+    _held: Held,
+}
+
+impl WriterTurn {
+    /// Waits for a turn.
+    ///
+    /// # Errors
+    /// Interrupted; conflict, if the time is up.
+    pub(crate) fn take(table: &Arc<Table>, waiter: &Waiter<'_>) -> Result<WriterTurn> {
+        WriterTurn::wait(table, waiter, Held::ordered(Lock::Turn(table.id())))
+    }
+
+    /// Waits for a turn out of the order, but not for longer than `most`.
+    ///
+    /// # Errors
+    /// Interrupted; conflict, if the time is up.
+    pub(crate) fn take_within(table: &Arc<Table>, waiter: &Waiter<'_>, most: Duration) -> Result<WriterTurn> {
+        let limit = Some(waiter.limit.map_or(most, |limit| limit.min(most)));
+        WriterTurn::wait(table, &Waiter { limit, ..waiter.clone() }, Held::limited(Lock::Turn(table.id())))
+    }
+
+    fn wait(table: &Arc<Table>, waiter: &Waiter<'_>, held: Held) -> Result<WriterTurn> {
+        table.turns.wait(table.name(), waiter)?;
+        Ok(WriterTurn { table: table.clone(), _held: held })
+    }
+
+    pub(crate) fn table(&self) -> &Arc<Table> {
+        &self.table
+    }
+}
+
+impl Drop for WriterTurn {
+    fn drop(&mut self) {
+        self.table.turns.end();
+    }
+}

@@ -1,0 +1,3 @@
+//! What tests of several wings share.
+
+pub(crate) mod random;

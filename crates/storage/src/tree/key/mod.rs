@@ -1,0 +1,176 @@
+//! Layout keys in normal form: one word, or a string of bytes, whose order is that of the rows.
+//!
+//! A key of one column that fits is a *word*: its integer with the sign bit flipped, a float's bits made to order, NULL
+//! as the greatest where there is room above. All other keys are *bytes*: column after column a marker (0 for a value,
+//! 1 for NULL, which so is greatest), then big-endian bytes; strings end with two zeroes and have their own zeroes
+//! escaped, so that none is a prefix of another.
+//!
+//! Equal values have equal keys (0.0 and -0.0, all NaNs, intervals of one length), so a key says where a row may stand,
+//! and [`crate::write`] compares the columns.
+
+mod fences;
+mod search;
+
+pub(crate) use fences::Fences;
+pub(crate) use search::{NEAR, count_not_above};
+
+use crate::value::Datum;
+use entasis_vector::value::canonical_bits;
+use entasis_vector::{DataType, PhysicalType, Schema};
+use std::sync::Arc;
+
+/// A key in normal form. Keys of one table are of one kind.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Key {
+    /// A key of one column of at most eight bytes.
+    Word(u64),
+    /// Any other.
+    Bytes(Arc<[u8]>),
+}
+
+/// The columns that a table is laid out by.
+#[derive(Debug, Clone)]
+pub(crate) struct LayoutKey {
+    pub(crate) columns: Vec<usize>,
+    types: Vec<DataType>,
+    is_word: bool,
+}
+
+impl LayoutKey {
+    pub(crate) fn new(columns: &[usize], schema: &Schema) -> LayoutKey {
+        let types: Vec<DataType> = columns.iter().map(|&column| schema[column].ty).collect();
+        let is_word = match (columns, types.as_slice()) {
+            (&[column], [ty]) => match ty.physical() {
+                PhysicalType::I128 | PhysicalType::Str | PhysicalType::Interval => false,
+                // No word is left above the greatest.
+                PhysicalType::I64 | PhysicalType::U64 => !schema[column].nullable,
+                _ => true,
+            },
+            _ => false,
+        };
+        LayoutKey { columns: columns.to_vec(), types, is_word }
+    }
+
+    /// A key below all keys of rows, or equal to the least.
+    pub(crate) fn least(&self) -> Key {
+        if self.is_word { Key::Word(0) } else { Key::Bytes(Arc::from([])) }
+    }
+
+    /// No fences, of this kind.
+    pub(crate) fn no_fences(&self) -> Fences {
+        if self.is_word { Fences::Words(Vec::new()) } else { Fences::Bytes(Vec::new()) }
+    }
+
+    /// The key of the row whose columns `get` gives.
+    #[inline]
+    pub(crate) fn of_row<'a>(&self, get: impl Fn(usize) -> Datum<'a>) -> Key {
+        if self.is_word {
+            return Key::Word(word(get(self.columns[0]), self.types[0]));
+        }
+        let mut bytes = Vec::with_capacity(32);
+        for (&column, &ty) in self.columns.iter().zip(&self.types) {
+            push(get(column), ty, &mut bytes);
+        }
+        Key::Bytes(bytes.into())
+    }
+
+    /// The key whose columns are `datums`. If these are fewer than the key's, the least key that begins so.
+    pub(crate) fn of_datums(&self, datums: &[Datum<'_>]) -> Key {
+        if self.is_word {
+            return datums.first().map_or(Key::Word(0), |&datum| Key::Word(word(datum, self.types[0])));
+        }
+        let mut bytes = Vec::with_capacity(32);
+        datums.iter().zip(&self.types).for_each(|(&datum, &ty)| push(datum, ty, &mut bytes));
+        Key::Bytes(bytes.into())
+    }
+
+    /// The key whose columns are `datums`. If these are fewer than the key's, one above all keys that begin so.
+    pub(crate) fn last_of(&self, datums: &[Datum<'_>]) -> Key {
+        match self.of_datums(datums) {
+            Key::Bytes(bytes) if datums.len() < self.columns.len() => {
+                Key::Bytes(bytes.iter().copied().chain([u8::MAX]).collect())
+            }
+            key => key,
+        }
+    }
+}
+
+/// The word of a key of one column.
+#[inline]
+fn word(datum: Datum<'_>, ty: DataType) -> u64 {
+    match (datum, ty.physical()) {
+        (Datum::Null, _) => u64::MAX,
+        (Datum::Integer(v), PhysicalType::U64) => v as u64,
+        (Datum::Integer(v), _) => (v as i64 as u64) ^ (1 << 63),
+        // Half of it suffices for a REAL, and below all bits set there are only NaNs.
+        (Datum::Float(v), _) => float_word(v),
+        (datum, ty) => unreachable!("{datum:?} is no word of {ty:?}"),
+    }
+}
+
+/// A word that orders floats: NaN is greatest.
+fn float_word(v: f64) -> u64 {
+    let bits = canonical_bits(v);
+    if bits >> 63 == 1 { !bits } else { bits | (1 << 63) }
+}
+
+fn push(datum: Datum<'_>, ty: DataType, bytes: &mut Vec<u8>) {
+    bytes.push(u8::from(datum.is_null()));
+    let integer = |v: i128| ((v as u128) ^ (1 << 127)).to_be_bytes();
+    match datum {
+        Datum::Null => {}
+        Datum::Integer(v) if ty.physical() == PhysicalType::I128 => bytes.extend(integer(v)),
+        Datum::Integer(v) => bytes.extend(word(Datum::Integer(v), ty).to_be_bytes()),
+        Datum::Float(v) => bytes.extend(float_word(v).to_be_bytes()),
+        Datum::Interval(v) => bytes.extend(integer(v.estimate())),
+        Datum::Bytes(text) => {
+            for &byte in text {
+                bytes.push(byte);
+                if byte == 0 {
+                    bytes.push(0xFF);
+                }
+            }
+            bytes.extend([0, 0]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use entasis_vector::{Field, Interval};
+
+    #[test]
+    fn keys_order_as_their_values_do() {
+        let interval = |days, micros| Datum::Interval(Interval { months: 0, days, micros });
+        let cases: Vec<(DataType, Vec<Datum<'_>>)> = vec![
+            (DataType::Int32, [i32::MIN, -1, 0, 7, i32::MAX].map(|v| Datum::Integer(v.into())).to_vec()),
+            (DataType::Int64, [i64::MIN, -1, 0, 7, i64::MAX].map(|v| Datum::Integer(v.into())).to_vec()),
+            (DataType::UInt64, [0, 7, u64::MAX].map(|v| Datum::Integer(v.into())).to_vec()),
+            (DataType::Uuid, [i128::MIN, -9, 0, i128::MAX].map(Datum::Integer).to_vec()),
+            (
+                DataType::Float64,
+                [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 1e-300, f64::INFINITY, f64::NAN].map(Datum::Float).to_vec(),
+            ),
+            (DataType::Interval, vec![interval(-1, 0), interval(0, 5), interval(1, 0), interval(0, 86_400_000_001)]),
+            (
+                DataType::Varchar,
+                ["", "\0", "\0\0", "\0a", "a", "a\0", "a\0b", "aa", "b"].map(|t| Datum::Bytes(t.as_bytes())).to_vec(),
+            ),
+        ];
+        for (ty, mut datums) in cases {
+            datums.push(Datum::Null);
+            let schema = vec![Field::new("a", ty), Field::new("b", DataType::Int8)];
+            for key in [LayoutKey::new(&[0], &schema), LayoutKey::new(&[0, 1], &schema)] {
+                for &a in &datums {
+                    for &b in &datums {
+                        let keyed = |datum| key.of_row(|column| if column == 0 { datum } else { Datum::Integer(3) });
+                        assert_eq!(keyed(a).cmp(&keyed(b)), a.total_cmp(b), "{ty}: {a:?} {b:?}");
+                        assert!(key.least() <= keyed(a));
+                        assert!(key.of_datums(&[a]) <= keyed(a) && key.last_of(&[a]) >= keyed(a));
+                    }
+                }
+            }
+        }
+    }
+}

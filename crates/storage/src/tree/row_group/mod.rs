@@ -1,0 +1,227 @@
+//! Row groups: up to 131072 slots of all columns.
+//!
+//! ```text
+//! row group   slices of 1024 slots       [1024] [1024] [1024] … [1024]
+//! partitions  contiguous slots           |  0  |   1   |  2 |  …  | n |    each holds one range of the layout key,
+//!             their fences, ascending    k0    k1      k2               unordered inside, ghosts among its slots
+//! ```
+//! A slot is a row iff it is live. A table without a layout key has no partitions. A row group is a node of the version
+//! tree: what a snapshot shows of it never changes.
+//!
+//! Zones only widen, so older versions may share them.
+//!
+//! ```text
+//! mod          the node, and what is known of it
+//! live         which slots are rows
+//! partitions   which slots hold which part of the layout key
+//! ahead        what readers go to next
+//! inspect      what its blocks look like, for users
+//! ```
+//! How it is read is in [`crate::scan`].
+
+mod ahead;
+pub mod inspect;
+mod live;
+mod partitions;
+
+pub(crate) use partitions::Partition;
+
+use super::digest::{Digest, Digests};
+use super::key::Fences;
+use super::{Edit, Node, Slice, Slices};
+use crate::block::Block;
+use crate::block::masks::WORDS;
+use crate::node::{Link, Stamp};
+use crate::sync::{AtomicBool, Ordering};
+use crate::value::Zone;
+use entasis_vector::Schema;
+use std::sync::Arc;
+
+/// Bytes of the next block's slots that a reader asks for, at most: those of a block of 8-byte numbers.
+const BEHIND_BYTES: usize = 8192;
+
+/// See the module.
+pub struct RowGroup {
+    pub(crate) stamp: Stamp,
+    pub(crate) block_slots: usize,
+    pub(crate) slices: Vec<Link<Slice>>,
+    /// Live slots.
+    pub(crate) rows: usize,
+    /// By column.
+    pub(crate) zones: Arc<[Zone]>,
+    /// In the order of slots, which they cover.
+    pub(crate) partitions: Vec<Partition>,
+    /// The fences of the partitions.
+    pub(crate) fences: Fences,
+    /// What scans read of its blocks, as long as nobody writes them.
+    pub(crate) digests: Option<Digests>,
+    /// True if some of it was written since it was encoded.
+    pub(crate) is_hot: bool,
+    /// True if some of it was written since upkeep last looked.
+    pub(crate) is_touched: AtomicBool,
+}
+
+impl Node for RowGroup {
+    fn stamp(&self) -> Stamp {
+        self.stamp
+    }
+
+    fn stamp_mut(&mut self) -> &mut Stamp {
+        &mut self.stamp
+    }
+
+    fn copy(&self, edit: &Edit) -> RowGroup {
+        RowGroup {
+            stamp: edit.stamp,
+            slices: self.slices.clone(),
+            zones: self.zones.clone(),
+            partitions: self.partitions.clone(),
+            fences: self.fences.clone(),
+            is_touched: AtomicBool::new(self.is_touched.load(Ordering::Relaxed)),
+            digests: None,
+            ..*self
+        }
+    }
+
+    fn open(&mut self, edit: &Edit) {
+        if let Some(digests) = self.digests.take() {
+            edit.count(-(digests.bytes() as isize));
+        }
+    }
+
+    fn retire(link: Link<RowGroup>, edit: &mut Edit) {
+        edit.count(-(link.digest_bytes() as isize));
+        edit.retire_group(link);
+    }
+}
+
+impl Slices for RowGroup {
+    fn block_slots(&self) -> usize {
+        self.block_slots
+    }
+    fn block(&self, slice: usize, column: usize) -> (&Block, &[u64; WORDS]) {
+        let slice = &*self.slices[slice];
+        (slice.block(column), slice.live())
+    }
+    // PERF: the values of the next block, and what leads to those of a later one. Asked for values further on, the processor no longer
+    // goes on by itself.
+    fn prefetch_behind(&self, slice: usize, column: usize) {
+        let ahead = |steps: usize| self.slices.get(slice + steps).into_iter();
+        let bytes = self.slices[slice].block(column).values.bytes().min(BEHIND_BYTES);
+        ahead(3).for_each(|slice| slice.prefetch_stream(column, false));
+        ahead(1).for_each(|slice| slice.prefetch_slots(column, bytes));
+    }
+}
+
+impl RowGroup {
+    /// Makes the digests of its blocks, which nobody writes until it is given out again.
+    pub(crate) fn digest(&mut self, schema: &Schema, edit: &Edit) {
+        self.open(edit);
+        let digests = self.new_digests(schema);
+        edit.count(digests.bytes() as isize);
+        self.digests = Some(digests);
+    }
+
+    /// Bytes of the digests.
+    pub(crate) fn digest_bytes(&self) -> usize {
+        self.digests.as_ref().map_or(0, Digests::bytes)
+    }
+
+    pub(crate) fn new_digests(&self, schema: &Schema) -> Digests {
+        let columns = schema.iter().enumerate();
+        let blocks = |column: usize| self.slices.iter().map(move |slice| slice.block(column));
+        Digests::new(columns.map(|(column, field)| (field.ty.physical(), blocks(column))))
+    }
+
+    /// Says that it is written.
+    pub(crate) fn touch(&mut self) {
+        self.is_hot = true;
+        *self.is_touched.get_mut() = true;
+    }
+
+    /// Rows: slots that are live.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Slots, live or not.
+    pub fn slots(&self) -> usize {
+        self.slices.len() * self.block_slots
+    }
+
+    /// Blocks of each column.
+    pub fn blocks(&self) -> usize {
+        self.slices.len()
+    }
+
+    /// Slots of each block.
+    pub fn block_slots(&self) -> usize {
+        self.block_slots
+    }
+
+    /// Live slots of a block.
+    pub fn block_rows(&self, block: usize) -> usize {
+        self.slices[block].rows()
+    }
+
+    /// Bounds of a column within a block.
+    pub fn zone(&self, column: usize, block: usize) -> &Zone {
+        &self.slices[block].block(column).zone
+    }
+
+    /// What a scan reads of a block, if its row group has digests.
+    #[inline]
+    pub(crate) fn digest_of(&self, column: usize, block: usize) -> Option<&Digest> {
+        self.digests.as_ref()?.of(column, block)
+    }
+
+    /// Bounds of a column within the whole row group.
+    pub fn column_zone(&self, column: usize) -> &Zone {
+        &self.zones[column]
+    }
+
+    /// Bytes of memory; those of dictionaries only where the slice before does not have the same.
+    pub fn bytes(&self) -> usize {
+        let columns = self.zones.len();
+        let of_block = |slice: usize, column: usize| {
+            let block = self.slices[slice].block(column);
+            let shared = slice > 0 && self.slices[slice - 1].block(column).shares_dictionary(block);
+            if shared { 0 } else { block.dictionary_bytes() }
+        };
+        let dictionaries = |c| (0..self.blocks()).map(|s| of_block(s, c)).sum::<usize>();
+        let slices: usize = self.slices.iter().map(|slice| slice.bytes()).sum();
+        slices + self.digest_bytes() + (0..columns).map(dictionaries).sum::<usize>()
+    }
+
+    /// True if each live value of the column is greater than the one before, and none is NULL.
+    pub(crate) fn ascends(&self, column: usize) -> bool {
+        let mut last: Option<&Zone> = None;
+        self.slices.iter().filter(|slice| slice.rows() > 0).map(|slice| slice.block(column)).all(|block| {
+            let after = last.is_none_or(|zone| zone.max.total_cmp(&block.zone.min).is_lt());
+            last = Some(&block.zone);
+            after && block.ascending
+        })
+    }
+
+    /// Rows that are NULL in a column.
+    pub(crate) fn nulls(&self, column: usize) -> u64 {
+        if self.zones[column].nulls == 0 {
+            return 0;
+        }
+        let of_slice = |slice: &Link<Slice>| -> u64 {
+            let block = slice.block(column);
+            if block.zone.nulls == 0 {
+                return 0;
+            }
+            let words = slice.live().iter().enumerate();
+            words.map(|(word, live)| u64::from((live & !block.valid_word(word)).count_ones())).sum()
+        };
+        self.slices.iter().map(of_slice).sum()
+    }
+}
+
+impl std::fmt::Debug for RowGroup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "RowGroup({} rows, {} bytes)", self.rows, self.bytes())
+    }
+}

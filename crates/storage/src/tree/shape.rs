@@ -1,0 +1,40 @@
+//! Shapes: what never changes about a table.
+
+use super::key::{Fences, LayoutKey};
+use crate::block::Form;
+use crate::definition::{Compression, TableOptions};
+use entasis_vector::Schema;
+
+/// What never changes about a table.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    pub(crate) name: String,
+    pub(crate) schema: Schema,
+    pub(crate) options: TableOptions,
+    /// None for tables in the order of insertion.
+    pub(crate) key: Option<LayoutKey>,
+}
+
+impl Shape {
+    pub(crate) fn new(name: String, schema: Schema, options: TableOptions) -> Shape {
+        let keyed = options.layout.is_keyed() && !options.layout_key.is_empty();
+        let key = keyed.then(|| LayoutKey::new(&options.layout_key, &schema));
+        Shape { name, schema, options, key }
+    }
+
+    /// What builders make blocks of a column for.
+    pub(crate) fn form(&self, column: usize) -> Form {
+        match self.options.compression_of(column) {
+            // Symbols are not for single rows.
+            compression @ (Compression::Auto | Compression::Fsst | Compression::Strings) if self.key.is_some() => {
+                Form::Writable { dictionaries: compression.has_dictionaries() }
+            }
+            compression => Form::Cold(compression),
+        }
+    }
+
+    /// The fences of a table without rows.
+    pub(crate) fn no_fences(&self) -> Fences {
+        self.key.as_ref().map_or(Fences::Words(Vec::new()), LayoutKey::no_fences)
+    }
+}

@@ -1,0 +1,223 @@
+//! Documents that cannot lie: what `*.md` names in backticks or links to is there.
+//!
+//! * a link to a file, from where the page is; a path, from the root, from the page, within a crate (`storage/tree/link.rs`), or as the
+//!   end of the path of a file (`exec/sort/runs.rs`); braces and `*` stand for several;
+//! * `make target`; "decision 12"; `SET name`;
+//! * a type's name (`JoinTable`), in the sources.
+//!
+//! Decisions tell what was when they were made, and the changelog what was new then: of these only the links are looked at. What a
+//! page says in blocks of code is not.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the root is there")
+}
+
+/// All files below a folder, but for what is built or fetched.
+fn files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+        let name = entry.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if entry.is_dir() && !matches!(name, ".git" | ".venv" | "target" | "__pycache__" | ".pytest_cache") {
+            files(&entry, found);
+        } else if entry.is_file() {
+            found.push(entry);
+        }
+    }
+}
+
+/// What a page says outside of blocks of code: lines with their numbers.
+fn prose(text: &str) -> Vec<(usize, &str)> {
+    let mut in_code = false;
+    let mut lines = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            in_code = !in_code;
+        } else if !in_code {
+            lines.push((number + 1, line));
+        }
+    }
+    lines
+}
+
+/// The texts in backticks of a line.
+fn quoted(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+/// The targets of a line's links.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target)
+}
+
+/// `a/{b,c}.rs` as `a/b.rs` and `a/c.rs`.
+fn spread(path: &str) -> Vec<String> {
+    let (Some(open), Some(close)) = (path.find('{'), path.find('}')) else { return vec![path.to_string()] };
+    if open > close {
+        return vec![path.to_string()];
+    }
+    let (before, after) = (&path[..open], &path[close + 1..]);
+    path[open + 1..close].split(',').flat_map(|part| spread(&format!("{before}{}{after}", part.trim()))).collect()
+}
+
+/// What there is to be named.
+struct House {
+    root: PathBuf,
+    /// Paths of all files and folders, from the root, with `/` before each.
+    paths: Vec<String>,
+    /// Words of all sources.
+    words: BTreeSet<String>,
+    targets: BTreeSet<String>,
+    /// To ask for settings.
+    connection: entasis::Connection,
+    decisions: BTreeSet<u32>,
+}
+
+impl House {
+    fn new() -> House {
+        let root = root();
+        let mut found = Vec::new();
+        files(&root, &mut found);
+        let mut paths = BTreeSet::new();
+        let mut words = BTreeSet::new();
+        for file in &found {
+            let path = file.strip_prefix(&root).expect("below the root");
+            for part in path.ancestors().filter(|part| !part.as_os_str().is_empty()) {
+                paths.insert(format!("/{}", part.display()));
+            }
+            if matches!(file.extension().and_then(|e| e.to_str()), Some("rs" | "py" | "toml" | "pyi")) {
+                let text = fs::read_to_string(file).unwrap_or_default();
+                let is_word = |c: char| c.is_alphanumeric() || c == '_';
+                words.extend(text.split(|c| !is_word(c)).filter(|word| !word.is_empty()).map(str::to_owned));
+            }
+        }
+        let makefile = fs::read_to_string(root.join("Makefile")).expect("a Makefile");
+        let targets =
+            makefile.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.to_owned()).collect();
+        let connection = entasis::Database::in_memory(entasis::Config::default()).expect("a database").connect();
+        let decisions = paths
+            .iter()
+            .filter_map(|path| path.strip_prefix("/docs/decisions/"))
+            .filter_map(|name| name.get(..4)?.parse().ok())
+            .collect();
+        House { root, paths: paths.into_iter().collect(), words, targets, connection, decisions }
+    }
+
+    /// True if a path is there: from the root, from the page, or as the end of one.
+    fn has_path(&self, page: &Path, path: &str) -> bool {
+        let path = path.trim_end_matches('/').trim_start_matches("./");
+        // `storage/tree/link.rs` is a file of the crate `storage`.
+        let of_crate = path.split_once('/').map(|(name, rest)| format!("crates/{name}/src/{rest}")).unwrap_or_default();
+        let beside = page.parent().expect("a page is in a folder").join(path);
+        spread(path).iter().all(|path| {
+            let pattern: Vec<&str> = path.split('*').collect();
+            self.paths.iter().any(|there| match pattern[..] {
+                [whole] => there.ends_with(&format!("/{whole}")),
+                [first, .., last] => {
+                    there.contains(&format!("/{first}"))
+                        && there.ends_with(last.trim_start_matches('*').trim_end_matches('/'))
+                }
+                [] => false,
+            })
+        }) || beside.exists()
+            || self.root.join(of_crate).exists()
+    }
+
+    /// What is wrong with a line.
+    fn faults(&self, page: &Path, line: &str, only_links: bool) -> Vec<String> {
+        let mut faults = Vec::new();
+        for link in links(line) {
+            let target = link.split('#').next().unwrap_or_default();
+            let is_file = !target.is_empty() && !target.contains("://") && !target.starts_with("mailto:");
+            if is_file && !page.parent().expect("a page is in a folder").join(target).exists() {
+                faults.push(format!("a link to {target}"));
+            }
+        }
+        if only_links {
+            return faults;
+        }
+        for text in quoted(line) {
+            if let Some(rest) = text.strip_prefix("make ") {
+                let target = rest.split_whitespace().next().unwrap_or_default();
+                if !target.contains('=') && !self.targets.contains(target) {
+                    faults.push(format!("the target {target}"));
+                }
+            } else if let Some(setting) = text.strip_prefix("SET ").and_then(|rest| rest.split([' ', '=']).next()) {
+                let is_name = setting.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+                if is_name && !setting.is_empty() && self.connection.execute(&format!("SHOW {setting}")).is_err() {
+                    faults.push(format!("the setting {setting}"));
+                }
+            } else if is_path(text) {
+                if !self.has_path(page, text) {
+                    faults.push(format!("the path {text}"));
+                }
+            } else if is_type(text) && !self.words.contains(text) {
+                faults.push(format!("the name {text}"));
+            }
+        }
+        let lower = line.to_lowercase();
+        for rest in lower.split("decision ").skip(1) {
+            let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();
+            if let Ok(number) = digits.parse()
+                && !self.decisions.contains(&number)
+            {
+                faults.push(format!("decision {number}"));
+            }
+        }
+        faults
+    }
+}
+
+/// True if a text in backticks is a path of the repository: it ends as its files do, or begins as its folders do.
+fn is_path(text: &str) -> bool {
+    let is_plain = text.chars().all(|c| c.is_ascii_alphanumeric() || "._-/{},*".contains(c)) && !text.starts_with('/');
+    let is_file = [".rs", ".md", ".py", ".slt", ".toml"].iter().any(|end| text.ends_with(end));
+    let begins = ["crates/", "docs/", "tests/", "bench/", "data/"].iter().any(|folder| text.starts_with(folder));
+    is_plain && (is_file || begins)
+}
+
+/// True if a text is what a type of ours may be called: capitals within.
+fn is_type(text: &str) -> bool {
+    let first = text.chars().next().is_some_and(|c| c.is_ascii_uppercase());
+    let humps = text.chars().skip(1).any(|c| c.is_ascii_uppercase()) && text.chars().any(|c| c.is_ascii_lowercase());
+    first && humps && text.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+#[test]
+fn what_pages_name_is_there() {
+    let house = House::new();
+    let mut pages = Vec::new();
+    files(&house.root, &mut pages);
+    let mut faults = Vec::new();
+    for page in pages.iter().filter(|page| page.extension().is_some_and(|e| e == "md")) {
+        let name = page.strip_prefix(&house.root).expect("below the root").display().to_string();
+        let only_links = name.starts_with("docs/decisions/") || name == "CHANGELOG.md";
+        let text = fs::read_to_string(page).expect("a page");
+        for (number, line) in prose(&text) {
+            faults.extend(house.faults(page, line, only_links).iter().map(|fault| format!("{name}:{number}: {fault}")));
+        }
+    }
+    assert!(faults.is_empty(), "pages name what is not there:\n{}", faults.join("\n"));
+}
+
+#[test]
+fn faults_are_found() {
+    let house = House::new();
+    let page = house.root.join("README.md");
+    let faults = |line: &str| house.faults(&page, line, false);
+    assert!(
+        faults(
+            "`make test` runs `docs/tables.md`, `exec/{mod,execute}.rs`, `DataType` and `SET memory_limit = '1 GB'`"
+        )
+        .is_empty()
+    );
+    assert_eq!(faults("`make nothing`"), ["the target nothing"]);
+    assert_eq!(faults("`exec/{mod,nothing}.rs`"), ["the path exec/{mod,nothing}.rs"]);
+    // Written so that this source does not have it.
+    let nobody = ["No", "Such", "Type"].concat();
+    assert_eq!(faults(&format!("`{nobody}`")), [format!("the name {nobody}")]);
+    assert_eq!(faults("see decision 999 and [this](docs/nothing.md)"), ["a link to docs/nothing.md", "decision 999"]);
+    assert_eq!(faults("`SET no_such_setting = 1`"), ["the setting no_such_setting"]);
+}
