@@ -72,7 +72,7 @@ pub(crate) fn restored(text: String) -> String {
     if !text.contains(KEY) {
         return text;
     }
-    text.replace(&format!(", \"{KEY}\", "), ") USING KEY (").replace(&format!("(\"{KEY}\", "), " USING KEY (")
+    text.replace(&format!(", \"{KEY}\", "), ") USING KEY (").replace(&format!("(\"{KEY}\", "), "USING KEY (")
 }
 
 // ---- the syntax tree ----------------------------------------------------------------------------------------------
