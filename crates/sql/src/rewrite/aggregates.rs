@@ -18,6 +18,7 @@
 //! **Names of results** are none of columns: `SELECT x + 1 AS z … HAVING max(z) > 3` is refused, as in
 //! PostgreSQL and DuckDB. `HAVING z > 3` may mean the result; the binder would let aggregates mean it, too.
 
+use super::ambiguous::names_in;
 use super::order_by::{is_aggregate, is_aggregate_call};
 use super::using::Joins;
 use super::{call, conditions, orders, result_names};
@@ -74,7 +75,7 @@ impl Visitor for Look {
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
         let Some(having) = &select.having else { return ControlFlow::Continue(()) };
         let results = result_names(select);
-        if names_in_aggregates(having).iter().any(|name| results.contains(&name.value.to_lowercase())) {
+        if names_in(having, true).iter().any(|name| results.contains(&name.value.to_lowercase())) {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
@@ -202,43 +203,6 @@ fn at(error: Error, function: &Function) -> Error {
     }
 }
 
-/// The bare names in the aggregates of a condition, but for those in subqueries.
-fn names_in_aggregates(condition: &Expr) -> Vec<Ident> {
-    #[derive(Default)]
-    struct Names {
-        /// Aggregates around the place.
-        aggregates: usize,
-        /// Subqueries around the place.
-        queries: usize,
-        found: Vec<Ident>,
-    }
-    impl Visitor for Names {
-        type Break = ();
-        fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            self.queries += 1;
-            ControlFlow::Continue(())
-        }
-        fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
-            self.queries -= 1;
-            ControlFlow::Continue(())
-        }
-        fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            match expr {
-                Expr::Identifier(name) if self.aggregates > 0 && self.queries == 0 => self.found.push(name.clone()),
-                expr => self.aggregates += usize::from(is_aggregate(expr)),
-            }
-            ControlFlow::Continue(())
-        }
-        fn post_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
-            self.aggregates -= usize::from(is_aggregate(expr));
-            ControlFlow::Continue(())
-        }
-    }
-    let mut names = Names::default();
-    let _ = condition.walk(&mut names);
-    names.found
-}
-
 /// A place where names mean columns.
 enum Frame {
     /// A `SELECT`.
@@ -302,7 +266,7 @@ impl Own<'_, '_> {
     /// Refuses the names of results in the aggregates of `HAVING`.
     fn refuse_results(&mut self, select: &Select) -> Result<()> {
         let results = result_names(select);
-        for name in select.having.iter().flat_map(names_in_aggregates) {
+        for name in names_in(&select.having, true) {
             let lower = name.value.to_lowercase();
             if results.contains(&lower) && self.owner_of_column(&lower).is_none() {
                 let error =
@@ -342,7 +306,10 @@ impl Own<'_, '_> {
         let visible = self.visible();
         visible.into_iter().find(|number| match &mut self.frames[*number] {
             Frame::Select { from, columns, .. } => {
-                let known = columns.get_or_insert_with(|| self.joins.names(from));
+                let known = columns.get_or_insert_with(|| {
+                    let given = self.joins.given(from)?;
+                    Some(given.into_iter().map(|(name, _)| name).collect())
+                });
                 known.as_ref().is_none_or(|known| known.contains(column))
             }
             Frame::Barrier => false,

@@ -9,6 +9,7 @@
 //! * **`ASOF JOIN`** becomes an inner or left join with a call around its inequality ([`asof`]).
 //! * **`USING` and `NATURAL`** merge columns; the binder is given conditions and lists ([`using`]).
 //! * **A derived table without a name** gets one ([`nameless`]).
+//! * **Ambiguous names** in queries within others are refused ([`ambiguous`]).
 //! * **A table of an outer query** may be called like a column ([`outer_names`]).
 //! * **An aggregate of an outer query** is computed there ([`aggregates`]).
 //! * **`WITHIN GROUP`** becomes an argument, or the order of the rows ([`orders`]).
@@ -25,6 +26,7 @@
 //! * **Features that are not there yet** are refused here, by name and place.
 
 mod aggregates;
+mod ambiguous;
 mod conditions;
 mod ctes;
 mod grouping;
@@ -88,6 +90,7 @@ pub(crate) fn rewrite(statement: &mut Statement, names: ResultNames, context: &C
     nameless::apply(statement);
     ctes::apply(statement, context)?;
     using::apply(statement, context)?;
+    ambiguous::apply(statement, context)?;
     outer_names::apply(statement, context);
     aggregates::apply(statement, context)?;
     let mut rewriter = Rewriter { context, names, in_arguments: false, depth: 0 };

@@ -234,10 +234,11 @@ impl<'a> Joins<'a> {
         Joins { context, queries: Vec::new(), scopes: Vec::new(), ctes: Vec::new() }
     }
 
-    /// The names of the columns that a `FROM` gives, if they can be told.
-    pub(super) fn names(&mut self, tables: &[TableWithJoins]) -> Option<HashSet<String>> {
+    /// The columns that a `FROM` gives, if they can be told: their names in lower case, and what they are. One that several
+    /// tables have is there as often.
+    pub(super) fn given(&mut self, tables: &[TableWithJoins]) -> Option<Vec<(String, Expr)>> {
         let columns = self.tables(&mut tables.to_vec()).ok()?;
-        Some(columns.into_iter().map(|column| column.name).collect())
+        Some(columns.into_iter().map(|column| (column.name, column.expr)).collect())
     }
 
     /// What a bare name stands for, if that has to be written out.

@@ -8,7 +8,7 @@
 //! at any moment, and this state is there:
 //!
 //! 1. [`DataFile::write`] puts a payload into free pages, as often as wanted, and gives the [`Extent`] that it is found by.
-//! 2. [`DataFile::give_up`] says which extents the next state does not need. Their pages stay as they are for now.
+//! 2. [`DataFile::give_up`] says which extents the next state does not need. Their pages stay as they are until that state is there.
 //! 3. [`DataFile::commit`] writes the map of free space, syncs, writes the older header anew, and syncs. Now pages that were given
 //!    up are free, and the free tail of the file is cut off.
 //!
